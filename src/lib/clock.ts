@@ -1,0 +1,53 @@
+/**
+ * Tells the time, and never a time before one it told earlier.
+ *
+ * Every time that the product stores or shows comes from the one clock that its caller was given, never from the
+ * database or from `Date.now()`, so that tests can move it.
+ */
+export interface Clock {
+  /** Milliseconds since the Unix epoch, with a fraction; never less than any value returned before. */
+  now(): number;
+}
+
+/** How far the wall clock may lead before we follow it: more than jitter, less than anyone would notice. */
+const LEAD_MS = 1000;
+
+/**
+ * A clock that runs at the speed of the machine's monotonic clock from an anchor on the wall clock.
+ *
+ * When the wall clock is set back, this one runs on; when it is set ahead (or the machine slept), this one follows.
+ * @param startAtMs where the clock starts, for rehearsals (`PETSTORE_NOW`); left out, it is the wall clock's time
+ */
+export function systemClock(startAtMs?: number): Clock {
+  let anchorMs = (startAtMs ?? Date.now()) - performance.now();
+  let nextLookMs = 0;
+  return {
+    now() {
+      const elapsedMs = performance.now();
+      if (startAtMs === undefined && elapsedMs >= nextLookMs) {
+        nextLookMs = elapsedMs + LEAD_MS;
+        const wallMs = Date.now();
+        if (wallMs - (anchorMs + elapsedMs) > LEAD_MS) anchorMs = wallMs - elapsedMs;
+      }
+      return anchorMs + elapsedMs;
+    },
+  };
+}
+
+/** A clock that stands still until a test moves it. */
+export interface TestClock extends Clock {
+  /** Moves the clock ahead by `ms` milliseconds. */
+  advance(ms: number): void;
+}
+
+/** A clock for tests, standing at `startAtMs` (milliseconds since the Unix epoch) until it is moved. */
+export function testClock(startAtMs: number): TestClock {
+  let nowMs = startAtMs;
+  return {
+    now: () => nowMs,
+    advance(ms) {
+      if (ms < 0) throw new RangeError('a clock never runs backwards');
+      nowMs += ms;
+    },
+  };
+}
