@@ -1,0 +1,211 @@
+import { getAccount } from '../accounts/accounts.ts';
+import { Refusal } from '../lib/refusal.ts';
+import { type Deployment, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
+import { newToken } from './token.ts';
+
+/**
+ * Makes a key for an account. Announces `registry`; each call makes another key.
+ * @throws {Refusal} when the account or a scope does not exist, or the expiry is not in the future
+ */
+export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
+  await getAccount(tx, key.accountId);
+  if (key.expiresAt !== undefined && !(key.expiresAt > tx.now)) {
+    throw new Refusal('The expiry must be in the future.');
+  }
+  return issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
+}
+
+/** Every key, revoked and expired ones included, oldest first; of one account where `accountId` is given. */
+export async function listKeys(reader: Reader, accountId?: number): Promise<Key[]> {
+  const rows = await (accountId === undefined ? reader.all(allKeys, {}) : reader.all(keysOfAccount, { accountId }));
+  return rows.map(keyOf);
+}
+
+/**
+ * Takes a key out of use, from the very next request on. Announces `registry`.
+ *
+ * Safe to repeat: a key stays revoked since the first time.
+ * @throws {Refusal} when there is no such key
+ */
+export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
+  const key = await getKey(tx, id);
+  if (key.revokedAt !== null) return key;
+  await tx.run(setRevoked, { id, at: tx.now });
+  await tx.announce('registry');
+  return { ...key, revokedAt: tx.now };
+}
+
+/**
+ * Makes a new key like an old one (account, deployment, scopes, and its expiry where it has one), and lets the old one
+ * expire after `overlapMs`, but never later than it would have expired anyway. Announces `registry`.
+ * @param overlapMs how long both keys work: whole milliseconds, 0 or more
+ * @returns the new key, and the old one as it is now
+ * @throws {Refusal} when there is no such key, or it is revoked or expired
+ */
+export async function rotateKey(
+  tx: Transaction,
+  id: string,
+  overlapMs: number,
+): Promise<{ issued: IssuedKey; previous: Key }> {
+  const old = await getKey(tx, id);
+  const state = keyState(old, tx.now);
+  if (state !== 'active') throw new Refusal(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
+  const expiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
+  await tx.run(setExpiry, { id, expiresAt });
+  const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), null);
+  return { issued, previous: { ...old, expiresAt } };
+}
+
+/**
+ * The key with this id.
+ * @throws {Refusal} when there is none
+ */
+export async function getKey(reader: Reader, id: string): Promise<Key> {
+  const row = await reader.first(keyById, { id });
+  if (row === undefined) throw new Refusal(`There is no key ${id}; \`petstore key list\` shows all of them.`);
+  return keyOf(row);
+}
+
+/** A key with what its account allows: everything that admission needs, as stored (see `Tables`). */
+export interface Holder {
+  readonly id: string;
+  readonly account_id: number;
+  readonly deployment: Deployment;
+  readonly hash: string;
+  readonly scopes: string;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+  readonly admin: number;
+  readonly plan: Tables['accounts']['plan'];
+  readonly per_minute: number | null;
+  readonly per_day: number | null;
+}
+
+/** The key with this id joined with its account, in one query, or `undefined` where there is none. */
+export function findKey(reader: Reader, id: string) {
+  return reader.first(holderById, { id });
+}
+
+/**
+ * Notes when keys were last used (`at`: whole milliseconds since the Unix epoch); never moves a key's last use back.
+ * Announces nothing: admission does not depend on it.
+ */
+export async function touchKeys(tx: Transaction, uses: Iterable<{ readonly id: string; readonly at: number }>) {
+  for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
+}
+
+async function issueKey(
+  tx: Transaction,
+  accountId: number,
+  deployment: Deployment,
+  scopes: string,
+  expiresAt: number | null,
+): Promise<IssuedKey> {
+  const { token, id, hash } = newToken(deployment);
+  await tx.run(insertKey, { id, accountId, deployment, hash, scopes, createdAt: tx.now, expiresAt });
+  await tx.announce('registry');
+  return {
+    id,
+    accountId,
+    deployment,
+    scopes: scopes.split(' '),
+    createdAt: tx.now,
+    expiresAt,
+    revokedAt: null,
+    lastUsedAt: null,
+    token,
+  };
+}
+
+function keyOf(row: Omit<Tables['keys'], 'hash'>): Key {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    deployment: row.deployment,
+    scopes: row.scopes.split(' '),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+  };
+}
+
+type NewRow = {
+  id: string;
+  accountId: number;
+  deployment: Deployment;
+  hash: string;
+  scopes: string;
+  createdAt: number;
+  expiresAt: number | null;
+};
+
+const insertKey = query((db, p: Params<NewRow>) =>
+  db.insertInto('keys').values({
+    id: p.id,
+    account_id: p.accountId,
+    deployment: p.deployment,
+    hash: p.hash,
+    scopes: p.scopes,
+    created_at: p.createdAt,
+    expires_at: p.expiresAt,
+    revoked_at: null,
+    last_used_at: null,
+  }),
+);
+
+const columns = [
+  'id',
+  'account_id',
+  'deployment',
+  'scopes',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+] as const;
+
+const keyById = query((db, p: Params<{ id: string }>) => db.selectFrom('keys').select(columns).where('id', '=', p.id));
+
+const allKeys = query(db => db.selectFrom('keys').select(columns).orderBy('created_at').orderBy('id'));
+
+const keysOfAccount = query((db, p: Params<{ accountId: number }>) =>
+  db.selectFrom('keys').select(columns).where('account_id', '=', p.accountId).orderBy('created_at').orderBy('id'),
+);
+
+const holderById = query((db, p: Params<{ id: string }>) =>
+  db
+    .selectFrom('keys')
+    .innerJoin('accounts', 'accounts.id', 'keys.account_id')
+    .select([
+      'keys.id',
+      'keys.account_id',
+      'keys.deployment',
+      'keys.hash',
+      'keys.scopes',
+      'keys.expires_at',
+      'keys.revoked_at',
+      'accounts.admin',
+      'accounts.plan',
+      'accounts.per_minute',
+      'accounts.per_day',
+    ])
+    .where('keys.id', '=', p.id),
+);
+
+const setRevoked = query((db, p: Params<{ id: string; at: number }>) =>
+  db.updateTable('keys').set({ revoked_at: p.at }).where('id', '=', p.id),
+);
+
+const setExpiry = query((db, p: Params<{ id: string; expiresAt: number }>) =>
+  db.updateTable('keys').set({ expires_at: p.expiresAt }).where('id', '=', p.id),
+);
+
+const setLastUsed = query((db, p: Params<{ id: string; at: number }>) =>
+  db
+    .updateTable('keys')
+    .set({ last_used_at: p.at })
+    .where('id', '=', p.id)
+    .where(eb => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', p.at)])),
+);
