@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import Type from 'typebox';
+import { type Interface, openApiOf } from './openapi.ts';
+import { type Route, routesIn } from './route.ts';
+
+const Shelf = Type.Object(
+  {
+    id: Type.Integer({ format: 'int64' }),
+    size: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal('large')], { $id: 'Size' })),
+  },
+  { $id: 'Shelf', description: 'A board to put things on.' },
+);
+
+const route = routesIn<undefined>();
+
+const getShelf = route({
+  operation: 'getShelf',
+  method: 'GET',
+  path: '/shelves/{shelfId}',
+  access: { key: true, scope: 'shelves:read' },
+  tag: 'Shelves',
+  summary: 'Get a shelf',
+  description: 'One shelf.',
+  parameters: { shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found' } },
+  query: Type.Object({
+    size: Type.Optional(Type.Array(Type.Enum(['small', 'large']), { description: 'Only these.' })),
+    limit: Type.Integer({ minimum: 1, description: 'How many.' }),
+  }),
+  headers: { Prefer: 'What you would like.' },
+  successes: [
+    { status: 200, description: 'The shelf.', schema: Shelf, headers: { 'X-Total-Count': 'How many there are.' } },
+  ],
+  errors: ['shelf_not_found'],
+  deprecation: {
+    since: new Date('2026-11-20'),
+    sunset: new Date('2030-12-05'),
+    instead: 'List them.',
+    page: '/docs/deprecation',
+    successor: () => '/shelves',
+  },
+  stability: 'beta',
+  extensions: { 'x-hideTryItPanel': true },
+  examples: [
+    { name: 'first', summary: 'The first', path: { shelfId: '1' }, query: 'limit=1', status: 200 },
+    { name: 'none', summary: 'None', path: { shelfId: '9' }, query: 'limit=1', status: 404, code: 'shelf_not_found' },
+  ],
+  handle: () => ({ body: {} }),
+});
+
+const addShelf = route({
+  operation: 'addShelf',
+  method: 'POST',
+  path: '/shelves',
+  access: { anyone: true },
+  tag: 'Shelves',
+  summary: 'Add a shelf',
+  description: 'A new one.',
+  body: Shelf,
+  successes: [{ status: 201, description: 'Added.', schema: Type.Array(Shelf), headers: { Location: 'Where it is.' } }],
+  errors: [],
+  examples: [{ name: 'small', summary: 'A small one', body: { id: 1, size: 'small' }, status: 201 }],
+  handle: () => ({ body: {} }),
+});
+
+function documentOf(routes: readonly Route<never>[], change: Partial<Interface> = {}) {
+  const entry = { status: 404, message: 'There is no such shelf.', meaning: 'No shelf has this id.', remedy: 'List.' };
+  const document = openApiOf({
+    info: { title: 'Shelves', version: '1' },
+    servers: [{ url: 'https://shelves.test/v1', description: 'Production' }],
+    tags: [{ name: 'Shelves', description: 'Boards.' }],
+    tagGroups: [{ name: 'All', tags: ['Shelves'] }],
+    bearer: 'A key.',
+    routes,
+    errors: { shelf_not_found: entry, missing_key: { ...entry, status: 401 } } as never,
+    codesOf: one => ['missing_key', ...one.errors],
+    headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
+    errorPage: code => `/errors/${code}`,
+    answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
+    ...change,
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
+  return JSON.parse(JSON.stringify(document)) as any;
+}
+
+/** The object itself, or the one that it refers to. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
+function follow(document: any, object: any) {
+  const path = object.$ref?.slice(2).split('/') ?? [];
+  return path.length > 0 ? path.reduce((inner: never, name: string) => inner[name], document) : object;
+}
+
+describe('the OpenAPI document of some routes', () => {
+  const document = documentOf([getShelf, addShelf]);
+  const get = document.paths['/shelves/{shelfId}'].get;
+  const add = document.paths['/shelves'].post;
+
+  test('says 3.1, asks for a bearer token everywhere, and groups its tags', () => {
+    assert.match(document.openapi, /^3\.1\./);
+    assert.deepEqual(document.security, [{ bearerAuth: [] }]);
+    assert.equal(document.components.securitySchemes.bearerAuth.scheme, 'bearer');
+    assert.deepEqual(document['x-tagGroups'], [{ name: 'All', tags: ['Shelves'] }]);
+  });
+
+  test('names each operation after its route and says what it needs', () => {
+    assert.equal(get.operationId, 'getShelf');
+    assert.deepEqual(get.security, [{ bearerAuth: ['shelves:read'] }]);
+    assert.deepEqual(add.security, []);
+  });
+
+  test('turns a named schema into one component and refers to it', () => {
+    assert.deepEqual(document.components.schemas.Shelf, {
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'integer', format: 'int64' }, size: { $ref: '#/components/schemas/Size' } },
+      description: 'A board to put things on.',
+    });
+    assert.deepEqual(add.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/Shelf' });
+    assert.deepEqual(add.responses[201].content['application/json'].schema, {
+      type: 'array',
+      items: { $ref: '#/components/schemas/Shelf' },
+    });
+  });
+
+  test('writes a choice between texts as an enum', () => {
+    assert.deepEqual(document.components.schemas.Size, { type: 'string', enum: ['small', 'large'] });
+  });
+
+  test('describes path, query and header parameters', () => {
+    const [shelfId, size, limit, prefer] = get.parameters;
+    assert.deepEqual([shelfId.in, shelfId.required, shelfId.examples.first.value], ['path', true, 1]);
+    assert.deepEqual([size.in, size.required, size.style, size.explode], ['query', false, 'form', true]);
+    assert.deepEqual(size.schema.items, { type: 'string', enum: ['small', 'large'] });
+    assert.deepEqual([limit.required, limit.description], [true, 'How many.']);
+    assert.deepEqual([prefer.in, prefer.name], ['header', 'Prefer']);
+  });
+
+  test('shows the recorded answer of an example', () => {
+    assert.deepEqual(get.responses[200].content['application/json'].examples.first.value, { id: 1, size: 'large' });
+  });
+
+  test('answers each error status in both shapes, with an example for each code', () => {
+    const { content, headers, description } = follow(document, get.responses[404]);
+    assert.match(description, /`shelf_not_found`: No shelf has this id\./);
+    assert.deepEqual(content['application/json'].examples.shelf_not_found.value, {
+      code: 'shelf_not_found',
+      message: 'There is no such shelf.',
+      status: 404,
+    });
+    assert.equal(content['application/problem+json'].examples.shelf_not_found.value.type, '/errors/shelf_not_found');
+    assert.ok(headers['X-Request-Id']);
+    assert.deepEqual(document.components.schemas.Error.required, ['code', 'message', 'status']);
+  });
+
+  test('puts the headers of a deprecation on every answer, and WWW-Authenticate on 401', () => {
+    for (const response of [get.responses[200], follow(document, get.responses[404])]) {
+      for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(response.headers[name], name);
+    }
+    assert.ok(follow(document, get.responses[401]).headers['WWW-Authenticate']);
+    assert.equal(get.deprecated, true);
+    assert.equal(get['x-deprecated-sunset'], '2030-12-05');
+  });
+
+  test('carries the stability and the extensions of a route', () => {
+    assert.equal(get['x-stability'], 'beta');
+    assert.equal(get['x-hideTryItPanel'], true);
+  });
+
+  test('says a shared error response once', () => {
+    const twice = documentOf([addShelf, { ...addShelf, operation: 'addAgain', path: '/again' }]);
+    const reference = { $ref: '#/components/responses/Unauthorized' };
+    assert.deepEqual(twice.paths['/shelves'].post.responses[401], reference);
+    assert.deepEqual(twice.paths['/again'].post.responses[401], reference);
+  });
+
+  test('holds no component that nothing refers to', () => {
+    const text = JSON.stringify(document);
+    for (const section of ['schemas', 'headers', 'responses']) {
+      for (const name of Object.keys(document.components[section])) {
+        assert.ok(text.includes(`"#/components/${section}/${name}"`), `${section}/${name}`);
+      }
+    }
+  });
+
+  test('refuses a code without entry, a tag without words, and one name for two shapes', () => {
+    assert.throws(() => documentOf([getShelf], { codesOf: () => ['unknown'] }), /unknown/);
+    assert.throws(() => documentOf([getShelf], { tags: [] }), /Shelves/);
+    const other = { ...addShelf, body: Type.String({ $id: 'Shelf' }) };
+    assert.throws(() => documentOf([getShelf, other as never]), /Shelf/);
+  });
+});

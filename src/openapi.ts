@@ -1,0 +1,101 @@
+import { type ErrorCode, errors } from './errors.ts';
+import { type Header, type OpenApiDocument, openApiOf } from './lib/http/openapi.ts';
+import type { Example, Route } from './lib/http/route.ts';
+
+/** The version of the interface (contract, Versioning). */
+export const interfaceVersion = '1.0.0';
+
+/**
+ * The OpenAPI 3.1 document of the product as one address serves it.
+ *
+ * Load this file when somebody asks for the document, not at start: building it takes some milliseconds.
+ * @param servers base addresses with their prefix; the first is the public one of the deployment that answers
+ * @param answers recorded answers to the routes' examples, by operation and example name
+ */
+export function openApiDocument(
+  routes: readonly Route<never>[],
+  servers: readonly { readonly url: string; readonly description: string }[],
+  answers: RecordedAnswers = {},
+): OpenApiDocument {
+  return openApiOf({
+    info: {
+      title: 'Pet Store',
+      version: interfaceVersion,
+      summary: 'Animals available for adoption, over HTTP with JSON bodies.',
+      description,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    servers,
+    tags: [{ name: 'Pets', description: 'The animals: list them, add one, fetch one.' }],
+    tagGroups: [{ name: 'Catalogue', tags: ['Pets'] }],
+    bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
+    routes,
+    errors,
+    codesOf,
+    headers,
+    errorPage: code => `/docs/errors/${code}`,
+    answerTo: (route: Route<never>, example: Example) => answers[route.operation]?.[example.name],
+  });
+}
+
+/** Bodies of real answers: operation → name of the example → body. */
+export type RecordedAnswers = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Every error code that a route may answer: its own and those that come before and around every handler. */
+export function codesOf(route: Route<never>): ErrorCode[] {
+  const { access } = route;
+  const codes = new Set<string>(['malformed_request', 'invalid_parameter']);
+  const add = (...more: readonly string[]) => {
+    for (const code of more) codes.add(code);
+  };
+  if (route.body) add('invalid_content_type', 'invalid_json', 'invalid_body', 'body_too_large');
+  if ('key' in access) {
+    add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
+    add('wrong_deployment', 'rate_limit_exceeded', 'api_key_banned');
+    if (access.scope) add('insufficient_scope');
+  }
+  for (const parameter of Object.values(route.parameters ?? {})) add(parameter.notFound);
+  if (route.deprecation) add('operation_removed');
+  add(...route.errors);
+  add('request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'headers_too_large', 'internal_error');
+  if (route.method !== 'GET') add('storage_full');
+  add('storage_unavailable', 'shutting_down');
+  return [...codes] as ErrorCode[];
+}
+
+/** The headers of every answer under the base address (contract, Rate limit headers). */
+const headers: Record<string, Header> = {
+  'X-RateLimit-Limit': {
+    description: 'The limit in force: of the window with the fewest requests left.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests remaining in that window.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'X-RateLimit-Reset': {
+    description:
+      'Unix timestamp in seconds at which the limit resets: when the first of the counted requests comes back; on a 429, when a request will be accepted.',
+    schema: { type: 'integer', format: 'int64' },
+  },
+  'RateLimit-Policy': {
+    description: 'Every window of the plan: its name, quota `q` and length in seconds `w` (IETF draft).',
+    schema: { type: 'string', examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'] },
+  },
+  RateLimit: {
+    description: 'Every window as it stands: requests remaining `r`, seconds until more come back `t` (IETF draft).',
+    schema: { type: 'string', examples: ['"minute";r=59;t=60, "day";r=999;t=43200'] },
+  },
+  'X-Request-Id': {
+    description: 'The id of the request in our logs: the one that was sent, where it was well-formed, or a new one.',
+    schema: { type: 'string' },
+  },
+};
+
+const description = `List the animals, add one, fetch one.
+
+Every request carries an API key as a bearer token and counts against the plan of the key's account. Every answer says
+in its \`X-RateLimit-…\` headers how much is left. Every error has the same shape: a \`code\` for machines, a \`message\`
+for people, and the HTTP \`status\`; with \`Accept: application/problem+json\` the same as RFC 9457 has it.
+
+Unknown query parameters and body members are ignored, unless \`Prefer: handling=strict\` asks to refuse them.`;
