@@ -33,7 +33,6 @@ export function openApiDocument(
     errors,
     codesOf,
     headers,
-    errorPage: code => `/docs/errors/${code}`,
     answerTo: (route: Route<never>, example: Example) => answers[route.operation]?.[example.name],
   });
 }
@@ -43,21 +42,20 @@ export type RecordedAnswers = Readonly<Record<string, Readonly<Record<string, un
 
 /** Every error code that a route may answer: its own and those that come before and around every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
-  const { access } = route;
-  const codes = new Set<string>(['malformed_request', 'invalid_parameter']);
+  const codes = new Set<string>(['malformed_request']);
   const add = (...more: readonly string[]) => {
     for (const code of more) codes.add(code);
   };
+  if (route.query) add('invalid_parameter');
   if (route.body) add('invalid_content_type', 'invalid_json', 'invalid_body', 'body_too_large');
-  if ('key' in access) {
-    add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
-    add('wrong_deployment', 'rate_limit_exceeded', 'api_key_banned');
-    if (access.scope) add('insufficient_scope');
-  }
+  add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
+  add('wrong_deployment');
+  if (route.access.scope) add('insufficient_scope');
   for (const parameter of Object.values(route.parameters ?? {})) add(parameter.notFound);
   if (route.deprecation) add('operation_removed');
   add(...route.errors);
-  add('request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'headers_too_large', 'internal_error');
+  add('request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large');
+  add('internal_error');
   if (route.method !== 'GET') add('storage_full');
   add('storage_unavailable', 'shutting_down');
   return [...codes] as ErrorCode[];

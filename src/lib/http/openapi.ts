@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import type { Catalogue } from './problem.ts';
+import { errorPages } from './answers.ts';
+import { type Catalogue, type FieldError, problemBody } from './problem.ts';
 import type { Example, Route, Success } from './route.ts';
 
 /** All that an OpenAPI document says beyond its routes. */
@@ -20,8 +21,6 @@ export interface Interface {
   codesOf(route: Route<never>): readonly string[];
   /** The headers of every answer, whatever its status: name → description and schema. */
   readonly headers: Readonly<Record<string, Header>>;
-  /** The page that documents an error code, as a URL or a path. */
-  errorPage(code: string): string;
   /** The real answer to an example of a route, where one was recorded. */
   answerTo?(route: Route<never>, example: Example): unknown;
 }
@@ -103,9 +102,8 @@ function operationOf(route: Route<never>, description: Interface, components: Co
   };
 }
 
-/** Nothing where the whole document's security holds; OpenAPI 3.1 takes the scope as a role of the bearer scheme. */
+/** Nothing where the whole document's security says it all; OpenAPI 3.1 takes a scope as a role of the bearer scheme. */
 function securityOf({ access }: Route<never>): object {
-  if ('anyone' in access) return { security: [] };
   return access.scope === undefined ? {} : { security: [{ bearerAuth: [access.scope] }] };
 }
 
@@ -214,7 +212,7 @@ function failureOf(
   route: Route<never>,
   status: number,
   codes: readonly string[],
-  { errors, answerTo, errorPage }: Interface,
+  { errors, answerTo }: Interface,
   components: Components,
   common: Record<string, object>,
 ): object {
@@ -228,7 +226,7 @@ function failureOf(
       .find(answer => answer !== undefined);
     const body = recorded ?? { code, message: entry.message, status };
     plain[code] = { summary: entry.message, value: body };
-    problem[code] = { summary: entry.message, value: asProblem(body as ErrorBody, errorPage(code)) };
+    problem[code] = { summary: entry.message, value: asProblem(body as ErrorBody) };
   }
   const extra = Object.entries(failureHeaders[status] ?? {});
   return components.response((STATUS_CODES[status] ?? String(status)).replaceAll(/[^A-Za-z]/g, ''), {
@@ -244,13 +242,19 @@ function failureOf(
   });
 }
 
-type ErrorBody = { readonly code: string; readonly message: string; readonly status: number };
+interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly status: number;
+  readonly errors: readonly FieldError[] | undefined;
+}
 
 /** The same error as `application/problem+json` has it. */
-function asProblem(body: ErrorBody, page: string): object {
-  const { message, status } = body;
-  return { type: page, title: STATUS_CODES[status], detail: message, requestId: '5f2b8c1e9d3a4076', ...body };
+function asProblem(body: ErrorBody): object {
+  return problemBody(body, `${errorPages}${body.code}`, STATUS_CODES[body.status] ?? 'Error', exampleRequestId);
 }
+
+const exampleRequestId = '5f2b8c1e9d3a4076';
 
 function successful(route: Route<never>): Example[] {
   return route.examples.filter(example => example.code === undefined);
