@@ -1,4 +1,5 @@
 import { Refusal } from '../refusal.ts';
+import { missingMigrations } from './migrate.ts';
 import { type Migration, words } from './migration.ts';
 import type { Connection, Server } from './postgres-connection.ts';
 
@@ -23,7 +24,7 @@ export async function migratePostgres(
     if (schema !== undefined) await run(`create schema if not exists ${schema}`);
     const { int, text, end } = words.postgres;
     await run(`create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`);
-    const steps = missing(migrations, await applied(connection), server.place);
+    const steps = missingMigrations(migrations, await applied(connection), server.place);
     for (const step of steps) {
       await run('begin');
       for (const statement of step.up(words.postgres)) await run(statement);
@@ -45,7 +46,7 @@ export async function requireMigrated(connection: Connection, place: string, mig
     if (error.code === '42P01') return [];
     throw error;
   });
-  if (missing(migrations, names, place).length > 0) {
+  if (missingMigrations(migrations, names, place).length > 0) {
     throw new Refusal(`The database at ${place} is not up to date: run "petstore migrate" first.`);
   }
 }
@@ -53,14 +54,4 @@ export async function requireMigrated(connection: Connection, place: string, mig
 async function applied(connection: Connection): Promise<string[]> {
   const { rows } = await connection.ask(performance.now() + 10_000, 'select name from migrations order by name');
   return rows.map(({ name }) => name);
-}
-
-function missing(migrations: readonly Migration[], names: readonly string[], place: string): readonly Migration[] {
-  const unknown = names.filter(name => !migrations.some(migration => migration.name === name));
-  if (unknown.length > 0) {
-    throw new Refusal(
-      `The database at ${place} is newer than this program: it has ${unknown.at(-1)}. Use a newer one.`,
-    );
-  }
-  return migrations.filter(({ name }) => !names.includes(name));
 }

@@ -66,37 +66,42 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
   const rows = <P, R>(query: Query<P, R>, params: P): Promise<R[]> =>
     calls.run(async (connection, deadlineMs) => (await connection.ask(deadlineMs, ...statement(query, params))).rows);
   const health = healthOf(calls);
+  let closed: Promise<void> | undefined;
+  async function close() {
+    await calls.close();
+    await watching?.close();
+    await pool.close();
+  }
 
   return {
     engine: 'postgres',
     all: rows,
     first: async (query, params) => (await rows(query, params))[0],
     async write(work) {
-      const announced = new Map<string, number | undefined>();
+      const announced = new Map<string, number>();
       try {
         const result = await calls.run((connection, deadlineMs) => {
           announced.clear();
           return transaction(connection, deadlineMs, now(), announced, work);
         });
         health.wrote();
+        for (const [topic, version] of announced) watching?.announced(topic, version);
         return result;
       } catch (error) {
         health.refused(error);
         // Whether a commit without an answer was made is not known, so it counts as made.
-        for (const topic of announced.keys()) announced.set(topic, undefined);
+        if (error instanceof UnknownOutcome)
+          for (const topic of announced.keys()) watching?.announced(topic, undefined);
         throw error;
-      } finally {
-        for (const [topic, version] of announced) watching?.announced(topic, version);
       }
     },
     version: () => undefined,
     heard: topic => watching?.heard(topic),
     health: () => health.ask(watching?.lost() ?? []),
     tryLock: async name => (await watching?.tryLock(name)) ?? false,
-    async close() {
-      await calls.close();
-      await watching?.close();
-      await pool.close();
+    close() {
+      closed ??= close();
+      return closed;
     },
   };
 }
@@ -206,7 +211,7 @@ async function transaction<T>(
   connection: Connection,
   deadlineMs: number,
   now: number,
-  announced: Map<string, number | undefined>,
+  announced: Map<string, number>,
   work: (tx: Transaction) => T | Promise<T>,
 ): Promise<T> {
   let open = true;
