@@ -1,4 +1,5 @@
 import { type Catalogue, type ErrorEntry, type FieldError, Problem } from './lib/http/problem.ts';
+import { StorageError } from './lib/storage/database.ts';
 
 /**
  * Every error code of the product on one page: its status follows from it, its documentation is made from it.
@@ -200,4 +201,21 @@ export function problem(
   options: { errors?: readonly FieldError[]; headers?: readonly string[]; cause?: unknown } = {},
 ): Problem {
   return new Problem(code, errors[code].status, message, options);
+}
+
+/**
+ * What an error is told as: a problem as it is, storage's refusals by their codes, and everything else as
+ * `internal_error`, whose cause is not the caller's to know.
+ */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof StorageError) {
+    const code =
+      error.reason === 'full' ? 'storage_full' : error.reason === 'closed' ? 'shutting_down' : 'storage_unavailable';
+    return problem(code, error.message, {
+      headers: ['Retry-After', code === 'storage_full' ? '5' : '1'],
+      cause: error,
+    });
+  }
+  return problem('internal_error', undefined, { cause: error });
 }

@@ -88,7 +88,7 @@ function operationOf(route: Route<never>, description: Interface, components: Co
     operationId: route.operation,
     tags: [route.tag],
     summary: route.summary,
-    description: [route.description, route.deprecation?.instead].filter(Boolean).join('\n\n'),
+    description: route.description,
     ...securityOf(route),
     ...parametersOf(route, components),
     ...bodyOf(route, components),

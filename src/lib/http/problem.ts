@@ -61,3 +61,22 @@ export class Problem extends Error {
     this.headers = options.headers ?? [];
   }
 }
+
+/** The Error object of the contract: `code`, `message`, `status`, and `errors` where single fields are wrong. */
+export function errorBody(problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>): Record<string, unknown> {
+  const { code, message, status, errors } = problem;
+  return errors === undefined ? { code, message, status } : { code, message, status, errors };
+}
+
+/**
+ * The same object for callers who ask for `application/problem+json`, with the members of RFC 9457 and the request's id.
+ * @param type where the code is documented
+ */
+export function problemBody(
+  problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>,
+  type: string,
+  title: string,
+  requestId: string,
+): Record<string, unknown> {
+  return { type, title, detail: problem.message, ...errorBody(problem), requestId };
+}

@@ -1,8 +1,11 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Soon } from '../storage/database.ts';
+import type { Soon } from '../soon.ts';
 
-/** Who may call a route: anyone, or the holder of a valid key; with a scope, only of a key that has it. */
-export type Access = { readonly anyone: true } | { readonly key: true; readonly scope?: string };
+/** Who may call a route: the holder of a valid key; with a scope, only of a key that has it. */
+export interface Access {
+  readonly key: true;
+  readonly scope?: string;
+}
 
 /** How ready an operation is: what the words promise is said in the documentation. Stable where none is given. */
 export type Stability = 'experimental' | 'beta';
@@ -26,6 +29,8 @@ export interface PathParameter {
   readonly schema: TSchema;
   readonly description: string;
   readonly notFound: string;
+  /** What is said with it, as a sentence. */
+  readonly absent: string;
 }
 
 /** One documented success of a route. */

@@ -1,7 +1,7 @@
+import type { Soon } from '../soon.ts';
 import type { EngineName, Query } from './query.ts';
 
-/** What an engine answers: at once where it lives in this process, later where it does not. Always `await` it. */
-export type Soon<T> = T | Promise<T>;
+export type { Soon };
 
 /** Runs queries that change nothing. */
 export interface Reader {

@@ -1,0 +1,240 @@
+import type { AddressName, Config } from './config.ts';
+import type { Deployment } from './deployment.ts';
+import { errors, problemOf } from './errors.ts';
+import { createGate } from './keys/admit.ts';
+import { KeyRing } from './keys/key-ring.ts';
+import { KeyUses } from './keys/key-uses.ts';
+import type { Clock } from './lib/clock.ts';
+import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
+import type { Gate } from './lib/http/gate.ts';
+import type { Route } from './lib/http/route.ts';
+import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
+import type { Log } from './lib/log.ts';
+import { openDatabase } from './lib/storage/open.ts';
+import { migrations } from './migrations/index.ts';
+import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
+import { petRoutes } from './pets/routes.ts';
+import { type Limiter, openLimiter } from './plans/limiter.ts';
+import type { Database, Deployment as DeploymentName } from './schema.ts';
+
+/** Everything that one process serves, put together. */
+export interface App {
+  /** The databases that are open, for what happens beside the interface (sample data). */
+  readonly databases: { readonly production: Database; readonly staging?: Database };
+  /**
+   * Starts listening on every address that is not left out; the base address of each, with its real port.
+   * @throws when one cannot be listened on; then nothing is left listening
+   */
+  listen(): Promise<Addresses>;
+  /** Finishes what is in flight (10 s at most), keeps what must be kept, and lets go of everything. Safe to repeat. */
+  close(): Promise<void>;
+}
+
+/** Where everything is: the interface's base addresses, and the origin of the pages. */
+export type Addresses = Readonly<Partial<Record<AddressName | 'portal', string>>>;
+
+/** Every operation of a deployment, in the order in which documents show them. */
+export const routes: readonly Route<Deployment>[] = [...petRoutes];
+
+const PREFIX = '/v1';
+const CLOSE_BOUND_MS = 10_000;
+
+/**
+ * Opens storage and counts and puts the deployments together; listens only when told to.
+ * @param options.onFailed told once when storage has failed for good: nothing is a success any more, and the process
+ *   should end
+ * @throws {Refusal} with a sentence for a person, when something cannot be opened
+ */
+export async function createApp(options: {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  onFailed(error: Error): void;
+}): Promise<App> {
+  const { config, clock, log, onFailed } = options;
+  const open = (name: DeploymentName) =>
+    openDatabase(config.places[name], { migrations, clock, role: 'server', log, onFailed });
+
+  const opened: { close(): Promise<void> }[] = [];
+  const keep = <T extends { close(): Promise<void> }>(part: T): T => {
+    opened.unshift(part);
+    return part;
+  };
+  const closeAll = async () => {
+    for (const part of opened.splice(0)) await part.close();
+  };
+
+  try {
+    const production = keep(await open('production'));
+    const staging = config.ports.staging === undefined ? undefined : keep(await open('staging'));
+    const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
+    const uses = keep(new KeyUses(production));
+    const ring = new KeyRing(production);
+
+    const addresses = new Map<AddressName, Address>();
+    const gateOf = (...takes: DeploymentName[]): Gate =>
+      createGate({ ring, uses, limiter, clock, takes, rightAddress: name => addresses.get(name)?.baseUrl });
+    const shared = { config, clock, log, limiter, proxies: trustedProxies(config.trustedProxies) };
+    const deployments = { production, ...(staging && { staging }) };
+    for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
+      if (config.ports[name] === undefined) continue;
+      addresses.set(name, new Address(name, PREFIX, database, routes, gateOf(name), shared));
+    }
+    if (config.ports.messages !== undefined) {
+      const gate = gateOf('production', 'staging');
+      addresses.set('messages', new Address('messages', '', production, [], gate, shared));
+    }
+
+    return {
+      databases: deployments,
+      async listen() {
+        try {
+          for (const address of addresses.values()) await address.listen();
+        } catch (error) {
+          await Promise.all([...addresses.values()].map(address => address.close(0)));
+          throw error;
+        }
+        const urls = [...addresses].map(([name, { baseUrl }]) => [name, baseUrl]);
+        const portal = addresses.get('production')?.publicUrl;
+        return Object.fromEntries(portal === undefined ? urls : [...urls, ['portal', portal]]);
+      },
+      async close() {
+        await Promise.all([...addresses.values()].map(address => address.close(CLOSE_BOUND_MS)));
+        await closeAll();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function valkey({ valkeyUrl }: Config): { valkeyUrl?: string } {
+  return valkeyUrl === undefined ? {} : { valkeyUrl };
+}
+
+/** One address that the process listens on, with what it serves. */
+class Address {
+  readonly #name: AddressName;
+  readonly #prefix: string;
+  readonly #database: Database;
+  readonly #config: Config;
+  readonly #limiter: Limiter;
+  readonly #routes: readonly Route<Deployment>[];
+  readonly #server: HttpServer;
+  #port: number | undefined;
+  #closing = false;
+  #document: Page | undefined;
+
+  constructor(
+    name: AddressName,
+    prefix: string,
+    database: Database,
+    routes: readonly Route<Deployment>[],
+    gate: Gate,
+    shared: { config: Config; clock: Clock; log: Log; limiter: Limiter; proxies: TrustedProxies },
+  ) {
+    const { config, clock, log, limiter, proxies } = shared;
+    this.#name = name;
+    this.#prefix = prefix;
+    this.#database = database;
+    this.#config = config;
+    this.#limiter = limiter;
+    this.#routes = routes;
+    const address = this;
+    this.#server = createServer<Deployment>({
+      routes,
+      prefix,
+      context: {
+        name: name === 'staging' ? 'staging' : 'production',
+        database,
+        clock,
+        categories: config.categories,
+        get baseUrl() {
+          return address.baseUrl;
+        },
+      },
+      gate,
+      errors,
+      problemOf(error, requestId) {
+        const problem = problemOf(error);
+        if (problem.status >= 500) log.error({ requestId, code: problem.code, err: problem.cause }, problem.message);
+        return problem;
+      },
+      proxies,
+      publicUrl: () => this.publicUrl,
+      now: () => clock.now(),
+      pages: {
+        '/': () => html(200, homePage(this.#name, this.baseUrl)),
+        '/openapi.json': () => this.#openApi(),
+        '/livez': () => json(200, { status: 'ok' }),
+        '/readyz': () => this.#readiness(),
+        '/errors': () => html(200, errorsPage()),
+        '/errors/*': ({ rest }) => found(errorPage(rest)),
+        '/deprecations/*': ({ rest }) => found(deprecationPage(routes, rest)),
+      },
+      lost: lostPage,
+    });
+  }
+
+  /** What links and documents say: without the prefix, without a slash at the end. */
+  get publicUrl(): string {
+    const { publicUrls, host, ports } = this.#config;
+    return publicUrls[this.#name] ?? `http://${hostName(host)}:${this.#port ?? ports[this.#name]}`;
+  }
+
+  get baseUrl(): string {
+    return this.publicUrl + this.#prefix;
+  }
+
+  async listen(): Promise<void> {
+    this.#port = await this.#server.listen(this.#config.host, this.#config.ports[this.#name]!);
+  }
+
+  async close(boundMs: number): Promise<void> {
+    this.#closing = true;
+    await this.#server.close(boundMs);
+  }
+
+  /** Loaded when it is first asked for: the start has no need of it. */
+  async #openApi(): Promise<Page> {
+    if (this.#document === undefined) {
+      const { openApiDocument } = await import('./openapi.ts');
+      const servers = [{ url: this.baseUrl, description: descriptions[this.#name] }];
+      this.#document = json(200, openApiDocument(this.#routes as readonly Route<never>[], servers));
+    }
+    return this.#document;
+  }
+
+  async #readiness(): Promise<Page> {
+    const { ok, writes, detail } = await this.#database.health();
+    const { counts, day } = this.#limiter.health();
+    const ready = ok && !this.#closing;
+    const status = this.#closing ? 'stopping' : ok ? 'ready' : 'unavailable';
+    return json(ready ? 200 : 503, { status, storage: { ok, writes, detail }, counts, day });
+  }
+}
+
+const descriptions: Record<AddressName, string> = {
+  production: 'Production',
+  staging: 'Staging: animals, keys and counts of its own, to try things with',
+  messages: 'Messages',
+};
+
+/** An address to listen on as a name to call. */
+function hostName(host: string): string {
+  if (['127.0.0.1', '::1', '0.0.0.0', '::'].includes(host)) return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function json(status: number, value: unknown): Page {
+  return { status, contentType: 'application/json; charset=utf-8', bytes: Buffer.from(JSON.stringify(value)) };
+}
+
+function html(status: number, text: string): Page {
+  return { status, contentType: 'text/html; charset=utf-8', bytes: text };
+}
+
+function found(text: string | undefined): Page {
+  return text === undefined ? html(404, lostPage()) : html(200, text);
+}

@@ -1,0 +1,131 @@
+import { timingSafeEqual } from 'node:crypto';
+import { type ErrorCode, problem } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Admission, Arrival, Gate } from '../lib/http/gate.ts';
+import type { Soon } from '../lib/soon.ts';
+import { canonicalAddress } from '../plans/address.ts';
+import type { Limiter, Verdict } from '../plans/limiter.ts';
+import { type Limits, limitsOf } from '../plans/plan.ts';
+import type { Deployment } from '../schema.ts';
+import { EVERY_SCOPE } from './key.ts';
+import type { KeyRing } from './key-ring.ts';
+import type { KeyUses } from './key-uses.ts';
+import type { Holder } from './keys.ts';
+import { hashToken, parseToken } from './token.ts';
+
+/**
+ * The only place that decides who gets in.
+ *
+ * A request with a valid key is counted against the plan of its account; every other one against its address, where it
+ * answers 401, or 429 once the address is over its limit. What was revoked, expired, banned or lowered counts at once.
+ * @param options.takes the deployments whose keys this address takes
+ * @param options.rightAddress where a key of the other deployment belongs, as a URL
+ */
+export function createGate(options: {
+  readonly ring: KeyRing;
+  readonly uses: KeyUses;
+  readonly limiter: Limiter;
+  readonly clock: Clock;
+  readonly takes: readonly Deployment[];
+  rightAddress(deployment: Deployment): string | undefined;
+}): Gate {
+  const { ring, uses, limiter, clock, takes } = options;
+
+  return {
+    admit(arrival) {
+      const token = bearerToken(arrival.authorization);
+      if (token === undefined) return turnAway(arrival, 'missing_api_key');
+      const parsed = parseToken(token);
+      if (parsed === undefined) return turnAway(arrival, 'malformed_api_key');
+      if (!takes.includes(parsed.deployment)) {
+        return turnAway(arrival, 'wrong_deployment', wrongDeployment(parsed.deployment));
+      }
+      const holder = ring.find(parsed.id);
+      return holder instanceof Promise
+        ? holder.then(found => judge(arrival, token, found))
+        : judge(arrival, token, holder);
+    },
+    show(address) {
+      return limiter.showAddress(addressOf(address)).headers;
+    },
+  };
+
+  function judge(arrival: Arrival, token: string, holder: Holder | undefined): Soon<Admission> {
+    if (holder === undefined || !isSame(holder.hash, hashToken(token))) return turnAway(arrival, 'invalid_api_key');
+    // Expired and revoked are told only here, to a caller who holds the whole secret.
+    if (holder.revoked_at !== null) return turnAway(arrival, 'revoked_api_key');
+    if (holder.expires_at !== null && holder.expires_at <= clock.now()) return turnAway(arrival, 'expired_api_key');
+    const held = holdingOf(holder);
+    const verdict = limiter.count(held);
+    return verdict instanceof Promise ? verdict.then(decided => decide(held, decided)) : decide(held, verdict);
+  }
+
+  function decide(held: Holding, { outcome, headers }: Verdict): Admission {
+    if (outcome === 'accepted') {
+      uses.note(held.keyId, clock.now());
+      return { admitted: true, caller: held.caller, allows: held.allows, headers };
+    }
+    const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
+    return { admitted: false, problem: problem(code), headers };
+  }
+
+  function turnAway(arrival: Arrival, code: ErrorCode, message?: string): Soon<Admission> {
+    const refuse = ({ outcome, headers }: Verdict): Admission =>
+      outcome === 'accepted'
+        ? { admitted: false, problem: problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] }), headers }
+        : { admitted: false, problem: problem('rate_limit_exceeded'), headers };
+    const verdict = limiter.countAddress(addressOf(arrival.address()));
+    return verdict instanceof Promise ? verdict.then(refuse) : refuse(verdict);
+  }
+
+  function wrongDeployment(deployment: Deployment): string {
+    const address = options.rightAddress(deployment);
+    const place = address === undefined ? '' : `, at ${address}`;
+    return `This is a key of ${deployment}; use it there${place}, or use a key of this deployment here.`;
+  }
+}
+
+/** A holder as the limiter and the routes take it; made once for each holder. */
+interface Holding {
+  readonly keyId: string;
+  readonly accountId: number;
+  readonly deployment: Deployment;
+  readonly limits: Limits;
+  readonly caller: { readonly keyId: string; readonly accountId: number; readonly admin: boolean };
+  allows(scope: string): boolean;
+}
+
+const holdings = new WeakMap<Holder, Holding>();
+
+function holdingOf(holder: Holder): Holding {
+  let holding = holdings.get(holder);
+  if (holding === undefined) {
+    const { id: keyId, account_id: accountId, deployment } = holder;
+    const scopes = new Set(holder.scopes.split(' '));
+    holding = {
+      keyId,
+      accountId,
+      deployment,
+      limits: limitsOf(holder),
+      caller: { keyId, accountId, admin: holder.admin === 1 },
+      allows: scope => scopes.has(EVERY_SCOPE) || scopes.has(scope),
+    };
+    holdings.set(holder, holding);
+  }
+  return holding;
+}
+
+/** What follows the scheme `Bearer`, in any case and with one or more spaces (RFC 9110, 11.1). */
+function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
+  return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trimEnd();
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
+
+/** What is no address, such as that of a closed socket, counts as one of its own. */
+function addressOf(text: string): string {
+  return canonicalAddress(text) ?? 'unknown';
+}

@@ -1,0 +1,58 @@
+import { BlockList, isIP } from 'node:net';
+
+/** The networks whose word on the caller's address is taken (`X-Forwarded-For`, `X-Forwarded-Proto`). */
+export type TrustedProxies = BlockList;
+
+/**
+ * The trusted networks of a list such as `10.0.0.0/8, ::1`.
+ * @throws {RangeError} naming the entry that is no address or network
+ */
+export function trustedProxies(entries: readonly string[]): TrustedProxies {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits, ...rest] = entry.split('/');
+    const version = isIP(address);
+    const width = version === 4 ? 32 : 128;
+    if (
+      version === 0 ||
+      rest.length > 0 ||
+      (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= width))
+    ) {
+      throw new RangeError(`"${entry}" is not an address or a network such as 10.0.0.0/8`);
+    }
+    list.addSubnet(address, bits === undefined ? width : Number(bits), version === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+/**
+ * The address of the caller: the peer's own, or, where the peer is a trusted proxy, the last address in
+ * `X-Forwarded-For` that is not one. What an untrusted peer forwards counts for nothing.
+ */
+export function callerAddress(
+  peer: string | undefined,
+  forwardedFor: string | undefined,
+  proxies: TrustedProxies,
+): string {
+  let address = plain(peer ?? '');
+  if (forwardedFor === undefined) return address;
+  const hops = forwardedFor.split(',');
+  while (hops.length > 0 && isTrusted(address, proxies)) {
+    const hop = plain(hops.pop()!.trim());
+    if (isIP(hop) === 0) break;
+    address = hop;
+  }
+  return address;
+}
+
+function isTrusted(address: string, proxies: TrustedProxies): boolean {
+  const version = isIP(address);
+  return version !== 0 && proxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Without a port, brackets or an IPv4-mapped prefix. */
+function plain(text: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
+  const address = bracketed ?? (/^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text);
+  return address.toLowerCase().startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+}

@@ -1,0 +1,108 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { errorBody, type Problem, problemBody } from './problem.ts';
+
+/** The headers of every answer of the interface, beside those of the limits: browsers may read what clients need. */
+const everyAnswer = [
+  'Access-Control-Allow-Origin',
+  '*',
+  'Access-Control-Expose-Headers',
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
+    'X-Total-Count, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
+    'WWW-Authenticate, Allow',
+] as const;
+
+/** Writes one whole answer of the interface. Headers are names and values in turn. */
+export function answerJson(
+  response: ServerResponse,
+  status: number,
+  bytes: string | Buffer,
+  requestId: string,
+  ...headers: readonly (readonly string[])[]
+): void {
+  answer(
+    response,
+    status,
+    'application/json; charset=utf-8',
+    bytes,
+    everyAnswer,
+    ['X-Request-Id', requestId],
+    ...headers,
+  );
+}
+
+/** Writes one whole answer of any type, with a length and with nothing but the headers given. */
+export function answer(
+  response: ServerResponse,
+  status: number,
+  contentType: string | undefined,
+  bytes: string | Buffer,
+  ...headers: readonly (readonly string[])[]
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  const all: string[] = [];
+  if (contentType !== undefined) all.push('Content-Type', contentType);
+  if (status !== 204) all.push('Content-Length', String(length));
+  for (const some of headers) for (const text of some) all.push(text);
+  response.writeHead(status, all);
+  response.end(bytes);
+}
+
+/** Where the pages on error codes are, below the origin that answers. */
+export const errorPages = '/errors/';
+
+/** Writes a problem as an answer, in the form that the request asks for. */
+export function answerProblem(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  requestId: string,
+  ...headers: readonly (readonly string[])[]
+): void {
+  const { type, bytes } = problemBytes(problem, request.headers.accept, requestId);
+  answer(response, problem.status, type, bytes, everyAnswer, ['X-Request-Id', requestId], problem.headers, ...headers);
+}
+
+/**
+ * Writes a problem to a connection whose request never became one, and ends the connection.
+ *
+ * What still comes in is thrown away for a second, so that the answer is not lost to a reset.
+ */
+export function answerOnSocket(socket: Duplex, problem: Problem, requestId: string, headers: readonly string[]): void {
+  const { type, bytes } = problemBytes(problem, undefined, requestId);
+  const all = [
+    ...['Content-Type', type, 'Content-Length', String(Buffer.byteLength(bytes)), 'Connection', 'close'],
+    ...['Date', new Date().toUTCString(), 'X-Request-Id', requestId],
+    ...everyAnswer,
+    ...problem.headers,
+    ...headers,
+  ];
+  let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n`;
+  for (let index = 0; index < all.length; index += 2) head += `${all[index]}: ${all[index + 1]}\r\n`;
+  socket.on('error', () => socket.destroy());
+  socket.end(`${head}\r\n${bytes}`);
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+const LINGER_MS = 1000;
+
+function problemBytes(problem: Problem, accept: string | undefined, requestId: string) {
+  if (accept !== undefined && wantsProblemJson(accept)) {
+    const title = STATUS_CODES[problem.status] ?? 'Error';
+    const body = problemBody(problem, `${errorPages}${problem.code}`, title, requestId);
+    return { type: 'application/problem+json', bytes: JSON.stringify(body) };
+  }
+  return { type: 'application/json; charset=utf-8', bytes: JSON.stringify(errorBody(problem)) };
+}
+
+function wantsProblemJson(accept: string): boolean {
+  return accept
+    .toLowerCase()
+    .split(',')
+    .some(range => {
+      const [type, ...parameters] = range.split(';').map(part => part.trim());
+      return type === 'application/problem+json' && !parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter));
+    });
+}

@@ -1,0 +1,394 @@
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
+import type { Soon } from '../soon.ts';
+import { callerAddress, type TrustedProxies } from './address.ts';
+import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
+import { type BoundRoute, bindRoute } from './bound-route.ts';
+import type { Admission, Gate } from './gate.ts';
+import { type Catalogue, Problem } from './problem.ts';
+import { newRequestId, requestIdOf } from './request-id.ts';
+import type { Route } from './route.ts';
+
+/** One address that serves an interface of routes, and a few pages beside it. */
+export interface HttpServer {
+  /**
+   * Starts listening; the port that it got.
+   * @throws when the address is taken or is not ours
+   */
+  listen(host: string, port: number): Promise<number>;
+  /** Takes nothing new, finishes what is in flight (for `boundMs` at most), and lets go of every connection. */
+  close(boundMs: number): Promise<void>;
+}
+
+/** What a server is made of. */
+export interface HttpServerOptions<Context> {
+  readonly routes: readonly Route<Context>[];
+  /** Where the interface begins: `/v1`; '' where every path belongs to it. */
+  readonly prefix: string;
+  readonly context: Context;
+  readonly gate: Gate;
+  readonly errors: Catalogue;
+  /** What an error that was thrown below a route is told as; it notes what is not the caller's to know. */
+  problemOf(error: unknown, requestId: string): Problem;
+  readonly proxies: TrustedProxies;
+  /** The public address, without the prefix and without a slash at the end. */
+  publicUrl(): string;
+  /** The time in milliseconds since the Unix epoch. */
+  now(): number;
+  /** GET by path, outside of the interface: no key, no limits. */
+  readonly pages: Readonly<Record<string, (request: PageRequest) => Soon<Page>>>;
+  /** The page for a path outside of the interface that leads nowhere. */
+  lost(path: string): string;
+}
+
+/** What a page may look at. */
+export interface PageRequest {
+  /** What stands in the path's last part, where the page's path ends with `*`. */
+  readonly rest: string;
+}
+
+/** A page's answer. */
+export interface Page {
+  readonly status: number;
+  readonly contentType: string;
+  readonly bytes: string | Buffer;
+}
+
+/** The largest body, in bytes. */
+export const BODY_BYTES_MAX = 1024 * 1024;
+/** The largest request line and headers, in bytes. */
+export const HEADER_BYTES_MAX = 16 * 1024;
+
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const IDLE_TIMEOUT_MS = 20_000;
+const TIMEOUT_LOOK_MS = 1000;
+const CONNECTIONS_MAX = 12_000;
+
+/** What is known of a request from its first moment on. */
+interface Exchange {
+  readonly requestId: string;
+  /** Headers that its answer carries whatever it will be. */
+  headers: readonly string[];
+  admission: (Admission & { admitted: true }) | undefined;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    exchange: Exchange;
+  }
+  interface FastifyContextConfig {
+    bound?: BoundRoute;
+  }
+}
+
+/**
+ * Makes a server of routes.
+ *
+ * Every answer of the interface comes out of here, whatever its status: it carries the gate's headers, a request id and
+ * an Error body where it is no success; also what is answered before there is a request.
+ * @throws when a route does not state who may call it
+ */
+export function createServer<Context>(options: HttpServerOptions<Context>): HttpServer {
+  const { gate, errors, prefix, proxies } = options;
+  const bound = options.routes.map(route =>
+    bindRoute(route as Route<never>, options.context as never, options.publicUrl, prefix),
+  );
+  const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
+  let closing = false;
+
+  const fastify = Fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: HEADER_BYTES_MAX,
+      querystringParser: text => text as never,
+    },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_LOOK_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      requireHostHeader: false,
+    },
+    frameworkErrors: (_error, request, reply) => answerMalformed(request.raw, reply),
+    clientErrorHandler: answerClientError,
+  });
+  const { server } = fastify;
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    answerProblem(
+      request,
+      response,
+      problem('expectation_failed'),
+      requestIdOf(request),
+      gate.show(addressOf(request)),
+      ['Connection', 'close'],
+    );
+  });
+
+  fastify.decorateRequest('exchange', null as never);
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.addHook('onRequest', receive);
+  fastify.setErrorHandler((error, request, reply) =>
+    refuse(request, reply, bodyProblem(error, request.exchange.requestId)),
+  );
+  fastify.setNotFoundHandler((request, reply) => refuse(request, reply, notFound(request)));
+  for (const { route, ...rest } of bound) {
+    fastify.route({
+      method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
+      url: prefix + route.path.replace(/\{(\w+)\}/g, ':$1'),
+      config: { bound: { route, ...rest } },
+      handler: serve,
+    });
+  }
+  for (const [path, show] of Object.entries(options.pages)) servePage(fastify, path, show);
+  // Methods that the router does not know by itself are 405 or 404 like the others.
+  for (const method of METHODS) fastify.addHttpMethod(method as HTTPMethods);
+
+  /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
+  function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+    const raw = request.raw;
+    const exchange: Exchange = { requestId: requestIdOf(raw), headers: [], admission: undefined };
+    request.exchange = exchange;
+    const route = request.routeOptions.config.bound;
+    if (route === undefined && !isInterface(request)) return next();
+    if (!hasOneHost(raw)) return answerMalformed(raw, reply);
+    if (closing) {
+      exchange.headers = [...gate.show(addressOf(raw)), 'Connection', 'close', 'Retry-After', '1'];
+      return refuse(request, reply, problem('shutting_down'));
+    }
+    if (isPreflight(raw)) return answerPreflight(request, reply);
+
+    const entered = (admission: Admission): void => {
+      exchange.headers = admission.headers;
+      if (!admission.admitted) return refuse(request, reply, admission.problem);
+      exchange.admission = admission;
+      if (route === undefined) return next();
+      const refusal = route.refusal(admission, options.now());
+      if (refusal !== undefined) return refuse(request, reply, refusal);
+      next();
+    };
+    const failed = (error: unknown): void => {
+      exchange.headers = gate.show(addressOf(raw));
+      refuse(request, reply, options.problemOf(error, exchange.requestId));
+    };
+    try {
+      const admission = gate.admit({ authorization: raw.headers.authorization, address: () => addressOf(raw) });
+      if (admission instanceof Promise) admission.then(entered).catch(failed);
+      else entered(admission);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** The handler of every route. */
+  function serve(request: FastifyRequest, reply: FastifyReply): void {
+    const route = request.routeOptions.config.bound!;
+    const { admission, requestId, headers } = request.exchange;
+    try {
+      const answered = route.answer(request.raw, request.params as Record<string, string>, request.body as Buffer, {
+        caller: admission!.caller,
+        requestId,
+      });
+      if (answered instanceof Promise) {
+        answered.then(send, (error: unknown) => refuse(request, reply, options.problemOf(error, requestId)));
+      } else send(answered);
+    } catch (error) {
+      refuse(request, reply, options.problemOf(error, requestId));
+    }
+
+    function send({
+      status,
+      bytes,
+      headers: own,
+    }: {
+      status: number;
+      bytes: string | Buffer;
+      headers: readonly string[];
+    }) {
+      reply.hijack();
+      const last = closing ? ['Connection', 'close'] : [];
+      answerJson(reply.raw, status, bytes, requestId, headers, own, route.headers(request.params as never), last);
+    }
+  }
+
+  function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
+    const { requestId, headers } = request.exchange;
+    reply.hijack();
+    if (!isInterface(request) && request.routeOptions.config.bound === undefined) {
+      return answerOutside(request, reply, refusal);
+    }
+    const route = request.routeOptions.config.bound;
+    const own = route === undefined ? [] : route.headers(request.params as Record<string, string>);
+    const last = closing || refusal.status === 413 ? ['Connection', 'close'] : [];
+    answerProblem(request.raw, reply.raw, refusal, requestId, headers, own, last);
+  }
+
+  /** A path outside of the interface: no limits, and a page for people. */
+  function answerOutside(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
+    const { accept = '' } = request.raw.headers;
+    if (/text\/html/i.test(accept) && refusal.status === 404) {
+      return answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
+    }
+    answerProblem(request.raw, reply.raw, refusal, request.exchange.requestId);
+  }
+
+  function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
+    reply.hijack();
+    answerProblem(raw, reply.raw, problem('malformed_request'), requestIdOf(raw), gate.show(addressOf(raw)));
+  }
+
+  function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
+    reply.hijack();
+    const allowed = request.raw.headers['access-control-request-headers'];
+    answer(
+      reply.raw,
+      204,
+      undefined,
+      '',
+      ['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+      ['Access-Control-Allow-Headers', allowed ?? 'Authorization, Content-Type', 'Access-Control-Max-Age', '86400'],
+      ['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', request.exchange.requestId],
+      gate.show(addressOf(request.raw)),
+    );
+  }
+
+  /** What the HTTP parser gave up on. */
+  function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const begun = response != null && (response.headersSent || response.req.complete);
+    // An earlier request on this connection is still being answered: its answer is worth more than this one.
+    if (begun) {
+      if (response.writableFinished) socket.destroy();
+      else response.once('close', () => socket.destroy());
+      return;
+    }
+    const address = callerAddress((socket as { remoteAddress?: string }).remoteAddress, undefined, proxies);
+    answerOnSocket(
+      socket,
+      problem(clientErrors[error.code ?? ''] ?? 'malformed_request'),
+      newRequestId(),
+      gate.show(address),
+    );
+  }
+
+  function notFound(request: FastifyRequest): Problem {
+    const path = decodedPath(request.raw);
+    for (const [pattern, routes] of methodsByPath) {
+      if (!pathForm(prefix + pattern).test(path)) continue;
+      const methods = routes.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
+      return problem('method_not_allowed', ['Allow', [...methods, 'OPTIONS'].join(', ')]);
+    }
+    return problem('route_not_found');
+  }
+
+  /** What Fastify itself finds wrong with a body. */
+  function bodyProblem(error: unknown, requestId: string): Problem {
+    const code = (error as { code?: unknown }).code;
+    if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('body_too_large');
+    if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('invalid_content_type');
+    if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH' || code === 'ECONNRESET') return problem('malformed_request');
+    return options.problemOf(error, requestId);
+  }
+
+  function problem(code: keyof Catalogue & string, headers: readonly string[] = []): Problem {
+    const entry = errors[code]!;
+    return new Problem(code, entry.status, entry.message, { headers });
+  }
+
+  function isInterface(request: FastifyRequest): boolean {
+    if (prefix === '') return !Object.hasOwn(options.pages, request.routeOptions.url ?? '');
+    const path = decodedPath(request.raw);
+    return path === prefix || path.startsWith(`${prefix}/`);
+  }
+
+  function addressOf(raw: IncomingMessage): string {
+    const forwarded = raw.headers['x-forwarded-for'];
+    return callerAddress(raw.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, proxies);
+  }
+
+  return {
+    async listen(host, port) {
+      await fastify.listen({ host, port, backlog: 4096 });
+      return (server.address() as AddressInfo).port;
+    },
+    async close(boundMs) {
+      closing = true;
+      const bound = setTimeout(() => server.closeAllConnections(), boundMs);
+      await fastify.close();
+      clearTimeout(bound);
+    },
+  };
+}
+
+const clientErrors: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+function servePage(fastify: FastifyInstance, path: string, show: (request: PageRequest) => Soon<Page>): void {
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url: path,
+    handler: async (request, reply) => {
+      const { status, contentType, bytes } = await show({ rest: (request.params as { '*'?: string })['*'] ?? '' });
+      reply.hijack();
+      answer(reply.raw, status, contentType, bytes, [
+        'Access-Control-Allow-Origin',
+        '*',
+        'X-Content-Type-Options',
+        'nosniff',
+      ]);
+    },
+  });
+}
+
+/** HTTP/1.1 wants exactly one Host (RFC 9112, 3.2). */
+function hasOneHost(raw: IncomingMessage): boolean {
+  let hosts = 0;
+  const { rawHeaders } = raw;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts === 1 || (hosts === 0 && raw.httpVersionMinor === 0);
+}
+
+function isPreflight(raw: IncomingMessage): boolean {
+  return (
+    raw.method === 'OPTIONS' &&
+    raw.headers.origin !== undefined &&
+    raw.headers['access-control-request-method'] !== undefined
+  );
+}
+
+/** The path in the spelling that the router goes by. */
+function decodedPath(raw: IncomingMessage): string {
+  const path = (raw.url ?? '').split(/[?#]/, 1)[0]!;
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
+const forms = new Map<string, RegExp>();
+
+function pathForm(path: string): RegExp {
+  let form = forms.get(path);
+  if (form === undefined) {
+    form = new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`);
+    forms.set(path, form);
+  }
+  return form;
+}

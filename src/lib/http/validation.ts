@@ -1,0 +1,238 @@
+import { isUtf8 } from 'node:buffer';
+import type { TObject, TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import type { FieldError } from './problem.ts';
+
+/** What reading a value came to: the value, or everything that is wrong with it. */
+export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
+
+/** Why a body is no JSON at all, as a sentence. */
+export class NotJson extends Error {}
+
+/**
+ * The JSON value of a body's bytes.
+ *
+ * As RFC 8259 has it, with JavaScript's numbers; of a member that is given twice the last counts.
+ * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark or is not JSON
+ */
+export function parseJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new NotJson('The body is empty; it must be one JSON value.');
+  if (!isUtf8(bytes)) throw new NotJson('The body is not UTF-8.');
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    throw new NotJson('The body begins with a byte order mark; JSON has none.');
+  }
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    // The parser's message quotes the body, which may hold a secret; only the place is worth passing on.
+    const place = /at position \d+(?: \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0];
+    throw new NotJson(place === undefined ? 'The body is not valid JSON.' : `The body is not valid JSON ${place}.`);
+  }
+}
+
+/** Judges JSON values by one schema. Types are never coerced. */
+export class BodyReader {
+  readonly #validator: Validator;
+  readonly #schema: TSchema;
+
+  constructor(schema: TSchema) {
+    this.#schema = schema;
+    this.#validator = Compile(schema) as Validator;
+  }
+
+  /**
+   * The value, or one error for each field that is wrong, by JSON Pointer.
+   * @param strict whether members that the schema does not know are errors; else they are ignored
+   */
+  read(value: unknown, strict: boolean): Reading<unknown> {
+    if (this.#validator.Check(value)) {
+      const unknown = strict ? unknownMembers(this.#schema, value) : [];
+      return unknown.length === 0 ? { value } : { errors: unknown };
+    }
+    return { errors: this.#validator.Errors(value).slice(0, FIELD_ERRORS_MAX).flatMap(fieldErrors) };
+  }
+}
+
+/** Enough to mend a request by, and no more than an answer should hold. */
+const FIELD_ERRORS_MAX = 50;
+
+type SchemaError = ReturnType<Validator['Errors']>[number];
+
+function fieldErrors(error: SchemaError): FieldError[] {
+  const path = error.instancePath;
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case 'required':
+      return (params['requiredProperties'] as string[]).map(name => ({
+        path: `${path}/${escapePointer(name)}`,
+        code: 'required',
+        message: `${name} is required.`,
+      }));
+    case 'type':
+      return [{ path, code: 'invalid_type', message: `Must be ${article(String(params['type']))}.` }];
+    case 'enum':
+      return [
+        {
+          path,
+          code: 'invalid_value',
+          message: `Must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`,
+        },
+      ];
+    case 'minimum':
+    case 'maximum':
+      return [{ path, code: 'out_of_range', message: `Must be ${params['comparison']} ${params['limit']}.` }];
+    case 'minLength':
+      return [{ path, code: 'too_short', message: `Must have at least ${characters(params['limit'])}.` }];
+    case 'maxLength':
+      return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'])}.` }];
+    default:
+      return [{ path, code: 'invalid_value', message: sentence(error.message) }];
+  }
+}
+
+function unknownMembers(schema: TSchema, value: unknown, path = ''): FieldError[] {
+  const properties = (schema as Partial<TObject>).properties;
+  if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    Object.hasOwn(properties, name)
+      ? unknownMembers(properties[name]!, member, `${path}/${escapePointer(name)}`)
+      : [{ path: `${path}/${escapePointer(name)}`, code: 'unknown_member', message: 'There is no such member.' }],
+  );
+}
+
+/**
+ * Reads the query strings of one operation: one property of the schema a parameter.
+ *
+ * Values are text: integers are plain decimal digits, arrays take several values by comma or by repetition,
+ * everything else is taken as it stands. A parameter that is given twice, or empty, is an error; nothing is clamped.
+ */
+export class QueryReader {
+  readonly #parameters: ReadonlyMap<string, Parameter>;
+
+  constructor(schema: TObject) {
+    this.#parameters = new Map(
+      Object.entries(schema.properties).map(([name, property]) => [name, new Parameter(name, property)]),
+    );
+  }
+
+  /**
+   * @param text the URL's query without its question mark
+   * @param strict whether parameters that the operation does not know are errors; else they are ignored
+   */
+  read(text: string, strict: boolean): Reading<Record<string, unknown>> {
+    const value: Record<string, unknown> = {};
+    if (text === '') return { value };
+    const errors: FieldError[] = [];
+    const given = new Map<string, string[]>();
+    for (const [name, part] of new URLSearchParams(text)) {
+      const parts = given.get(name);
+      if (parts === undefined) given.set(name, [part]);
+      else parts.push(part);
+    }
+    for (const [name, parts] of given) {
+      const parameter = this.#parameters.get(name);
+      if (parameter !== undefined) {
+        const read = parameter.read(parts);
+        if ('value' in read) value[name] = read.value;
+        else errors.push(...read.errors);
+      } else if (strict && errors.length < FIELD_ERRORS_MAX) {
+        errors.push({
+          path: name.slice(0, 100).toWellFormed(),
+          code: 'unknown_parameter',
+          message: `There is no such parameter; there are ${[...this.#parameters.keys()].join(', ')}.`,
+        });
+      }
+    }
+    return errors.length === 0 ? { value } : { errors };
+  }
+}
+
+class Parameter {
+  readonly #name: string;
+  readonly #many: boolean;
+  readonly #valuesMax: number;
+  readonly #value: TSchema;
+  readonly #validator: Validator;
+
+  constructor(name: string, schema: TSchema) {
+    const { items, maxItems } = schema as { items?: TSchema; maxItems?: number };
+    this.#name = name;
+    this.#many = items !== undefined;
+    this.#valuesMax = maxItems ?? Number.POSITIVE_INFINITY;
+    this.#value = items ?? schema;
+    this.#validator = Compile(this.#value) as Validator;
+  }
+
+  read(parts: readonly string[]): Reading<unknown> {
+    if (!this.#many) {
+      if (parts.length > 1) return this.#error('given_twice', 'Must be given once.');
+      return this.#readOne(parts[0]!);
+    }
+    const texts = parts.flatMap(part => part.split(','));
+    if (texts.length > this.#valuesMax) {
+      return this.#error('too_many', `Must have at most ${this.#valuesMax} values.`);
+    }
+    const values = new Set<unknown>();
+    for (const text of texts) {
+      const one = this.#readOne(text);
+      if ('errors' in one) return one;
+      values.add(one.value);
+    }
+    return { value: [...values] };
+  }
+
+  #readOne(text: string): Reading<unknown> {
+    const value = (this.#value as { type?: string }).type === 'integer' ? integerOf(text) : text;
+    if (value !== undefined && this.#validator.Check(value)) return { value };
+    return this.#error('invalid_value', `Must be ${expectation(this.#value)}.`);
+  }
+
+  #error(code: string, message: string): { errors: FieldError[] } {
+    return { errors: [{ path: this.#name, code, message }] };
+  }
+}
+
+/**
+ * The integer that a text spells plainly: decimal digits, no sign but a minus, no leading zero, exact in JavaScript.
+ * `undefined` for every other text.
+ */
+export function integerOf(text: string): number | undefined {
+  if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** Whether a text that stands in the path is a value of the schema. */
+export function readPathParameter(validator: Validator, schema: TSchema, text: string): unknown {
+  const value = (schema as { type?: string }).type === 'integer' ? integerOf(text) : text;
+  return value !== undefined && validator.Check(value) ? value : undefined;
+}
+
+/** What would be right, as the end of "Must be …". */
+function expectation(schema: TSchema): string {
+  const { type, minimum, maximum, description } = schema as Record<string, unknown>;
+  const allowed = (schema as { enum?: unknown[] }).enum;
+  if (allowed !== undefined) return `one of ${allowed.join(', ')}`;
+  if (type === 'integer') {
+    return minimum === undefined || maximum === undefined
+      ? 'a whole number in decimal digits'
+      : `a whole number from ${minimum} to ${maximum} in decimal digits`;
+  }
+  return typeof description === 'string' ? `as documented: ${description}` : 'as documented';
+}
+
+function article(type: string): string {
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function characters(count: unknown): string {
+  return count === 1 ? '1 character' : `${count} characters`;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+function escapePointer(name: string): string {
+  return name.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1');
+}

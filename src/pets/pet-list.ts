@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { PetStatus } from '../schema.ts';
+import type { Pet } from './pet.ts';
+
+/** In which order animals are listed: by id or by name, by code point and with ties by id; `-` for the other way. */
+export type PetSort = 'id' | '-id' | 'name' | '-name';
+
+/** Which animals a list has, and in which order. */
+export interface PetFilter {
+  /** Only these ids. */
+  readonly id?: readonly number[] | undefined;
+  /** Only with one of these statuses. */
+  readonly status?: readonly PetStatus[] | undefined;
+  readonly categoryId?: number | undefined;
+  readonly sort: PetSort;
+}
+
+/** A place between two animals of a list, and the way to read on from it. */
+export interface Cursor {
+  /** Whether the page ends before this place instead of beginning behind it. */
+  readonly backward: boolean;
+  readonly id: number;
+  /** Where the list is sorted by name. */
+  readonly name: string;
+}
+
+/**
+ * A cursor as text: opaque, good for as long as the animals are, and only with the same filters and sort.
+ * It names a place by what is there, so it stays right when animals come and go.
+ */
+export function encodeCursor(filter: PetFilter, cursor: Cursor): string {
+  const place = [VERSION, digest(filter), cursor.backward ? 1 : 0, cursor.id];
+  return Buffer.from(JSON.stringify(byName(filter.sort) ? [...place, cursor.name] : place)).toString('base64url');
+}
+
+/** The cursor that a text stands for, or `undefined` where it is none of ours or belongs to another list. */
+export function decodeCursor(filter: PetFilter, text: string): Cursor | undefined {
+  let place: unknown;
+  try {
+    place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(place) || place.length !== (byName(filter.sort) ? 5 : 4)) return undefined;
+  const [version, filters, backward, id, name = ''] = place as unknown[];
+  if (version !== VERSION || filters !== digest(filter) || (backward !== 0 && backward !== 1)) return undefined;
+  if (!Number.isSafeInteger(id) || (id as number) < 0 || typeof name !== 'string' || !isStorable(name))
+    return undefined;
+  return { backward: backward === 1, id: id as number, name };
+}
+
+/** Where one animal stands in the list. */
+export function placeOf(pet: Pick<Pet, 'id' | 'name'>, backward: boolean): Cursor {
+  return { backward, id: pet.id, name: pet.name };
+}
+
+/** Whether a sort goes by name. */
+export function byName(sort: PetSort): boolean {
+  return sort === 'name' || sort === '-name';
+}
+
+const VERSION = 1;
+
+/** Binds a cursor to its list. A collision would only show another list's page, which the caller may see anyway. */
+function digest({ id = [], status = [], categoryId, sort }: PetFilter): string {
+  const text = JSON.stringify([[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 8);
+}
+
+/** PostgreSQL takes no NUL in a text, and neither engine a lone surrogate. */
+function isStorable(name: string): boolean {
+  return name.isWellFormed() && !name.includes('\0');
+}
