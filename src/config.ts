@@ -93,8 +93,11 @@ export const settings = {
 /** The three addresses that one process serves. */
 export type AddressName = Deployment | 'messages';
 
-/** Where a deployment's data lives: a file of the embedded engine, or a schema of a PostgreSQL database. */
-export type Place = { readonly file: string } | { readonly url: string; readonly schema: string };
+/**
+ * Where a deployment's data lives: a file of the embedded engine (absolute), or a PostgreSQL database, in the schema that
+ * its own settings say where none is named.
+ */
+export type Place = { readonly file: string } | { readonly url: string; readonly schema?: string };
 
 /** The settings of one process, checked. */
 export interface Config {
@@ -186,8 +189,8 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
     );
   }
   return {
-    production: { url, schema: 'public' },
-    staging: stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl, schema: 'public' },
+    production: { url },
+    staging: stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl },
   };
 }
 

@@ -10,9 +10,7 @@ import { newToken } from './token.ts';
  */
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
   await getAccount(tx, key.accountId);
-  if (key.expiresAt !== undefined && !(key.expiresAt > tx.now)) {
-    throw new Refusal('The expiry must be in the future.');
-  }
+  refusePast(tx, key.expiresAt);
   return issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
 }
 
@@ -37,24 +35,27 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
 }
 
 /**
- * Makes a new key like an old one (account, deployment, scopes, and its expiry where it has one), and lets the old one
- * expire after `overlapMs`, but never later than it would have expired anyway. Announces `registry`.
+ * Makes a new key like an old one (account, deployment, scopes), and lets the old one expire after `overlapMs`, but
+ * never later than it would have expired anyway. Announces `registry`; each call makes another key.
  * @param overlapMs how long both keys work: whole milliseconds, 0 or more
+ * @param expiresAt when the new key expires, milliseconds since the Unix epoch; never where left out
  * @returns the new key, and the old one as it is now
- * @throws {Refusal} when there is no such key, or it is revoked or expired
+ * @throws {Refusal} when there is no such key, it is revoked or expired, or the expiry is not in the future
  */
 export async function rotateKey(
   tx: Transaction,
   id: string,
   overlapMs: number,
+  expiresAt?: number,
 ): Promise<{ issued: IssuedKey; previous: Key }> {
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
   if (state !== 'active') throw new Refusal(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
-  const expiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
-  await tx.run(setExpiry, { id, expiresAt });
-  const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), null);
-  return { issued, previous: { ...old, expiresAt } };
+  refusePast(tx, expiresAt);
+  const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
+  await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
+  const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), expiresAt ?? null);
+  return { issued, previous: { ...old, expiresAt: oldExpiresAt } };
 }
 
 /**
@@ -93,6 +94,10 @@ export function findKey(reader: Reader, id: string) {
  */
 export async function touchKeys(tx: Transaction, uses: Iterable<{ readonly id: string; readonly at: number }>) {
   for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
+}
+
+function refusePast(tx: Transaction, expiresAt: number | undefined): void {
+  if (expiresAt !== undefined && expiresAt <= tx.now) throw new Refusal('The expiry must be in the future.');
 }
 
 async function issueKey(

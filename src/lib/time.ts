@@ -27,3 +27,8 @@ export function parseTime(text: string): number | undefined {
   const ms = Date.parse(`${day}T${time}${offset!.toUpperCase()}`);
   return Number.isNaN(ms) ? undefined : ms;
 }
+
+/** A time (milliseconds since the Unix epoch) as RFC 3339 has it, in UTC: `2026-11-20T12:00:00.000Z`. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,51 @@
+import { type Command, Misuse, type Option } from './command.ts';
+import { nearest } from './nearest.ts';
+
+/** Every command of `petstore`, by name, in the order of its help; each is loaded when it is called. */
+export const commands: Readonly<Record<string, () => Promise<{ readonly command: Command }>>> = {
+  serve: () => import('./serve.ts'),
+  'account create': () => import('./account-create.ts'),
+  'account list': () => import('./account-list.ts'),
+  'key create': () => import('./key-create.ts'),
+  'key list': () => import('./key-list.ts'),
+  'key revoke': () => import('./key-revoke.ts'),
+  'key rotate': () => import('./key-rotate.ts'),
+};
+
+/** What every command takes beside its own options. */
+export const commonOptions: Readonly<Record<string, Option>> = {
+  json: { sentence: 'Print one JSON value on standard output, and nothing else there.' },
+  help: { sentence: 'Show this help.' },
+};
+
+/**
+ * Which command a line of arguments means, what follows its name, and whether its help is wanted. The name may be half
+ * of a command, of none, or empty.
+ */
+export function findCommand(args: readonly string[]): { name: string; rest: readonly string[]; wantsHelp: boolean } {
+  const asked = args[0] === 'help';
+  const line = asked ? args.slice(1) : args;
+  const options = line.findIndex(arg => arg.startsWith('-'));
+  const words = options === -1 ? line : line.slice(0, options);
+  const name =
+    Object.hasOwn(commands, words[0] ?? '') || words.length < 2 ? (words[0] ?? '') : words.slice(0, 2).join(' ');
+  const rest = line.slice(name === '' ? 0 : name.split(' ').length);
+  const end = rest.indexOf('--');
+  const wantsHelp = asked || (end === -1 ? rest : rest.slice(0, end)).some(arg => arg === '--help' || arg === '-h');
+  return { name, rest, wantsHelp };
+}
+
+/** The wrong usage of naming no command, half of one, or one that does not exist. */
+export function missingCommand(name: string, rest: readonly string[] = []): Misuse {
+  const names = Object.keys(commands);
+  if (name === '') {
+    return new Misuse(
+      rest.length === 0
+        ? `Say what to do: ${names.join(', ')}.`
+        : `Say the command before ${rest[0]}, like \`petstore serve ${rest[0]}\`.`,
+    );
+  }
+  const parts = names.filter(known => known.startsWith(`${name} `));
+  if (parts.length > 0) return new Misuse(`\`petstore ${name}\` is half a command; say ${parts.join(', or ')}.`);
+  return new Misuse(`There is no command \`petstore ${name}\`${nearest(name, names)}`);
+}

@@ -1,0 +1,58 @@
+import process from 'node:process';
+import { readConfig } from '../config.ts';
+import { systemClock } from '../lib/clock.ts';
+import { Refusal } from '../lib/refusal.ts';
+import { StorageError } from '../lib/storage/database.ts';
+import { Misuse, type Terminal } from './command.ts';
+import { commands, findCommand, missingCommand } from './commands.ts';
+import { openTerminal } from './terminal.ts';
+import { readUsage } from './usage.ts';
+
+/**
+ * Runs one command line and tells its exit code: 0 done, 1 refused or failed, 2 wrong usage. Never throws, and never
+ * prints a stack.
+ */
+export async function main(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  terminal: Terminal,
+): Promise<number> {
+  let help = 'petstore --help';
+  try {
+    const { name, rest, wantsHelp } = findCommand(args);
+    if (wantsHelp) {
+      const { showHelp } = await import('./help.ts');
+      await showHelp(name, rest.includes('--json'), terminal);
+      return 0;
+    }
+    const load = commands[name];
+    if (load === undefined) throw missingCommand(name, rest);
+    help = `petstore ${name} --help`;
+    const { command } = await load();
+    const usage = readUsage(command, rest);
+    const { config, warnings } = readConfig(environment);
+    for (const warning of warnings) terminal.tell(warning);
+    const printed = await command.run({ ...usage, config, clock: systemClock(config.startAtMs), terminal });
+    if (printed !== undefined) {
+      terminal.print(usage.json ? JSON.stringify(printed.value) : printed.text(terminal.style));
+    }
+    return 0;
+  } catch (error) {
+    if (error instanceof Misuse) {
+      terminal.tell(`${error.message} See \`${help}\`.`);
+      return 2;
+    }
+    terminal.tell(sentenceOf(error));
+    return 1;
+  }
+}
+
+/** What a person is told about an error: the sentence of ours, or the first line of anything else. */
+export function sentenceOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof Refusal || error instanceof StorageError) return message;
+  const [line = ''] = message.split('\n');
+  return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
+}
+
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2), process.env, openTerminal(process));
