@@ -159,21 +159,40 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     const exchange: Exchange = { requestId: requestIdOf(raw), headers: [], admission: undefined };
     request.exchange = exchange;
     const route = request.routeOptions.config.bound;
-    if (route === undefined && !isInterface(request)) return next();
-    if (!hasOneHost(raw)) return answerMalformed(raw, reply);
+    if (route === undefined && !isInterface(request)) {
+      next();
+      return;
+    }
+    if (!hasOneHost(raw)) {
+      answerMalformed(raw, reply);
+      return;
+    }
     if (closing) {
       exchange.headers = [...gate.show(addressOf(raw)), 'Connection', 'close', 'Retry-After', '1'];
-      return refuse(request, reply, problem('shutting_down'));
+      refuse(request, reply, problem('shutting_down'));
+      return;
     }
-    if (isPreflight(raw)) return answerPreflight(request, reply);
+    if (isPreflight(raw)) {
+      answerPreflight(request, reply);
+      return;
+    }
 
     const entered = (admission: Admission): void => {
       exchange.headers = admission.headers;
-      if (!admission.admitted) return refuse(request, reply, admission.problem);
+      if (!admission.admitted) {
+        refuse(request, reply, admission.problem);
+        return;
+      }
       exchange.admission = admission;
-      if (route === undefined) return next();
+      if (route === undefined) {
+        next();
+        return;
+      }
       const refusal = route.refusal(admission, options.now());
-      if (refusal !== undefined) return refuse(request, reply, refusal);
+      if (refusal !== undefined) {
+        refuse(request, reply, refusal);
+        return;
+      }
       next();
     };
     const failed = (error: unknown): void => {
@@ -224,7 +243,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     const { requestId, headers } = request.exchange;
     reply.hijack();
     if (!isInterface(request) && request.routeOptions.config.bound === undefined) {
-      return answerOutside(request, reply, refusal);
+      answerOutside(request, reply, refusal);
+      return;
     }
     const route = request.routeOptions.config.bound;
     const own = route === undefined ? [] : route.headers(request.params as Record<string, string>);
@@ -236,7 +256,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   function answerOutside(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
     const { accept = '' } = request.raw.headers;
     if (/text\/html/i.test(accept) && refusal.status === 404) {
-      return answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
+      answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
+      return;
     }
     answerProblem(request.raw, reply.raw, refusal, request.exchange.requestId);
   }
@@ -264,7 +285,10 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** What the HTTP parser gave up on. */
   function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
     const begun = response != null && (response.headersSent || response.req.complete);
     // An earlier request on this connection is still being answered: its answer is worth more than this one.
     if (begun) {
