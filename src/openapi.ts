@@ -1,6 +1,7 @@
 import { type ErrorCode, errors } from './errors.ts';
 import { type Header, type OpenApiDocument, openApiOf } from './lib/http/openapi.ts';
-import type { Example, Route } from './lib/http/route.ts';
+import type { Route } from './lib/http/route.ts';
+import answers from './openapi-answers.json' with { type: 'json' };
 
 /** The version of the interface (contract, Versioning). */
 export const interfaceVersion = '1.0.0';
@@ -8,20 +9,20 @@ export const interfaceVersion = '1.0.0';
 /**
  * The OpenAPI 3.1 document of the product as one address serves it.
  *
- * Load this file when somebody asks for the document, not at start: building it takes some milliseconds.
- * @param servers base addresses with their prefix; the first is the public one of the deployment that answers
- * @param answers recorded answers to the routes' examples, by operation and example name
+ * The examples of answers in it are real ones, recorded by `npm run docs`. Load this file when somebody asks for the
+ * document, not at start.
+ * @param servers base addresses with their prefix; the first is the public one of the address that answers
  */
 export function openApiDocument(
   routes: readonly Route<never>[],
   servers: readonly { readonly url: string; readonly description: string }[],
-  answers: RecordedAnswers = {},
 ): OpenApiDocument {
+  const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
   return openApiOf({
     info: {
       title: 'Pet Store',
       version: interfaceVersion,
-      summary: 'Animals available for adoption, over HTTP with JSON bodies.',
+      summary: 'A pet store over HTTP with JSON bodies.',
       description,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
@@ -33,12 +34,9 @@ export function openApiDocument(
     errors,
     codesOf,
     headers,
-    answerTo: (route: Route<never>, example: Example) => answers[route.operation]?.[example.name],
+    answerTo: (route, example) => recorded[route.operation]?.[example.name],
   });
 }
-
-/** Bodies of real answers: operation → name of the example → body. */
-export type RecordedAnswers = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Every error code that a route may answer: its own and those that come before and around every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
@@ -90,9 +88,7 @@ const headers: Record<string, Header> = {
   },
 };
 
-const description = `List the animals, add one, fetch one.
-
-Every request carries an API key as a bearer token and counts against the plan of the key's account. Every answer says
+const description = `Every request carries an API key as a bearer token and counts against the plan of the key's account. Every answer says
 in its \`X-RateLimit-…\` headers how much is left. Every error has the same shape: a \`code\` for machines, a \`message\`
 for people, and the HTTP \`status\`; with \`Accept: application/problem+json\` the same as RFC 9457 has it.
 

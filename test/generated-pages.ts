@@ -1,16 +1,28 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { routes } from '../src/app.ts';
+import type { Command, Option } from '../src/cli/command.ts';
+import { commands, commonOptions } from '../src/cli/commands.ts';
 import { type Setting, settings } from '../src/config.ts';
 import { type ErrorCode, errors } from '../src/errors.ts';
+import type { Route } from '../src/lib/http/route.ts';
+import { codesOf } from '../src/openapi.ts';
+import { answersFile, answersText, sendExamples } from './examples.ts';
+import { startService } from './running-service.ts';
 
 /**
  * The pages that are made from the code: path below `docs/` → text. `npm run docs` writes them; a test compares.
  */
-export function generatedPages(): Map<string, string> {
+export async function generatedPages(): Promise<Map<string, string>> {
   return new Map([
     ['errors/README.md', errorsPage()],
     ...(Object.keys(errors) as ErrorCode[]).map(code => [`errors/${code}.md`, errorPage(code)] as const),
     ['settings.md', settingsPage()],
+    [
+      'command-line.md',
+      commandLinePage(await Promise.all(Object.values(commands).map(async load => (await load()).command))),
+    ],
+    ['reference.md', referencePage(routes as readonly Route<never>[])],
   ]);
 }
 
@@ -67,10 +79,115 @@ ${rows.join('\n')}
 `;
 }
 
+function commandLinePage(all: readonly Command[]): string {
+  return `${made('src/cli')}# Command line
+
+\`bin/petstore\` runs from any directory, on the Node that the project pins, and works while a server runs on the same data: what it changed counts
+for the very next request on the embedded engine, and within a second on several nodes. It reads the same [settings](settings.md) as the server.
+
+Exit code 0: done; 1: refused or failed, with one sentence on standard error; 2: wrong usage.
+
+Every command takes:
+
+${optionRows(commonOptions)}
+${all.map(commandSection).join('')}`;
+}
+
+function commandSection(command: Command): string {
+  const { name, sentence, details, options = {}, arguments: positionals = {}, examples } = command;
+  const usage = [name, ...Object.keys(positionals)].join(' ');
+  const rows = [
+    ...Object.entries(positionals).map(([argument, says]) => `| \`${argument}\` | ${says} |`),
+    ...Object.entries(options).map(optionRow),
+  ];
+  const lines = examples.map(example => `# ${example.sentence}\n${example.line}`);
+  return `
+## petstore ${usage}
+
+${sentence}
+${details === undefined ? '' : `\n\`\`\`\n${details}\n\`\`\`\n`}${rows.length === 0 ? '' : `\n${table(rows)}\n`}
+\`\`\`sh
+${lines.join('\n')}
+\`\`\`
+`;
+}
+
+function optionRows(options: Readonly<Record<string, Option>>): string {
+  return `${table(Object.entries(options).map(optionRow))}\n`;
+}
+
+function optionRow([name, option]: [string, Option]): string {
+  const extra = [
+    option.required ? 'required' : '',
+    option.choices?.map(choice => `\`${choice}\``).join(', ') ?? '',
+    option.default === undefined ? '' : `default \`${option.default}\``,
+  ].filter(text => text !== '');
+  const usage = option.value === undefined ? `--${name}` : `--${name} ${option.value}`;
+  return `| \`${usage}\` | ${option.sentence}${extra.length > 0 ? ` (${extra.join('; ')})` : ''} |`;
+}
+
+function table(rows: readonly string[]): string {
+  return `| | |\n|---|---|\n${rows.join('\n')}`;
+}
+
+function referencePage(all: readonly Route<never>[]): string {
+  return `${made('the routes')}# Reference
+
+Every operation, shortly. \`GET /openapi.json\` (or \`petstore openapi\`) has all of it for programs: shapes, headers, and every answer with
+examples. Every request needs an [API key](authentication.md); every answer carries the [rate limit headers](rate-limits.md).
+${all.map(operationSection).join('')}`;
+}
+
+function operationSection(route: Route<never>): string {
+  const { operation, method, path, summary, description, deprecation, stability, access } = route;
+  const marks = [deprecation && '[deprecated](deprecation.md)', stability && `[${stability}](stability.md)`].filter(
+    Boolean,
+  );
+  const rows = [
+    ...Object.entries(route.parameters ?? {}).map(([name, one]) => [name, 'path', one.description]),
+    ...Object.entries(route.query?.properties ?? {}).map(([name, one]) => [name, 'query', wordsOf(one)]),
+    ...Object.entries(route.headers ?? {}).map(([name, says]) => [name, 'header', says]),
+    ...Object.entries((route.body as { properties?: object } | undefined)?.properties ?? {}).map(([name, one]) => [
+      name,
+      'body',
+      wordsOf(one),
+    ]),
+  ].map(([name, place, says]) => `| \`${name}\` | ${place} | ${says} |`);
+  const codes = codesOf(route).map(code => `[\`${code}\`](errors/${code}.md)`);
+  return `
+## ${operation}
+
+\`${method} /v1${path}\`${marks.length > 0 ? ` · ${marks.join(' · ')}` : ''}${access.scope ? ` · scope \`${access.scope}\`` : ''}
+
+${summary}. ${description}
+${deprecation ? `\n${deprecation.instead}\n` : ''}
+| Name | In | |
+|---|---|---|
+${rows.join('\n')}
+
+Answers ${route.successes.map(one => `${one.status} (${one.description.replace(/\.$/, '')})`).join(', ')}, or one of ${codes.join(', ')}.
+`;
+}
+
+function wordsOf(schema: unknown): string {
+  return (schema as { description?: string }).description ?? '';
+}
+
+/** The recorded answers, from a service that has nothing but the examples. */
+async function record(): Promise<string> {
+  const service = await startService();
+  try {
+    return answersText(await sendExamples(service.urls.production, await service.newKey('production')));
+  } finally {
+    await service.stop();
+  }
+}
+
 if (import.meta.main) {
-  for (const [path, text] of generatedPages()) {
+  for (const [path, text] of await generatedPages()) {
     const file = new URL(`../docs/${path}`, import.meta.url).pathname;
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
+  writeFileSync(answersFile, await record());
 }

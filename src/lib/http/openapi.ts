@@ -9,7 +9,7 @@ export interface Interface {
   readonly info: Readonly<Record<string, unknown>>;
   /** Base addresses, the answering one first. */
   readonly servers: readonly { readonly url: string; readonly description: string }[];
-  /** Every tag that a route names, in the order of the document. */
+  /** Every tag that a route may name, in the order of the document; those that none names are left out. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Headings over the tags (`x-tagGroups`). */
   readonly tagGroups: readonly { readonly name: string; readonly tags: readonly string[] }[];
@@ -60,6 +60,7 @@ export interface Operation {
  */
 export function openApiOf(description: Interface): OpenApiDocument {
   const components = new Components();
+  const used = new Set(description.routes.map(route => route.tag));
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of description.routes) {
     if (!description.tags.some(tag => tag.name === route.tag)) throw new Error(`no such tag: ${route.tag}`);
@@ -72,8 +73,10 @@ export function openApiOf(description: Interface): OpenApiDocument {
     openapi: '3.1.1',
     info: description.info,
     servers: description.servers,
-    tags: description.tags,
-    'x-tagGroups': description.tagGroups,
+    tags: description.tags.filter(tag => used.has(tag.name)),
+    'x-tagGroups': description.tagGroups
+      .map(group => ({ ...group, tags: group.tags.filter(tag => used.has(tag)) }))
+      .filter(group => group.tags.length > 0),
     security: [{ bearerAuth: [] }],
     paths,
     components: {

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** Other people's tools, at the versions that were tried. */
+const versions = {
+  '@hey-api/openapi-ts': '0.95.0',
+  '@redocly/cli': '2.77.0',
+  '@stoplight/prism-cli': '5.14.2',
+  // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
+  typescript: '5.9.3',
+};
+
+/** Where the tools are installed, outside of the project; installs them where they are not there yet. */
+export async function installTools(): Promise<string> {
+  const directory = join(tmpdir(), 'petstore-tools');
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, dependencies: versions }));
+  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: directory });
+  return directory;
+}
