@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { sendExamples } from '../examples.ts';
+import { installTools } from '../other-tools.ts';
+import { type RunningService, startService } from '../running-service.ts';
+
+describe('Prism as a validating proxy in front of the service', () => {
+  let service: RunningService;
+  let directory: string;
+  let prism: ChildProcess;
+  let base: string;
+
+  before(async () => {
+    const tools = await installTools();
+    service = await startService();
+    directory = await mkdtemp(join(tmpdir(), 'petstore-prism-'));
+    const file = join(directory, 'openapi.json');
+    await writeFile(file, await (await fetch(new URL('/openapi.json', service.urls.production))).text());
+    const port = await freePort();
+    base = `http://127.0.0.1:${port}`;
+    const cli = join(tools, 'node_modules/@stoplight/prism-cli/dist/index.js');
+    const upstream = service.urls.production;
+    prism = spawn(process.execPath, [cli, 'proxy', file, upstream, '--port', String(port)], { stdio: 'pipe' });
+    for await (const line of createInterface(prism.stdout!)) if (/listening/i.test(line)) break;
+    prism.stdout!.resume();
+  });
+  after(async () => {
+    prism.kill();
+    await once(prism, 'exit');
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('finds no answer that differs from the document', async t => {
+    const sent = await sendExamples(base, await service.newKey('production'));
+    for (const { route, example, status, headers } of sent) {
+      const label = `${route.operation}, "${example.name}"`;
+      const violations = JSON.parse(headers.get('sl-violations') ?? '[]') as { location: string[]; message: string }[];
+      t.diagnostic(`${label}: ${status}, ${violations.length} remarks`);
+      assert.equal(status, example.status, label);
+      // What an example does wrong on purpose is the request's; the answer must be right.
+      const ofTheAnswer = violations.filter(({ location }) => location[0] === 'response');
+      assert.deepEqual(ofTheAnswer, [], label);
+      if (example.code === undefined) assert.deepEqual(violations, [], label);
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
