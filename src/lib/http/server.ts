@@ -1,7 +1,7 @@
-import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Soon } from '../soon.ts';
 import { callerAddress, type TrustedProxies } from './address.ts';
 import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
@@ -150,8 +150,6 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     });
   }
   for (const [path, show] of Object.entries(options.pages)) servePage(fastify, path, show);
-  // Methods that the router does not know by itself are 405 or 404 like the others.
-  for (const method of METHODS) fastify.addHttpMethod(method as HTTPMethods);
 
   /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
   function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
