@@ -1,0 +1,36 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Refusal } from '../refusal.ts';
+import { isBusy, openingError } from './sqlite-connection.ts';
+
+/** That this process alone serves a data directory, until it says so or ends, however it ends. */
+export interface DirectoryLock {
+  release(): void;
+}
+
+/**
+ * Makes this process the only one that serves from `directory`, which is made where it is missing.
+ *
+ * The lock is one that the system takes back from a process that ends, so that none is ever left behind. Commands do
+ * not need it.
+ * @throws {Refusal} when another process serves from it, or the directory cannot be written
+ */
+export function lockDataDirectory(directory: string): DirectoryLock {
+  const file = join(directory, 'serve.lock');
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const holder = new SqliteDatabase(file, { timeout: 0 });
+    try {
+      holder.pragma('journal_mode = memory');
+      holder.exec('begin exclusive');
+    } catch (error) {
+      holder.close();
+      throw error;
+    }
+    return { release: () => holder.close() };
+  } catch (error) {
+    if (isBusy(error)) throw new Refusal(`Another petstore serves from ${directory} already.`);
+    throw openingError(error, file);
+  }
+}

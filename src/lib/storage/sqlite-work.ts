@@ -1,0 +1,118 @@
+import type { Soon, Transaction } from './database.ts';
+import type { Query } from './query.ts';
+import type { SqliteConnection } from './sqlite-connection.ts';
+
+/** How a piece of work came out. */
+export interface Outcome {
+  /** Whether the work threw; then nothing of it stays. */
+  readonly threw: boolean;
+  /** What it answered, or what it threw. */
+  readonly value: unknown;
+  /** Whether it changed anything. */
+  readonly changed: boolean;
+  readonly topics: readonly string[];
+}
+
+/**
+ * Runs work in a savepoint of the transaction that is open on `connection`: all of its changes stay in it, or none.
+ *
+ * @param turn ends work that awaits anything else than its transaction, which answers at once; see `Turn`
+ * @throws what ended the whole transaction, such as a full disk
+ */
+export async function runWork(
+  connection: SqliteConnection,
+  work: (tx: Transaction) => Soon<unknown>,
+  now: number,
+  turn: Turn,
+): Promise<Outcome> {
+  connection.savepoint();
+  const tx = new SqliteTransaction(connection, now);
+  try {
+    const answer = work(tx);
+    const value = answer instanceof Promise ? await turn.before(answer) : answer;
+    tx.end();
+    connection.release();
+    return { threw: false, value, changed: tx.changed, topics: tx.topics };
+  } catch (error) {
+    tx.end();
+    connection.undo();
+    return { threw: true, value: error, changed: false, topics: [] };
+  }
+}
+
+class SqliteTransaction implements Transaction {
+  readonly engine = 'sqlite';
+  readonly now: number;
+  readonly topics: string[] = [];
+  changed = false;
+  readonly #connection: SqliteConnection;
+  /** Why it takes no more calls. */
+  #ended: unknown;
+  #lost: unknown;
+
+  constructor(connection: SqliteConnection, now: number) {
+    this.#connection = connection;
+    this.now = now;
+  }
+
+  all<P, R>(query: Query<P, R>, params: P): R[] {
+    return this.#run(query, params).rows;
+  }
+
+  first<P, R>(query: Query<P, R>, params: P): R | undefined {
+    return this.#run(query, params).rows[0];
+  }
+
+  run<P, R>(query: Query<P, R>, params: P): number {
+    return this.#run(query, params).changes;
+  }
+
+  announce(topic: string): void {
+    this.topics.push(topic);
+  }
+
+  /** Refuses every further call. Throws what ended the whole transaction, where something did and the work went on. */
+  end(): void {
+    this.#ended = new Error('This transaction is over: its work awaited something else, or went on after its answer.');
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  #run<P, R>(query: Query<P, R>, params: P): { rows: R[]; changes: number } {
+    if (this.#ended !== undefined) throw this.#ended;
+    try {
+      const result = this.#connection.run(query, params);
+      if (result.changes > 0) this.changed = true;
+      return result;
+    } catch (error) {
+      // What came next would be a transaction of its own.
+      if (!this.#connection.inTransaction) this.#ended = this.#lost = error;
+      throw error;
+    }
+  }
+}
+
+/**
+ * The rest of this turn of the event loop. Work that awaits only its transaction ends within it; other work would keep
+ * the transaction open while strangers run, so it is refused when the turn ends.
+ */
+export class Turn {
+  #immediate: NodeJS.Immediate | undefined;
+  #refuse: ((error: Error) => void) | undefined;
+
+  /** What `answer` becomes in this turn, or an error. */
+  before<T>(answer: Promise<T>): Promise<T> {
+    this.#immediate ??= setImmediate(() => {
+      this.#immediate = undefined;
+      this.#refuse?.(new Error('The work of a transaction awaits something else than its transaction.'));
+    });
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      answer.then(resolve, reject);
+    });
+  }
+
+  over(): void {
+    clearImmediate(this.#immediate);
+    this.#immediate = undefined;
+  }
+}
