@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { type Clock, systemClock } from '../src/lib/clock.ts';
+import type { Log } from '../src/lib/log.ts';
 import type { Database } from '../src/lib/storage/database.ts';
 import type { Migration } from '../src/lib/storage/migration.ts';
 import { openPostgres } from '../src/lib/storage/postgres.ts';
 import { type Connection, postgresServer } from '../src/lib/storage/postgres-connection.ts';
 import type { EngineName } from '../src/lib/storage/query.ts';
+import { openSqlite } from '../src/lib/storage/sqlite.ts';
 import { migrations } from '../src/migrations/index.ts';
 
 /** An engine that a suite runs on. What it made is closed and removed when the suite ends. */
@@ -27,7 +29,7 @@ export interface OpenOptions {
   readonly role?: 'server' | 'visitor';
   readonly migrations?: readonly Migration[];
   readonly migrate?: boolean;
-  readonly log?: { warn(message: string): void };
+  readonly log?: Log;
 }
 
 /** Where a database is: a directory, or a schema behind a URL. */
@@ -57,7 +59,8 @@ export function onPostgres(suite: (engine: Engine) => void) {
   else it('on PostgreSQL', { skip: withoutPostgres }, () => {});
 }
 
-const silent = { info() {}, warn() {}, error() {} };
+/** A log that nobody reads. */
+export const silent: Log = { info() {}, warn() {}, error() {} };
 
 function embedded(): Engine {
   const opened: Database[] = [];
@@ -75,14 +78,16 @@ function embedded(): Engine {
     name: 'sqlite',
     place,
     async open(options = {}) {
-      const { openSqlite } = await import('../src/lib/storage/sqlite.ts');
       const { directory } = (options.place ?? (await place())) as { directory: string };
       const database = await openSqlite({
         file: join(directory, 'petstore.db'),
         migrations: options.migrations ?? migrations,
         clock: options.clock ?? systemClock(),
         role: options.role ?? 'server',
-        log: { ...silent, ...options.log },
+        log: options.log ?? silent,
+        onFailed(error) {
+          throw error;
+        },
       });
       opened.push(database);
       return database;

@@ -1,48 +1,65 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Stands between a client and a server, and can behave like a bad network. */
-export interface Proxy {
+/** Stands between clients and a server, and can behave like a bad network. */
+export interface BadNetwork {
   readonly port: number;
-  /** `pass` forwards; `swallow` takes bytes and gives none on, in both directions; `refuse` hangs up on newcomers. */
-  mode: 'pass' | 'swallow' | 'refuse';
+  /** Is shown what clients send, before it goes on. */
+  onBytes: (bytes: Buffer) => void;
+  /** From now on everything is taken and nothing goes on; connections of that time stay silent for ever. */
+  swallow(): void;
+  /** From now on whoever connects is hung up on. */
+  refuse(): void;
   /** Cuts every connection there is. */
   cut(): void;
+  /** Ends the bad times, for new connections. */
+  heal(): void;
   close(): Promise<void>;
 }
 
-/** Starts a proxy on a free port of the loopback address. */
-export async function startProxy(target: { host: string; port: number }): Promise<Proxy> {
+/** Starts a proxy to `target` on a free port of the loopback address. */
+export async function startProxy(target: { host: string; port: number }): Promise<BadNetwork> {
+  let mode: 'pass' | 'swallow' | 'refuse' = 'pass';
   const sockets = new Set<Socket>();
-  const keep = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.on('close', () => sockets.delete(socket));
-    return socket;
-  };
+  const silent = new WeakSet<Socket>();
   const server = createServer(near => {
-    keep(near);
-    if (proxy.mode === 'refuse') return near.destroy();
-    const far = keep(connect(target));
+    if (mode === 'refuse') return near.destroy();
+    const far = connect(target);
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
-      from.on('data', bytes => {
-        if (proxy.mode === 'pass') to.write(bytes);
+      sockets.add(from);
+      if (mode === 'swallow') silent.add(from);
+      from.on('data', (bytes: Buffer) => {
+        if (from === near) proxy.onBytes(bytes);
+        if (!silent.has(from)) to.write(bytes);
       });
-      // What was swallowed is lost: such a connection stays silent, as behind a firewall that has forgotten it.
-      from.on('end', () => proxy.mode === 'pass' && to.end());
-      from.on('close', () => proxy.mode === 'pass' && to.destroy());
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        // As behind a firewall that has forgotten the connection, the other side never learns of its end.
+        if (!silent.has(from)) to.destroy();
+      });
     }
-    return undefined;
+    return near;
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const proxy: Proxy = {
+  const proxy: BadNetwork = {
     port: (server.address() as AddressInfo).port,
-    mode: 'pass',
+    onBytes: () => {},
+    swallow() {
+      mode = 'swallow';
+      for (const socket of sockets) silent.add(socket);
+    },
+    refuse() {
+      mode = 'refuse';
+    },
     cut() {
       for (const socket of sockets) socket.destroy();
+    },
+    heal() {
+      mode = 'pass';
     },
     async close() {
       proxy.cut();

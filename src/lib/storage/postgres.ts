@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { type Database, type Health, StorageError, type Transaction } from './database.ts';
 import type { Migration } from './migration.ts';
@@ -21,7 +22,7 @@ export interface PostgresOptions {
   readonly role: 'server' | 'visitor';
   /** Whether to bring the schema up to date; else a database that is behind is refused. */
   readonly migrate: boolean;
-  readonly log: { warn(message: string): void };
+  readonly log: Log;
   /** Connections for calls, 16 where left out (a visitor takes 2); one more stands for announcements and locks. */
   readonly connectionsMax?: number;
 }
@@ -107,7 +108,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
 }
 
 /** Looks once at what the product relies on. */
-async function inspect(server: Server, migrations: readonly Migration[], log: PostgresOptions['log']) {
+async function inspect(server: Server, migrations: readonly Migration[], log: Log) {
   const connection = await server.connect('petstore open');
   try {
     const { rows } = await connection.ask(
@@ -127,7 +128,7 @@ async function inspect(server: Server, migrations: readonly Migration[], log: Po
   }
 }
 
-function watchFor(server: Server, pool: Pool, log: PostgresOptions['log']): Watch {
+function watchFor(server: Server, pool: Pool, log: Log): Watch {
   let wasLost = false;
   return watch(server, `petstore ${randomBytes(9).toString('base64url')}`, {
     connected() {
@@ -238,7 +239,7 @@ async function transaction<T>(
     },
   };
 
-  await connection.ask(deadlineMs, 'begin isolation level read committed read write');
+  await connection.ask(deadlineMs, 'begin isolation level read committed');
   try {
     const result = await work(tx);
     // After a refusal the server undoes the whole transaction, whatever the work made of it.
