@@ -53,7 +53,7 @@ it(`loses no acknowledged row and gives no id twice when PostgreSQL is killed ${
       } catch (error) {
         assert.ok(error instanceof StorageError && error.reason === 'unavailable', String(error));
         refused++;
-        await pause(20);
+        await pause(100);
       }
     }
   });
