@@ -120,7 +120,6 @@ class Address {
   readonly #database: Database;
   readonly #config: Config;
   readonly #limiter: Limiter;
-  readonly #routes: readonly Route<Deployment>[];
   readonly #server: HttpServer;
   #port: number | undefined;
   #closing = false;
@@ -140,7 +139,6 @@ class Address {
     this.#database = database;
     this.#config = config;
     this.#limiter = limiter;
-    this.#routes = routes;
     const address = this;
     this.#server = createServer<Deployment>({
       routes,
@@ -179,8 +177,7 @@ class Address {
 
   /** What links and documents say: without the prefix, without a slash at the end. */
   get publicUrl(): string {
-    const { publicUrls, host, ports } = this.#config;
-    return publicUrls[this.#name] ?? `http://${hostName(host)}:${this.#port ?? ports[this.#name]}`;
+    return publicUrlOf(this.#config, this.#name, this.#port);
   }
 
   get baseUrl(): string {
@@ -196,13 +193,8 @@ class Address {
     await this.#server.close(boundMs);
   }
 
-  /** Loaded when it is first asked for: the start has no need of it. */
   async #openApi(): Promise<Page> {
-    if (this.#document === undefined) {
-      const { openApiDocument } = await import('./openapi.ts');
-      const servers = [{ url: this.baseUrl, description: descriptions[this.#name] }];
-      this.#document = json(200, openApiDocument(this.#routes as readonly Route<never>[], servers));
-    }
+    this.#document ??= json(200, await openApiOf(this.#config, this.#name, this.#port));
     return this.#document;
   }
 
@@ -220,6 +212,22 @@ const descriptions: Record<AddressName, string> = {
   staging: 'Staging: animals, keys and counts of its own, to try things with',
   messages: 'Messages',
 };
+
+/**
+ * The OpenAPI document of an address, as it serves it. What it takes is loaded when it is first asked for: the start
+ * has no need of it.
+ * @param port the port that it listens on, where that is known better than the configuration says
+ */
+export async function openApiOf(config: Config, name: AddressName, port = config.ports[name]) {
+  const { openApiDocument } = await import('./openapi.ts');
+  const url = publicUrlOf(config, name, port) + (name === 'messages' ? '' : PREFIX);
+  const served = name === 'messages' ? [] : routes;
+  return openApiDocument(served as readonly Route<never>[], [{ url, description: descriptions[name] }]);
+}
+
+function publicUrlOf({ publicUrls, host }: Config, name: AddressName, port: number | undefined): string {
+  return publicUrls[name] ?? `http://${hostName(host)}${port === undefined ? '' : `:${port}`}`;
+}
 
 /** An address to listen on as a name to call. */
 function hostName(host: string): string {

@@ -1,17 +1,6 @@
 import { nameFault } from '../lib/name.ts';
 import { Refusal } from '../lib/refusal.ts';
-import type { Tables } from '../schema.ts';
-
-/** The plans of the contract. */
-export const planNames = [
-  'free',
-  'pro',
-  'business',
-  'enterprise',
-] as const satisfies readonly Tables['accounts']['plan'][];
-
-/** The name of a plan. */
-export type PlanName = (typeof planNames)[number];
+import { type PlanName, plans } from '../plans/plan.ts';
 
 /** The most requests a minute or a day that an enterprise plan can agree on. */
 export const AGREED_MAX = 1_000_000_000;
@@ -54,7 +43,9 @@ export function checkNewAccount(account: NewAccount): void {
   const fault = nameFault(account.name);
   if (fault !== undefined) throw new Refusal(`The account's name ${fault}.`);
   const plan = account.plan ?? 'free';
-  if (!planNames.includes(plan)) throw new Refusal(`There is no such plan; the plans are ${planNames.join(', ')}.`);
+  if (!Object.hasOwn(plans, plan)) {
+    throw new Refusal(`There is no such plan; the plans are ${Object.keys(plans).join(', ')}.`);
+  }
   if (plan === 'enterprise') {
     checkAgreed('minute', account.perMinute);
     checkAgreed('day', account.perDay);

@@ -1,4 +1,5 @@
-import { AGREED_MAX, checkNewAccount, type NewAccount, type PlanName, planNames } from '../accounts/account.ts';
+import { AGREED_MAX, checkNewAccount, type NewAccount } from '../accounts/account.ts';
+import { type PlanName, plans } from '../plans/plan.ts';
 import { accountText, accountValue } from './account-list.ts';
 import { asUsage, type Command, Misuse } from './command.ts';
 import { withRegistry } from './databases.ts';
@@ -10,7 +11,7 @@ export const command: Command = {
   options: {
     email: { sentence: 'Its e-mail address; each address has one account.', value: 'EMAIL', required: true },
     name: { sentence: 'Its name, 1 to 255 characters.', value: 'NAME', required: true },
-    plan: { sentence: 'How much it may call.', value: 'PLAN', choices: planNames, default: 'free' },
+    plan: { sentence: 'How much it may call.', value: 'PLAN', choices: Object.keys(plans), default: 'free' },
     'per-minute': { sentence: 'Requests a minute, 1 to 10^9; with enterprise always, else never.', value: 'N' },
     'per-day': { sentence: 'Requests a day, 1 to 10^9; with enterprise always, else never.', value: 'N' },
     admin: { sentence: 'Its keys may change what belongs to others.' },

@@ -10,6 +10,11 @@ export const commands: Readonly<Record<string, () => Promise<{ readonly command:
   'key list': () => import('./key-list.ts'),
   'key revoke': () => import('./key-revoke.ts'),
   'key rotate': () => import('./key-rotate.ts'),
+  'ban list': () => import('./ban-list.ts'),
+  'ban lift': () => import('./ban-lift.ts'),
+  'staging reset': () => import('./staging-reset.ts'),
+  migrate: () => import('./migrate.ts'),
+  openapi: () => import('./openapi.ts'),
 };
 
 /** What every command takes beside its own options. */

@@ -1,5 +1,5 @@
 import type { Place } from '../config.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Database } from '../schema.ts';
 import type { CommandCall } from './command.ts';
@@ -20,27 +20,21 @@ export function withRegistry<T>(where: Where, work: (registry: Database) => T | 
   return withDatabase(where, where.config.places.production, work);
 }
 
-/** Like `withRegistry`, on any of the places of the configuration. */
+/** Like `withRegistry`, on any of the places of the configuration; with `migrate`, PostgreSQL is brought up to date first. */
 export async function withDatabase<T>(
   { config, clock, terminal }: Where,
   place: Place,
   work: (database: Database) => T | Promise<T>,
+  { migrate = false } = {},
 ): Promise<T> {
-  const database = await openVisitor(place, clock, message => terminal.tell(message));
+  const tell = (...words: [string] | [object, string]) => terminal.tell(words.at(-1) as string);
+  const log: Log = { info() {}, warn: tell, error: tell };
+  const { openDatabase } = await import('../lib/storage/open.ts');
+  const database = await openDatabase(place, { migrations, clock, role: 'visitor', migrate, log, onFailed() {} });
   try {
     if (config.startAtMs !== undefined) await refuseEarlier(database, clock.now());
     return await work(database);
   } finally {
     await database.close();
   }
-}
-
-async function openVisitor(place: Place, clock: Clock, warn: (message: string) => void): Promise<Database> {
-  const common = { migrations, clock, role: 'visitor', log: { info() {}, warn, error: warn } } as const;
-  if ('file' in place) {
-    const { openSqlite } = await import('../lib/storage/sqlite.ts');
-    return openSqlite({ ...common, file: place.file });
-  }
-  const { openPostgres } = await import('../lib/storage/postgres.ts');
-  return openPostgres({ ...common, ...place, migrate: false });
 }

@@ -11,6 +11,8 @@ export interface OpenOptions {
   readonly migrations: readonly Migration[];
   readonly clock: Clock;
   readonly role: 'server' | 'visitor';
+  /** Whether to bring a database on a server up to date; else one that is behind is refused. */
+  readonly migrate?: boolean;
   readonly log: Log;
   /** The embedded engine: a flush has failed, which is final; the process is to end. */
   onFailed?(error: Error): void;
@@ -28,5 +30,5 @@ export async function openDatabase(place: DatabasePlace, options: OpenOptions): 
     return openSqlite({ ...options, file: place.file });
   }
   const { openPostgres } = await import('./postgres.ts');
-  return openPostgres({ ...options, ...place, migrate: false });
+  return openPostgres({ ...options, ...place, migrate: options.migrate ?? false });
 }
