@@ -55,6 +55,13 @@ export interface Database extends Reader {
   heard(topic: string): number | undefined;
   /** What an operator should know, asked at most once a second however often it is called. Never throws. */
   health(): Soon<Health>;
+  /**
+   * PostgreSQL only: takes the lock of this name on this database for as long as this process lives, so that it is the
+   * only one of its kind. The lock of a process that was killed is free within seconds, and so long this waits.
+   * Absent on the embedded engine, where one process serves a file anyway.
+   * @returns false when another process holds it, and for a visitor
+   */
+  tryLock?(name: string): Promise<boolean>;
   /** Waits for what is in flight, brings everything to disk and lets go of it. */
   close(): Promise<void>;
 }

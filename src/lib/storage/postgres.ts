@@ -28,14 +28,7 @@ export interface PostgresOptions {
 }
 
 /** A database on a PostgreSQL server. */
-export interface PostgresDatabase extends Database {
-  /**
-   * Takes the lock of this name for as long as this process lives, to be the only one of its kind on this database. The
-   * lock of a process that was killed is free within seconds, and so long this waits.
-   * @returns false when another process holds it, and for a visitor
-   */
-  tryLock(name: string): Promise<boolean>;
-}
+export type PostgresDatabase = Database & Required<Pick<Database, 'tryLock'>>;
 
 /** How often a transaction begins anew when others were in its way, or its connection was lost before the commit. */
 const ATTEMPTS = 5;
