@@ -7,11 +7,13 @@ import { KeyUses } from './keys/key-uses.ts';
 import type { Clock } from './lib/clock.ts';
 import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
 import type { Gate } from './lib/http/gate.ts';
+import { MetricsServer } from './lib/http/metrics-server.ts';
 import type { Route } from './lib/http/route.ts';
 import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
 import type { Log } from './lib/log.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { migrations } from './migrations/index.ts';
+import { type Observation, observe } from './observation.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
 import { petRoutes } from './pets/routes.ts';
 import { type Limiter, openLimiter } from './plans/limiter.ts';
@@ -31,7 +33,7 @@ export interface App {
 }
 
 /** Where everything is: the interface's base addresses, and the origin of the pages. */
-export type Addresses = Readonly<Partial<Record<AddressName | 'portal', string>>>;
+export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metrics', string>>>;
 
 /** Every operation of a deployment, in the order in which documents show them. */
 export const routes: readonly Route<Deployment>[] = [...petRoutes];
@@ -65,6 +67,11 @@ export async function createApp(options: {
   };
 
   try {
+    if ('file' in config.places.production) {
+      const { lockDataDirectory } = await import('./lib/storage/sqlite-lock.ts');
+      const lock = lockDataDirectory(config.dataDir);
+      keep({ close: async () => lock.release() });
+    }
     const production = keep(await open('production'));
     const staging = config.ports.staging === undefined ? undefined : keep(await open('staging'));
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
@@ -74,8 +81,11 @@ export async function createApp(options: {
     const addresses = new Map<AddressName, Address>();
     const gateOf = (...takes: DeploymentName[]): Gate =>
       createGate({ ring, uses, limiter, clock, takes, rightAddress: name => addresses.get(name)?.baseUrl });
-    const shared = { config, clock, log, limiter, proxies: trustedProxies(config.trustedProxies) };
     const deployments = { production, ...(staging && { staging }) };
+    const observation = config.metricsPort === undefined ? undefined : observe(deployments, limiter);
+    const metrics = observation && keep(new MetricsServer(observation.metrics));
+    const proxies = trustedProxies(config.trustedProxies);
+    const shared = { config, clock, log, limiter, proxies, observation };
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
       if (config.ports[name] === undefined) continue;
       addresses.set(name, new Address(name, PREFIX, database, routes, gateOf(name), shared));
@@ -88,15 +98,19 @@ export async function createApp(options: {
     return {
       databases: deployments,
       async listen() {
+        let metricsPort: number | undefined;
         try {
           for (const address of addresses.values()) await address.listen();
+          metricsPort = await metrics?.listen(config.host, config.metricsPort!);
         } catch (error) {
           await Promise.all([...addresses.values()].map(address => address.close(0)));
           throw error;
         }
-        const urls = [...addresses].map(([name, { baseUrl }]) => [name, baseUrl]);
+        const urls: [string, string][] = Array.from(addresses, ([name, { baseUrl }]) => [name, baseUrl]);
         const portal = addresses.get('production')?.publicUrl;
-        return Object.fromEntries(portal === undefined ? urls : [...urls, ['portal', portal]]);
+        if (portal !== undefined) urls.push(['portal', portal]);
+        if (metricsPort !== undefined) urls.push(['metrics', `http://${hostName(config.host)}:${metricsPort}/metrics`]);
+        return Object.fromEntries(urls);
       },
       async close() {
         await Promise.all([...addresses.values()].map(address => address.close(CLOSE_BOUND_MS)));
@@ -131,9 +145,16 @@ class Address {
     database: Database,
     routes: readonly Route<Deployment>[],
     gate: Gate,
-    shared: { config: Config; clock: Clock; log: Log; limiter: Limiter; proxies: TrustedProxies },
+    shared: {
+      config: Config;
+      clock: Clock;
+      log: Log;
+      limiter: Limiter;
+      proxies: TrustedProxies;
+      observation: Observation | undefined;
+    },
   ) {
-    const { config, clock, log, limiter, proxies } = shared;
+    const { config, clock, log, limiter, proxies, observation } = shared;
     this.#name = name;
     this.#prefix = prefix;
     this.#database = database;
@@ -159,6 +180,7 @@ class Address {
         if (problem.status >= 500) log.error({ requestId, code: problem.code, err: problem.cause }, problem.message);
         return problem;
       },
+      answered: observation && ((...answer) => observation.answered(name, ...answer)),
       proxies,
       publicUrl: () => this.publicUrl,
       now: () => clock.now(),

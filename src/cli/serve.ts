@@ -136,6 +136,7 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
     staging: 'Staging',
     messages: 'Messages',
     portal: 'Pages',
+    metrics: 'Metrics',
   };
   const where = list(
     Object.entries(urls).map(([name, url]) => [`  ${titles[name as keyof Addresses]}`, style.bold(url)]),

@@ -32,6 +32,8 @@ export interface HttpServerOptions<Context> {
   readonly errors: Catalogue;
   /** What an error that was thrown below a route is told as; it notes what is not the caller's to know. */
   problemOf(error: unknown, requestId: string): Problem;
+  /** Told of every answer to a request, where somebody watches: the operation ('' for none), its status, the time. */
+  readonly answered?: ((operation: string, status: number, seconds: number) => void) | undefined;
   readonly proxies: TrustedProxies;
   /** The public address, without the prefix and without a slash at the end. */
   publicUrl(): string;
@@ -70,6 +72,8 @@ const CONNECTIONS_MAX = 12_000;
 /** What is known of a request from its first moment on. */
 interface Exchange {
   readonly requestId: string;
+  /** When its headers had been read, in milliseconds of `performance.now()`; 0 where nobody watches. */
+  readonly sinceMs: number;
   /** Headers that its answer carries whatever it will be. */
   headers: readonly string[];
   admission: (Admission & { admitted: true }) | undefined;
@@ -154,7 +158,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
   function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     const raw = request.raw;
-    const exchange: Exchange = { requestId: requestIdOf(raw), headers: [], admission: undefined };
+    const sinceMs = options.answered === undefined ? 0 : performance.now();
+    const exchange: Exchange = { requestId: requestIdOf(raw), sinceMs, headers: [], admission: undefined };
     request.exchange = exchange;
     const route = request.routeOptions.config.bound;
     if (route === undefined && !isInterface(request)) {
@@ -234,6 +239,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       reply.hijack();
       const last = closing ? ['Connection', 'close'] : [];
       answerJson(reply.raw, status, bytes, requestId, headers, own, route.headers(request.params as never), last);
+      note(request, status);
     }
   }
 
@@ -248,6 +254,14 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     const own = route === undefined ? [] : route.headers(request.params as Record<string, string>);
     const last = closing || refusal.status === 413 ? ['Connection', 'close'] : [];
     answerProblem(request.raw, reply.raw, refusal, requestId, headers, own, last);
+    note(request, refusal.status);
+  }
+
+  function note(request: FastifyRequest, status: number): void {
+    const { answered } = options;
+    if (answered === undefined) return;
+    const operation = request.routeOptions.config.bound?.route.operation ?? '';
+    answered(operation, status, (performance.now() - request.exchange.sinceMs) / 1000);
   }
 
   /** A path outside of the interface: no limits, and a page for people. */
