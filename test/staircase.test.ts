@@ -20,6 +20,7 @@ const stairs = [
   'config.ts',
   'openapi.ts',
   'pages.ts',
+  'observation.ts',
   'app.ts',
   'cli',
 ];
