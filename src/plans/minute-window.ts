@@ -21,6 +21,8 @@ export class MinuteWindow {
   total = 0;
   /** Seconds and their counts in turn, oldest first. */
   readonly pairs: number[] = [];
+  /** Requests count in no second before this one: what earlier seconds hold is counted elsewhere too. */
+  fence = 0;
 
   /** Lets go of what has come back by `now` (milliseconds, never before an earlier one). */
   expire(now: number): void {
@@ -32,12 +34,26 @@ export class MinuteWindow {
     }
   }
 
-  /** Counts requests in a second that is none before the latest one counted. */
+  /** Counts requests in a second, or in the latest one counted where that is later. */
   add(second: number, requests = 1): void {
     const { pairs } = this;
     this.total += requests;
-    if (pairs.length > 0 && pairs[pairs.length - 2]! >= second) pairs[pairs.length - 1]! += requests;
-    else pairs.push(second, requests);
+    if (pairs.length > 0 && pairs[pairs.length - 2]! >= Math.max(second, this.fence)) {
+      pairs[pairs.length - 1]! += requests;
+    } else pairs.push(Math.max(second, this.fence), requests);
+  }
+
+  /**
+   * The seconds from `from` on with their counts in turn, to be counted elsewhere from now on. What is counted here
+   * afterwards is counted in later seconds.
+   */
+  handOver(from: number): number[] {
+    const { pairs } = this;
+    let i = pairs.length;
+    while (i > 0 && pairs[i - 2]! >= from) i -= 2;
+    const handed = pairs.slice(i);
+    if (handed.length > 0) this.fence = handed.at(-2)! + 1;
+    return handed;
   }
 
   /**

@@ -12,6 +12,9 @@ import {
   sql,
 } from 'kysely';
 
+/** SQL where the builder has no word for it. */
+export { sql };
+
 /** Which of the two engines runs a query. */
 export type EngineName = 'sqlite' | 'postgres';
 
