@@ -8,7 +8,7 @@ import { type ErrorCode, errors } from '../src/errors.ts';
 import type { Route } from '../src/lib/http/route.ts';
 import { codesOf } from '../src/openapi.ts';
 import { answersFile, answersText, sendExamples } from './examples.ts';
-import { startService } from './running-service.ts';
+import { serve } from './serving.ts';
 
 /**
  * The pages that are made from the code: path below `docs/` → text. `npm run docs` writes them; a test compares.
@@ -89,7 +89,7 @@ Exit code 0: done; 1: refused or failed, with one sentence on standard error; 2:
 
 Every command takes:
 
-${optionRows(commonOptions)}
+${table(Object.entries(commonOptions).map(optionRow))}
 ${all.map(commandSection).join('')}`;
 }
 
@@ -105,15 +105,16 @@ function commandSection(command: Command): string {
 ## petstore ${usage}
 
 ${sentence}
-${details === undefined ? '' : `\n\`\`\`\n${details}\n\`\`\`\n`}${rows.length === 0 ? '' : `\n${table(rows)}\n`}
+${detailsText(details)}${rows.length === 0 ? '' : `\n${table(rows)}\n`}
 \`\`\`sh
 ${lines.join('\n')}
 \`\`\`
 `;
 }
 
-function optionRows(options: Readonly<Record<string, Option>>): string {
-  return `${table(Object.entries(options).map(optionRow))}\n`;
+function detailsText(details: string | undefined): string {
+  if (details === undefined) return '';
+  return details.includes('\n  ') ? `\n\`\`\`\n${details}\n\`\`\`\n` : `\n${details}\n`;
 }
 
 function optionRow([name, option]: [string, Option]): string {
@@ -131,18 +132,25 @@ function table(rows: readonly string[]): string {
 }
 
 function referencePage(all: readonly Route<never>[]): string {
+  const shared = codesOf(all[0]!).filter(code => all.every(route => codesOf(route).includes(code)));
   return `${made('the routes')}# Reference
 
 Every operation, shortly. \`GET /openapi.json\` (or \`petstore openapi\`) has all of it for programs: shapes, headers, and every answer with
 examples. Every request needs an [API key](authentication.md); every answer carries the [rate limit headers](rate-limits.md).
-${all.map(operationSection).join('')}`;
+${all.map(route => operationSection(route, shared)).join('')}
+## What every operation may answer
+
+${codeList(shared)}. Where there is no operation: ${codeList(['route_not_found', 'method_not_allowed'])}.
+`;
 }
 
-function operationSection(route: Route<never>): string {
-  const { operation, method, path, summary, description, deprecation, stability, access } = route;
-  const marks = [deprecation && '[deprecated](deprecation.md)', stability && `[${stability}](stability.md)`].filter(
-    Boolean,
-  );
+function operationSection(route: Route<never>, shared: readonly ErrorCode[]): string {
+  const { operation, method, path, summary, description, deprecation, stability, access, successes } = route;
+  const marks = [
+    deprecation && '[deprecated](deprecation.md)',
+    stability && `[${stability}](stability.md)`,
+    access.scope && `scope \`${access.scope}\``,
+  ].filter(mark => mark !== undefined);
   const rows = [
     ...Object.entries(route.parameters ?? {}).map(([name, one]) => [name, 'path', one.description]),
     ...Object.entries(route.query?.properties ?? {}).map(([name, one]) => [name, 'query', wordsOf(one)]),
@@ -153,20 +161,28 @@ function operationSection(route: Route<never>): string {
       wordsOf(one),
     ]),
   ].map(([name, place, says]) => `| \`${name}\` | ${place} | ${says} |`);
-  const codes = codesOf(route).map(code => `[\`${code}\`](errors/${code}.md)`);
+  const own = codesOf(route).filter(code => !shared.includes(code));
+  const answers = [
+    ...successes.map(one => `${one.status}: ${one.description}`),
+    ...(own.length > 0 ? [`Errors of its own: ${codeList(own)}.`] : []),
+  ];
   return `
 ## ${operation}
 
-\`${method} /v1${path}\`${marks.length > 0 ? ` · ${marks.join(' · ')}` : ''}${access.scope ? ` · scope \`${access.scope}\`` : ''}
+${[`\`${method} /v1${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
-${deprecation ? `\n${deprecation.instead}\n` : ''}
+
 | Name | In | |
 |---|---|---|
 ${rows.join('\n')}
 
-Answers ${route.successes.map(one => `${one.status} (${one.description.replace(/\.$/, '')})`).join(', ')}, or one of ${codes.join(', ')}.
+${answers.map(answer => `- ${answer}`).join('\n')}
 `;
+}
+
+function codeList(codes: readonly string[]): string {
+  return codes.map(code => `[\`${code}\`](errors/${code}.md)`).join(', ');
 }
 
 function wordsOf(schema: unknown): string {
@@ -175,9 +191,9 @@ function wordsOf(schema: unknown): string {
 
 /** The recorded answers, from a service that has nothing but the examples. */
 async function record(): Promise<string> {
-  const service = await startService();
+  const service = await serve();
   try {
-    return answersText(await sendExamples(service.urls.production, await service.newKey('production')));
+    return answersText(await sendExamples(service.urls.production, (await service.newKey()).token));
   } finally {
     await service.stop();
   }

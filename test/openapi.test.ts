@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { routes } from '../src/app.ts';
 import { errors } from '../src/errors.ts';
+import { revokeKey } from '../src/keys/keys.ts';
+import { testClock } from '../src/lib/clock.ts';
 import { openApiDocument } from '../src/openapi.ts';
 import { answersText, recordedAnswers, type SentExample, sendExamples } from './examples.ts';
-import { type RunningService, startService } from './running-service.ts';
+import { type Serving, sendRaw, serve } from './serving.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
 type Json = any;
@@ -99,30 +99,23 @@ describe('the OpenAPI document', () => {
 });
 
 describe('what is answered is what is documented', () => {
-  let service: RunningService;
+  const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
+  let service: Serving;
   let sent: readonly SentExample[];
   let key: string;
 
   before(async () => {
-    service = await startService();
-    key = await service.newKey('production');
+    service = await serve({ clock });
+    key = (await service.newKey()).token;
     sent = await sendExamples(service.urls.production, key);
   });
   after(() => service.stop());
 
   test('every address serves its own document, with itself as the first server', async () => {
-    for (const [name, url] of Object.entries(service.urls)) {
-      if (name === 'portal') continue;
-      const served: Json = await (await fetch(new URL('/openapi.json', url))).json();
-      assert.equal(served.servers[0].url, url);
+    for (const name of ['production', 'staging', 'messages'] as const) {
+      const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
+      assert.equal(served.servers[0].url, service.urls[name]);
     }
-  });
-
-  test('`petstore openapi` prints the same document', async () => {
-    const printed: Json = await service.petstore('openapi');
-    const served: Json = await (await fetch(new URL('/openapi.json', service.urls.production))).json();
-    assert.deepEqual(printed.paths, served.paths);
-    assert.deepEqual(printed.components, served.components);
   });
 
   test('the examples of answers are real (`npm run docs` records them)', async () => {
@@ -140,64 +133,80 @@ describe('what is answered is what is documented', () => {
     }
   }
 
-  const address = () => new URL(service.urls.production);
-  const get = (headers: Record<string, string> = {}) =>
-    fetch(`${service.urls.production}/pets`, { headers: { authorization: `Bearer ${key}`, ...headers } });
-
-  /** How the codes that no example shows are brought about: one call of an operation each. */
-  const provocations: Record<string, () => Promise<[operation: string, answer: Response]>> = {
-    missing_api_key: async () => ['listPets', await fetch(`${service.urls.production}/pets`)],
-    malformed_api_key: async () => ['listPets', await get({ authorization: 'Bearer petstore_live_cut' })],
-    invalid_api_key: async () => {
-      const other = await startService();
-      const foreign = await other.newKey('production').finally(() => other.stop());
-      return ['listPets', await get({ authorization: `Bearer ${foreign}` })];
-    },
-    revoked_api_key: async () => {
-      const revoked = await service.newKey('production');
-      await service.petstore('key', 'revoke', revoked.split('_')[2]!);
-      return ['listPets', await get({ authorization: `Bearer ${revoked}` })];
-    },
-    wrong_deployment: async () => {
-      const staging = await service.newKey('staging');
-      return ['listPets', await get({ authorization: `Bearer ${staging}` })];
-    },
-    insufficient_scope: async () => {
-      const created = await service.petstore('key', 'create', '--account', '1', '--scope', 'pets:write');
-      return ['listPets', await get({ authorization: `Bearer ${created['token']}` })];
-    },
-    rate_limit_exceeded: async () => {
-      const created = await service.petstore('key', 'create', '--account', '1');
-      const calls = Array.from({ length: 61 }, () => get({ authorization: `Bearer ${created['token']}` }));
-      const answers = await Promise.all(calls);
-      return ['listPets', answers.find(answer => answer.status === 429)!];
-    },
-    malformed_request: async () => ['listPets', await raw('GET /v1/pets?name=%ZZ HTTP/1.1\r\n\r\n')],
-    expectation_failed: async () => ['listPets', await raw(`GET /v1/pets HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n`)],
-    headers_too_large: async () => ['listPets', await get({ 'x-long': 'a'.repeat(17_000) })],
-    body_too_large: async () => ['createPet', await post('x'.repeat(1024 * 1024 + 1))],
-    invalid_content_type: async () => ['createPet', await post('{}', 'text/plain')],
+  const call = (base: string, token?: string, init: RequestInit = {}) => {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    return fetch(base, { ...init, headers: { ...headers, ...init.headers } });
   };
-
-  async function post(body: string, type = 'application/json'): Promise<Response> {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': type };
-    return fetch(`${service.urls.production}/pets`, { method: 'POST', headers, body });
-  }
+  const list = (token?: string, headers = {}) => call(`${service.urls.production}/pets`, token, { headers });
+  const create = (body: string, headers = {}) =>
+    call(`${service.urls.production}/pets`, key, { method: 'POST', body, headers });
 
   async function raw(request: string): Promise<Response> {
-    const socket = connect(Number(address().port), address().hostname);
-    socket.end(request);
-    const [head, body] = (await text(socket)).split('\r\n\r\n') as [string, string];
-    const [line, ...headers] = head.split('\r\n');
-    const pairs = headers.map(header => header.split(/: (.*)/).slice(0, 2) as [string, string]);
-    return new Response(body, { status: Number(line!.split(' ')[1]), headers: pairs });
+    const { status, headers, text } = (await sendRaw(service.urls.production, request, { count: 1 })).replies[0]!;
+    return new Response(text, { status, headers });
   }
+
+  /** As many requests at once as a Free account must not make; its answers. */
+  async function tooMany(token: string): Promise<Response> {
+    const answers = await Promise.all(Array.from({ length: 61 }, () => list(token)));
+    return answers.find(answer => answer.status === 429)!;
+  }
+
+  /** How the codes that no example shows are brought about: an operation, and its answer. */
+  const provocations: Record<string, () => Promise<[operation: string, answer: Response]>> = {
+    missing_api_key: async () => ['listPets', await list()],
+    malformed_api_key: async () => ['listPets', await list(key.slice(0, -1))],
+    async invalid_api_key() {
+      const other = await serve();
+      const { token } = await other.newKey().finally(() => other.stop());
+      return ['listPets', await list(token)];
+    },
+    async expired_api_key() {
+      const { token } = await service.newKey({ expiresAt: clock.now() + 1000 });
+      clock.advance(1000);
+      return ['listPets', await list(token)];
+    },
+    async revoked_api_key() {
+      const { token, id } = await service.newKey();
+      await service.app.databases.production.write(tx => revokeKey(tx, id));
+      return ['listPets', await list(token)];
+    },
+    wrong_deployment: async () => ['listPets', await list((await service.newKey({ deployment: 'staging' })).token)],
+    insufficient_scope: async () => ['listPets', await list((await service.newKey({ scopes: ['pets:write'] })).token)],
+    rate_limit_exceeded: async () => ['listPets', await tooMany((await service.newKey({ plan: 'free' })).token)],
+    async api_key_banned() {
+      const { token } = await service.newKey({ plan: 'free' });
+      await tooMany(token);
+      clock.advance(2500);
+      for (let violations = 0; violations < 19; violations++) await list(token);
+      return ['listPets', await list(token)];
+    },
+    malformed_request: async () => ['listPets', await raw('GET /v1/pets/%ZZ HTTP/1.1\r\nHost: a\r\n\r\n')],
+    expectation_failed: async () => ['listPets', await raw('GET /v1/pets HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n')],
+    headers_too_large: async () => ['listPets', await list(key, { 'x-long': 'a'.repeat(17_000) })],
+    body_too_large: async () => ['createPet', await create('x'.repeat(1024 * 1024 + 1))],
+    invalid_content_type: async () => ['createPet', await create('{}', { 'content-type': 'text/plain' })],
+    async category_not_found() {
+      const strict = await serve({ environment: { PETSTORE_CATEGORIES: 'strict' } });
+      const { token } = await strict.newKey();
+      const body = JSON.stringify({ name: 'Mia', categoryId: 4711 });
+      const answer = await call(`${strict.urls.production}/pets`, token, { method: 'POST', body });
+      await strict.stop();
+      return ['createPet', answer];
+    },
+    async operation_removed() {
+      const later = await serve({ clock: testClock(Date.parse('2030-12-05T00:00:00Z')) });
+      const answer = await call(`${later.urls.production}/pets/1`, (await later.newKey()).token);
+      await later.stop();
+      return ['getPet', answer];
+    },
+  };
 
   for (const [code, provoke] of Object.entries(provocations)) {
     test(`${code} is answered as documented`, async () => {
       const [operation, response] = await provoke();
-      const body: Json = await response.json();
       const { status, headers } = response;
+      const body: Json = await response.json();
       assert.equal(body.code, code);
       assert.equal(status, errors[code as keyof typeof errors].status);
       fits(operation, { status, headers, contentType: headers.get('content-type') ?? '', body });
@@ -205,56 +214,19 @@ describe('what is answered is what is documented', () => {
   }
 
   test('an error is answered as a problem on request', async () => {
-    const response = await get({ accept: 'application/problem+json', authorization: '' });
+    const response = await list(undefined, { accept: 'application/problem+json' });
     const { status, headers } = response;
     assert.match(headers.get('content-type')!, /^application\/problem\+json/);
     fits('listPets', { status, headers, contentType: headers.get('content-type')!, body: await response.json() });
   });
 
-  test('operation_removed and category_not_found are answered as documented', async () => {
-    const later = await startService({
-      NODE_ENV: 'test',
-      PETSTORE_NOW: '2030-12-05T00:00:00Z',
-      PETSTORE_CATEGORIES: 'strict',
-    });
-    try {
-      const headers = {
-        authorization: `Bearer ${await later.newKey('production')}`,
-        'content-type': 'application/json',
-      };
-      const base = later.urls.production;
-      const body = JSON.stringify({ name: 'Mia', categoryId: 4711 });
-      const answers = [
-        ['getPet', 'operation_removed', await fetch(`${base}/pets/1`, { headers })],
-        ['createPet', 'category_not_found', await fetch(`${base}/pets`, { method: 'POST', headers, body })],
-      ] as const;
-      for (const [operation, code, response] of answers) {
-        const body: Json = await response.json();
-        const contentType = response.headers.get('content-type')!;
-        assert.equal(body.code, code);
-        fits(operation, { status: response.status, headers: response.headers, contentType, body });
-      }
-    } finally {
-      await later.stop();
-    }
-  });
-
-  test('no code is left that neither an example nor a call of these tests brings about, but what takes a fault', () => {
+  test('what is neither an example nor provoked here takes a fault, or is no answer of an operation', () => {
     const shown = routes.flatMap(route => route.examples.flatMap(example => example.code ?? []));
-    const brought = new Set([...shown, ...Object.keys(provocations), 'operation_removed', 'category_not_found']);
+    const brought = new Set([...shown, ...Object.keys(provocations)]);
+    const faulty = ['request_timeout', 'internal_error', 'storage_full', 'storage_unavailable', 'shutting_down'];
     assert.deepEqual(
       Object.keys(errors).filter(code => !brought.has(code)),
-      [
-        'expired_api_key',
-        'route_not_found',
-        'method_not_allowed',
-        'request_timeout',
-        'api_key_banned',
-        'internal_error',
-        'storage_full',
-        'storage_unavailable',
-        'shutting_down',
-      ],
+      ['route_not_found', 'method_not_allowed', ...faulty],
     );
   });
 });

@@ -8,18 +8,18 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { sendExamples } from '../examples.ts';
-import { installTools } from '../other-tools.ts';
-import { type RunningService, startService } from '../running-service.ts';
+import { type Process, serveApart } from '../serving.ts';
+import { installTools, plentifulKey } from './tools.ts';
 
 describe('Prism as a validating proxy in front of the service', () => {
-  let service: RunningService;
+  let service: Process;
   let directory: string;
   let prism: ChildProcess;
   let base: string;
 
   before(async () => {
     const tools = await installTools();
-    service = await startService();
+    service = await serveApart();
     directory = await mkdtemp(join(tmpdir(), 'petstore-prism-'));
     const file = join(directory, 'openapi.json');
     await writeFile(file, await (await fetch(new URL('/openapi.json', service.urls.production))).text());
@@ -35,11 +35,12 @@ describe('Prism as a validating proxy in front of the service', () => {
     prism.kill();
     await once(prism, 'exit');
     await service.stop();
+    await service.remove();
     await rm(directory, { recursive: true, force: true });
   });
 
   test('finds no answer that differs from the document', async t => {
-    const sent = await sendExamples(base, await service.newKey('production'));
+    const sent = await sendExamples(base, await plentifulKey(service, 'production'));
     for (const { route, example, status, headers } of sent) {
       const label = `${route.operation}, "${example.name}"`;
       const violations = JSON.parse(headers.get('sl-violations') ?? '[]') as { location: string[]; message: string }[];

@@ -4,21 +4,22 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { installTools } from '../other-tools.ts';
-import { type RunningService, startService } from '../running-service.ts';
+import { type Process, serveApart } from '../serving.ts';
+import { installTools } from './tools.ts';
 
 describe('Redocly with its recommended rules', () => {
   let tools: string;
-  let service: RunningService;
+  let service: Process;
   let directory: string;
 
   before(async () => {
     tools = await installTools();
     directory = await mkdtemp(join(tmpdir(), 'petstore-redocly-'));
-    service = await startService();
+    service = await serveApart();
   });
   after(async () => {
     await service.stop();
+    await service.remove();
     await rm(directory, { recursive: true, force: true });
   });
 

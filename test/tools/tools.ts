@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Process } from '../serving.ts';
 
 /** Other people's tools, at the versions that were tried. */
 const versions = {
@@ -20,4 +22,13 @@ export async function installTools(): Promise<string> {
   await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, dependencies: versions }));
   await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: directory });
   return directory;
+}
+
+/** A key of a new account whose limits no tool exhausts. */
+export async function plentifulKey(service: Process, deployment: 'production' | 'staging'): Promise<string> {
+  const plan = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
+  const email = `${randomUUID()}@example.org`;
+  const account = await service.petstore('account', 'create', '--email', email, '--name', 'A tool', ...plan);
+  const key = await service.petstore('key', 'create', '--account', String(account['id']), '--deployment', deployment);
+  return String(key['token']);
 }

@@ -1,0 +1,4 @@
+// Other people's tools against the running service. They come from the npm registry, into the temporary directory.
+import './redocly.ts';
+import './generated-client.ts';
+import './prism.ts';
