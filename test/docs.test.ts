@@ -74,7 +74,7 @@ describe('the documents and the product say the same', () => {
   });
 
   test('every command line names a command, with options that it has', () => {
-    const lines = said(/(?:^|[`\s(/])petstore ((?:[a-z][a-z-]+|--[a-z]|[A-Z_]+\b)[^`\n]*)/g).filter(
+    const lines = said(/(?:^|[`\s(]|bin\/)petstore ((?:[a-z][a-z-]+|--[a-z]|[A-Z_]+\b)[^`\n]*)/g).filter(
       ({ what }) => !what.startsWith('serve --help') && !what.startsWith('--help') && !what.startsWith('COMMAND'),
     );
     const commandOf = (line: string) =>
