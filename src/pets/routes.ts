@@ -104,7 +104,9 @@ const list = route({
       const filter: PetFilter = { ...rest, sort };
       const { pets, ...neighbours } = await listPets(database, filter, limit, cursor);
       const total = counted ? await countPets(database, rest) : undefined;
-      const headers = pageHeaders(baseUrl + url.slice(url.indexOf('/pets')), neighbours);
+      // The path may be spelled in other ways than the links are.
+      const mark = url.indexOf('?');
+      const headers = pageHeaders(`${baseUrl}/pets${mark < 0 ? '' : url.slice(mark)}`, neighbours);
       if (total !== undefined) headers.push('X-Total-Count', String(total), 'Preference-Applied', 'count=exact');
       return kept.keep(version, question, { body: pets, headers });
     }

@@ -49,18 +49,24 @@ export function answer(
   response.end(bytes);
 }
 
-/** Where the pages on error codes are, below the origin that answers. */
+/** Where the pages on error codes are, below the public address. */
 export const errorPages = '/errors/';
 
-/** Writes a problem as an answer, in the form that the request asks for. */
+/**
+ * Writes a problem as an answer, in the form that the request asks for.
+ * @param publicUrl the public address, below which the error codes are documented
+ */
 export function answerProblem(
   request: IncomingMessage,
   response: ServerResponse,
   problem: Problem,
+  publicUrl: string,
   requestId: string,
   ...headers: readonly (readonly string[])[]
 ): void {
-  const { type, bytes } = problemBytes(problem, request.headers.accept, requestId);
+  const { accept } = request.headers;
+  const { type, bytes } =
+    accept !== undefined && wantsProblemJson(accept) ? problemJson(problem, publicUrl, requestId) : errorJson(problem);
   answer(response, problem.status, type, bytes, everyAnswer, ['X-Request-Id', requestId], problem.headers, ...headers);
 }
 
@@ -70,7 +76,7 @@ export function answerProblem(
  * What still comes in is thrown away for a second, so that the answer is not lost to a reset.
  */
 export function answerOnSocket(socket: Duplex, problem: Problem, requestId: string, headers: readonly string[]): void {
-  const { type, bytes } = problemBytes(problem, undefined, requestId);
+  const { type, bytes } = errorJson(problem);
   const all = [
     ...['Content-Type', type, 'Content-Length', String(Buffer.byteLength(bytes)), 'Connection', 'close'],
     ...['Date', new Date().toUTCString(), 'X-Request-Id', requestId],
@@ -88,13 +94,14 @@ export function answerOnSocket(socket: Duplex, problem: Problem, requestId: stri
 
 const LINGER_MS = 1000;
 
-function problemBytes(problem: Problem, accept: string | undefined, requestId: string) {
-  if (accept !== undefined && wantsProblemJson(accept)) {
-    const title = STATUS_CODES[problem.status] ?? 'Error';
-    const body = problemBody(problem, `${errorPages}${problem.code}`, title, requestId);
-    return { type: 'application/problem+json', bytes: JSON.stringify(body) };
-  }
+function errorJson(problem: Problem) {
   return { type: 'application/json; charset=utf-8', bytes: JSON.stringify(errorBody(problem)) };
+}
+
+function problemJson(problem: Problem, publicUrl: string, requestId: string) {
+  const title = STATUS_CODES[problem.status] ?? 'Error';
+  const body = problemBody(problem, `${publicUrl}${errorPages}${problem.code}`, title, requestId);
+  return { type: 'application/problem+json', bytes: JSON.stringify(body) };
 }
 
 function wantsProblemJson(accept: string): boolean {

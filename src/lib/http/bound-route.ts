@@ -136,9 +136,9 @@ export function bindRoute<Context>(
   }
 }
 
-/** `application/json` with well-formed parameters, of which a charset can only be UTF-8. */
+/** `application/json` with well-formed parameters, of which a charset can only be UTF-8 (RFC 9110, 5.6.6). */
 const jsonType =
-  /^\s*application\/json\s*(?:;\s*(?:charset\s*=\s*(?:utf-?8|"utf-?8")|(?!charset\b)[\w!#$%&'*+.^`|~-]+\s*=\s*(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))\s*)*$/i;
+  /^\s*application\/json\s*(?:;\s*(?:(?:charset\s*=\s*(?:utf-?8|"utf-?8")|(?!charset\b)[\w!#$%&'*+.^`|~-]+\s*=\s*(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))\s*)?)*$/i;
 
 function pathValue(parameter: PathParameter, validator: Validator, text: string): unknown {
   const value = readPathParameter(validator, parameter.schema, text);

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Soon } from '../soon.ts';
 import { callerAddress, type TrustedProxies } from './address.ts';
 import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
 import { type BoundRoute, bindRoute } from './bound-route.ts';
+import { Connections } from './connections.ts';
 import type { Admission, Gate } from './gate.ts';
 import { type Catalogue, Problem } from './problem.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
@@ -41,6 +42,8 @@ export interface HttpServerOptions<Context> {
   now(): number;
   /** GET by path, outside of the interface: no key, no limits. */
   readonly pages: Readonly<Record<string, (request: PageRequest) => Soon<Page>>>;
+  /** Where tests cannot wait as long as clients may. */
+  readonly bounds?: Partial<Bounds>;
   /** The page for a path outside of the interface that leads nowhere. */
   lost(path: string): string;
 }
@@ -63,11 +66,29 @@ export const BODY_BYTES_MAX = 1024 * 1024;
 /** The largest request line and headers, in bytes. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 
-const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const IDLE_TIMEOUT_MS = 20_000;
-const TIMEOUT_LOOK_MS = 1000;
-const CONNECTIONS_MAX = 12_000;
+/** How long a connection may take, in milliseconds, and how many there may be. */
+export interface Bounds {
+  /** From the first byte of a request (or from connecting) to the end of its headers; then 408. */
+  readonly headersMs: number;
+  /** From there to the end of its body; then 408. */
+  readonly requestMs: number;
+  /** From an answer to the next request. */
+  readonly idleMs: number;
+  /** Without a byte in either direction while a request or an answer is under way. */
+  readonly stalledMs: number;
+  /** How often the first two are looked at. */
+  readonly lookMs: number;
+  readonly connectionsMax: number;
+}
+
+const bounds: Bounds = {
+  headersMs: 15_000,
+  requestMs: 30_000,
+  idleMs: 20_000,
+  stalledMs: 60_000,
+  lookMs: 1000,
+  connectionsMax: 10_000,
+};
 
 /** What is known of a request from its first moment on. */
 interface Exchange {
@@ -101,12 +122,14 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     bindRoute(route as Route<never>, options.context as never, options.publicUrl, prefix),
   );
   const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
+  const { headersMs, requestMs, idleMs, stalledMs, lookMs, connectionsMax } = { ...bounds, ...options.bounds };
   let closing = false;
 
   const fastify = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: requestMs,
+    keepAliveTimeout: idleMs,
+    connectionTimeout: stalledMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: false,
@@ -116,8 +139,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       querystringParser: text => text as never,
     },
     http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_LOOK_MS,
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: lookMs,
       maxHeaderSize: HEADER_BYTES_MAX,
       requireHostHeader: false,
     },
@@ -125,15 +148,23 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     clientErrorHandler: answerClientError,
   });
   const { server } = fastify;
-  server.maxConnections = CONNECTIONS_MAX;
+  // More than 2,000 headers fit into the bound, and Node would drop the rest in silence.
+  server.maxHeadersCount = 0;
+  const connections = new Connections(server, connectionsMax);
+  server.prependListener('request', request => {
+    request.url = originForm(request.url!);
+  });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    connections.note(request.socket, response);
+    const shown = gate.show(addressOf(request));
     answerProblem(
       request,
       response,
       problem('expectation_failed'),
+      options.publicUrl(),
       requestIdOf(request),
-      gate.show(addressOf(request)),
-      ['Connection', 'close'],
+      shown,
+      lastAnswer,
     );
   });
 
@@ -166,12 +197,12 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       next();
       return;
     }
-    if (!hasOneHost(raw)) {
+    if (!isWellFormed(raw)) {
       answerMalformed(raw, reply);
       return;
     }
     if (closing) {
-      exchange.headers = [...gate.show(addressOf(raw)), 'Connection', 'close', 'Retry-After', '1'];
+      exchange.headers = [...gate.show(addressOf(raw)), 'Retry-After', '1'];
       refuse(request, reply, problem('shutting_down'));
       return;
     }
@@ -237,7 +268,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       headers: readonly string[];
     }) {
       reply.hijack();
-      const last = closing ? ['Connection', 'close'] : [];
+      const last = closing ? lastAnswer : [];
       answerJson(reply.raw, status, bytes, requestId, headers, own, route.headers(request.params as never), last);
       note(request, status);
     }
@@ -252,8 +283,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     }
     const route = request.routeOptions.config.bound;
     const own = route === undefined ? [] : route.headers(request.params as Record<string, string>);
-    const last = closing || refusal.status === 413 ? ['Connection', 'close'] : [];
-    answerProblem(request.raw, reply.raw, refusal, requestId, headers, own, last);
+    const last = closing ? lastAnswer : [];
+    answerProblem(request.raw, reply.raw, refusal, options.publicUrl(), requestId, headers, own, last);
     note(request, refusal.status);
   }
 
@@ -271,12 +302,19 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
       return;
     }
-    answerProblem(request.raw, reply.raw, refusal, request.exchange.requestId);
+    answerProblem(request.raw, reply.raw, refusal, options.publicUrl(), request.exchange.requestId);
   }
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
-    answerProblem(raw, reply.raw, problem('malformed_request'), requestIdOf(raw), gate.show(addressOf(raw)));
+    answerProblem(
+      raw,
+      reply.raw,
+      problem('malformed_request'),
+      options.publicUrl(),
+      requestIdOf(raw),
+      gate.show(addressOf(raw)),
+    );
   }
 
   function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
@@ -294,27 +332,41 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     );
   }
 
-  /** What the HTTP parser gave up on. */
-  function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
+  /** What the HTTP parser gave up on: one answer for the message that broke, after those of the messages before it. */
+  function answerClientError(error: NodeJS.ErrnoException, connection: Duplex): void {
+    const socket = connection as Socket;
+    // The parser tells it again for every further piece.
+    if (givenUp.has(socket)) return;
+    givenUp.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    const begun = response != null && (response.headersSent || response.req.complete);
-    // An earlier request on this connection is still being answered: its answer is worth more than this one.
-    if (begun) {
-      if (response.writableFinished) socket.destroy();
+    const code = clientErrors[error.code ?? ''] ?? 'malformed_request';
+    const response = connections.latest(socket);
+    if (response !== undefined && !response.req.complete) {
+      // The body of a request that we know. It may have its answer already, and never gets two.
+      if (!response.headersSent) {
+        const shown = gate.show(addressOf(response.req));
+        answerProblem(
+          response.req,
+          response,
+          problem(code),
+          options.publicUrl(),
+          requestIdOf(response.req),
+          shown,
+          lastAnswer,
+        );
+      } else if (response.writableFinished) socket.destroy();
       else response.once('close', () => socket.destroy());
       return;
     }
-    const address = callerAddress((socket as { remoteAddress?: string }).remoteAddress, undefined, proxies);
-    answerOnSocket(
-      socket,
-      problem(clientErrors[error.code ?? ''] ?? 'malformed_request'),
-      newRequestId(),
-      gate.show(address),
-    );
+    const answerBroken = () => {
+      const address = callerAddress(socket.remoteAddress, undefined, proxies);
+      if (socket.writable) answerOnSocket(socket, problem(code), newRequestId(), gate.show(address));
+    };
+    if (response === undefined || response.writableFinished) answerBroken();
+    else response.once('close', answerBroken);
   }
 
   function notFound(request: FastifyRequest): Problem {
@@ -342,9 +394,14 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   }
 
   function isInterface(request: FastifyRequest): boolean {
-    if (prefix === '') return !Object.hasOwn(options.pages, request.routeOptions.url ?? '');
     const path = decodedPath(request.raw);
-    return path === prefix || path.startsWith(`${prefix}/`);
+    return prefix === '' ? !isPage(path) : path === prefix || path.startsWith(`${prefix}/`);
+  }
+
+  function isPage(path: string): boolean {
+    return Object.keys(options.pages).some(page =>
+      page.endsWith('*') ? path.startsWith(page.slice(0, -1)) : path === page || path === `${page}/`,
+    );
   }
 
   function addressOf(raw: IncomingMessage): string {
@@ -359,6 +416,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     },
     async close(boundMs) {
       closing = true;
+      connections.closeUnused();
       const bound = setTimeout(() => server.closeAllConnections(), boundMs);
       await fastify.close();
       clearTimeout(bound);
@@ -387,6 +445,29 @@ function servePage(fastify: FastifyInstance, path: string, show: (request: PageR
       ]);
     },
   });
+}
+
+/** The answer after which the connection ends. */
+const lastAnswer = ['Connection', 'close'];
+
+/** Connections on which nothing that comes is read as HTTP any more. */
+const givenUp = new WeakSet<Socket>();
+
+/** The path and query of a request target that is a whole URL (RFC 9112, 3.2.2); every other one as it is. */
+function originForm(target: string): string {
+  if (target.charCodeAt(0) === SLASH) return target;
+  const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0];
+  if (origin === undefined) return target;
+  const rest = target.slice(origin.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+const SLASH = 47;
+
+/** What the parser lets pass and HTTP does not, so that a proxy in front might read it in another way. */
+function isWellFormed(raw: IncomingMessage): boolean {
+  if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) return false;
+  return hasOneHost(raw) && !(raw.url!.includes('%') && /%(?![\dA-Fa-f]{2})/.test(raw.url!));
 }
 
 /** HTTP/1.1 wants exactly one Host (RFC 9112, 3.2). */

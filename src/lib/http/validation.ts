@@ -46,7 +46,7 @@ export class BodyReader {
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
     if (this.#validator.Check(value)) {
-      const unknown = strict ? unknownMembers(this.#schema, value) : [];
+      const unknown = strict ? unknownMembers(this.#schema, value).slice(0, FIELD_ERRORS_MAX) : [];
       return unknown.length === 0 ? { value } : { errors: unknown };
     }
     return { errors: this.#validator.Errors(value).slice(0, FIELD_ERRORS_MAX).flatMap(fieldErrors) };
