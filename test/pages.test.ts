@@ -3,16 +3,16 @@ import { existsSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import { errors } from '../src/errors.ts';
-import { type RunningService, startService } from './running-service.ts';
+import { type Serving, serve } from './serving.ts';
 
 const executablePath = process.env.PETSTORE_TEST_CHROMIUM ?? '/usr/bin/chromium';
 const absent = existsSync(executablePath) || process.env.CI === 'true' ? false : 'left out: there is no Chromium';
 
 describe('pages in a browser', { skip: absent }, () => {
-  let service: RunningService;
+  let service: Serving;
   let browser: Browser;
   before(async () => {
-    service = await startService();
+    service = await serve();
     browser = await chromium.launch({
       executablePath,
       args: [
