@@ -1,14 +1,16 @@
 # Sourced by the launcher and by the tests' runner: packages, and the Node to run on. POSIX sh.
 
-# Whether the packages of $1 are those of its lock file: installed by us, or by hand since the lock file changed.
+# Whether the packages of $1 are those of its lock file (installed by us, or by hand since the lock file changed), those
+# for development included where $2 is `dev`.
 installed() {
   [ -f "$1/node_modules/.package-lock.json" ] || return 1
+  [ "$2" != dev ] || [ -d "$1/node_modules/typescript" ] || return 1
   [ "$(cat "$1/node_modules/.petstore-lock" 2>/dev/null)" = "$(cksum <"$1/package-lock.json")" ] ||
     [ -n "$(find "$1/node_modules/.package-lock.json" -newer "$1/package-lock.json")" ]
 }
 
-# Installs the packages of $1, once however many launchers want it at the same time; $2 is an option for npm.
-# Packages for development that are there already stay.
+# Installs the packages of $1, once however many launchers want it at the same time: those that run, and with `dev` as
+# $2 those for development too, which stay once they are there.
 install() {
   lock=$1/.installing
   until ln -s "$$" "$lock" 2>/dev/null; do
@@ -21,10 +23,10 @@ install() {
   trap 'rm -f "$lock"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  if ! installed "$1"; then
+  if ! installed "$1" "$2"; then
     command -v npm >/dev/null || refuse 'npm is needed to install the packages; install Node.js 20 or later with npm.'
-    option=$2
-    [ ! -d "$1/node_modules/typescript" ] || option=--include=dev
+    option=--omit=dev
+    if [ "$2" = dev ] || [ -d "$1/node_modules/typescript" ]; then option=--include=dev; fi
     echo 'Installing what is needed (once) …' >&2
     (cd "$1" && npm ci "$option" --no-audit --no-fund --loglevel=error >/dev/null) ||
       refuse "Installing failed; check that the npm registry can be reached, then run \`npm ci\` in $1."

@@ -55,4 +55,5 @@ export function sentenceOf(error: unknown): string {
   return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv.slice(2), process.env, openTerminal(process));
+// Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
+if (import.meta.main) process.exit(await main(process.argv.slice(2), process.env, openTerminal(process)));

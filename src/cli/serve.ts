@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { relative } from 'node:path';
 import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -49,6 +50,8 @@ export const command: Command = {
         const { ownerId, urls } = await start(app, config, clock.now());
         const firstKey = json || urls.staging === undefined ? undefined : await firstKeyOf(app, ownerId);
         terminal.print(json ? JSON.stringify(urls) : greeting(terminal.style, urls, ownerId, firstKey));
+        // What this start had to compile is kept for the next one, however this process ends.
+        flushCompileCache();
         const failure = await Promise.race([stop, failed.promise]);
         if (failure !== undefined) throw failure;
       } finally {
@@ -57,9 +60,6 @@ export const command: Command = {
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof StorageError)) log.error({ err: error }, 'The server ends.');
       throw error;
-    } finally {
-      // Whatever still holds the process does so in vain.
-      setTimeout(() => process.exit(), 1000).unref();
     }
     return undefined;
   },
