@@ -1,6 +1,6 @@
 import type { AddressName } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
-import { escapeHtml, page, sentenceHtml } from './lib/http/pages.ts';
+import { page as anyPage, escapeHtml, sentenceHtml } from './lib/http/pages.ts';
 import type { Route } from './lib/http/route.ts';
 
 /** The page at the root of an address: what this is, and where to go. */
@@ -64,6 +64,10 @@ export function deprecationPage<Context>(routes: readonly Route<Context>[], oper
 /** The page for a path that leads nowhere. */
 export function lostPage(): string {
   return page('There is nothing here', '<p>Go to <a href="/">the beginning</a>.</p>');
+}
+
+function page(title: string, body: string): string {
+  return anyPage('Pet Store Service', title, body);
 }
 
 function dayOf(date: Date): string {

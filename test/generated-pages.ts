@@ -1,5 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { routes } from '../src/app.ts';
 import type { Command, Option } from '../src/cli/command.ts';
 import { commands, commonOptions } from '../src/cli/commands.ts';
@@ -200,10 +200,17 @@ async function record(): Promise<string> {
 }
 
 if (import.meta.main) {
-  for (const [path, text] of await generatedPages()) {
-    const file = new URL(`../docs/${path}`, import.meta.url).pathname;
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
+  const docs = new URL('../docs/', import.meta.url);
+  const files = [...(await generatedPages())].map(([path, text]) => ({ file: new URL(path, docs), text }));
+  const stale = [...files, { file: answersFile, text: await record() }].filter(
+    ({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text,
+  );
+  for (const { file, text } of stale) {
+    console.log(fileURLToPath(file));
+    if (!process.argv.includes('--check')) writeFileSync(file, text);
   }
-  writeFileSync(answersFile, await record());
+  if (stale.length > 0 && process.argv.includes('--check')) {
+    console.error('These are stale: `npm run docs` writes them anew.');
+    process.exitCode = 1;
+  }
 }

@@ -1,16 +1,17 @@
 /**
  * A whole HTML page that needs nothing from elsewhere: readable on a phone, in the dark and by a screen reader.
+ * @param site plain text: what the page is part of
  * @param title plain text
  * @param body HTML; what it shows of others is escaped by `escapeHtml`
  */
-export function page(title: string, body: string): string {
+export function page(site: string, title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)} – Pet Store Service</title>
+<title>${escapeHtml(title)} – ${escapeHtml(site)}</title>
 <style>
 :root { color-scheme: light dark; --text: light-dark(#1d2129, #e6e8ec); --ground: light-dark(#fff, #14171c);
   --quiet: light-dark(#575e6b, #a3abb8); --line: light-dark(#d8dce3, #333a45); --link: light-dark(#0b57b0, #86b7ff); }
@@ -26,7 +27,7 @@ nav { border-block-end: 1px solid var(--line); padding-block-end: 0.6rem; }
 </style>
 </head>
 <body>
-<nav aria-label="Site"><a href="/">Pet Store Service</a></nav>
+<nav aria-label="Site"><a href="/">${escapeHtml(site)}</a></nav>
 <main>
 <h1>${escapeHtml(title)}</h1>
 ${body}
