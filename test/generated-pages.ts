@@ -42,7 +42,8 @@ ${JSON.stringify({ code: 'pet_not_found', message: errors.pet_not_found.message,
 
 Programs look at \`code\`, which is never renamed; people read \`message\`, which may become clearer. Where single fields are wrong,
 \`errors\` lists them, each with \`path\`, \`code\` and \`message\`. With \`Accept: application/problem+json\` the answer has the members of
-RFC 9457 beside these. \`X-Request-Id\` says under which id the request stands in the logs.
+RFC 9457 beside these; its \`type\` leads to a page like these on the address that answered. \`X-Request-Id\` says under which id the
+request stands in the logs.
 
 | Status | Code | Says |
 |---|---|---|
