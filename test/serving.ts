@@ -15,7 +15,7 @@ import { createKey } from '../src/keys/keys.ts';
 import { type Clock, systemClock } from '../src/lib/clock.ts';
 import { openLog } from '../src/lib/log.ts';
 import type { PlanName } from '../src/plans/plan.ts';
-import type { Database, Deployment } from '../src/schema.ts';
+import type { Database } from '../src/schema.ts';
 
 /** Whether the long forms of the proofs run. */
 export const long = process.env.PETSTORE_TEST_LONG === '1';
@@ -168,12 +168,7 @@ const sharedAgent = new Agent({ keepAlive: true, maxSockets: 64 });
 /** Sends one request and waits for its whole answer. */
 export async function send(url: string, sending: Sending = {}): Promise<Reply> {
   const { method = 'GET', key, headers = {}, body, agent = sharedAgent } = sending;
-  const bytes =
-    body === undefined
-      ? undefined
-      : Buffer.isBuffer(body) || typeof body === 'string'
-        ? Buffer.from(body as string)
-        : Buffer.from(JSON.stringify(body));
+  const bytes = body === undefined ? undefined : bytesOf(body);
   const all: Record<string, string | string[]> = {};
   if (key !== undefined) all['Authorization'] = `Bearer ${typeof key === 'string' ? key : key.token}`;
   if (bytes !== undefined) {
@@ -186,7 +181,12 @@ export async function send(url: string, sending: Sending = {}): Promise<Reply> {
   }
   const { origin, host } = new URL(url);
   return new Promise((resolve, reject) => {
-    const sent = request(origin, { method, path: url.slice(origin.length) || '/', headers: { Host: host, ...all }, agent });
+    const sent = request(origin, {
+      method,
+      path: url.slice(origin.length) || '/',
+      headers: { Host: host, ...all },
+      agent,
+    });
     sent.on('error', reject);
     sent.on('response', response => {
       const parts: Buffer[] = [];
@@ -205,6 +205,11 @@ export async function send(url: string, sending: Sending = {}): Promise<Reply> {
     });
     sent.end(bytes);
   });
+}
+
+function bytesOf(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
 function jsonOf(text: string): unknown {
@@ -244,7 +249,7 @@ export async function sendRaw(
   { count = Number.POSITIVE_INFINITY, waitMs = 3000, end = false, heads = false } = {},
 ): Promise<RawReplies> {
   const socket = dial(url);
-  const parts: Buffer[] = [];
+  const parts: Buffer<ArrayBufferLike>[] = [];
   let closed = false;
   await new Promise<void>(resolve => {
     const done = () => {
@@ -252,7 +257,7 @@ export async function sendRaw(
       resolve();
     };
     socket.setTimeout(waitMs, done);
-    socket.on('data', part => {
+    socket.on('data', (part: Buffer) => {
       parts.push(part);
       if (count < Number.POSITIVE_INFINITY && parseReplies(Buffer.concat(parts), heads).replies.length >= count) done();
     });
@@ -265,7 +270,7 @@ export async function sendRaw(
       done();
     });
     socket.on('close', done);
-    for (const piece of typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces) {
+    for (const piece of [pieces].flat()) {
       socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
     }
     if (end) socket.end();
