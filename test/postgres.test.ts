@@ -69,10 +69,14 @@ onPostgres(engine => {
       await Promise.all(opened.map(database => database.close()));
       await proxy.close();
     });
-    async function open(options: { direct?: boolean; role?: 'server' | 'visitor'; schema?: string } = {}) {
+    async function open(
+      options: { direct?: boolean; role?: 'server' | 'visitor'; schema?: string; options?: string } = {},
+    ) {
       const through = options.direct ? {} : { hostname: '127.0.0.1', port: `${proxy.port}` };
+      const reached = Object.assign(new URL(url), through);
+      if (options.options !== undefined) reached.searchParams.set('options', options.options);
       const database = await openPostgres({
-        url: Object.assign(new URL(url), through).href,
+        url: reached.href,
         schema: options.schema ?? place.schema,
         migrations,
         clock: systemClock(),
@@ -278,6 +282,20 @@ onPostgres(engine => {
       await until(async () => (await database.health()).writes === 'ok');
     });
 
+    it('is refused by a database that takes no changes, which health tells', async t => {
+      const { add, open } = await begin(t);
+      await add('a');
+      const standby = await open({ options: '-c default_transaction_read_only=on' });
+      assert.deepEqual(await standby.first(factByName, { name: 'a' }), { name: 'a' });
+      const error = await refusedWithin(
+        REQUEST_MS,
+        standby.write(tx => tx.run(addFact, { name: 'b' })),
+      );
+      const detail = error.message;
+      assert.match(detail, /takes no changes/);
+      assert.deepEqual(await standby.health(), { ok: true, writes: 'unavailable', detail });
+    });
+
     it('ends in time when a statement takes too long, or a lock is not given', async t => {
       const { beside, database, add, wellAgain } = await begin(t);
       await add('a');
@@ -378,7 +396,10 @@ onPostgres(engine => {
       unencrypted.searchParams.set('sslmode', 'verify-full');
       assert.match(await refused(unencrypted.href), /^The database at .* is not usable: .*SSL.*\.$/);
       assert.match(await refused(`postgres://u:${secret}@[::/x`), /^The database URL is not one/);
-      assert.match(await refused(`mysql://u:${secret}@localhost/x`), /^The database URL begins with mysql:/);
+      assert.match(await refused(`mysql://u:${secret}@localhost/x`), /^The database URL is not one/);
+      const unread = new URL(missing);
+      unread.searchParams.set('sslrootcert', '/nowhere.pem');
+      assert.match(await refused(unread.href), /^The database at .* is not usable: ENOENT.*\.$/);
       assert.match(await refused(`postgres://u:${secret}@localhost/x`, 'a"b'), /schema/);
     });
 

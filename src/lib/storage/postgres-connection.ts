@@ -59,6 +59,8 @@ export interface Pool {
 export const CALL_MS = 2400;
 /** How long getting a connection may take. */
 export const CONNECT_MS = 1500;
+/** How long a connection that nobody uses is kept. */
+const IDLE_MS = 60_000;
 /** How long a closing connection has for its goodbye. */
 const GOODBYE_MS = 500;
 
@@ -74,30 +76,28 @@ export function postgresServer(url: string, schema?: string): Server {
   return {
     place,
     pool: connectionsMax =>
-      pool(new pg.Pool({ ...client({ application_name: 'petstore' }), max: connectionsMax }), place),
+      pool(
+        new pg.Pool({ ...client({ application_name: 'petstore' }), max: connectionsMax, idleTimeoutMillis: IDLE_MS }),
+        place,
+      ),
     async connect(name, { patient = false } = {}) {
-      const single = new pg.Client(client({ application_name: name }));
-      single.on('error', () => {});
       try {
+        const single = new pg.Client(client({ application_name: name }));
+        single.on('error', () => {});
         await single.connect();
         if (patient) await single.query('set statement_timeout = 0; set lock_timeout = 0');
+        return connection(single, place, () => end(single));
       } catch (error) {
         throw translated(error, place);
       }
-      return connection(single, place, () => end(single));
     },
   };
 }
 
 function parse(url: string, schema: string | undefined): { place: string; config: pg.ClientConfig } {
-  let parts: URL;
-  try {
-    parts = new URL(url);
-  } catch {
+  const parts = URL.parse(url);
+  if (parts === null || !/^postgres(ql)?:$/.test(parts.protocol)) {
     throw new Refusal('The database URL is not one: it looks like postgres://user:password@host:5432/database.');
-  }
-  if (!/^postgres(ql)?:$/.test(parts.protocol)) {
-    throw new Refusal(`The database URL begins with ${parts.protocol}//; what is understood is postgres://.`);
   }
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new Refusal(`The schema ${JSON.stringify(schema)} is not a plain lower-case name.`);
@@ -119,10 +119,12 @@ function parse(url: string, schema: string | undefined): { place: string; config
   const own = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const theirs = parts.searchParams.get('options');
   parts.searchParams.set('options', [...own, ...(theirs === null ? [] : [theirs])].join(' '));
-  const host = parts.searchParams.get('host') ?? (decodeURIComponent(parts.hostname) || 'localhost');
-  const database = decodeURIComponent(parts.pathname.slice(1));
+  // By this name a connection finds what is left of its predecessor.
+  parts.searchParams.delete('application_name');
+  const host = parts.searchParams.get('host') ?? (parts.hostname || 'localhost');
+  const port = parts.searchParams.get('port') ?? (parts.port || '5432');
   return {
-    place: `${host}:${parts.searchParams.get('port') ?? (parts.port || '5432')}/${database}`,
+    place: `${host}:${port}${parts.pathname}`,
     config: {
       connectionString: parts.href,
       connectionTimeoutMillis: CONNECT_MS,
@@ -228,8 +230,8 @@ function translated(error: unknown, place: string): unknown {
   const unavailable = (what: string) =>
     new StorageError('unavailable', `The database at ${place} ${what}.`, { cause: error });
   if (!(error instanceof pg.DatabaseError)) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== undefined) return unavailable(`cannot be reached (${code})`);
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    if (syscall !== undefined && syscall !== 'open') return unavailable(`cannot be reached (${code})`);
     if (/timeout/.test(message)) return tooLate(place, error);
     return unavailable(/terminated|not queryable/.test(message) ? 'cut the connection' : `is not usable: ${message}`);
   }
