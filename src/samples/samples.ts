@@ -40,8 +40,9 @@ const FILLING = 'filling';
 const REMOVING = 'removing';
 const DONE = 'done';
 
-/** How many animals a transaction adds or removes: little enough that nobody waits for it. */
-const CHUNK = 500;
+/** How many animals a transaction adds or removes: few enough that nobody waits for it. */
+const ADDED_AT_ONCE = 100;
+const REMOVED_AT_ONCE = 500;
 
 /** One transaction's worth of work, and how far it is then. */
 async function step(tx: Transaction, owners: SampleOwners): Promise<string> {
@@ -59,13 +60,13 @@ async function step(tx: Transaction, owners: SampleOwners): Promise<string> {
 
 async function fill(tx: Transaction, owners: SampleOwners, added: number): Promise<string> {
   const animals = sampleAnimals();
-  for (const [index, animal] of animals.slice(added, added + CHUNK).entries()) {
+  for (const [index, animal] of animals.slice(added, added + ADDED_AT_ONCE).entries()) {
     const place = added + index;
     const shelters = owners.shelters(animal.categoryId);
     const accountId = place % 2 === 0 ? owners.owner : shelters[Math.floor(place / 2) % shelters.length]!;
     await createPet(tx, accountId, animal, 'open');
   }
-  return added + CHUNK < animals.length ? `${FILLING} ${added + CHUNK}` : DONE;
+  return added + ADDED_AT_ONCE < animals.length ? `${FILLING} ${added + ADDED_AT_ONCE}` : DONE;
 }
 
 async function remove(tx: Transaction, upTo: number): Promise<string> {
@@ -76,10 +77,10 @@ async function remove(tx: Transaction, upTo: number): Promise<string> {
   }
   const removed = await tx.all(removeUpTo, { last: last.id });
   for (const [status, pets] of tally(removed.map(pet => pet.status))) {
-    await tx.run(uncount, { kind: 'status', key: status, pets });
+    await tx.run(changeCount, { kind: 'status', key: status, change: -pets });
   }
   for (const [category, pets] of tally(removed.map(pet => pet.category))) {
-    await tx.run(uncount, { kind: 'category', key: String(category), pets });
+    await tx.run(changeCount, { kind: 'category', key: String(category), change: -pets });
   }
   return `${REMOVING} ${upTo}`;
 }
@@ -115,15 +116,15 @@ const advance = query((db, p: Params<{ value: string }>) =>
 const lastPet = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));
 
 const firstPets = query((db, p: Params<{ upTo: number }>) =>
-  db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(CHUNK),
+  db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(REMOVED_AT_ONCE),
 );
 
-const uncount = query((db, p: Params<{ kind: 'status' | 'category'; key: string; pets: number }>) =>
+const changeCount = query((db, p: Params<{ kind: 'status' | 'category'; key: string; change: number }>) =>
   db
     .insertInto('pet_counts')
-    .values(eb => ({ kind: p.kind, key: p.key, slot: 0, pets: eb.neg(p.pets) }))
+    .values({ kind: p.kind, key: p.key, slot: 0, pets: p.change })
     .onConflict(conflict =>
-      conflict.columns(['kind', 'key', 'slot']).doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '-', p.pets) })),
+      conflict.columns(['kind', 'key', 'slot']).doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', p.change) })),
     ),
 );
 

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/engines.ts';
+import { createAccount } from '../accounts/accounts.ts';
+import { testClock } from '../lib/clock.ts';
+import { Refusal } from '../lib/refusal.ts';
+import { keyState } from './key.ts';
+import { createKey, findKey, listKeys, revokeKey, rotateKey, touchKeys } from './keys.ts';
+import { hashToken, parseToken } from './token.ts';
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const HOUR = 3_600_000;
+
+onEachEngine(engine => {
+  async function setUp() {
+    const clock = testClock(NOON);
+    const database = await engine.open({ clock });
+    const account = await database.write(tx => createAccount(tx, { email: 'a@example.org', name: 'A', plan: 'pro' }));
+    const newKey = (options: { scopes?: string[]; expiresAt?: number } = {}) =>
+      database.write(tx => createKey(tx, { accountId: account.id, deployment: 'staging', ...options }));
+    return { clock, database, account, newKey };
+  }
+
+  const refuses = (work: Promise<unknown>, sentence: RegExp) =>
+    assert.rejects(work, error => error instanceof Refusal && sentence.test(error.message));
+
+  describe('createKey', () => {
+    it('gives every scope, for ever, and a token that belongs to the record', async () => {
+      const { newKey, account } = await setUp();
+      const { token, ...key } = await newKey();
+      assert.deepEqual(parseToken(token), { deployment: 'staging', id: key.id });
+      assert.deepEqual(key, {
+        id: key.id,
+        accountId: account.id,
+        deployment: 'staging',
+        scopes: ['*'],
+        createdAt: NOON,
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+      });
+    });
+
+    it('stores no token', async () => {
+      const { database, newKey } = await setUp();
+      const { token, id } = await newKey();
+      assert.ok(!JSON.stringify([await findKey(database, id), await listKeys(database)]).includes(token.slice(-20)));
+      assert.equal((await findKey(database, id))!.hash, hashToken(token));
+    });
+
+    it('keeps scopes once each, in the order of the catalogue', async () => {
+      const { newKey } = await setUp();
+      assert.deepEqual((await newKey({ scopes: ['pets:write', 'pets:read', 'pets:write'] })).scopes, [
+        'pets:read',
+        'pets:write',
+      ]);
+      assert.deepEqual((await newKey({ scopes: ['pets:read', '*'] })).scopes, ['*']);
+    });
+
+    it('refuses an account or a scope that does not exist, and an expiry that has passed', async () => {
+      const { database, newKey } = await setUp();
+      await refuses(
+        database.write(tx => createKey(tx, { accountId: 99, deployment: 'staging' })),
+        /no account 99/,
+      );
+      await refuses(newKey({ scopes: ['pets:delete'] }), /no scope "pets:delete"/);
+      await refuses(newKey({ scopes: [] }), /no scope/);
+      await refuses(newKey({ expiresAt: NOON }), /in the future/);
+      assert.deepEqual(await listKeys(database), []);
+    });
+
+    it('announces the registry, as every change of a key does', async () => {
+      const { database, newKey } = await setUp();
+      const before = database.heard('registry');
+      const { id } = await newKey();
+      const created = database.heard('registry');
+      assert.notEqual(created, before);
+      await database.write(tx => revokeKey(tx, id));
+      assert.notEqual(database.heard('registry'), created);
+    });
+  });
+
+  describe('listKeys', () => {
+    it('lists all, or those of one account, oldest first', async () => {
+      const { clock, database, newKey } = await setUp();
+      const other = await database.write(tx => createAccount(tx, { email: 'b@example.org', name: 'B' }));
+      const ids: string[] = [];
+      for (let count = 0; count < 3; count++) {
+        ids.push((await newKey()).id);
+        clock.advance(1);
+      }
+      const foreign = await database.write(tx => createKey(tx, { accountId: other.id, deployment: 'production' }));
+      assert.deepEqual(
+        (await listKeys(database)).map(key => key.id),
+        [...ids, foreign.id],
+      );
+      assert.deepEqual(
+        (await listKeys(database, other.id)).map(key => key.id),
+        [foreign.id],
+      );
+    });
+  });
+
+  describe('revokeKey', () => {
+    it('takes the key out of use, and stays at the first time when repeated', async () => {
+      const { clock, database, newKey } = await setUp();
+      const { id } = await newKey();
+      assert.equal((await database.write(tx => revokeKey(tx, id))).revokedAt, NOON);
+      clock.advance(HOUR);
+      assert.equal((await database.write(tx => revokeKey(tx, id))).revokedAt, NOON);
+      assert.equal((await findKey(database, id))!.revoked_at, NOON);
+    });
+
+    it('refuses a key that does not exist', async () => {
+      const { database } = await setUp();
+      await refuses(
+        database.write(tx => revokeKey(tx, 'nobody')),
+        /no key nobody/,
+      );
+    });
+  });
+
+  describe('rotateKey', () => {
+    it('makes a key of the same kind, and lets the old one go on for the overlap', async () => {
+      const { database, newKey } = await setUp();
+      const old = await newKey({ scopes: ['pets:read'] });
+      const { issued, previous } = await database.write(tx => rotateKey(tx, old.id, HOUR));
+      assert.notEqual(issued.id, old.id);
+      assert.deepEqual(
+        [issued.accountId, issued.deployment, issued.scopes, issued.expiresAt],
+        [old.accountId, old.deployment, old.scopes, null],
+      );
+      assert.equal(previous.expiresAt, NOON + HOUR);
+      assert.equal((await findKey(database, old.id))!.expires_at, NOON + HOUR);
+    });
+
+    it('never lets the old key outlive its own expiry', async () => {
+      const { database, newKey } = await setUp();
+      const old = await newKey({ expiresAt: NOON + HOUR });
+      const { previous } = await database.write(tx => rotateKey(tx, old.id, 24 * HOUR));
+      assert.equal(previous.expiresAt, NOON + HOUR);
+    });
+
+    it('ends the old key at once without an overlap', async () => {
+      const { database, newKey } = await setUp();
+      const old = await newKey();
+      const { previous } = await database.write(tx => rotateKey(tx, old.id, 0));
+      assert.equal(keyState(previous, NOON), 'expired');
+    });
+
+    it('refuses a key that is revoked, has expired, or does not exist', async () => {
+      const { clock, database, newKey } = await setUp();
+      const revoked = await newKey();
+      await database.write(tx => revokeKey(tx, revoked.id));
+      const expiring = await newKey({ expiresAt: NOON + HOUR });
+      clock.advance(HOUR);
+      for (const [id, sentence] of [
+        [revoked.id, /is revoked/],
+        [expiring.id, /is expired/],
+        ['nobody', /no key nobody/],
+      ] as const) {
+        await refuses(
+          database.write(tx => rotateKey(tx, id, HOUR)),
+          sentence,
+        );
+      }
+      assert.equal((await listKeys(database)).length, 2);
+    });
+  });
+
+  describe('findKey', () => {
+    it('gives the key with what its account allows', async () => {
+      const { database, newKey, account } = await setUp();
+      const { id, token } = await newKey();
+      assert.deepEqual(await findKey(database, id), {
+        id,
+        account_id: account.id,
+        deployment: 'staging',
+        hash: hashToken(token),
+        scopes: '*',
+        expires_at: null,
+        revoked_at: null,
+        admin: 0,
+        plan: 'pro',
+        per_minute: null,
+        per_day: null,
+      });
+      assert.equal(await findKey(database, 'nobody'), undefined);
+    });
+  });
+
+  describe('touchKeys', () => {
+    it('notes the last use, and never moves it back', async () => {
+      const { database, newKey } = await setUp();
+      const { id } = await newKey();
+      for (const at of [NOON + 5, NOON + 3]) await database.write(tx => touchKeys(tx, [{ id, at }]));
+      assert.equal((await listKeys(database))[0]!.lastUsedAt, NOON + 5);
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { hashToken, newToken, parseToken } from './token.ts';
+
+describe('newToken', () => {
+  it('names the deployment, and is selected by a double click', () => {
+    assert.match(newToken('production').token, /^petstore_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/);
+    assert.match(newToken('staging').token, /^petstore_test_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/);
+  });
+
+  it('never gives the same id or secret twice, and every digit at every place', () => {
+    const tokens = Array.from({ length: 2000 }, () => newToken('production'));
+    assert.equal(new Set(tokens.map(({ id }) => id)).size, tokens.length);
+    assert.equal(new Set(tokens.map(({ token }) => token.slice(27, 60))).size, tokens.length);
+    for (const place of [14, 25, 27, 59]) {
+      // That one of 62 digits is missing among 2,000 has a chance of 10^-12.
+      assert.equal(new Set(tokens.map(({ token }) => token[place])).size, 62, `place ${place}`);
+    }
+  });
+
+  it('ends with the CRC-32 of all that stands before', () => {
+    const { token } = newToken('staging');
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    const checksum = [...token.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
+    assert.equal(checksum, crc32(token.slice(0, -6)));
+  });
+
+  it('stores nothing of the secret', () => {
+    const { token, hash } = newToken('production');
+    assert.equal(hash, hashToken(token));
+    assert.equal(Buffer.from(hash, 'base64').length, 32);
+    assert.ok(!token.includes(hash.slice(0, 8)));
+  });
+});
+
+describe('parseToken', () => {
+  it('finds deployment and id in every token', () => {
+    for (const deployment of ['production', 'staging'] as const) {
+      const { token, id } = newToken(deployment);
+      assert.deepEqual(parseToken(token), { deployment, id });
+    }
+  });
+
+  it('refuses a token with any one character changed, missing or added, and any two swapped', () => {
+    const { token } = newToken('production');
+    fc.assert(
+      fc.property(
+        fc.nat(token.length - 1),
+        fc.string({ minLength: 1, maxLength: 1, unit: 'binary' }),
+        (place, other) => {
+          const before = token.slice(0, place);
+          const after = token.slice(place + 1);
+          if (other !== token[place]) assert.equal(parseToken(before + other + after), undefined);
+          assert.equal(parseToken(before + after), undefined);
+          assert.equal(parseToken(before + other + token[place] + after), undefined);
+          const swapped = before + (after[0] ?? '') + token[place] + after.slice(1);
+          if (swapped !== token) assert.equal(parseToken(swapped), undefined);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('refuses the token of one deployment under the name of the other', () => {
+    assert.equal(parseToken(newToken('production').token.replace('live', 'test')), undefined);
+  });
+
+  it('refuses everything else', () => {
+    for (const text of ['', 'petstore_live_', 'x'.repeat(66), `petstore_live_${'0'.repeat(12)}_${'0'.repeat(39)}`]) {
+      assert.equal(parseToken(text), undefined);
+    }
+  });
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/engines.ts';
+import { listAccounts } from '../accounts/accounts.ts';
+import { createPet } from '../pets/pets.ts';
+import { type Database, query, type Transaction } from '../schema.ts';
+import { sampleAnimals } from './animals.ts';
+import { giveFirstKey } from './first-key.ts';
+import { fillSamples, resetSamples } from './samples.ts';
+
+describe('the sample animals', () => {
+  const animals = sampleAnimals();
+
+  it('are a few hundred, over the usual categories, of every status', () => {
+    assert.ok(animals.length >= 300 && animals.length <= 500);
+    assert.deepEqual([...new Set(animals.map(({ categoryId }) => categoryId))].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual([...new Set(animals.map(({ status }) => status))].sort(), ['available', 'pending', 'sold']);
+  });
+
+  it('have no name twice within a category, and few twice at all', () => {
+    assert.equal(new Set(animals.map(({ name, categoryId }) => `${categoryId} ${name}`)).size, animals.length);
+    assert.ok(new Set(animals.map(({ name }) => name)).size > 0.9 * animals.length);
+  });
+
+  it('are mixed from the first page on', () => {
+    const page = animals.slice(0, 20);
+    assert.ok(new Set(page.map(({ categoryId }) => categoryId)).size >= 4);
+    assert.equal(new Set(page.map(({ status }) => status)).size, 3);
+  });
+});
+
+onEachEngine(engine => {
+  async function setUp() {
+    const registry = await engine.open();
+    const staging = await engine.open();
+    return { registry, staging };
+  }
+
+  describe('fillSamples', () => {
+    it('fills staging once, half of it owned by the first account, half by shelters', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual(
+        pets.map(({ name, categoryId, status }) => ({ name, categoryId, status })),
+        sampleAnimals(),
+      );
+      const accounts = await listAccounts(registry);
+      assert.equal(accounts[0]!.email, 'owner@localhost');
+      assert.ok(accounts.length > 3 && accounts.every(({ plan, admin }) => plan === 'free' && !admin));
+      const owned = pets.filter(pet => pet.accountId === accounts[0]!.id).length;
+      assert.ok(Math.abs(owned - pets.length / 2) <= 1);
+      assert.ok(pets.every(pet => accounts.some(({ id }) => id === pet.accountId)));
+      await assertCounted(staging);
+    });
+
+    it('goes on where it stopped, wherever it was interrupted', async () => {
+      const { registry, staging } = await setUp();
+      let writes = 0;
+      const failing = interrupted(staging, () => ++writes % 3 === 0);
+      for (let attempt = 0; attempt < 20; attempt++) {
+        await fillSamples(registry, failing).catch(error => assert.equal(error.message, 'interrupted'));
+      }
+      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      await assertCounted(staging);
+    });
+
+    it('fills once when two begin at the same time', async () => {
+      const { registry, staging } = await setUp();
+      await Promise.all([fillSamples(registry, staging), fillSamples(registry, staging)]);
+      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      await assertCounted(staging);
+    });
+  });
+
+  describe('resetSamples', () => {
+    it('takes out what was added, with its categories, and goes on with higher ids', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(async tx => {
+        for (let count = 0; count < 700; count++) await createPet(tx, 1, { name: 'Guest', categoryId: 500 }, 'open');
+      });
+      const last = Math.max(...(await staging.all(allPets, {})).map(({ id }) => id));
+      assert.equal(await resetSamples(registry, staging), sampleAnimals().length);
+      const pets = await staging.all(allPets, {});
+      assert.equal(pets.length, sampleAnimals().length);
+      assert.equal(pets[0]!.id, last + 1);
+      assert.deepEqual(
+        (await staging.all(categoryIds, {})).map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      await assertCounted(staging);
+    });
+
+    it('is finished by the next start when it was interrupted', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      let writes = 0;
+      const failing = interrupted(staging, () => ++writes > 2);
+      await assert.rejects(resetSamples(registry, failing), /interrupted/);
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual([pets.length, pets[0]!.id], [sampleAnimals().length, sampleAnimals().length + 1]);
+      await assertCounted(staging);
+    });
+
+    it('leaves an animal that is added meanwhile', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      let added = false;
+      const busy: Database = {
+        ...bound(staging),
+        async write(work) {
+          const result = await staging.write(work);
+          if (!added) {
+            added = true;
+            await staging.write(tx => createPet(tx, 1, { name: 'Late', categoryId: 77 }, 'open'));
+          }
+          return result;
+        },
+      };
+      await resetSamples(registry, busy);
+      const late = (await staging.all(allPets, {})).filter(({ name }) => name === 'Late');
+      assert.equal(late.length, 1);
+      assert.ok((await staging.all(categoryIds, {})).some(({ id }) => id === 77));
+      await assertCounted(staging);
+    });
+  });
+
+  describe('giveFirstKey', () => {
+    it('gives one key for staging, the first time', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      assert.equal((await giveFirstKey(registry, 1))?.deployment, 'staging');
+      assert.equal(await giveFirstKey(registry, 1), undefined);
+    });
+  });
+});
+
+/** A database that undoes every write for which `fails` says so. */
+function interrupted(database: Database, fails: () => boolean): Database {
+  return {
+    ...bound(database),
+    write: <T>(work: (tx: Transaction) => T | Promise<T>) =>
+      database.write(async tx => {
+        const result = await work(tx);
+        if (fails()) throw new Error('interrupted');
+        return result;
+      }),
+  };
+}
+
+function bound(database: Database): Database {
+  return {
+    engine: database.engine,
+    all: (...args) => database.all(...args),
+    first: (...args) => database.first(...args),
+    write: work => database.write(work),
+    version: () => database.version(),
+    heard: topic => database.heard(topic),
+    health: () => database.health(),
+    close: () => database.close(),
+  };
+}
+
+/** Demands that the kept counters say what is there. */
+async function assertCounted(database: Database): Promise<void> {
+  const pets = await database.all(allPets, {});
+  const expected = new Map<string, number>();
+  for (const { status, categoryId } of pets) {
+    for (const key of [`status ${status}`, `category ${categoryId}`]) expected.set(key, (expected.get(key) ?? 0) + 1);
+  }
+  const kept = new Map<string, number>();
+  for (const row of await database.all(counts, {})) {
+    const key = `${row.kind} ${row.key}`;
+    kept.set(key, (kept.get(key) ?? 0) + row.pets);
+  }
+  for (const [key, value] of kept) if (value === 0) kept.delete(key);
+  assert.deepEqual(new Map([...kept].sort()), new Map([...expected].sort()));
+}
+
+const allPets = query(db =>
+  db
+    .selectFrom('pets')
+    .select(['id', 'name', 'category_id as categoryId', 'status', 'account_id as accountId'])
+    .orderBy('id'),
+);
+
+const categoryIds = query(db => db.selectFrom('categories').select('id').orderBy('id'));
+
+const counts = query(db => db.selectFrom('pet_counts').selectAll());
