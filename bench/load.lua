@@ -1,0 +1,35 @@
+-- Sends the requests of a file in random order, as fast as answers come, and tells what came of it as one line of JSON.
+-- A line of the file is METHOD, path and body, with tabs between; {n} in a path becomes a number that no other request has.
+
+local requests = {}
+local sent = 0
+
+function init(args)
+  math.randomseed(1)
+  for line in io.lines(args[1]) do
+    local method, path, body = line:match('^(%u+)\t([^\t]+)\t?(.*)$')
+    local headers = {}
+    if body == '' then body = nil else headers['Content-Type'] = 'application/json' end
+    for name, value in pairs(wrk.headers) do headers[name] = value end
+    local raw = wrk.format(method, path, headers, body)
+    local from, to = raw:find('{n}', 1, true)
+    if from then raw = { before = raw:sub(1, from - 1), after = raw:sub(to + 1) } end
+    requests[#requests + 1] = raw
+  end
+end
+
+function request()
+  local raw = requests[math.random(#requests)]
+  if type(raw) == 'string' then return raw end
+  sent = sent + 1
+  return raw.before .. sent .. raw.after
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\n{"requests":%d,"durationUs":%d,"p50Us":%d,"p99Us":%d,"refused":%d,"broken":%d}\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), errors.status,
+    errors.connect + errors.read + errors.write + errors.timeout
+  ))
+end

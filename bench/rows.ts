@@ -1,0 +1,79 @@
+import { encodeCursor, type PetFilter } from '../src/pets/pet-list.ts';
+import { sampleAnimals } from '../src/samples/animals.ts';
+import { randomFrom } from './fill.ts';
+import type { Request } from './load.ts';
+
+/** Something that a caller does, as a row of the table. */
+export interface Row {
+  /** What `--only` says. */
+  readonly name: string;
+  readonly title: string;
+  /** What is sent to a store with this many animals, in random order. */
+  requests(animals: number): Request[];
+}
+
+const get = (path: string): Request => ({ method: 'GET', path });
+
+/**
+ * A parameter that the product ignores, different in each request: finished answers are kept by their URL, so that
+ * the page is read and written anew each time.
+ */
+const anew = 'n={n}';
+
+/** Measured beside nginx and Fastify, which serve the same bytes. */
+export const peerRows = [
+  { name: 'list', title: '`GET /v1/pets`', requests: () => [get('/pets')] },
+  { name: 'list-anew', title: '`GET /v1/pets`, no kept answer', requests: () => [get(`/pets?${anew}`)] },
+  {
+    name: 'get',
+    title: '`GET /v1/pets/{id}` at random',
+    requests: animals => some(10_000, random => get(`/pets/${1 + (random() % animals)}`)),
+  },
+  {
+    name: 'create',
+    title: '`POST /v1/pets`, durable',
+    requests: () =>
+      sampleAnimals().map(animal => ({ method: 'POST', path: '/pets', body: JSON.stringify(animal) }) as const),
+  },
+] as const satisfies readonly Row[];
+
+/** Measured on two stores of different size; no answer is a kept one. */
+export const growthRows: readonly Row[] = [
+  { name: 'first-page', title: 'first page', requests: () => [get(`/pets?${anew}`)] },
+  {
+    name: 'middle-page',
+    title: 'page by cursor in the middle',
+    requests: animals => pages(animals, { sort: 'id' }, ''),
+  },
+  {
+    name: 'status',
+    title: 'page of `status=pending` by cursor',
+    requests: animals => pages(animals, { sort: 'id', status: ['pending'] }, 'status=pending&'),
+  },
+  {
+    name: 'name',
+    title: 'page of `sort=name` by cursor',
+    requests: animals => pages(animals, { sort: 'name' }, 'sort=name&'),
+  },
+  {
+    name: 'category-status',
+    title: 'page of `categoryId=2&status=pending` by cursor',
+    requests: animals =>
+      pages(animals, { sort: 'id', categoryId: 2, status: ['pending'] }, 'categoryId=2&status=pending&'),
+  },
+];
+
+/** Pages that begin anywhere in the middle half of a list. */
+function pages(animals: number, filter: PetFilter, query: string): Request[] {
+  const names = sampleAnimals().map(({ name }) => name);
+  return some(5000, random => {
+    const id = Math.floor(animals / 4) + (random() % Math.floor(animals / 2));
+    const cursor = encodeCursor(filter, { backward: false, id, name: names[random() % names.length]! });
+    return get(`/pets?${query}cursor=${cursor}&${anew}`);
+  });
+}
+
+function some(count: number, make: (random: () => number) => Request): Request[] {
+  const random = randomFrom(count);
+  return Array.from({ length: count }, () => make(random));
+}

@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import process from 'node:process';
+import { measureDisk } from './disk.ts';
+import { lookAtMachine } from './machine.ts';
+import {
+  type Effort,
+  measureBesidePeers,
+  measureGrowth,
+  measureMemory,
+  measureMixed,
+  measurePostgres,
+  measureStart,
+} from './measurements.ts';
+import { help, type Options, readOptions } from './options.ts';
+import { cores, endAll } from './processes.ts';
+import { makeStore, type Store } from './product.ts';
+import { type Results, report } from './report.ts';
+import { growthRows, peerRows, type Row } from './rows.ts';
+
+/** The store that all figures are for where none is named. */
+const SMALL = 10_000;
+/** How long a whole run may take at its usual effort. */
+const BOUND_MS = 600_000;
+
+/** `npm run bench`: measures, prints the page of results, and keeps it when it is whole. */
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === 'help') {
+    process.stdout.write(help);
+    return;
+  }
+  const { versions, machine } = lookAtMachine();
+  // What measures stays away from what is measured, this process included.
+  execFileSync('taskset', ['-acp', String(cores.load), String(process.pid)], { stdio: 'ignore' });
+  boundTime(options);
+
+  const measured = await measure(options);
+  const page = `${report({ date: new Date(), machine, versions, ...measured })}\n`;
+  process.stdout.write(page);
+  if (options.only.length === 0 && !options.short) {
+    await writeFile(new URL('results.md', import.meta.url), page);
+  }
+}
+
+async function measure(options: Options): Promise<Omit<Results, 'date' | 'machine' | 'versions'>> {
+  const { seconds, rounds, large, only } = options;
+  const effort: Effort = { seconds, rounds, progress: what => process.stderr.write(`Measures ${what}.\n`) };
+  const wants = (name: string) => only.length === 0 || only.includes(name);
+  const wanted = (rows: readonly Row[]) => rows.filter(({ name }) => wants(name));
+  const results: { -readonly [Name in keyof Results]?: Results[Name] } = {};
+
+  await using small = await makeStore(SMALL);
+  const disk = measureDisk(small.directory, 1);
+  if (wanted(growthRows).length > 0 || wants('memory')) {
+    effort.progress(`how a store of ${large} animals is filled`);
+    await using largeStore: Store = await makeStore(large);
+    if (wanted(growthRows).length > 0) {
+      results.growth = await measureGrowth(small, largeStore, wanted(growthRows), effort);
+    }
+    if (wants('memory')) results.memory = await measureMemory(largeStore, effort);
+  }
+  if (wants('start')) results.startsMs = await measureStart(small, effort);
+  // From here on there are more animals after each measurement than before.
+  if (wanted(peerRows).length > 0) results.peers = await measureBesidePeers(small, wanted(peerRows), effort);
+  if (wants('mixed')) results.mixed = await measureMixed(small, effort);
+  if (wants('postgres')) {
+    const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+    results.postgres = await measurePostgres(url, SMALL, effort).catch((error: { code?: unknown } & Error) => {
+      if (error.code !== 'ECONNREFUSED') throw error;
+      return 'Left out: no server answers at PETSTORE_TEST_DATABASE_URL.';
+    });
+  }
+  return { ...results, effort: { seconds, rounds }, disk, animals: { small: SMALL, large } };
+}
+
+/** Ends what takes far longer than it should. */
+function boundTime({ short, seconds, rounds }: Options): void {
+  const boundMs = short ? 60_000 : BOUND_MS * Math.max(1, (seconds * rounds) / 15);
+  setTimeout(() => {
+    process.stderr.write(`The measurement took longer than ${Math.round(boundMs / 1000)} s and was ended.\n`);
+    process.exit(1);
+  }, boundMs).unref();
+}
+
+process.on('exit', endAll);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 1;
+}
