@@ -28,7 +28,7 @@ export function openLog(destination: DestinationStream = standardError()): Log {
 /** A text without the secrets in it. */
 export function redact(text: string): string {
   return text
-    .replace(/(petstore_(?:live|test)_[0-9A-Za-z]{12})_?[0-9A-Za-z]+/g, '$1_[redacted]')
+    .replace(/(petstore_(?:live|test)_[0-9A-Za-z]{12})_?[0-9A-Za-z_]+/g, '$1_[redacted]')
     .replace(/("(?:proxy-)?authorization":)"(?:[^"\\]|\\.)*"/gi, '$1"[redacted]"')
     .replace(/\b(Bearer +)[^\s"'\\]+/gi, '$1[redacted]')
     .replace(/(\b[a-z][a-z\d+.-]*:\/\/)[^\s"'/@\\]*@/gi, '$1[redacted]@');
