@@ -25,7 +25,7 @@ export async function main(
       await showHelp(name, rest.includes('--json'), terminal);
       return 0;
     }
-    const load = commands[name];
+    const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load === undefined) throw missingCommand(name, rest);
     help = `petstore ${name} --help`;
     const { command } = await load();
