@@ -52,9 +52,14 @@ export function nextStep(ban: Ban | undefined, now: number): number {
   return Math.max(0, Math.min(MINUTES.length - 1, ban.step + 1) - cleanDays);
 }
 
+/** How many minutes a ban of a step lasts. */
+export function stepMinutes(step: number): number {
+  return MINUTES[step]!;
+}
+
 /** A ban that begins at `now` (milliseconds). */
 export function newBan(keyId: string, step: number, now: number): Ban {
-  const until = (secondOf(now) + MINUTES[step]! * 60) * 1000;
+  const until = (secondOf(now) + stepMinutes(step) * 60) * 1000;
   return { keyId, step, bannedAt: Math.floor(now), until, liftedAt: null };
 }
 

@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Database, Deployment, Soon } from '../schema.ts';
 import { Bans } from './bans.ts';
 import { LocalLimiter } from './local-limiter.ts';
+import { ALONE, joinNodes } from './nodes.ts';
 import type { Limits } from './plan.ts';
+import type { SharedLimiter } from './shared-limiter.ts';
+import { sharedPrefix } from './shared-prefix.ts';
 import type { Verdict } from './verdict.ts';
 import { WriteBehind } from './write-behind.ts';
 
@@ -43,7 +47,10 @@ export interface Limiter {
   close(): Promise<void>;
 }
 
-/** Opens the counts of this process, going on from what the last one left behind. */
+/**
+ * Opens the counts of this process, going on from what the last one left behind.
+ * @throws {Refusal} where another node serves the same PostgreSQL database and the two do not share their counts
+ */
 export async function openLimiter(options: {
   /** Production's database, in which accounts, bans and counts are kept. */
   database: Database;
@@ -54,11 +61,24 @@ export async function openLimiter(options: {
   /** This node's name among those that run; random where left out. */
   nodeId?: string;
 }): Promise<Limiter> {
-  const { database, clock, log } = options;
-  const writeBehind = new WriteBehind(database, log);
-  const bans = new Bans(database, writeBehind);
-  await bans.refresh('', clock.now());
-  const limiter = new LocalLimiter({ database, clock, log, node: 'alone', writeBehind, bans });
-  await limiter.restore();
-  return limiter;
+  const { database, clock, valkeyUrl: url } = options;
+  const node = url === undefined ? ALONE : (options.nodeId ?? randomBytes(9).toString('base64url'));
+  const nodes = database.engine === 'postgres' ? await joinNodes(database, clock, node) : undefined;
+  try {
+    const writeBehind = new WriteBehind(database, options.log);
+    const bans = new Bans(database, writeBehind);
+    await bans.refresh('', clock.now());
+    const parts = { ...options, node, nodes, writeBehind, bans };
+    const limiter = url === undefined ? new LocalLimiter(parts) : await shared(url, parts);
+    await limiter.restore();
+    return limiter;
+  } catch (error) {
+    await nodes?.close();
+    throw error;
+  }
+}
+
+async function shared(url: string, parts: Omit<ConstructorParameters<typeof SharedLimiter>[0], 'url' | 'prefix'>) {
+  const { SharedLimiter } = await import('./shared-limiter.ts');
+  return new SharedLimiter({ ...parts, url, prefix: await sharedPrefix(parts.database) });
 }

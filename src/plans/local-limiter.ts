@@ -9,8 +9,9 @@ import { Generations } from './generations.ts';
 import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
 import { keepMinuteCounts, type MinuteCount, readMinuteCounts, removeMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
+import type { Nodes } from './nodes.ts';
 import { addressPerMinute } from './plan.ts';
-import { accepted, allowedAt, banned, limited, policyOf, type Verdict, type Windows } from './verdict.ts';
+import { accepted, addressWindows, allowedAt, banned, limited, type Verdict, type Windows } from './verdict.ts';
 import type { WriteBehind } from './write-behind.ts';
 
 /** So many addresses are remembered at most; beyond, those that were silent longest begin anew. */
@@ -21,8 +22,6 @@ const DAY_MS = 86_400_000;
 /** How long what is on disk of an account is waited for, and how long after a failure it is looked for again. */
 const READ_MS = 1000;
 
-const addressLimits = { perMinute: addressPerMinute, perDay: undefined };
-const addressPolicy = policyOf(addressPerMinute);
 const nothing = new MinuteWindow();
 const deployments = ['production', 'staging'] as const;
 
@@ -39,6 +38,7 @@ export class LocalLimiter implements Limiter {
   readonly #node: string;
   readonly #writeBehind: WriteBehind;
   readonly #bans: Bans;
+  readonly #membership: Nodes | undefined;
   readonly #accounts = {
     production: new Generations<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
     staging: new Generations<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
@@ -46,6 +46,7 @@ export class LocalLimiter implements Limiter {
   readonly #addresses = new Generations<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
   #today: number;
   #nodes = 1;
+  #addressLimit: number = addressPerMinute;
   #fence = 0;
   #outage = 0;
 
@@ -57,6 +58,7 @@ export class LocalLimiter implements Limiter {
     node: string;
     writeBehind: WriteBehind;
     bans: Bans;
+    nodes: Nodes | undefined;
   }) {
     this.#database = options.database;
     this.#clock = options.clock;
@@ -64,6 +66,7 @@ export class LocalLimiter implements Limiter {
     this.#node = options.node;
     this.#writeBehind = options.writeBehind;
     this.#bans = options.bans;
+    this.#membership = options.nodes;
     this.#today = dayOf(options.clock.now());
   }
 
@@ -77,9 +80,9 @@ export class LocalLimiter implements Limiter {
   countAddress(address: string): Verdict {
     const now = this.#clock.now();
     const minute = this.#addressCounts(address, now);
-    const fits = minute.total < addressPerMinute;
+    const fits = minute.total < this.#addressLimit;
     if (fits) minute.add(secondOf(now));
-    const windows = addressWindows(minute, now);
+    const windows = this.#addressWindows(minute, now);
     return fits ? accepted(windows) : limited(windows);
   }
 
@@ -87,7 +90,7 @@ export class LocalLimiter implements Limiter {
     const now = this.#clock.now();
     const minute = this.#addresses.peek(address) ?? nothing;
     minute.expire(now);
-    return accepted(addressWindows(minute, now));
+    return accepted(this.#addressWindows(minute, now));
   }
 
   health(): LimiterHealth {
@@ -110,25 +113,40 @@ export class LocalLimiter implements Limiter {
     await this.#logged(removeOldDays(this.#database, this.#today));
   }
 
-  async close(): Promise<void> {
+  /** @param keep.minutes which minute's counts are left for the next start: those counted since `takeOver`, or all */
+  async close(keep: { minutes: 'all' | 'since' | 'none' } = { minutes: 'all' }): Promise<void> {
     await this.#writeBehind.close();
+    await this.keepDays();
+    if (keep.minutes !== 'none') await this.#keepMinutes(keep.minutes);
+    await this.#membership?.close();
+  }
+
+  async #keepMinutes(which: 'all' | 'since'): Promise<void> {
     const now = this.#clock.now();
-    const minutes: MinuteCount[] = [];
-    const days: DayCount[] = [];
-    for (const deployment of deployments) {
-      for (const [id, { minute, day }] of this.#accounts[deployment].entries()) {
-        collect(minutes, `account ${deployment} ${id}`, minute, now);
-        if (day.loaded && day.day === dayOf(now) && day.own !== day.reserved) days.push(day);
-      }
-    }
-    for (const [address, minute] of this.#addresses.entries()) collect(minutes, `address ${address}`, minute, now);
+    const counts: MinuteCount[] = [];
+    const collect = (subject: string, minute: MinuteWindow) => {
+      minute.expire(now);
+      const pairs = which === 'all' ? minute.pairs : minute.since(this.#fenceOf(minute));
+      for (let i = 0; i < pairs.length; i += 2) counts.push({ subject, second: pairs[i]!, requests: pairs[i + 1]! });
+    };
+    for (const [deployment, id, { minute }] of this.#everyAccount()) collect(`account ${deployment} ${id}`, minute);
+    for (const [address, minute] of this.#addresses.entries()) collect(`address ${address}`, minute);
+    await this.#logged(keepMinuteCounts(this.#database, counts));
+  }
+
+  /** Leaves exact numbers on disk in place of what was reserved ahead. */
+  async keepDays(): Promise<void> {
+    const today = dayOf(this.#clock.now());
+    const days = [...this.#everyAccount()]
+      .map(([, , { day }]) => day)
+      .filter(day => day.loaded && day.day === today && day.own !== day.reserved);
     await this.#logged(keepExact(this.#database, days));
-    await this.#logged(keepMinuteCounts(this.#database, minutes));
   }
 
   /** Goes on with one of `nodes` equal parts of every account's limits; 1 is all of it. */
   share(nodes: number): void {
     this.#nodes = nodes;
+    this.#addressLimit = Math.max(1, Math.floor(addressPerMinute / nodes));
   }
 
   /**
@@ -136,7 +154,7 @@ export class LocalLimiter implements Limiter {
    * is read again, because other nodes have counted there.
    */
   takeOver(fence: number): void {
-    this.#fence = fence;
+    this.#fence = Math.max(this.#fence, fence);
     this.#outage++;
   }
 
@@ -148,11 +166,10 @@ export class LocalLimiter implements Limiter {
     minute.add(second);
   }
 
-  /** Takes note of how the shared counts stand for an address after a request that came in `second`. */
-  noteAddress(address: string, second: number, counted: boolean): void {
-    const now = this.#clock.now();
-    const minute = this.#addressCounts(address, now);
-    if (counted) minute.add(second);
+  /** Takes note of how many requests the shared counts have counted for an address by `second`. */
+  noteAddress(address: string, second: number, total: number): void {
+    const minute = this.#addressCounts(address, this.#clock.now());
+    if (total > minute.total) minute.add(second, total - minute.total);
   }
 
   /**
@@ -160,16 +177,25 @@ export class LocalLimiter implements Limiter {
    * also what they had counted before for this node. To be asked for until nothing is left, each time once.
    */
   *handOver(everything: boolean): Generator<HandedOver> {
-    for (const deployment of deployments) {
-      for (const [accountId, { minute, day }] of this.#accounts[deployment].entries()) {
-        const pairs = minute.handOver(everything ? 0 : Math.max(minute.fence, this.#fence));
-        if (pairs.length > 0) yield { account: { deployment, accountId, day: day.day, own: day.own }, pairs };
-      }
+    for (const [deployment, accountId, { minute, day }] of this.#everyAccount()) {
+      const pairs = minute.handOver(everything ? 0 : this.#fenceOf(minute));
+      if (pairs.length > 0) yield { account: { deployment, accountId, day: day.day, own: day.own }, pairs };
     }
     for (const [address, minute] of this.#addresses.entries()) {
-      const pairs = minute.handOver(everything ? 0 : Math.max(minute.fence, this.#fence));
+      const pairs = minute.handOver(everything ? 0 : this.#fenceOf(minute));
       if (pairs.length > 0) yield { address, pairs };
     }
+  }
+
+  *#everyAccount(): Generator<[Deployment, number, AccountCounts]> {
+    for (const deployment of deployments) {
+      for (const [id, account] of this.#accounts[deployment].entries()) yield [deployment, id, account];
+    }
+  }
+
+  /** The first second of a window that the shared counts do not know. */
+  #fenceOf(minute: MinuteWindow): number {
+    return Math.max(minute.fence, this.#fence);
   }
 
   #judge(caller: CountedCaller, now: number): Soon<Verdict> {
@@ -280,6 +306,11 @@ export class LocalLimiter implements Limiter {
     this.#logged(removeOldDays(this.#database, today));
   }
 
+  #addressWindows(minute: MinuteWindow, now: number): Windows {
+    const limit = this.#addressLimit;
+    return addressWindows(limit, now, Math.max(0, limit - minute.total), minute.reset(limit, secondOf(now)));
+  }
+
   /** Waits for a write that can also be done without. */
   async #logged(write: Promise<void>): Promise<void> {
     try {
@@ -304,13 +335,6 @@ export interface HandedOver {
   readonly pairs: readonly number[];
 }
 
-function collect(counts: MinuteCount[], subject: string, minute: MinuteWindow, now: number): void {
-  minute.expire(now);
-  for (let i = 0; i < minute.pairs.length; i += 2) {
-    counts.push({ subject, second: minute.pairs[i]!, requests: minute.pairs[i + 1]! });
-  }
-}
-
 function windowsOf(account: AccountCounts, now: number, second: number): Windows {
   const { limits, policy, minute, day } = account;
   return {
@@ -321,17 +345,5 @@ function windowsOf(account: AccountCounts, now: number, second: number): Windows
     minuteReset: minute.reset(limits.perMinute, second),
     dayLeft: limits.perDay - account.usedOfDay,
     dayReset: endOfDay(day.day),
-  };
-}
-
-function addressWindows(minute: MinuteWindow, now: number): Windows {
-  return {
-    now,
-    limits: addressLimits,
-    policy: addressPolicy,
-    minuteLeft: addressPerMinute - minute.total,
-    minuteReset: minute.reset(addressPerMinute, secondOf(now)),
-    dayLeft: 0,
-    dayReset: 0,
   };
 }

@@ -43,15 +43,17 @@ export class MinuteWindow {
     } else pairs.push(Math.max(second, this.fence), requests);
   }
 
-  /**
-   * The seconds from `from` on with their counts in turn, to be counted elsewhere from now on. What is counted here
-   * afterwards is counted in later seconds.
-   */
-  handOver(from: number): number[] {
+  /** The seconds from `from` on with their counts in turn. */
+  since(from: number): number[] {
     const { pairs } = this;
     let i = pairs.length;
     while (i > 0 && pairs[i - 2]! >= from) i -= 2;
-    const handed = pairs.slice(i);
+    return pairs.slice(i);
+  }
+
+  /** As `since`, to be counted elsewhere from now on: what is counted here afterwards counts in later seconds. */
+  handOver(from: number): number[] {
+    const handed = this.since(from);
     if (handed.length > 0) this.fence = handed.at(-2)! + 1;
     return handed;
   }

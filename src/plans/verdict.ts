@@ -32,6 +32,19 @@ export function policyOf(perMinute: number, perDay?: number): string {
   return perDay === undefined ? minute : `${minute}, "day";q=${perDay};w=86400`;
 }
 
+/** How the window of an address stands, which has no day. */
+export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): Windows {
+  return {
+    now,
+    limits: { perMinute, perDay: undefined },
+    policy: policyOf(perMinute),
+    minuteLeft,
+    minuteReset,
+    dayLeft: 0,
+    dayReset: 0,
+  };
+}
+
 /** A request that was counted, or that shows the numbers and counts nothing: the window with the fewest left is shown. */
 export function accepted(windows: Windows): Verdict {
   const { limits, minuteLeft, dayLeft } = windows;

@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { type Database, type Params, query } from '../schema.ts';
+
+/**
+ * What the names of a product's keys begin with in Valkey, the same for all nodes of one database: two products, or an
+ * old and a new database, may share one Valkey without counting on each other's accounts.
+ */
+export async function sharedPrefix(database: Database): Promise<string> {
+  const known = await database.first(prefix, {});
+  if (known !== undefined) return known.value;
+  return await database.write(async tx => {
+    await tx.run(addPrefix, { value: `petstore ${randomBytes(9).toString('base64url')} ` });
+    return (await tx.first(prefix, {}))!.value;
+  });
+}
+
+const NAME = 'shared-counts-prefix';
+
+const prefix = query(db => db.selectFrom('facts').select('value').where('name', '=', NAME));
+
+const addPrefix = query((db, p: Params<{ value: string }>) =>
+  db
+    .insertInto('facts')
+    .values({ name: NAME, value: p.value })
+    .onConflict(conflict => conflict.doNothing()),
+);
