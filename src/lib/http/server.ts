@@ -307,13 +307,15 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
+    const shown = gate.show(addressOf(raw));
     answerProblem(
       raw,
       reply.raw,
       problem('malformed_request'),
       options.publicUrl(),
       requestIdOf(raw),
-      gate.show(addressOf(raw)),
+      shown,
+      lastAnswer,
     );
   }
 
@@ -395,10 +397,12 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function isInterface(request: FastifyRequest): boolean {
     const path = decodedPath(request.raw);
-    return prefix === '' ? !isPage(path) : path === prefix || path.startsWith(`${prefix}/`);
+    return prefix === '' ? !isPage(path, request.method) : path === prefix || path.startsWith(`${prefix}/`);
   }
 
-  function isPage(path: string): boolean {
+  /** Where the interface begins at the root, the page there is all that is not of it. */
+  function isPage(path: string, method: string): boolean {
+    if (path === '/') return method === 'GET' || method === 'HEAD';
     return Object.keys(options.pages).some(page =>
       page.endsWith('*') ? path.startsWith(page.slice(0, -1)) : path === page || path === `${page}/`,
     );
@@ -466,7 +470,8 @@ const SLASH = 47;
 
 /** What the parser lets pass and HTTP does not, so that a proxy in front might read it in another way. */
 function isWellFormed(raw: IncomingMessage): boolean {
-  if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) return false;
+  const encoding = raw.headers['transfer-encoding'];
+  if (encoding !== undefined && (encoding.toLowerCase() !== 'chunked' || raw.httpVersionMinor === 0)) return false;
   return hasOneHost(raw) && !(raw.url!.includes('%') && /%(?![\dA-Fa-f]{2})/.test(raw.url!));
 }
 
