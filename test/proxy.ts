@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** Stands between clients and a server, and can behave like a bad network. */
 export interface BadNetwork {
   readonly port: number;
-  /** Is shown what clients send, before it goes on. */
-  onBytes: (bytes: Buffer) => void;
+  /** Is shown what clients send, before it goes on; `silence` lets nothing more through on that connection. */
+  onBytes: (bytes: Buffer, silence: () => void) => void;
   /** From now on everything is taken and nothing goes on; connections of that time stay silent for ever. */
   swallow(): void;
   /** From now on whoever connects is hung up on. */
@@ -32,7 +32,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       sockets.add(from);
       if (mode === 'swallow') silent.add(from);
       from.on('data', (bytes: Buffer) => {
-        if (from === near) proxy.onBytes(bytes);
+        if (from === near) proxy.onBytes(bytes, () => silent.add(near).add(far));
         if (!silent.has(from)) to.write(bytes);
       });
       from.on('error', () => {});
