@@ -49,8 +49,14 @@ export class BodyReader {
       const unknown = strict ? unknownMembers(this.#schema, value).slice(0, FIELD_ERRORS_MAX) : [];
       return unknown.length === 0 ? { value } : { errors: unknown };
     }
-    return { errors: this.#validator.Errors(value).slice(0, FIELD_ERRORS_MAX).flatMap(fieldErrors) };
+    return { errors: onePerField(this.#validator.Errors(value).flatMap(fieldErrors)).slice(0, FIELD_ERRORS_MAX) };
   }
+}
+
+/** Of the errors of one field the first: the others often only follow from it. */
+function onePerField(errors: readonly FieldError[]): FieldError[] {
+  const paths = new Set<string>();
+  return errors.filter(({ path }) => !paths.has(path) && paths.add(path));
 }
 
 /** Enough to mend a request by, and no more than an answer should hold. */
