@@ -129,13 +129,11 @@ describe('every answer', () => {
     assert.equal(replies[0]!.status, 201);
   });
 
-  it('with a body over 1 MiB is 413, by length and by chunks, with and without a route', async () => {
-    for (const path of ['/pets', '/nothing']) {
-      const reply = await send(base + path, { method: 'POST', key, body: Buffer.alloc(1024 * 1024 + 1, ' ') });
-      assertAnswer(reply);
-      assert.equal(reply.status, 413);
-      assert.equal(reply.body.code, 'body_too_large');
-    }
+  it('with a body over 1 MiB is 413, by length and by chunks', async () => {
+    const long = await send(`${base}/pets`, { method: 'POST', key, body: Buffer.alloc(1024 * 1024 + 1, ' ') });
+    assertAnswer(long);
+    assert.equal(long.status, 413);
+    assert.equal(long.body.code, 'body_too_large');
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
     const reply = await only([head, chunk.repeat(17), '0\r\n\r\n']);

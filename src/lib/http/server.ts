@@ -175,7 +175,6 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   fastify.setErrorHandler((error, request, reply) =>
     refuse(request, reply, bodyProblem(error, request.exchange.requestId)),
   );
-  fastify.setNotFoundHandler((request, reply) => refuse(request, reply, notFound(request)));
   for (const { route, ...rest } of bound) {
     fastify.route({
       method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
@@ -194,7 +193,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     request.exchange = exchange;
     const route = request.routeOptions.config.bound;
     if (route === undefined && !isInterface(request)) {
-      next();
+      if (request.is404) refuse(request, reply, problem('route_not_found'));
+      else next();
       return;
     }
     if (!isWellFormed(raw)) {
@@ -219,7 +219,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       }
       exchange.admission = admission;
       if (route === undefined) {
-        next();
+        refuse(request, reply, notFound(request));
         return;
       }
       const refusal = route.refusal(admission, options.now());
