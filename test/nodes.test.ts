@@ -84,7 +84,7 @@ function statuses(replies: readonly Reply[]): Record<number, number> {
   return counts;
 }
 
-describe('several nodes on one PostgreSQL', { skip, timeout: 180_000 }, () => {
+describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 180_000 }, () => {
   it('let exactly 60 of 200 parallel requests on Free through, whichever node they reach', async t => {
     const url = await makeDatabase(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
