@@ -296,6 +296,19 @@ onPostgres(engine => {
       assert.deepEqual(await standby.health(), { ok: true, writes: 'unavailable', detail });
     });
 
+    it('leaves nothing behind on its connection when its own work takes too long', async t => {
+      const { database, calls, isThere } = await begin(t);
+      await refusedWithin(
+        2 * REQUEST_MS,
+        database.write(async tx => {
+          await tx.run(addFact, { name: 'a' });
+          await pause(REQUEST_MS);
+        }),
+      );
+      await Promise.all(calls());
+      assert.equal(await isThere('a'), false);
+    });
+
     it('ends in time when a statement takes too long, or a lock is not given', async t => {
       const { beside, database, add, wellAgain } = await begin(t);
       await add('a');

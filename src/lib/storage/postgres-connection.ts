@@ -27,7 +27,7 @@ export interface Connection {
    *   in `code`
    */
   ask(deadlineMs: number, text: string, values?: unknown[], name?: string): Promise<Answer>;
-  /** Whether the connection can be used no more: it was lost, or a statement on it was never answered. */
+  /** Whether the connection can be used no more: it was lost, or time ran out amid something on it. */
   readonly broken: boolean;
   /** Lets go of it: back to its pool, or, when it is broken or has none, closed at once. */
   release(): void;
@@ -59,6 +59,8 @@ export interface Pool {
 export const CALL_MS = 2400;
 /** How long getting a connection may take. */
 export const CONNECT_MS = 1500;
+/** How long the server works on a statement: less than a call takes, so that slow ones cost no connection. */
+const STATEMENT_MS = 2000;
 /** How long a connection that nobody uses is kept. */
 const IDLE_MS = 60_000;
 /** How long a closing connection has for its goodbye. */
@@ -106,8 +108,8 @@ function parse(url: string, schema: string | undefined): { place: string; config
     client_encoding: 'UTF8',
     // Whatever the server's default is: what we have answered has to be on disk.
     synchronous_commit: 'on',
-    statement_timeout: CALL_MS,
-    lock_timeout: CALL_MS,
+    statement_timeout: STATEMENT_MS,
+    lock_timeout: STATEMENT_MS,
     // A node that stops amid a transaction must not hold its locks for ever.
     idle_in_transaction_session_timeout: 2 * CALL_MS,
     // The server notices within seconds that a node is gone, and gives its locks free.
@@ -187,7 +189,11 @@ function connection(client: pg.ClientBase, place: string, release: (broken: bool
     },
     async ask(deadlineMs, text, values, name) {
       const leftMs = deadlineMs - performance.now();
-      if (leftMs <= 0) throw tooLate(place);
+      if (leftMs <= 0) {
+        // There is no time to end what was begun on it either.
+        broken = true;
+        throw tooLate(place);
+      }
       const statement: pg.QueryConfig & { query_timeout?: number } = {
         text,
         ...(leftMs < Number.POSITIVE_INFINITY ? { query_timeout: Math.ceil(leftMs) } : {}),

@@ -28,7 +28,7 @@ const LOCK_PATIENCE_MS = 3000;
 /**
  * Starts to watch.
  * @param name tells this process's connection from any other
- * @param tell.connected called with each new connection
+ * @param tell.connected called once each new connection does what it is for
  * @param tell.lost called whenever the connection is lost, or there is none to be had
  */
 export function watch(server: Server, name: string, tell: { connected(): void; lost(error: unknown): void }): Watch {
@@ -71,10 +71,10 @@ export function watch(server: Server, name: string, tell: { connected(): void; l
       for (const known of topics.values()) known.version = -1;
       for (const [lock, state] of locks) if (state === 'held') locks.set(lock, 'lost');
       connections++;
-      tell.connected();
-      while (!stop.signal.aborted) {
+      for (let looks = 0; !stop.signal.aborted; looks++) {
         await takeLocks(connection);
         await look(connection);
+        if (looks === 0) tell.connected();
         await pause(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
       }
     } finally {
@@ -114,5 +114,5 @@ export function watch(server: Server, name: string, tell: { connected(): void; l
 
 const LOOK = 'select topic, version from announcements';
 const TAKE_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
-const END_PREDECESSOR = `select pg_terminate_backend(pid) from pg_stat_activity
+const END_PREDECESSOR = `select pg_terminate_backend(pid, 500) from pg_stat_activity
   where application_name = $1 and usename = current_user and pid <> pg_backend_pid()`;

@@ -38,7 +38,7 @@ const FULL_MS = 5000;
 const HEALTH_MS = 1000;
 
 /**
- * Opens a database on a PostgreSQL server, 13 or later.
+ * Opens a database on a PostgreSQL server, 14 or later.
  *
  * Every call is answered within `CALL_MS`, also when the server is away or swallows what it is sent; a connection that
  * was lost is replaced by itself. A transaction is `read committed`: what it has read may change before it writes, so
@@ -110,7 +110,7 @@ async function inspect(server: Server, migrations: readonly Migration[], log: Lo
               current_setting('fsync') as fsync, current_setting('full_page_writes') as pages`,
     );
     const { version, encoding, fsync, pages } = rows[0];
-    if (version < 130_000) throw new Refusal(`The server at ${server.place} is older than PostgreSQL 13.`);
+    if (version < 140_000) throw new Refusal(`The server at ${server.place} is older than PostgreSQL 14.`);
     if (encoding !== 'UTF8') throw new Refusal(`The database at ${server.place} is not in UTF8 but in ${encoding}.`);
     if (fsync === 'off' || pages === 'off') {
       log.warn(`The database at ${server.place} runs with fsync or full_page_writes off: a power cut may destroy it.`);
@@ -151,8 +151,10 @@ function callsOver(pool: Pool) {
         answeredAtMs = performance.now();
         return result;
       } catch (error) {
-        if (connection.broken) pool.drop();
-        if (attempt === ATTEMPTS || performance.now() >= deadlineMs || !mayRepeat(error, connection)) throw error;
+        const inTime = performance.now() < deadlineMs;
+        // Where one connection was cut, those that nobody uses likely were as well.
+        if (connection.broken && inTime) pool.drop();
+        if (attempt === ATTEMPTS || !inTime || !mayRepeat(error, connection)) throw error;
       } finally {
         connection.release();
       }
