@@ -10,12 +10,14 @@ import { type Outcome, runWork, Turn } from './sqlite-work.ts';
 
 /** What a serving database is made of. */
 export interface ServingParts {
-  /** Flushes nothing by itself and never waits for a lock. */
+  /** Never waits for a lock. */
   readonly writer: SqliteConnection;
   /** The writer's `dataVersion` before the snapshots were opened. */
   readonly dataVersion: number;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
+  /** Whether old frames may stand in the WAL that the first commit would write over. */
+  readonly careful: boolean;
   readonly checkpointBytes: number;
 }
 
@@ -108,6 +110,7 @@ export class ServingSqlite implements Database {
     this.#flush = parts.flush;
     this.#checkpointer = new Checkpointer(options.file);
     this.#checkpointBytes = parts.checkpointBytes;
+    this.#beCareful(parts.careful);
     process.on('exit', this.#leave);
   }
 

@@ -71,14 +71,9 @@ export class VisitingSqlite implements Database {
 
   #read<T>(read: () => T): T {
     if (this.#state !== 'open') throw this.#refusal();
-    this.#reader.beginRead();
-    try {
-      const answer = read();
-      this.#flushNow();
-      return answer;
-    } finally {
-      this.#reader.rollback();
-    }
+    const answer = read();
+    this.#flushNow();
+    return answer;
   }
 
   async #write(work: (tx: Transaction) => Soon<unknown>): Promise<unknown> {

@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
@@ -58,7 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
     makeDirectory(dirname(file));
     const writer = connect(WRITER_CACHE_KIB, START_MS);
     migrateSqlite(writer, file, migrations, clock.now());
-    return role === 'server' ? await serve(options, writer, connect) : visit(options, writer, connect);
+    return role === 'server' ? serve(options, writer, connect) : visit(options, writer, connect);
   } catch (error) {
     for (const connection of connections) connection.close();
     throw openingError(error, file);
@@ -73,42 +72,28 @@ function visit(options: SqliteOptions, writer: SqliteConnection, connect: Connec
   return new VisitingSqlite(options, writer, reader, new WalFlush(options.file));
 }
 
-async function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connect): Promise<Database> {
+function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connect): Database {
   const { file } = options;
-  const dataVersion = writer.dataVersion();
-  const snapshots = await settle(file, writer, connect);
+  // All that was recovered comes into the file, so that what is read from now on is on disk.
+  if (!writer.checkpoint('truncate').truncated) {
+    throw new Refusal(`The database ${file} is read by another process all the time: end it, then start again.`);
+  }
   const flush = new WalFlush(file);
   flush.now();
   flushDirectory(dirname(file));
-  writer.synchronous('off');
   writer.busyMs(0);
+  const dataVersion = writer.dataVersion();
+  const snapshots = new Snapshots(connect(READER_CACHE_KIB, READER_BUSY_MS), connect(READER_CACHE_KIB, READER_BUSY_MS));
+  // Once more under the eyes of the readers, because a command may have come between.
+  const empty = writer.checkpoint('truncate').truncated;
   return new ServingSqlite(options, {
     writer,
     dataVersion,
     snapshots,
     flush,
+    careful: !empty,
     checkpointBytes: options.checkpointBytes ?? CHECKPOINT_BYTES,
   });
-}
-
-/**
- * Brings everything that the WAL holds into the file and empties it, so that what is read from now on is on disk, and
- * nobody begins the WAL anew behind our back.
- */
-async function settle(file: string, writer: SqliteConnection, connect: Connect): Promise<Snapshots> {
-  const reader = () => connect(READER_CACHE_KIB, READER_BUSY_MS);
-  const until = performance.now() + START_MS;
-  writer.checkpoint('truncate');
-  const snapshots = new Snapshots(reader(), reader());
-  // Once more under the eyes of the readers: somebody may have come between.
-  while (!writer.checkpoint('truncate').truncated) {
-    if (performance.now() > until) {
-      throw new Refusal(`The database ${file} is read by another process all the time: end it, then start again.`);
-    }
-    await pause(20);
-    snapshots.renew();
-  }
-  return snapshots;
 }
 
 function makeDirectory(directory: string): void {

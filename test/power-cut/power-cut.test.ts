@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { testClock } from '../../src/lib/clock.ts';
+import { openSqlite } from '../../src/lib/storage/sqlite.ts';
+import { SqliteConnection } from '../../src/lib/storage/sqlite-connection.ts';
+import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
+import { Disk, type Happening, happeningsOf, type Note, pick, randomFrom } from './replay.ts';
+import { addRow, migrations, rowsAfter, total } from './rows.ts';
+
+const long = process.env.PETSTORE_TEST_LONG === '1';
+const images = long ? 500 : 50;
+const rows = long ? 3000 : 1000;
+const seed = Number(process.env.PETSTORE_TEST_SEED ?? Date.now() % 2 ** 31);
+
+describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
+  const directory = temporaryDirectory();
+  let honest: Happening[];
+
+  before(async () => {
+    honest = await record(join(directory, 'honest'), {});
+  });
+
+  it(`opens, whole, with everything that anybody was told or shown (${images} images, seed ${seed})`, async () => {
+    const { failures, checkpoints, facts } = await replay(honest, images, directory);
+    assert.deepEqual(failures, []);
+    assert.ok(checkpoints >= 10, `${checkpoints} checkpoints were recorded`);
+    assert.ok(facts > images * 100, `${facts} facts were looked for`);
+  });
+
+  it('would be caught if answers did not wait for the flush', async () => {
+    const flushers = new Set(threadsOf(honest).map(({ thread }) => thread));
+    const unflushed = honest.filter(one => one.op !== 'flush ended' || !flushers.has(one.thread));
+    const { failures } = await replay(unflushed, 20, directory);
+    assert.notEqual(failures.length, 0);
+  });
+
+  it('would be caught if readers saw what is not flushed', async () => {
+    const leaky = await record(join(directory, 'leaky'), { LEAK: '1' });
+    const { failures } = await replay(leaky, 4 * images, directory);
+    assert.notEqual(failures.length, 0);
+  });
+
+  it('the thread that answers flushes nothing', () => {
+    const main = honest.flatMap(one => (one.op === 'noted' && one.note.role === 'server' ? [one.note.serving] : []));
+    assert.deepEqual(
+      threadsOf(honest).filter(({ thread }) => main.includes(thread)),
+      [],
+    );
+  });
+});
+
+/** Lives of a server, ending in different ways, with a command beside it: everything that happened on the disk. */
+async function record(directory: string, settings: Record<string, string>): Promise<Happening[]> {
+  mkdirSync(directory);
+  const log = join(directory, '..', `${basename(directory)}.log`);
+  const life = async (ending: string, how: Record<string, string> = {}) => {
+    const server = startRecorded(
+      directory,
+      './load.ts',
+      ['server', directory, String('RECORD_KILL_AT' in how ? 100 * rows : rows), ending],
+      {
+        ...settings,
+        ...how,
+        RECORD_LOG: log,
+      },
+    );
+    const visitor = startRecorded(directory, './load.ts', ['visitor', directory, '20', 'close'], { RECORD_LOG: log });
+    const ends = await Promise.all([ended(server), ended(visitor)]);
+    assert.deepEqual(ends, ['RECORD_KILL_AT' in how ? 'SIGKILL' : 0, 0]);
+  };
+  await life('close', { RECORD_KILL_AT: String(5 * rows) });
+  await life('exit');
+  await life('close', { RECORD_KILL_AT: String(7 * rows) });
+  await life('close');
+  return happeningsOf(readFileSync(log));
+}
+
+/** Flushes that a serving server's threads ended, but for the worker's. */
+function threadsOf(happenings: readonly Happening[]): { thread: number }[] {
+  const flushes: { thread: number }[] = [];
+  let serving = false;
+  for (const one of happenings) {
+    if (one.op === 'noted' && one.note.role === 'server') serving = true;
+    if (one.op === 'noted' && one.note.ending !== undefined) serving = false;
+    if (serving && one.op === 'flush ended') flushes.push({ thread: one.thread });
+  }
+  return flushes;
+}
+
+/** Cuts the power at moments of a record and opens what is found; what was wrong with it. */
+async function replay(happenings: readonly Happening[], images: number, directory: string) {
+  const random = randomFrom(seed);
+  const disk = new Disk(random);
+  const demands = new Demands(happenings);
+  const events = happenings.flatMap((one, at) => (/truncated|opened|deleted/.test(one.op) ? [at] : []));
+  const cuts = Array.from({ length: images }, () =>
+    random() < 0.5
+      ? Math.floor(random() * happenings.length)
+      : Math.max(0, Math.min(happenings.length - 1, pick(events, random) + Math.floor(random() * 60) - 20)),
+  );
+  cuts.sort((a, b) => a - b);
+  const failures: string[] = [];
+  let at = 0;
+  let facts = 0;
+  for (const cut of cuts) {
+    for (; at <= cut; at++) disk.happen(happenings[at]!);
+    const { rows, total, ids } = demands.at(at);
+    facts += rows.size;
+    const failure = await inspect(disk.cut(), directory, rows, total, ids);
+    if (failure !== undefined) failures.push(`cut after ${cut} of ${happenings.length}, seed ${seed}: ${failure}`);
+  }
+  return { failures, facts, checkpoints: happenings.filter(one => one.op === 'truncated').length };
+}
+
+/** Opens the files of one image as the product does, and looks for what must be there. */
+async function inspect(
+  files: ReadonlyMap<string, Buffer>,
+  parent: string,
+  rows: ReadonlyMap<number, string>,
+  leastTotal: number,
+  ids: ReadonlySet<number>,
+): Promise<string | undefined> {
+  const directory = mkdtempSync(join(parent, 'image-'));
+  try {
+    for (const [path, content] of files) writeFileSync(join(directory, basename(path)), content);
+    const file = join(directory, 'rows.db');
+    const log = { info() {}, warn() {}, error() {} };
+    const database = await openSqlite({ file, migrations, clock: testClock(0), role: 'server', log });
+    try {
+      const found = new Map<number, string>();
+      for (let last = -1, next = 0; next > last; ) {
+        last = next;
+        const page = await database.all(rowsAfter, { id: last });
+        for (const { id, name } of page) found.set(id, name);
+        next = page.at(-1)?.id ?? last;
+      }
+      for (const [id, name] of rows) if (found.get(id) !== name) return `row ${id} is ${found.get(id)}, not ${name}`;
+      const sum = (await database.first(total, {}))!.total;
+      if (sum < leastTotal) return `the total is ${sum}, ${leastTotal} was shown`;
+      if (sum !== found.size) return `the total is ${sum} over ${found.size} rows`;
+      const next = await database.write(tx => tx.first(addRow, { name: 'next' }));
+      if (ids.has(next!.id)) return `id ${next!.id} is given twice`;
+    } finally {
+      await database.close();
+    }
+    const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB: 512, busyMs: 0 });
+    const [verdict] = connection.rows('pragma integrity_check') as { integrity_check: string }[];
+    connection.close();
+    return verdict!.integrity_check === 'ok' ? undefined : verdict!.integrity_check;
+  } catch (error) {
+    return String(error);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** What must be there after a cut: all that was told by then, or shown by a look that began by then. */
+class Demands {
+  readonly #notes: { readonly from: number; readonly note: Note }[];
+
+  constructor(happenings: readonly Happening[]) {
+    const looks = new Map<string, number>();
+    this.#notes = happenings.flatMap((one, at) => {
+      if (one.op !== 'noted') return [];
+      if (one.note.look !== undefined) looks.set(one.note.look, at);
+      return [{ from: one.note.looked === undefined ? at : looks.get(one.note.looked)!, note: one.note }];
+    });
+  }
+
+  at(cut: number) {
+    const rows = new Map<number, string>();
+    let total = 0;
+    for (const { from, note } of this.#notes) {
+      if (from >= cut) continue;
+      for (const [id, name] of note.rows ?? []) rows.set(id, name);
+      total = Math.max(total, note.total ?? 0);
+    }
+    return { rows, total, ids: new Set(rows.keys()) };
+  }
+}
