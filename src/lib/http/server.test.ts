@@ -255,6 +255,21 @@ describe('a server of routes', () => {
     });
   });
 
+  it('answers also who has ended its side of the connection', async () => {
+    waiting = 0;
+    const socket = connect(port, '127.0.0.1');
+    socket.end(get('/v1/things/slow'));
+    while (waiting === 0) await pause(5);
+    await pause(20);
+    release();
+    const [part] = (await once(socket, 'data')) as [Buffer];
+    assert.match(part.toString(), /"slow"/);
+    await once(socket, 'close');
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+  });
+
   it('answers a body that breaks once, after the requests before it', async () => {
     const chunked =
       'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';

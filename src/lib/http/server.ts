@@ -150,6 +150,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   const { server } = fastify;
   // More than 2,000 headers fit into the bound, and Node would drop the rest in silence.
   server.maxHeadersCount = 0;
+  // Who has ended its side of the connection after a request is still answered (not in Node's documentation).
+  Object.assign(server, { httpAllowHalfOpen: true });
   const connections = new Connections(server, connectionsMax);
   server.prependListener('request', request => {
     request.url = originForm(request.url!);
