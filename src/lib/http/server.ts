@@ -190,6 +190,10 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
   function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     const raw = request.raw;
+    if (givenUp.has(raw.socket)) {
+      reply.hijack();
+      return;
+    }
     const sinceMs = options.answered === undefined ? 0 : performance.now();
     const exchange: Exchange = { requestId: requestIdOf(raw), sinceMs, headers: [], admission: undefined };
     request.exchange = exchange;
@@ -309,6 +313,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
+    givenUp.add(raw.socket);
     const shown = gate.show(addressOf(raw));
     answerProblem(
       raw,
@@ -370,7 +375,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       if (socket.writable) answerOnSocket(socket, problem(code), newRequestId(), gate.show(address));
     };
     if (response === undefined || response.writableFinished) answerBroken();
-    else response.once('close', answerBroken);
+    // Before Node, which may end the connection with that answer.
+    else response.prependOnceListener('finish', answerBroken);
   }
 
   function notFound(request: FastifyRequest): Problem {
