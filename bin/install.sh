@@ -13,12 +13,21 @@ installed() {
 # $2 those for development too, which stay once they are there.
 install() {
   lock=$1/.installing
+  waits=0
   until ln -s "$$" "$lock" 2>/dev/null; do
-    holder=$(readlink "$lock") || {
+    if ! holder=$(readlink "$lock"); then
       [ -w "$1" ] || refuse "The packages are not installed, and $1 is not writable; run \`npm ci\` there first."
-      continue
-    }
-    if kill -0 "$holder" 2>/dev/null; then sleep 0.2; else rm -f "$lock"; fi
+    elif kill -0 "$holder" 2>/dev/null; then
+      waits=$((waits + 1))
+      [ "$waits" -ne 100 ] || echo "Waiting for the process $holder, which is installing; if it is not, remove $lock." >&2
+      sleep 0.2
+    elif ln -s "$$" "$lock.clearing" 2>/dev/null; then
+      # One at a time takes away what a process that ended has left.
+      [ "$(readlink "$lock")" != "$holder" ] || rm -f "$lock"
+      rm -f "$lock.clearing"
+    else
+      kill -0 "$(readlink "$lock.clearing")" 2>/dev/null || rm -f "$lock.clearing"
+    fi
   done
   trap 'rm -f "$lock"' EXIT
   trap 'exit 130' INT
