@@ -88,6 +88,8 @@ export async function newKey(
 /** The product as its users run it. */
 export interface Process {
   readonly child: ChildProcess;
+  /** Where its data is. */
+  readonly directory: string;
   readonly urls: Urls;
   /** Everything that it wrote to standard error. */
   log(): string;
@@ -118,6 +120,7 @@ export async function serveApart(
   ])) as [string];
   return {
     child,
+    directory,
     urls: JSON.parse(line),
     log: () => log,
     async petstore(...args) {

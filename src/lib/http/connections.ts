@@ -11,11 +11,16 @@ export class Connections {
   readonly #max: number;
   /** The latest request's answer of each, in the order of those requests (or of connecting). */
   readonly #latest = new Map<Socket, ServerResponse | undefined>();
+  #ending = false;
 
   /** @param max how many may be open at once */
   constructor(server: Server, max: number) {
     this.#max = max;
     server.on('connection', (socket: Socket) => {
+      if (this.#ending) {
+        socket.destroy();
+        return;
+      }
       this.#latest.set(socket, undefined);
       socket.once('close', () => this.#latest.delete(socket));
       if (this.#latest.size > this.#max) this.#dropOne();
@@ -36,8 +41,9 @@ export class Connections {
     return this.#latest.get(socket);
   }
 
-  /** Closes those on which nothing is being received or answered. */
-  closeUnused(): void {
+  /** Closes those on which nothing is being received or answered, and every one that comes from now on. */
+  end(): void {
+    this.#ending = true;
     for (const [socket, response] of this.#latest) {
       if (response === undefined ? socket.bytesRead === 0 : !isInFlight(response)) socket.destroy();
     }

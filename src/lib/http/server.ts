@@ -428,7 +428,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     },
     async close(boundMs) {
       closing = true;
-      connections.closeUnused();
+      connections.end();
       const bound = setTimeout(() => server.closeAllConnections(), boundMs);
       await fastify.close();
       clearTimeout(bound);
