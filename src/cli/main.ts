@@ -55,5 +55,13 @@ export function sentenceOf(error: unknown): string {
   return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
 }
 
-// Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
-if (import.meta.main) process.exit(await main(process.argv.slice(2), process.env, openTerminal(process)));
+if (import.meta.main) {
+  const terminal = openTerminal(process);
+  process.on('uncaughtException', error => {
+    terminal.tell(sentenceOf(error));
+    process.exit(1);
+  });
+  const code = await main(process.argv.slice(2), process.env, terminal);
+  // Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
+  process.exit(code);
+}
