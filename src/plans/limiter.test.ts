@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import fc from 'fast-check';
 import { type Engine, onEachEngine, silent } from '../../test/engines.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -100,6 +101,51 @@ onEachEngine(engine => {
       assert.equal((await count(plans.free.limits)).outcome, 'limited');
       assert.equal((await count(plans.pro.limits)).outcome, 'accepted');
     });
+  });
+
+  test('agrees with a plain list of all requests, whatever comes when and under which limits', async () => {
+    const { limiter, clock } = await begin(engine);
+    let accountId = 100;
+    await fc.assert(
+      fc.asyncProperty(steps, async sequence => {
+        accountId++;
+        const accepted: number[] = [];
+        const countedAt = (at: number) => ({
+          minute: accepted.filter(time => (Math.ceil(time / 1000) + 60) * 1000 > at),
+          day: accepted.filter(time => Math.floor(time / 86_400_000) === Math.floor(at / 86_400_000)),
+        });
+        const fits = (at: number, { perMinute, perDay }: Limits) => {
+          const { minute, day } = countedAt(at);
+          return minute.length < perMinute && day.length < perDay;
+        };
+        for (const [i, { wait, limits }] of sequence.entries()) {
+          clock.advance(wait);
+          const now = clock.now();
+          // A key of its own for each request, so that no key is banned.
+          const said = fields(await limiter.count(caller({ keyId: `${accountId} ${i}`, accountId, limits })));
+          assert.equal(said.outcome, fits(now, limits) ? 'accepted' : 'limited');
+          const endOfDay = (Math.floor(now / 86_400_000) + 1) * 86_400;
+          if (said.outcome === 'accepted') {
+            accepted.push(now);
+            const { minute, day } = countedAt(now);
+            const [minuteLeft, left] = [limits.perMinute - minute.length, limits.perDay - day.length];
+            const backAt = Math.ceil(minute[0]! / 1000) + 60;
+            assert.equal(said['X-RateLimit-Limit'], `${minuteLeft <= left ? limits.perMinute : limits.perDay}`);
+            assert.equal(said['X-RateLimit-Remaining'], `${Math.min(minuteLeft, left)}`);
+            assert.equal(said['X-RateLimit-Reset'], `${minuteLeft <= left ? backAt : endOfDay}`);
+            assert.equal(said['Retry-After'], undefined);
+          } else {
+            let at = Math.floor(now / 1000) + 1;
+            if (!fits(Math.min(at + 61, endOfDay - 1) * 1000, limits)) at = endOfDay;
+            while (!fits(at * 1000, limits)) at++;
+            assert.equal(said['X-RateLimit-Remaining'], '0');
+            assert.equal(said['X-RateLimit-Reset'], `${at}`);
+            assert.equal(said['Retry-After'], `${Math.ceil(at - now / 1000)}`);
+          }
+        }
+      }),
+      { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 3000 : 100 },
+    );
   });
 
   describe('what is counted', () => {
@@ -395,6 +441,25 @@ onEachEngine(engine => {
   });
 });
 
+/** Requests of one account: the pause before each in milliseconds, and the limits that its plan has by then. */
+const steps = fc.array(
+  fc.record({
+    wait: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(0) },
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 70 }).map(seconds => seconds * 1000) },
+      { weight: 3, arbitrary: fc.double({ min: 0, max: 30_000, noNaN: true }) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 43_200_000 }) },
+    ),
+    limits: fc.constantFrom(
+      { perMinute: 5, perDay: 20 },
+      { perMinute: 5, perDay: 20 },
+      { perMinute: 2, perDay: 12 },
+      { perMinute: 8, perDay: 8 },
+    ),
+  }),
+  { maxLength: 60 },
+);
+
 /** Blocks of 100. */
 const roomy = { perMinute: 100, perDay: 1000 };
 
@@ -418,8 +483,14 @@ async function begin(engine: Engine, at = noon): Promise<Begun> {
   return on(database, clock);
 }
 
+const opened: Limiter[] = [];
+afterEach(async () => {
+  for (const limiter of opened.splice(0)) await limiter.close();
+});
+
 async function on(database: Database, clock: ReturnType<typeof testClock>): Promise<Begun> {
   const limiter = await openLimiter({ database, clock, log: silent });
+  opened.push(limiter);
   return {
     limiter,
     database,

@@ -106,7 +106,8 @@ export class LocalLimiter implements Limiter {
         kind === 'address'
           ? this.#addressCounts(name, now)
           : this.#accountCounts(name as Deployment, Number(id), now).minute;
-      minute.add(second, requests);
+      // Where the clock was set back meanwhile, what was counted later than now counts now.
+      minute.add(Math.min(second, secondOf(now)), requests);
       minute.expire(now);
     }
     await this.#logged(removeMinuteCounts(this.#database));

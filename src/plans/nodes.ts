@@ -74,7 +74,7 @@ export async function joinNodes(database: Database, clock: Clock, id: string): P
 
   async function run() {
     while (!stop.signal.aborted) {
-      await pause(BEAT_MS, undefined, { signal: stop.signal }).catch(() => {});
+      await pause(BEAT_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       // Where the database cannot be asked, the last known number goes on to count.
       if (!stop.signal.aborted) await beat().catch(() => {});
     }

@@ -176,5 +176,6 @@ return { sec, us }
 /** The mark by which a Valkey that lost everything is told. Key: the mark's; argument: a new one, where there is none. */
 export const markScript: Script = {
   text: `redis.call('SET', KEYS[1], ARGV[1], 'NX')
+redis.call('EXPIRE', KEYS[1], 30 * 86400)
 return { redis.call('GET', KEYS[1]) }`,
 };

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MinuteWindow, secondOf } from './minute-window.ts';
+
+const start = Date.UTC(2026, 2, 4, 12);
+const runs = { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 20_000 : 1000 };
+
+/** Pauses between requests in milliseconds: mostly short, often whole seconds, sometimes a fraction of a millisecond. */
+const pauses = fc.array(
+  fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 3000 }),
+    fc.integer({ min: 0, max: 70 }).map(seconds => seconds * 1000),
+    fc.double({ min: 0, max: 2, noNaN: true }),
+    fc.double({ min: 0, max: 90_000, noNaN: true }),
+  ),
+  { maxLength: 200 },
+);
+
+test('lets through what a plain list of all requests would, and names the moment at which it will again', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 12 }), pauses, (limit, waits) => {
+      const minute = new MinuteWindow();
+      const accepted: number[] = [];
+      let now = start;
+      for (const wait of waits) {
+        now += wait;
+        minute.expire(now);
+        const counted = accepted.filter(at => (secondOf(at) + 60) * 1000 > now);
+        assert.equal(minute.total, counted.length);
+        assert.ok(minute.pairs.length <= 2 * 61);
+        if (minute.total < limit) {
+          minute.add(secondOf(now));
+          accepted.push(now);
+          counted.push(now);
+        }
+        const backAt = secondOf(counted[0]!) + 60;
+        assert.equal(minute.reset(limit, secondOf(now)), backAt);
+        assert.ok(backAt * 1000 > now);
+      }
+      for (const [i, at] of accepted.entries()) {
+        const within = accepted.slice(i).filter(later => later - at < 60_000);
+        assert.ok(within.length <= limit, 'never more than the limit in any 60 seconds');
+      }
+    }),
+    runs,
+  );
+});
+
+test('names the first second at which a lowered limit accepts a request', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 12 }), pauses, (lowered, waits) => {
+      const minute = new MinuteWindow();
+      let now = start;
+      for (const wait of waits) {
+        now += wait;
+        minute.expire(now);
+        minute.add(secondOf(now));
+      }
+      if (minute.total < lowered) return;
+      const reset = minute.reset(lowered, secondOf(now));
+      minute.expire(reset * 1000 - 1);
+      assert.ok(minute.total >= lowered, 'refuses until then');
+      minute.expire(reset * 1000);
+      assert.ok(minute.total < lowered, 'accepts then');
+    }),
+    runs,
+  );
+});
+
+test('counts in the second that begins next, or in this one at its very beginning', () => {
+  assert.equal(secondOf(10_000), 10);
+  assert.equal(secondOf(10_000.0002), 11);
+  assert.equal(secondOf(1_772_625_600_000), 1_772_625_600);
+  assert.equal(secondOf(1_772_625_600_000 + 2 ** -12), 1_772_625_601);
+});
+
+test('hands over what is counted from a second on, once', () => {
+  const minute = new MinuteWindow();
+  minute.add(10, 3);
+  minute.fence = 12;
+  minute.add(11, 2);
+  assert.deepEqual(minute.handOver(12), [12, 2]);
+  assert.deepEqual(minute.handOver(minute.fence), []);
+  minute.add(12);
+  assert.deepEqual(minute.handOver(minute.fence), [13, 1]);
+  assert.equal(minute.total, 6);
+});
