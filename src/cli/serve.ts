@@ -149,9 +149,8 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
       `  ${style.bold(firstKey.token)}`,
       'Try it, in another terminal:',
       `  curl -H "Authorization: Bearer ${firstKey.token}" "${urls.staging}/pets?limit=3"`,
-      'Get a key for production:',
-      keyCreate,
     );
+    if (urls.production !== undefined) paragraphs.push('Get a key for production:', keyCreate);
   } else {
     paragraphs.push(
       'Get an API key:',
