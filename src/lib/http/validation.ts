@@ -21,6 +21,9 @@ export function parseJson(bytes: Buffer): unknown {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     throw new NotJson('The body begins with a byte order mark; JSON has none.');
   }
+  if (bytes.length > DEEP_BYTES_MIN && isNestedTooDeeply(bytes)) {
+    throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
+  }
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
@@ -29,6 +32,28 @@ export function parseJson(bytes: Buffer): unknown {
     throw new NotJson(place === undefined ? 'The body is not valid JSON.' : `The body is not valid JSON ${place}.`);
   }
 }
+
+/** Only so large a body can be nested so deeply that reading it holds up everyone else. */
+const DEEP_BYTES_MIN = 64 * 1024;
+const NESTING_MAX = 10_000;
+
+function isNestedTooDeeply(bytes: Buffer): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index]!;
+    if (inString) {
+      if (byte === BACKSLASH) index++;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      if (++depth > NESTING_MAX) return true;
+    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\[]{}');
 
 /** Judges JSON values by one schema. Types are never coerced. */
 export class BodyReader {
@@ -46,7 +71,7 @@ export class BodyReader {
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
     if (this.#validator.Check(value)) {
-      const unknown = strict ? unknownMembers(this.#schema, value).slice(0, FIELD_ERRORS_MAX) : [];
+      const unknown = strict ? unknownMembers(this.#schema, value) : [];
       return unknown.length === 0 ? { value } : { errors: unknown };
     }
     return { errors: onePerField(this.#validator.Errors(value).flatMap(fieldErrors)).slice(0, FIELD_ERRORS_MAX) };
@@ -96,14 +121,17 @@ function fieldErrors(error: SchemaError): FieldError[] {
   }
 }
 
-function unknownMembers(schema: TSchema, value: unknown, path = ''): FieldError[] {
+function unknownMembers(schema: TSchema, value: unknown, path = '', errors: FieldError[] = []): FieldError[] {
   const properties = (schema as Partial<TObject>).properties;
-  if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) =>
-    Object.hasOwn(properties, name)
-      ? unknownMembers(properties[name]!, member, `${path}/${escapePointer(name)}`)
-      : [{ path: `${path}/${escapePointer(name)}`, code: 'unknown_member', message: 'There is no such member.' }],
-  );
+  if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return errors;
+  for (const name in value) {
+    if (errors.length >= FIELD_ERRORS_MAX) break;
+    const place = `${path}/${escapePointer(name)}`;
+    if (Object.hasOwn(properties, name)) {
+      unknownMembers(properties[name]!, (value as Record<string, unknown>)[name], place, errors);
+    } else errors.push({ path: place, code: 'unknown_member', message: 'There is no such member.' });
+  }
+  return errors;
 }
 
 /**
