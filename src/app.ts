@@ -24,7 +24,7 @@ export interface App {
   /** The databases that are open, for what happens beside the interface (sample data). */
   readonly databases: { readonly production: Database; readonly staging?: Database };
   /**
-   * Starts listening on every address that is not left out; the base address of each, with its real port.
+   * Starts listening on every address that is not left out; where each really listens, with its real port.
    * @throws when one cannot be listened on; then nothing is left listening
    */
   listen(): Promise<Addresses>;
@@ -32,7 +32,7 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Where everything is: the interface's base addresses, and the origin of the pages. */
+/** Where everything is, as called from this machine: the interface's base addresses, and the origin of the pages. */
 export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metrics', string>>>;
 
 /** Every operation of a deployment, in the order in which documents show them. */
@@ -106,10 +106,13 @@ export async function createApp(options: {
           await Promise.all([...addresses.values()].map(address => address.close(0)));
           throw error;
         }
-        const urls: [string, string][] = Array.from(addresses, ([name, { baseUrl }]) => [name, baseUrl]);
-        const portal = addresses.get('production')?.publicUrl;
+        const urls: [string, string][] = Array.from(addresses, ([name, { localUrl, prefix }]) => [
+          name,
+          localUrl + prefix,
+        ]);
+        const portal = addresses.get('production')?.localUrl;
         if (portal !== undefined) urls.push(['portal', portal]);
-        if (metricsPort !== undefined) urls.push(['metrics', `http://${hostName(config.host)}:${metricsPort}/metrics`]);
+        if (metricsPort !== undefined) urls.push(['metrics', `${urlOf(config.host, metricsPort)}/metrics`]);
         return Object.fromEntries(urls);
       },
       async close() {
@@ -130,7 +133,7 @@ function valkey({ valkeyUrl }: Config): { valkeyUrl?: string } {
 /** One address that the process listens on, with what it serves. */
 class Address {
   readonly #name: AddressName;
-  readonly #prefix: string;
+  readonly prefix: string;
   readonly #database: Database;
   readonly #config: Config;
   readonly #limiter: Limiter;
@@ -156,7 +159,7 @@ class Address {
   ) {
     const { config, clock, log, limiter, proxies, observation } = shared;
     this.#name = name;
-    this.#prefix = prefix;
+    this.prefix = prefix;
     this.#database = database;
     this.#config = config;
     this.#limiter = limiter;
@@ -202,8 +205,13 @@ class Address {
     return publicUrlOf(this.#config, this.#name, this.#port);
   }
 
+  /** Where it really listens. */
+  get localUrl(): string {
+    return urlOf(this.#config.host, this.#port ?? this.#config.ports[this.#name]);
+  }
+
   get baseUrl(): string {
-    return this.publicUrl + this.#prefix;
+    return this.publicUrl + this.prefix;
   }
 
   async listen(): Promise<void> {
@@ -248,13 +256,14 @@ export async function openApiOf(config: Config, name: AddressName, port = config
 }
 
 function publicUrlOf({ publicUrls, host }: Config, name: AddressName, port: number | undefined): string {
-  return publicUrls[name] ?? `http://${hostName(host)}${port === undefined ? '' : `:${port}`}`;
+  return publicUrls[name] ?? urlOf(host, port);
 }
 
-/** An address to listen on as a name to call. */
-function hostName(host: string): string {
-  if (['127.0.0.1', '::1', '0.0.0.0', '::'].includes(host)) return 'localhost';
-  return host.includes(':') ? `[${host}]` : host;
+/** An address to listen on as a URL to call. */
+function urlOf(host: string, port: number | undefined): string {
+  const everywhere = ['127.0.0.1', '::1', '0.0.0.0', '::'].includes(host);
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}${port === undefined ? '' : `:${port}`}`;
 }
 
 function json(status: number, value: unknown): Page {

@@ -18,9 +18,11 @@ export async function ensureCategory(tx: Transaction, id: number, categories: 'o
   await tx.run(insertPlaceholder, { id, name: `Category ${id}`, now: tx.now });
 }
 
-const categoryById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('categories').select('id').where('id', '=', p.id),
-);
+const categoryById = query((db, p: Params<{ id: number }>, engine) => {
+  const category = db.selectFrom('categories').select('id').where('id', '=', p.id);
+  // On PostgreSQL another transaction might remove it before ours is committed; on SQLite writes come one by one.
+  return engine === 'postgres' ? category.forKeyShare() : category;
+});
 
 const insertPlaceholder = query((db, p: Params<{ id: number; name: string; now: number }>) =>
   db
