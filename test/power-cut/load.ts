@@ -1,5 +1,6 @@
 /**
- * A process that adds rows and reads them under the recorder, and notes what it was told and shown.
+ * A process that adds rows and reads them, and notes what it was told and shown: in the record, or without the recorder
+ * in the file `.notes`.
  *
  * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `visitor`, ENDING `close` or `exit`, and
  * ROWS is how many are added. `LEAK=1` lets its readers look past the promise, at what is not flushed yet.
@@ -15,8 +16,8 @@ import { addRow, migrations, raiseTotal, rowsAfter, total } from './rows.ts';
 
 const [role, directory, rows, ending] = process.argv.slice(2) as ['server' | 'visitor', string, string, string];
 const file = join(directory, 'rows.db');
-const notes = openSync(join(directory, '.notes'), 'w');
-const note = (value: object) => writeSync(notes, JSON.stringify(value));
+const notes = openSync(join(directory, '.notes'), 'a');
+const note = (value: object) => writeSync(notes, `${JSON.stringify(value)}\n`);
 
 const database = await openSqlite({
   file,

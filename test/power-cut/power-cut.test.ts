@@ -32,13 +32,13 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
   it('would be caught if answers did not wait for the flush', async () => {
     const flushers = new Set(threadsOf(honest).map(({ thread }) => thread));
     const unflushed = honest.filter(one => one.op !== 'flush ended' || !flushers.has(one.thread));
-    const { failures } = await replay(unflushed, 20, directory);
+    const { failures } = await replay(unflushed, 20, directory, 1);
     assert.notEqual(failures.length, 0);
   });
 
   it('would be caught if readers saw what is not flushed', async () => {
     const leaky = await record(join(directory, 'leaky'), { LEAK: '1' });
-    const { failures } = await replay(leaky, 4 * images, directory);
+    const { failures } = await replay(leaky, 2000, directory, 1);
     assert.notEqual(failures.length, 0);
   });
 
@@ -89,8 +89,8 @@ function threadsOf(happenings: readonly Happening[]): { thread: number }[] {
   return flushes;
 }
 
-/** Cuts the power at moments of a record and opens what is found; what was wrong with it. */
-async function replay(happenings: readonly Happening[], images: number, directory: string) {
+/** Cuts the power at moments of a record and opens what is found; what was wrong with it, up to `enough`. */
+async function replay(happenings: readonly Happening[], images: number, directory: string, enough = images) {
   const random = randomFrom(seed);
   const disk = new Disk(random);
   const demands = new Demands(happenings);
@@ -105,6 +105,7 @@ async function replay(happenings: readonly Happening[], images: number, director
   let at = 0;
   let facts = 0;
   for (const cut of cuts) {
+    if (failures.length >= enough) break;
     for (; at <= cut; at++) disk.happen(happenings[at]!);
     const { rows, total, ids } = demands.at(at);
     facts += rows.size;

@@ -28,8 +28,17 @@ export function startRecorded(
   args: readonly string[],
   settings: RecorderSettings & Readonly<Record<string, string>>,
 ): ChildProcess {
+  return startScript(script, args, { ...settings, RECORD_DIRECTORY: directory, LD_PRELOAD: library() });
+}
+
+/** Starts a script of this folder as it is. */
+export function startScript(
+  script: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): ChildProcess {
   return spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
-    env: { ...process.env, ...settings, RECORD_DIRECTORY: directory, LD_PRELOAD: library() },
+    env: { ...process.env, ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
 }

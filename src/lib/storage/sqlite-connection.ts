@@ -175,6 +175,22 @@ interface Prepared<P = any> {
   values(params: P): unknown[];
 }
 
+/**
+ * Locks a small database file of its own for as long as this process lives; the function that lets it go.
+ * @throws SQLite's `SQLITE_BUSY` when another process holds it
+ */
+export function holdFile(file: string): () => void {
+  const holder = new SqliteDatabase(file, { timeout: 0 });
+  try {
+    holder.pragma('journal_mode = memory');
+    holder.exec('begin exclusive');
+  } catch (error) {
+    holder.close();
+    throw error;
+  }
+  return () => holder.close();
+}
+
 /** Versions below may corrupt a database with two writers (SQLite, "the WAL-reset bug"). */
 const OLDEST = [3, 51, 3] as const;
 

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
 import { Refusal } from '../refusal.ts';
-import { isBusy, openingError } from './sqlite-connection.ts';
+import { holdFile, isBusy, openingError } from './sqlite-connection.ts';
 
 /** That this process alone serves a data directory, until it says so or ends, however it ends. */
 export interface DirectoryLock {
@@ -20,17 +19,9 @@ export function lockDataDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'serve.lock');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const holder = new SqliteDatabase(file, { timeout: 0 });
-    try {
-      holder.pragma('journal_mode = memory');
-      holder.exec('begin exclusive');
-    } catch (error) {
-      holder.close();
-      throw error;
-    }
-    return { release: () => holder.close() };
+    return { release: holdFile(file) };
   } catch (error) {
-    if (isBusy(error)) throw new Refusal(`Another petstore serves from ${directory} already.`);
+    if (isBusy(error)) throw new Refusal(`Another process serves from ${directory} already.`);
     throw openingError(error, file);
   }
 }

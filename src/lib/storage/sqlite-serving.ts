@@ -70,8 +70,9 @@ export class ServingSqlite implements Database {
   readonly #flush: WalFlush;
   readonly #checkpointer: Checkpointer;
   readonly #checkpointBytes: number;
-  #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
+  #state: 'open' | 'closing' | 'closed' = 'open';
   #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
 
   #queue: Job[] = [];
   #scheduled = false;
@@ -128,7 +129,7 @@ export class ServingSqlite implements Database {
 
   write<T>(work: (tx: Transaction) => Soon<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#state !== 'open') throw this.#refusal();
+      if (this.#state !== 'open' || this.#failure !== undefined) throw this.#refusal();
       this.#queue.push({
         work,
         sinceMs: performance.now(),
@@ -163,8 +164,12 @@ export class ServingSqlite implements Database {
     return { ok: true, writes: 'ok', detail: '' };
   }
 
-  async close(): Promise<void> {
-    if (this.#state !== 'open') return;
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#state = 'closing';
     clearTimeout(this.#checkpointRetry);
     await this.#wait(() => this.#queue.length === 0 && this.#flushedAll && !this.#checkpointing);
