@@ -27,6 +27,8 @@ export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string
 export interface Serving {
   readonly app: App;
   readonly urls: Urls;
+  /** Production's database. */
+  readonly file: string;
   /** Every log line, as it was written. */
   readonly lines: readonly string[];
   /** A key of a new account: an Enterprise one that no test exhausts, where no plan is given. */
@@ -61,6 +63,7 @@ export async function serve(
   return {
     app,
     urls,
+    file: join(directory, 'production.db'),
     lines,
     newKey: keyOptions => newKey(app.databases.production, keyOptions),
     stop() {
