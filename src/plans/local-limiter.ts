@@ -21,6 +21,8 @@ const MINUTE_AGE_MS = 61_000;
 const DAY_MS = 86_400_000;
 /** How long what is on disk of an account is waited for, and how long after a failure it is looked for again. */
 const READ_MS = 1000;
+/** How long a start or a stop waits for a write. */
+const WRITE_MS = 3000;
 
 const nothing = new MinuteWindow();
 const deployments = ['production', 'staging'] as const;
@@ -45,6 +47,7 @@ export class LocalLimiter implements Limiter {
   };
   readonly #addresses = new Generations<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
   #today: number;
+  #removing: Promise<void> | undefined;
   #nodes = 1;
   #addressLimit: number = addressPerMinute;
   #fence = 0;
@@ -111,11 +114,12 @@ export class LocalLimiter implements Limiter {
       minute.expire(now);
     }
     await this.#logged(removeMinuteCounts(this.#database));
-    await this.#logged(removeOldDays(this.#database, this.#today));
+    this.#beginDay(this.#today);
   }
 
   /** @param keep.minutes which minute's counts are left for the next start: those counted since `takeOver`, or all */
   async close(keep: { minutes: 'all' | 'since' | 'none' } = { minutes: 'all' }): Promise<void> {
+    await this.#removing;
     await this.#writeBehind.close();
     await this.keepDays();
     if (keep.minutes !== 'none') await this.#keepMinutes(keep.minutes);
@@ -304,7 +308,7 @@ export class LocalLimiter implements Limiter {
 
   #beginDay(today: number): void {
     this.#today = today;
-    this.#logged(removeOldDays(this.#database, today));
+    this.#removing = this.#logged(removeOldDays(this.#database, today));
   }
 
   #addressWindows(minute: MinuteWindow, now: number): Windows {
@@ -312,13 +316,15 @@ export class LocalLimiter implements Limiter {
     return addressWindows(limit, now, Math.max(0, limit - minute.total), minute.reset(limit, secondOf(now)));
   }
 
-  /** Waits for a write that can also be done without. */
+  /** Waits for a write that can also be done without, for a while. */
   async #logged(write: Promise<void>): Promise<void> {
-    try {
-      await write;
-    } catch (error) {
-      this.#log.warn({ err: error }, 'The counts of requests could not be written.');
-    }
+    let cause: unknown = new Error('the storage does not answer');
+    const noted = write.catch(error => {
+      cause = error;
+      throw error;
+    });
+    if (await bounded(noted, WRITE_MS)) return;
+    this.#log.warn({ err: cause }, 'The counts of requests could not be written.');
   }
 }
 

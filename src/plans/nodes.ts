@@ -80,7 +80,8 @@ export async function joinNodes(database: Database, clock: Clock, id: string): P
     }
   }
 
-  await beat();
+  // A node may also start on a full disk.
+  await beat().catch(() => {});
   const running = run();
   return {
     live: () => live,

@@ -61,6 +61,21 @@ where(withoutValkey, 'counts that nodes share', () =>
       assert.equal(fields(nodes[0]!.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '0');
     });
 
+    test('both windows stay when nodes stop, or are killed, and start again', async () => {
+      const { nodes, database } = await begin(engine, valkeyUrl, 2);
+      for (let i = 0; i < 10; i++) await nodes[i % 2]!.count(caller());
+      await nodes[0]!.close();
+      // The other one is gone without a word.
+      for (let i = 0; i < 2; i++) {
+        const next = await openLimiter({ database, clock: systemClock(), log: silent, valkeyUrl });
+        opened.push(next);
+        assert.match(
+          fields(await next.count(caller())).RateLimit!,
+          new RegExp(`"minute";r=${49 - i};.*"day";r=${989 - i};`),
+        );
+      }
+    });
+
     test('a ban on one node counts at once on the other, stands on disk, and is lifted for both', async () => {
       const { nodes, database } = await begin(engine, valkeyUrl, 2);
       for (let i = 0; i < 61; i++) await nodes[0]!.count(caller());

@@ -11,7 +11,7 @@ import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
 import { type HandedOver, LocalLimiter } from './local-limiter.ts';
 import { secondOf } from './minute-window.ts';
 import type { Nodes } from './nodes.ts';
-import { addressPerMinute } from './plan.ts';
+import { addressPerMinute, type Limits } from './plan.ts';
 import { countAddressScript, countScript, handOverScript, markScript, outcomes } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
 import { accepted, addressWindows, banned, limited, policyOf, type Verdict, type Windows } from './verdict.ts';
@@ -27,7 +27,7 @@ const RETRY_MS = 250;
 const HANDED_AT_ONCE = 200;
 
 /** What `countScript` answers. */
-type Reply = [
+export type Reply = [
   outcome: number,
   sec: number,
   us: number,
@@ -135,27 +135,17 @@ export class SharedLimiter implements Limiter {
     const reply = await this.#ask(caller, valkey).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 
-    const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil, bannedAt] = reply;
+    const [outcome, sec, us, , , , , until, bannedAt] = reply;
     const now = this.#clock.follow(sec, us);
-    const windows: Windows = {
-      now,
-      limits,
-      policy: policyOf(limits.perMinute, limits.perDay),
-      minuteLeft,
-      minuteReset,
-      dayLeft: limits.perDay - used,
-      dayReset: endOfDay(dayOf(now)),
-    };
-    if (outcome === outcomes.banned) return banned(windows, banUntil / 1000);
-    if (outcome === outcomes.limited) return limited(windows);
     if (outcome === outcomes.newlyBanned) {
       const step = nextStep(this.#bans.latest(keyId), now);
-      await this.#bans.add({ keyId, step, bannedAt, until: banUntil, liftedAt: null });
-      return banned(windows, banUntil / 1000);
+      await this.#bans.add({ keyId, step, bannedAt, until, liftedAt: null });
     }
-    this.#local.noteAccount(caller, secondOf(now));
-    await this.#reserve(caller, reply);
-    return accepted(windows);
+    if (outcome === outcomes.accepted) {
+      this.#local.noteAccount(caller, secondOf(now));
+      await this.#reserve(caller, reply);
+    }
+    return verdictOf(reply, limits);
   }
 
   async #ask(caller: CountedCaller, valkey: Valkey): Promise<Reply> {
@@ -196,8 +186,8 @@ export class SharedLimiter implements Limiter {
   async #reserve(caller: CountedCaller, [, sec, , , , shared, used]: Reply): Promise<void> {
     const day = this.#day(caller);
     const date = dayOf(sec * 1000);
-    if (date < day.day) return;
-    if (date > day.day) day.begin(date, true);
+    if (date < day.day && day.own > 0) return;
+    if (date !== day.day) day.begin(date, true);
     day.limits = caller.limits;
     day.own = Math.max(day.own, shared);
     day.others = used - shared;
@@ -298,6 +288,22 @@ export class SharedLimiter implements Limiter {
     const place = `${this.#prefix}{${deployment} ${accountId}}`;
     return valkey.run(handOverScript, [`${place} minute`, `${place} day`], [this.#node, day, own, ...pairs]);
   }
+}
+
+/** What an answer of `countScript` means for a request under `limits`. */
+export function verdictOf(reply: Reply, limits: Limits): Verdict {
+  const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil] = reply;
+  const windows: Windows = {
+    now: sec * 1000 + us / 1000,
+    limits,
+    policy: policyOf(limits.perMinute, limits.perDay),
+    minuteLeft,
+    minuteReset,
+    dayLeft: limits.perDay - used,
+    dayReset: endOfDay(dayOf(sec * 1000)),
+  };
+  if (outcome === outcomes.accepted) return accepted(windows);
+  return outcome === outcomes.limited ? limited(windows) : banned(windows, banUntil / 1000);
 }
 
 /** This process's clock, set by Valkey's; it never runs backwards. */
