@@ -28,7 +28,7 @@ const stairs = [
 /** Where each outside package comes in at run time; nothing else in `src` loads it. */
 const doors: Record<string, string[]> = {
   '@redis/client': ['plans/valkey.ts'],
-  'better-sqlite3': ['lib/storage/sqlite-connection.ts', 'lib/storage/sqlite-lock.ts'],
+  'better-sqlite3': ['lib/storage/sqlite-connection.ts'],
   fastify: ['lib/http/server.ts'],
   kysely: ['lib/storage/query.ts'],
   pg: ['lib/storage/postgres-connection.ts'],
