@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { Refusal } from '../refusal.ts';
 import { StorageError } from './database.ts';
@@ -244,7 +243,7 @@ export function openingError(error: unknown, file: string): unknown {
   if (/^SQLITE_CORRUPT/.test(code)) {
     return says(`The database ${file} is damaged: put a backup in its place, without its -wal and -shm files.`);
   }
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM)|^E(ACCES|PERM|ROFS)$/.test(code) || isDirectory(file)) {
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM)|^E(ACCES|PERM|ROFS)$/.test(code)) {
     return says(`The database ${file} cannot be opened for reading and writing: see to its permissions.`);
   }
   if (/^E(NOTDIR|EXIST)$/.test(code))
@@ -254,8 +253,4 @@ export function openingError(error: unknown, file: string): unknown {
   }
   if (isBusy(error)) return says(`The database ${file} is held by another process: end it, or try again later.`);
   return error;
-}
-
-function isDirectory(file: string): boolean {
-  return lstatSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

@@ -112,7 +112,8 @@ export class ServingSqlite implements Database {
     this.#checkpointer = new Checkpointer(options.file);
     this.#checkpointBytes = parts.checkpointBytes;
     this.#beCareful(parts.careful);
-    process.on('exit', this.#leave);
+    if (unsynced.size === 0) process.on('exit', leave);
+    unsynced.add(this.#writer);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -178,7 +179,8 @@ export class ServingSqlite implements Database {
     if (this.#failure !== undefined) return;
     this.#state = 'closed';
     clearTimeout(this.#watch);
-    process.off('exit', this.#leave);
+    unsynced.delete(this.#writer);
+    if (unsynced.size === 0) process.off('exit', leave);
     this.#snapshots.close();
     this.#writer.synchronous('full');
     try {
@@ -503,12 +505,17 @@ export class ServingSqlite implements Database {
       cause: this.#failure,
     });
   }
+}
 
-  /** SQLite brings the WAL into the file when the process lets go of it: not without flushing. */
-  readonly #leave = () => {
-    this.#writer.rollback();
-    this.#writer.synchronous('full');
-  };
+/** The connections that flush nothing by themselves. */
+const unsynced = new Set<SqliteConnection>();
+
+/** SQLite brings the WAL into the file when a process that ends lets go of it: not without flushing. */
+function leave(): void {
+  for (const connection of unsynced) {
+    connection.rollback();
+    connection.synchronous('full');
+  }
 }
 
 function settleAll(jobs: readonly Job[]): void {
