@@ -122,10 +122,16 @@ export async function reservations(
 /** Leaves exact numbers in place of what was reserved: nothing is lost by a clean stop. */
 export async function keepExact(database: Database, counts: readonly DayCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
-    const rows = counts
-      .slice(i, i + ROWS_AT_ONCE)
-      .map(({ accountId, deployment, day, node, own }) => [accountId, deployment, day, node, own]);
+    const exact = counts.slice(i, i + ROWS_AT_ONCE).map(count => ({ count, own: count.own }));
+    const rows = exact.map(({ count: { accountId, deployment, day, node }, own }) => [
+      accountId,
+      deployment,
+      day,
+      node,
+      own,
+    ]);
     await database.write(tx => tx.run(setExact, { rows: JSON.stringify(rows) }));
+    for (const { count, own } of exact) count.reserved = own;
   }
 }
 

@@ -15,7 +15,7 @@ import { accepted, addressWindows, allowedAt, banned, limited, type Verdict, typ
 import type { WriteBehind } from './write-behind.ts';
 
 /** So many addresses are remembered at most; beyond, those that were silent longest begin anew. */
-export const addressesMax = 100_000;
+const addressesMax = 100_000;
 /** All of a minute's requests have come back after so long. */
 const MINUTE_AGE_MS = 61_000;
 const DAY_MS = 86_400_000;

@@ -131,6 +131,22 @@ where(withoutValkeyServer, 'when Valkey goes away', () => {
       assert.ok(left <= 1000 - 32 && left >= 1000 - 32 - 120, String(left));
     });
 
+    own('what was counted in two outages stands on disk, and in Valkey', async () => {
+      const { nodes, database } = await begin(engine, server.url, 1);
+      const [node] = nodes as [Limiter];
+      for (let outage = 1; outage <= 2; outage++) {
+        await node.count(caller());
+        await server.kill();
+        for (let i = 0; i < 20; i++) await node.count(caller());
+        const rows = await database.all(dayRows, {});
+        const own = rows.find(row => row.node !== 'shared')!;
+        assert.ok(own.reserved >= 20 * outage, `${own.reserved} are reserved`);
+        await server.start();
+        while (node.health().counts === 'local') await pause(20);
+      }
+      assert.ok(dayLeft(await node.count(caller())) <= 1000 - 43);
+    });
+
     own('the first request after the loss is answered in time, later ones at once', async () => {
       const { nodes } = await begin(engine, server.url, 1);
       const [node] = nodes as [Limiter];
@@ -262,6 +278,7 @@ function recording(lines: string[]): Log {
   return { info: note, warn: note, error: note };
 }
 
+const dayRows = query(db => db.selectFrom('day_counts').select(['node', 'reserved']));
 const addAccount = query(db =>
   db.insertInto('accounts').values({ id: 1, email: 'a@example.org', name: 'A', plan: 'free', admin: 0, created_at: 0 }),
 );

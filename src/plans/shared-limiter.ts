@@ -269,6 +269,7 @@ export class SharedLimiter implements Limiter {
       // What came meanwhile is sent in the turn in which Valkey begins to count, so it arrives before any request.
       batch = [...this.#local.handOver(false)].map(counts => this.#handOver(counts, valkey!));
       this.#valkey = valkey;
+      this.#local.share(1);
       await Promise.all(batch);
     } catch (error) {
       valkey.close();
