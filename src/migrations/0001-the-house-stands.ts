@@ -19,7 +19,7 @@ export const theHouseStands: Migration = {
      ) ${end}`,
     'create index pets_by_status on pets (status, id)',
     'create index pets_by_category on pets (category_id, id)',
-    'create index pets_by_name on pets (name, id)',
+    'create index pets_by_name on pets (name, id, category_id, status)',
     `create table pet_counts (
        kind ${text} not null, key ${text} not null, slot ${int} not null, pets ${int} not null,
        primary key (kind, key, slot)
