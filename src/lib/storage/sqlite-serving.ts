@@ -92,6 +92,7 @@ export class ServingSqlite implements Database {
   readonly #heard = new Map<string, number>();
 
   #checkpointing = false;
+  #checkpointFailed = false;
   #checkpointRetry: NodeJS.Timeout | undefined;
   /** Since when new writes wait for the end of a checkpoint. */
   #gateMs: number | undefined;
@@ -207,6 +208,7 @@ export class ServingSqlite implements Database {
     if (this.#gateMs !== undefined || this.#stalled(performance.now())) return;
     if (this.#flush.bytes >= WAL_BYTES_MAX) {
       this.#checkpointSoon();
+      if (!this.#checkpointFailed) return;
       return this.#refuse(
         this.#take(),
         new StorageError('full', 'The write-ahead log is full and cannot be emptied; nothing was changed.'),
@@ -403,15 +405,17 @@ export class ServingSqlite implements Database {
   // Checkpoints
 
   #checkpointSoon(): void {
-    if (this.#checkpointing || this.#checkpointRetry !== undefined || this.#state !== 'open') return;
+    if (this.#checkpointing || this.#checkpointRetry !== undefined || this.#state === 'closed') return;
     this.#checkpointing = true;
     this.#checkpoint()
       .then(done => {
+        this.#checkpointFailed = !done;
         if (!done) this.#checkpointLater();
       })
       .catch(error => {
         if (isFailedFlush(error)) return this.#fail(error);
         this.#options.log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
+        this.#checkpointFailed = true;
         this.#checkpointLater();
       })
       .finally(() => {
