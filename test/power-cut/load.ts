@@ -2,8 +2,9 @@
  * A process that adds rows and reads them, and notes what it was told and shown: in the record, or without the recorder
  * in the file `.notes`.
  *
- * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `visitor`, ENDING `close` or `exit`, and
- * ROWS is how many are added. `LEAK=1` lets its readers look past the promise, at what is not flushed yet.
+ * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `visitor`, ROWS is how many are added, and
+ * ENDING is `close`, `exit` (at once) or `leave` (without closing). `LEAK=1` lets its readers look past the promise, at
+ * what is not flushed yet.
  */
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,4 +80,4 @@ const adders = role === 'server' ? 32 : 1;
 await Promise.all([...Array.from({ length: adders }, add), read(), refuse()]);
 note({ ending: process.pid });
 if (ending === 'close') await database.close();
-process.exit(0);
+if (ending !== 'leave') process.exit(0);

@@ -71,6 +71,7 @@ async function record(directory: string, settings: Record<string, string>): Prom
     assert.deepEqual(ends, ['RECORD_KILL_AT' in how ? 'SIGKILL' : 0, 0]);
   };
   await life('close', { RECORD_KILL_AT: String(5 * rows) });
+  await life('leave');
   await life('exit');
   await life('close', { RECORD_KILL_AT: String(7 * rows) });
   await life('close');
@@ -94,12 +95,15 @@ async function replay(happenings: readonly Happening[], images: number, director
   const random = randomFrom(seed);
   const disk = new Disk(random);
   const demands = new Demands(happenings);
-  const events = happenings.flatMap((one, at) => (/truncated|opened|deleted/.test(one.op) ? [at] : []));
-  const cuts = Array.from({ length: images }, () =>
-    random() < 0.5
-      ? Math.floor(random() * happenings.length)
-      : Math.max(0, Math.min(happenings.length - 1, pick(events, random) + Math.floor(random() * 60) - 20)),
+  // Half of the cuts near what happens seldom: files that appear, vanish or are cut short.
+  const seldom = ['opened', 'deleted', 'truncated'].map(op =>
+    happenings.flatMap((one, at) => (one.op === op ? [at] : [])),
   );
+  const cuts = Array.from({ length: images }, () => {
+    if (random() < 0.5) return Math.floor(random() * happenings.length);
+    const near = pick(pick(seldom, random), random) + Math.floor(random() * 60) - 20;
+    return Math.max(0, Math.min(happenings.length - 1, near));
+  });
   cuts.sort((a, b) => a - b);
   const failures: string[] = [];
   let at = 0;
