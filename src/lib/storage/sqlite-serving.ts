@@ -252,7 +252,7 @@ export class ServingSqlite implements Database {
       this.#writer.rollback();
       return this.#refuse(done, error);
     } finally {
-      this.#queue.unshift(...queue.slice(done.length));
+      this.#queue = [...queue.slice(done.length), ...this.#queue];
     }
     this.#fullMs = this.#lockedMs = Number.NEGATIVE_INFINITY;
     this.#await(done);
