@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
   assertAnswer,
+  dial,
   long,
   newProcessKey,
   type Process,
@@ -96,6 +97,25 @@ describe('thousands of bad requests', () => {
     });
     t.diagnostic(JSON.stringify(seen));
     assert.ok(seen[400]! > 100, JSON.stringify(seen));
+  });
+
+  it('sent ahead by the thousand, with nobody reading the answers, hold nobody up for long and are not kept', async t => {
+    const body = '{"name":"Minka","categoryId":2}';
+    const request = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const bytes = Buffer.from(request.repeat(long ? 20_000 : 4000));
+    const sockets = Array.from({ length: 20 }, () =>
+      dial(base)
+        .on('error', () => {})
+        .pause(),
+    );
+    for (const socket of sockets) socket.write(bytes);
+    for (let index = 0; index < 20; index++) assert.equal((await send(`${base}/pets?limit=1`, { key })).status, 200);
+    const during = await residentKiB();
+    for (const socket of sockets) socket.destroy();
+    t.diagnostic(`${Math.round(during / 1024)} MiB`);
+    assert.ok(during < memoryKiB + 250 * 1024, `memory grew from ${memoryKiB} to ${during} KiB`);
+    assert.equal((await create({ name: 'x', categoryId: 1 })).status, 201);
+    memoryKiB = Math.max(memoryKiB, during);
   });
 
   it('leave the service as it was: it answers, its memory is steady, its log is quiet and keeps secrets', async t => {

@@ -255,6 +255,20 @@ describe('a server of routes', () => {
     });
   });
 
+  it('reads no further ahead than a client could mean it, and answers all in the end', async () => {
+    waiting = 0;
+    const request = `GET /v1/things/slow HTTP/1.1\r\nHost: x\r\nX-Padding: ${'x'.repeat(2000)}\r\n`;
+    const answered = exchange(port, [`${request}\r\n`.repeat(999), `${request}Connection: close\r\n\r\n`]);
+    while (waiting < 64) await pause(5);
+    await pause(100);
+    assert.ok(waiting < 200, `${waiting} requests are served at once`);
+    release();
+    assert.deepEqual(statuses(await answered), new Array(1000).fill(200));
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+  });
+
   it('answers also who has ended its side of the connection', async () => {
     waiting = 0;
     const socket = connect(port, '127.0.0.1');
