@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import Type from 'typebox';
+import { BodyReader, integerOf, NotJson, parseJson, QueryReader } from './validation.ts';
+
+describe('parseJson', () => {
+  it('reads what RFC 8259 has, the last of duplicate members and __proto__ as one like any other', () => {
+    assert.deepEqual(parseJson(Buffer.from(' {"a":1,"a":[2.0,"\\u00e9"]}\n')), { a: [2, 'é'] });
+    const value = parseJson(Buffer.from('{"__proto__":{"a":1}}')) as { a?: number };
+    assert.ok(Object.hasOwn(value, '__proto__'));
+    assert.equal(value.a, undefined);
+  });
+
+  it('refuses everything else, quoting nothing of it', () => {
+    for (const bytes of [
+      '',
+      ' ',
+      '\ufeff{}',
+      '{',
+      "{'a':1}",
+      '[1,]',
+      'undefined',
+      'secret',
+      Buffer.from([0x22, 0xff, 0x22]),
+    ]) {
+      assert.throws(
+        () => parseJson(Buffer.from(bytes as string)),
+        (error: Error) =>
+          error instanceof NotJson && /^The body /.test(error.message) && !error.message.includes('secret'),
+      );
+    }
+  });
+
+  it('refuses large bodies that nest too deeply, and counts no brackets in strings', () => {
+    const deep = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}${' '.repeat(70_000)}`);
+    parseJson(deep(10_000));
+    assert.throws(() => parseJson(deep(10_001)), /nested more than 10,000 levels/);
+    parseJson(Buffer.from(JSON.stringify({ a: `\\"${'[{'.repeat(50_000)}` })));
+    const wide = Buffer.from(`[${new Array(30_000).fill('[{}]').join()}]`);
+    assert.equal((parseJson(wide) as unknown[]).length, 30_000);
+  });
+});
+
+describe('a body reader', () => {
+  const reader = new BodyReader(
+    Type.Object({
+      name: Type.String({ minLength: 1, maxLength: 3 }),
+      size: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })),
+      kind: Type.Optional(Type.Enum(['a', 'b'])),
+      inner: Type.Optional(Type.Object({ 'x/y~': Type.Boolean() })),
+    }),
+  );
+  const errorsOf = (value: unknown, strict = false) => {
+    const reading = reader.read(value, strict);
+    return 'errors' in reading ? reading.errors.map(({ path, code, message }) => `${path} ${code}: ${message}`) : [];
+  };
+
+  it('gives back what fits as it is', () => {
+    const value = { name: '🐈🐈🐈', size: 9, more: 1 };
+    assert.deepEqual(reader.read(value, false), { value });
+  });
+
+  it('says one thing of every field that does not', () => {
+    assert.deepEqual(errorsOf({ size: 0, kind: 'c', inner: {} }).toSorted(), [
+      '/inner/x~1y~0 required: x/y~ is required.',
+      '/kind invalid_value: Must be one of a, b.',
+      '/name required: name is required.',
+      '/size out_of_range: Must be >= 1.',
+    ]);
+    assert.deepEqual(errorsOf({ name: '', size: '1' }), [
+      '/name too_short: Must have at least 1 character.',
+      '/size invalid_type: Must be an integer.',
+    ]);
+    assert.deepEqual(errorsOf({ name: 'long', size: 0.5 }), [
+      '/name too_long: Must have at most 3 characters.',
+      '/size invalid_type: Must be an integer.',
+    ]);
+    assert.equal(errorsOf(null).length, 1);
+  });
+
+  it('refuses unknown members where that is wanted, at every depth, and tells fifty at most', () => {
+    const unknown = 'unknown_member: There is no such member.';
+    assert.deepEqual(errorsOf({ name: 'x', more: 1, inner: { 'x/y~': true, deep: 1 } }, true), [
+      `/more ${unknown}`,
+      `/inner/deep ${unknown}`,
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, 1]));
+    assert.equal(errorsOf({ name: 'x', ...many }, true).length, 50);
+    assert.deepEqual(errorsOf(JSON.parse('{"name":"x","__proto__":1}'), true), [`/__proto__ ${unknown}`]);
+  });
+});
+
+describe('a query reader', () => {
+  const reader = new QueryReader(
+    Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      kind: Type.Optional(Type.Array(Type.Enum(['a', 'b']), { maxItems: 2 })),
+      text: Type.Optional(Type.String({ minLength: 1 })),
+    }),
+  );
+  const read = (text: string, strict = false) => {
+    const reading = reader.read(text, strict);
+    return 'value' in reading ? reading.value : reading.errors.map(({ path, code }) => `${path} ${code}`);
+  };
+
+  it('reads each parameter by its schema', () => {
+    assert.deepEqual(read(''), {});
+    assert.deepEqual(read('limit=7&kind=a,b&text=a%26b+c'), { limit: 7, kind: ['a', 'b'], text: 'a&b c' });
+    assert.deepEqual(read('kind=b&kind=a'), { kind: ['b', 'a'] });
+    assert.deepEqual(read('kind=a&other=1&__proto__=2'), { kind: ['a'] });
+  });
+
+  it('refuses what is empty, twice, too much or out of its bounds', () => {
+    assert.deepEqual(read('limit='), ['limit invalid_value']);
+    assert.deepEqual(read('limit=1&limit=1'), ['limit given_twice']);
+    assert.deepEqual(read('limit=101&kind=c&text='), [
+      'limit invalid_value',
+      'kind invalid_value',
+      'text invalid_value',
+    ]);
+    assert.deepEqual(read('kind=a,b,a'), ['kind too_many']);
+    assert.deepEqual(read('kind=a,'), ['kind invalid_value']);
+    assert.deepEqual(read('other=1', true), ['other unknown_parameter']);
+  });
+});
+
+describe('integerOf', () => {
+  it('reads plain decimal digits and nothing else', () => {
+    assert.deepEqual(['0', '7', '-7', '9007199254740991'].map(integerOf), [0, 7, -7, 9007199254740991]);
+    for (const text of [
+      '',
+      '-',
+      '-0',
+      '00',
+      '07',
+      '+7',
+      '7.0',
+      '7e0',
+      '0x7',
+      ' 7',
+      '7\n',
+      '٧',
+      '9007199254740992',
+      '9'.repeat(200),
+      'NaN',
+    ]) {
+      assert.equal(integerOf(text), undefined, text);
+    }
+  });
+});
