@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import type { IssuedKey } from '../src/keys/key.ts';
@@ -595,6 +597,31 @@ describe('listPets', () => {
     pets.push(body);
   });
 
+  it('shows at the very next request what another process has changed', async () => {
+    const script = `
+      import Database from 'better-sqlite3';
+      const database = new Database(process.argv[1]);
+      database.pragma('wal_autocheckpoint = 0');
+      process.stdout.write('ready');
+      process.stdin.on('data', name => {
+        database.prepare("update pets set name = ? where id = 1").run(String(name));
+        process.stdout.write('done');
+      });`;
+    const node = [process.execPath, '--input-type=module', '-e', script, use().serving.file] as const;
+    const other = spawn(node[0], node.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(other.stdout, 'data');
+    for (let round = 0; round < 50; round++) {
+      await get('/pets?limit=1');
+      other.stdin.write(`Changed ${round}`);
+      await once(other.stdout, 'data');
+      assert.equal((await get('/pets?limit=1')).body[0].name, `Changed ${round}`);
+      assert.equal((await get('/pets/1')).body.name, `Changed ${round}`);
+    }
+    other.stdin.end();
+    await once(other, 'exit');
+    pets[0]!.name = 'Changed 49';
+  });
+
   function matches(filter: string) {
     const wanted = new URLSearchParams(filter);
     const ids = wanted.get('id')?.split(',').map(Number);
@@ -983,8 +1010,10 @@ describe('a browser', () => {
     const { urls } = use();
     const remaining = async () => (await send(`${urls.production}/pets`)).headers['x-ratelimit-remaining'];
     const before = Number(await remaining());
-    for (const path of ['/pets', '/pets/1', '/nothing']) {
-      const reply = await send(urls.production + path, {
+    for (const url of ['/pets', '/pets/1', '/nothing']
+      .map(path => urls.production + path)
+      .concat(`${urls.messages}/messages`)) {
+      const reply = await send(url, {
         method: 'OPTIONS',
         headers: {
           Origin: 'https://app.example',
