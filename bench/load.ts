@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cores, run } from './processes.ts';
+import { scratch } from './scratch.ts';
 
 /** A request that a load is made of. `{n}` in the path becomes a number that no other request of the load has. */
 export interface Request {
@@ -36,21 +36,17 @@ export async function load(
   connections: number = CONNECTIONS,
 ): Promise<Measured> {
   const { pathname, origin } = new URL(target.baseUrl);
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-load-'));
-  try {
-    const file = join(directory, 'requests');
-    const prefix = pathname === '/' ? '' : pathname;
-    const line = ({ method, path, body = '' }: Request) => `${method}\t${prefix}${path}\t${body}\n`;
-    await writeFile(file, requests.map(line).join(''));
-    const printed = await run(cores.load, [
-      ...['wrk', '-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--latency'],
-      ...['-H', `Authorization: Bearer ${target.token}`, '-s', new URL('load.lua', import.meta.url).pathname],
-      ...[origin, '--', file],
-    ]);
-    return read(printed);
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  const prefix = pathname === '/' ? '' : pathname;
+  const line = ({ method, path, body = '' }: Request) => `${method}\t${prefix}${path}\t${body}\n`;
+  using directory = scratch();
+  const file = join(directory.path, 'requests');
+  await writeFile(file, requests.map(line).join(''));
+  const printed = await run(cores.load, [
+    ...['wrk', '-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--latency'],
+    ...['-H', `Authorization: Bearer ${target.token}`, '-s', new URL('load.lua', import.meta.url).pathname],
+    ...[origin, '--', file],
+  ]);
+  return read(printed);
 }
 
 function read(printed: string): Measured {

@@ -12,6 +12,8 @@ import { inTurns, type Rounds } from './turns.ts';
 export interface Effort {
   readonly seconds: number;
   readonly rounds: number;
+  /** Whether each side first runs once without being measured: code becomes fast by running. */
+  readonly warm: boolean;
   /** Told what is measured next. */
   progress(what: string): void;
 }
@@ -26,7 +28,7 @@ export interface Found<Side extends string> {
 export async function measureBesidePeers(
   store: Store,
   rows: readonly Row[],
-  { seconds, rounds, progress }: Effort,
+  { progress, ...effort }: Effort,
 ): Promise<Found<'product' | 'nginx' | 'fastify'>[]> {
   await using product = await startProduct(store);
   const bytes = await bytesOf(product);
@@ -37,13 +39,17 @@ export async function measureBesidePeers(
     progress(row.title);
     const requests = row.requests(store.animals);
     const peer = (peer: Peer) => () =>
-      load({ baseUrl: row.name === 'create' ? peer.createUrl : peer.baseUrl, token: store.token }, requests, seconds);
+      load(
+        { baseUrl: row.name === 'create' ? peer.createUrl : peer.baseUrl, token: store.token },
+        requests,
+        effort.seconds,
+      );
     const sides = {
-      product: () => load(product, requests, seconds),
+      product: () => load(product, requests, effort.seconds),
       nginx: peer(nginx),
       fastify: peer(fastify),
     };
-    found.push({ row, rounds: await inTurns(sides, rounds) });
+    found.push({ row, rounds: await inTurns(sides, effort) });
   }
   return found;
 }
@@ -76,7 +82,7 @@ export async function measureGrowth(
   small: Store,
   large: Store,
   rows: readonly Row[],
-  { seconds, rounds, progress }: Effort,
+  { progress, ...effort }: Effort,
 ): Promise<Found<'small' | 'large'>[]> {
   await using onSmall = await startProduct(small);
   await using onLarge = await startProduct(large);
@@ -85,9 +91,9 @@ export async function measureGrowth(
     progress(`${row.title}, ${small.animals} and ${large.animals} animals`);
     const side = (product: Product) => {
       const requests = row.requests(product.store.animals);
-      return () => load(product, requests, seconds);
+      return () => load(product, requests, effort.seconds);
     };
-    found.push({ row, rounds: await inTurns({ small: side(onSmall), large: side(onLarge) }, rounds) });
+    found.push({ row, rounds: await inTurns({ small: side(onSmall), large: side(onLarge) }, effort) });
   }
   return found;
 }
@@ -95,7 +101,7 @@ export async function measureGrowth(
 /** What callers see who read while others write, and what they see alone. */
 export async function measureMixed(
   store: Store,
-  { seconds, rounds, progress }: Effort,
+  { progress, ...effort }: Effort,
 ): Promise<Rounds<'readsAlone' | 'reads' | 'writes'>> {
   progress('writes beside reads');
   await using product = await startProduct(store);
@@ -103,14 +109,13 @@ export async function measureMixed(
   const readers = [...get!.slice(0, 1000), ...Array.from({ length: 1000 }, () => list![0]!)];
   const half = CONNECTIONS / 2;
   const found: Record<'readsAlone' | 'reads' | 'writes', Measured[]> = { readsAlone: [], reads: [], writes: [] };
-  for (let round = 0; round <= rounds; round++) {
-    const alone = await load(product, readers, seconds, half);
+  for (let round = effort.warm ? -1 : 0; round < effort.rounds; round++) {
+    const alone = await load(product, readers, effort.seconds, half);
     const [reads, writes] = await Promise.all([
-      load(product, readers, seconds, half),
-      load(product, create!, seconds, half),
+      load(product, readers, effort.seconds, half),
+      load(product, create!, effort.seconds, half),
     ]);
-    // The first round warms up.
-    if (round === 0) continue;
+    if (round < 0) continue;
     found.readsAlone.push(alone);
     found.reads.push(reads);
     found.writes.push(writes);
@@ -146,11 +151,11 @@ export async function measureStart(store: Store, { rounds, progress }: Effort): 
 export async function measurePostgres(
   url: string,
   animals: number,
-  { seconds, rounds, progress }: Effort,
+  { progress, ...effort }: Effort,
 ): Promise<Found<'embedded' | 'postgres'>[]> {
   await using database = await makeDatabase(url);
-  await using embeddedStore = await makeStore(animals);
-  await using store = await makeStore(animals, database.url);
+  using embeddedStore = await makeStore(animals);
+  using store = await makeStore(animals, database.url);
   await using embedded = await startProduct(embeddedStore);
   await using postgres = await startProduct(store);
   const found = [];
@@ -159,10 +164,10 @@ export async function measurePostgres(
     progress(`${row.title} on PostgreSQL`);
     const requests = row.requests(animals);
     const sides = {
-      embedded: () => load(embedded, requests, seconds),
-      postgres: () => load(postgres, requests, seconds),
+      embedded: () => load(embedded, requests, effort.seconds),
+      postgres: () => load(postgres, requests, effort.seconds),
     };
-    found.push({ row, rounds: await inTurns(sides, rounds) });
+    found.push({ row, rounds: await inTurns(sides, effort) });
   }
   return found;
 }

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cores, freePort, listening, start } from './processes.ts';
+import { scratch } from './scratch.ts';
 
 /** A server to compare with, serving the bytes that the product serves. */
 export interface Peer extends AsyncDisposable {
@@ -24,7 +24,8 @@ export interface Bytes {
  * POST is answered 201 from memory without looking at its body. No access log; connections live for ever.
  */
 export async function startNginx({ list, animals, created }: Bytes): Promise<Peer> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-nginx-'));
+  const files = scratch();
+  const directory = files.path;
   const root = join(directory, 'root', 'v1', 'pets');
   await mkdir(root, { recursive: true });
   await writeFile(join(directory, 'list.json'), list);
@@ -48,6 +49,7 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
     await Promise.race([listening(`${baseUrl}/pets`), nginx.firstLine]);
   } catch (error) {
     await nginx.stop();
+    files[Symbol.dispose]();
     throw error;
   }
   return {
@@ -56,7 +58,7 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
     createUrl: `http://127.0.0.1:${createPort}/v1`,
     async [Symbol.asyncDispose]() {
       await nginx.stop();
-      await rm(directory, { recursive: true });
+      files[Symbol.dispose]();
     },
   };
 }

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../src/lib/clock.ts';
 import { openPostgres } from '../src/lib/storage/postgres.ts';
@@ -7,11 +6,12 @@ import { openSqlite } from '../src/lib/storage/sqlite.ts';
 import { migrations } from '../src/migrations/index.ts';
 import { fill } from './fill.ts';
 import { cores, type Running, run, start } from './processes.ts';
+import { scratch } from './scratch.ts';
 
 const launcher = new URL('../bin/petstore', import.meta.url).pathname;
 
 /** What the product is started on: data with animals in production, and a key for them. */
-export interface Store extends AsyncDisposable {
+export interface Store extends Disposable {
   readonly animals: number;
   /** The data directory; it goes away with the store. */
   readonly directory: string;
@@ -25,7 +25,8 @@ export interface Store extends AsyncDisposable {
  * @param databaseUrl an empty PostgreSQL database in place of the embedded engine
  */
 export async function makeStore(animals: number, databaseUrl?: string): Promise<Store> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-bench-'));
+  const files = scratch();
+  const directory = files.path;
   const env = {
     ...process.env,
     PETSTORE_DATA_DIR: directory,
@@ -50,14 +51,10 @@ export async function makeStore(animals: number, databaseUrl?: string): Promise<
         : await openPostgres({ ...common, url: databaseUrl, role: 'visitor', migrate: false });
     await fill(database, account.id, animals);
     await database.close();
-    return { animals, directory, token: key.token, env, [Symbol.asyncDispose]: remove };
+    return { animals, directory, token: key.token, env, [Symbol.dispose]: files[Symbol.dispose] };
   } catch (error) {
-    await remove();
+    files[Symbol.dispose]();
     throw error;
-  }
-
-  async function remove() {
-    await rm(directory, { recursive: true, force: true });
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from './measurements.ts';
 import { help, type Options, readOptions } from './options.ts';
 import { cores, endAll } from './processes.ts';
-import { makeStore, type Store } from './product.ts';
+import { makeStore } from './product.ts';
 import { type Results, report } from './report.ts';
 import { growthRows, peerRows, type Row } from './rows.ts';
 
@@ -44,17 +44,22 @@ async function main(): Promise<void> {
 }
 
 async function measure(options: Options): Promise<Omit<Results, 'date' | 'machine' | 'versions'>> {
-  const { seconds, rounds, large, only } = options;
-  const effort: Effort = { seconds, rounds, progress: what => process.stderr.write(`Measures ${what}.\n`) };
+  const { seconds, rounds, large, only, short } = options;
+  const effort: Effort = {
+    seconds,
+    rounds,
+    warm: !short,
+    progress: what => process.stderr.write(`Measures ${what}.\n`),
+  };
   const wants = (name: string) => only.length === 0 || only.includes(name);
   const wanted = (rows: readonly Row[]) => rows.filter(({ name }) => wants(name));
   const results: { -readonly [Name in keyof Results]?: Results[Name] } = {};
 
-  await using small = await makeStore(SMALL);
+  using small = await makeStore(SMALL);
   const disk = measureDisk(small.directory, 1);
   if (wanted(growthRows).length > 0 || wants('memory')) {
     effort.progress(`how a store of ${large} animals is filled`);
-    await using largeStore: Store = await makeStore(large);
+    using largeStore = await makeStore(large);
     if (wanted(growthRows).length > 0) {
       results.growth = await measureGrowth(small, largeStore, wanted(growthRows), effort);
     }

@@ -5,15 +5,15 @@ export type Rounds<Side extends string> = Readonly<Record<Side, readonly Measure
 
 /**
  * Measures several sides in turns, round after round, so that what disturbs the machine for a while disturbs them all.
- * Each side is measured once before, which does not count: code becomes fast by running.
+ * @param warm whether each side is measured once before, which does not count: code becomes fast by running
  */
 export async function inTurns<Side extends string>(
   sides: Readonly<Record<Side, () => Promise<Measured>>>,
-  rounds: number,
+  { rounds, warm }: { readonly rounds: number; readonly warm: boolean },
 ): Promise<Rounds<Side>> {
   const names = Object.keys(sides) as Side[];
   const found = Object.fromEntries(names.map(name => [name, [] as Measured[]])) as Record<Side, Measured[]>;
-  for (const name of names) await sides[name]();
+  if (warm) for (const name of names) await sides[name]();
   for (let round = 0; round < rounds; round++) {
     for (const name of names) found[name].push(await sides[name]());
   }
