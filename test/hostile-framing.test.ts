@@ -148,6 +148,17 @@ describe('broken framing', () => {
     assert.equal(await countSmuggled(), before);
   });
 
+  it('is nothing behind an answer that ends the connection', async () => {
+    const before = await countSmuggled();
+    const closing = create().replace('\r\n', '\r\nConnection: close\r\n');
+    assert.deepEqual(await statuses(closing + smuggled()), [201]);
+    assert.deepEqual(await statuses(`${closing}NONSENSE\r\n\r\n`), [201]);
+    assert.deepEqual(await statuses(`GET /v1/pets HTTP/1.0\r\n${authorized}\r\n${smuggled()}`), [200]);
+    assert.deepEqual(await statuses(`${list().replace('\r\n', '\r\nExpect: x\r\n')}${smuggled()}`), [417]);
+    assert.deepEqual(await statuses(`${list().replace('/pets', '/%ZZ')}${smuggled()}`), [400]);
+    assert.equal(await countSmuggled(), before);
+  });
+
   it('has as many answers as there were requests, in their order', async () => {
     const bytes = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? create() : list())).join('');
     assert.deepEqual(

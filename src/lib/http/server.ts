@@ -158,6 +158,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     connections.note(request.socket, response);
+    givenUp.add(request.socket);
     const shown = gate.show(addressOf(request));
     answerProblem(
       request,
@@ -351,6 +352,8 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       socket.destroy();
       return;
     }
+    // Behind a request that asked for the end: the connection ends with its answer.
+    if (error.code === 'HPE_CLOSED_CONNECTION') return;
     const code = clientErrors[error.code ?? ''] ?? 'malformed_request';
     const response = connections.latest(socket);
     if (response !== undefined && !response.req.complete) {
