@@ -4,25 +4,26 @@ import type { Socket } from 'node:net';
 /**
  * The open connections of a server, and what each is at.
  *
- * There are never more than a bound: a newcomer beyond it takes the place of the one that has gone longest without a
+ * There are hardly more than a bound: a newcomer beyond it takes the place of one that has gone long without a
  * request. So whoever holds connections open without using them loses them first, and nobody is turned away. On a
  * connection with many unanswered requests nothing more is read until they are answered.
  */
 export class Connections {
   readonly #max: number;
-  /** In the order of their latest requests, or of connecting. */
-  readonly #open = new Map<Socket, Connection>();
+  /** Those looked at longest ago, when there were too many, come first. */
+  readonly #open = new Set<TrackedSocket>();
   #ending = false;
 
   /** @param max how many may be open at once */
   constructor(server: Server, max: number) {
     this.#max = max;
-    server.on('connection', (socket: Socket) => {
+    server.on('connection', (socket: TrackedSocket) => {
       if (this.#ending) {
         socket.destroy();
         return;
       }
-      this.#open.set(socket, { latest: undefined, unanswered: 0, held: false });
+      socket[tracked] = { latest: undefined, unanswered: 0, held: false, used: false };
+      this.#open.add(socket);
       socket.once('close', () => this.#open.delete(socket));
       if (this.#open.size > this.#max) this.#dropOne();
     });
@@ -32,40 +33,52 @@ export class Connections {
   }
 
   /** Takes note of a request that the server does not tell as one. */
-  note(socket: Socket, response: ServerResponse): void {
-    const connection = this.#open.get(socket);
+  note(socket: TrackedSocket, response: ServerResponse): void {
+    const connection = socket[tracked];
     if (connection === undefined) return;
-    this.#open.delete(socket);
-    this.#open.set(socket, connection);
     const { latest } = connection;
+    connection.used = true;
     connection.unanswered = latest === undefined || latest.writableFinished ? 1 : connection.unanswered + 1;
     connection.latest = response;
     if (connection.unanswered >= UNANSWERED_MAX) hold(socket, connection);
   }
 
   /** The answer to the latest request on a connection, begun or not; `undefined` where none has come. */
-  latest(socket: Socket): ServerResponse | undefined {
-    return this.#open.get(socket)?.latest;
+  latest(socket: TrackedSocket): ServerResponse | undefined {
+    return socket[tracked]?.latest;
   }
 
   /** Closes those on which nothing is being received or answered, and every one that comes from now on. */
   end(): void {
     this.#ending = true;
-    for (const [socket, { latest }] of this.#open) {
+    for (const socket of this.#open) {
+      const { latest } = socket[tracked]!;
       if (latest === undefined ? socket.bytesRead === 0 : !isInFlight(latest)) socket.destroy();
     }
   }
 
+  /** Drops the first that has had no request since it was last looked at, and is not being answered. */
   #dropOne(): void {
     let looked = 0;
-    for (const [socket, { latest }] of this.#open) {
-      if (latest === undefined || !latest.req.complete || !isInFlight(latest)) {
+    for (const socket of this.#open) {
+      const connection = socket[tracked]!;
+      const { latest, used } = connection;
+      if (!used && !(latest?.req.complete && isInFlight(latest))) {
         socket.destroy();
         return;
       }
       if (++looked === LOOKED_AT_MAX) return;
+      connection.used = false;
+      this.#open.delete(socket);
+      this.#open.add(socket);
     }
   }
+}
+
+const tracked = Symbol('connection');
+
+interface TrackedSocket extends Socket {
+  [tracked]?: Connection;
 }
 
 interface Connection {
@@ -75,6 +88,8 @@ interface Connection {
   unanswered: number;
   /** Whether nothing is read until they are answered. */
   held: boolean;
+  /** Whether a request has come since it was last looked at. */
+  used: boolean;
 }
 
 /** A newcomer costs little also where many connections are being answered. */
