@@ -1,20 +1,124 @@
 import { Worker } from 'node:worker_threads';
+import type { Log } from '../log.ts';
 import type { CheckpointAnswer, CheckpointTask } from './sqlite-checkpoint-worker.ts';
+import type { Commits } from './sqlite-commits.ts';
+import { isFailedFlush } from './sqlite-connection.ts';
+import type { WalFlush } from './sqlite-flush.ts';
+import type { Snapshots } from './sqlite-snapshots.ts';
 
-/** A checkpoint's part came out like this. */
-export interface CheckpointResult {
-  /** Frames that are not in the file yet. */
-  readonly left: number;
-  /** Whether the WAL is empty, on disk too. */
-  readonly truncated: boolean;
+/** What checkpoints go round. */
+export interface CheckpointsParts {
+  readonly commits: Commits;
+  readonly snapshots: Snapshots;
+  readonly flush: WalFlush;
+  /** The length of the WAL from which it is emptied. */
+  readonly bytes: number;
+  readonly log: Log;
+  /** A flush has failed. */
+  failed(error: Error): void;
+}
+
+/** The WAL is never longer than 64 MiB; what the batches of one flush write fits in between. */
+const WAL_BYTES_MAX = 48 * 1024 * 1024;
+const RETRY_MS = 1000;
+/** A rest that is small enough for writes to wait for it, in pages, and how often it is tried to get there. */
+const SMALL_REST = 256;
+const PASSIVE_ROUNDS = 4;
+/** A command that commits or reads in between makes the last step fail. */
+const TRUNCATE_ATTEMPTS = 3;
+
+/** Keeps the WAL short: brings it into the file in a thread of its own and empties it, without a flush in this one. */
+export class Checkpoints {
+  readonly #parts: CheckpointsParts;
+  readonly #thread: CheckpointThread;
+  #running: Promise<void> | undefined;
+  #failed = false;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(file: string, parts: CheckpointsParts) {
+    this.#parts = parts;
+    this.#thread = new CheckpointThread(file);
+  }
+
+  /** Begins one where the WAL is long enough, unless one is under way or has just failed. */
+  consider(): void {
+    if (this.#parts.flush.bytes < this.#parts.bytes || this.#running !== undefined || this.#retry !== undefined) return;
+    this.#running = this.#run();
+  }
+
+  /** Whether the WAL takes more. Only where it cannot be emptied it takes no more at all. */
+  room(): 'now' | 'wait' | 'never' {
+    if (this.#parts.flush.bytes < WAL_BYTES_MAX) return 'now';
+    this.consider();
+    return this.#failed ? 'never' : 'wait';
+  }
+
+  /** Waits for the one that is under way, and ends the thread. */
+  async close(): Promise<void> {
+    await this.#running;
+    clearTimeout(this.#retry);
+    await this.#thread.close();
+  }
+
+  async #run(): Promise<void> {
+    const { commits, log, failed } = this.#parts;
+    try {
+      this.#failed = !(await this.#checkpoint());
+    } catch (error) {
+      this.#failed = true;
+      if (isFailedFlush(error)) failed(error as Error);
+      else log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
+    }
+    this.#running = undefined;
+    if (this.#failed) {
+      this.#retry = setTimeout(() => {
+        this.#retry = undefined;
+        this.consider();
+      }, RETRY_MS).unref();
+    }
+    commits.release();
+  }
+
+  /** Brings the WAL into the file and empties it; whether it could be emptied. */
+  async #checkpoint(): Promise<boolean> {
+    const { commits, flush } = this.#parts;
+    for (let round = 0; round < PASSIVE_ROUNDS; round++) {
+      const { left } = await this.#thread.run('passive');
+      if (left <= SMALL_REST) break;
+    }
+    await commits.hold();
+    // From here on the readers no longer keep the next commit from beginning the WAL anew over old frames.
+    commits.beCareful(true);
+    for (let attempt = 0; attempt < TRUNCATE_ATTEMPTS; attempt++) {
+      // Readers of the newest frames let all of them into the file; when they read the file alone, the WAL is free.
+      this.#renew();
+      await this.#thread.run('passive');
+      this.#renew();
+      const { truncated } = await this.#thread.run('truncate');
+      flush.measure();
+      if (!truncated) continue;
+      commits.beCareful(false);
+      return true;
+    }
+    return false;
+  }
+
+  #renew(): void {
+    try {
+      this.#parts.snapshots.renew();
+    } catch (error) {
+      // A reader without a snapshot would show what is not on disk.
+      this.#parts.failed(error as Error);
+      throw error;
+    }
+  }
 }
 
 /**
- * Does checkpoints in a thread of its own, on a connection of its own, so that their flushes hold up nobody.
- *
- * The thread starts with the first one, and does not keep the process alive.
+ * The thread, with a connection of its own. It starts with the first checkpoint, and does not keep the process alive
+ * between two.
  */
-export class Checkpointer {
+class CheckpointThread {
   readonly #file: string;
   #worker: Worker | undefined;
 
@@ -23,7 +127,7 @@ export class Checkpointer {
   }
 
   /** `passive` lets all go on; `truncate` empties the WAL where nobody needs it any more. One at a time. */
-  async run(task: 'passive' | 'truncate'): Promise<CheckpointResult> {
+  async run(task: 'passive' | 'truncate'): Promise<{ readonly left: number; readonly truncated: boolean }> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     worker.ref();
@@ -46,7 +150,6 @@ export class Checkpointer {
     }
   }
 
-  /** Ends the thread. */
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker === undefined) return;

@@ -135,9 +135,8 @@ export class SqliteConnection {
     this.#release.run();
   }
 
-  /** Undoes what came after the savepoint, where the transaction still stands. */
+  /** Undoes what came after the savepoint, and releases it. */
   undo(): void {
-    if (!this.#db.inTransaction) return;
     this.#rollbackTo.run();
     this.#release.run();
   }

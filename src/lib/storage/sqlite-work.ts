@@ -34,7 +34,8 @@ export async function runWork(
     connection.release();
     return { threw: false, value, changed: tx.changed, topics: tx.topics };
   } catch (error) {
-    tx.end();
+    tx.over();
+    if (!connection.inTransaction) throw error;
     connection.undo();
     return { threw: true, value: error, changed: false, topics: [] };
   }
@@ -46,9 +47,9 @@ class SqliteTransaction implements Transaction {
   readonly topics: string[] = [];
   changed = false;
   readonly #connection: SqliteConnection;
-  /** Why it takes no more calls. */
-  #ended: unknown;
-  #lost: unknown;
+  /** The refusal of a statement; as on PostgreSQL, nothing comes after it. */
+  #refused: unknown;
+  #over = false;
 
   constructor(connection: SqliteConnection, now: number) {
     this.#connection = connection;
@@ -71,21 +72,28 @@ class SqliteTransaction implements Transaction {
     this.topics.push(topic);
   }
 
-  /** Refuses every further call. Throws what ended the whole transaction, where something did and the work went on. */
+  /** Takes no more calls. */
+  over(): void {
+    this.#over = true;
+  }
+
+  /** Takes no more calls; throws what a statement was refused with, also when the work has hidden it. */
   end(): void {
-    this.#ended = new Error('This transaction is over: its work awaited something else, or went on after its answer.');
-    if (this.#lost !== undefined) throw this.#lost;
+    this.#over = true;
+    if (this.#refused !== undefined) throw this.#refused;
   }
 
   #run<P, R>(query: Query<P, R>, params: P): { rows: R[]; changes: number } {
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#over) {
+      throw new Error('This transaction is over: its work awaited something else, or went on after its answer.');
+    }
+    if (this.#refused !== undefined) throw this.#refused;
     try {
       const result = this.#connection.run(query, params);
       if (result.changes > 0) this.changed = true;
       return result;
     } catch (error) {
-      // What came next would be a transaction of its own.
-      if (!this.#connection.inTransaction) this.#ended = this.#lost = error;
+      this.#refused = error;
       throw error;
     }
   }

@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import type { Database } from './database.ts';
 import type { Migration } from './migration.ts';
-import { openingError, requireSqlite, SqliteConnection } from './sqlite-connection.ts';
+import { isBusy, openingError, requireSqlite, SqliteConnection } from './sqlite-connection.ts';
 import { flushDirectory, WalFlush } from './sqlite-flush.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { ServingSqlite } from './sqlite-serving.ts';
@@ -55,7 +56,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
   };
   try {
     makeDirectory(dirname(file));
-    const writer = connect(WRITER_CACHE_KIB, START_MS);
+    const writer = await patiently(() => connect(WRITER_CACHE_KIB, START_MS));
     migrateSqlite(writer, file, migrations, clock.now());
     return role === 'server' ? serve(options, writer, connect) : visit(options, writer, connect);
   } catch (error) {
@@ -94,6 +95,19 @@ function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connec
     careful: !empty,
     checkpointBytes: options.checkpointBytes ?? CHECKPOINT_BYTES,
   });
+}
+
+/** While another process makes a new file a WAL database, SQLite itself does not wait. */
+async function patiently<T>(open: () => T): Promise<T> {
+  const until = performance.now() + START_MS;
+  for (;;) {
+    try {
+      return open();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error;
+      await pause(10);
+    }
+  }
 }
 
 function makeDirectory(directory: string): void {
