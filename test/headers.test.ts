@@ -51,6 +51,7 @@ describe('every answer', () => {
       'a misspelt encoding': 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
       'chunks in HTTP/1.0': 'POST /v1/pets HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
       'no Host': 'GET /v1/pets HTTP/1.1\r\n\r\n',
+      'no Host for a page': 'GET /livez HTTP/1.1\r\n\r\n',
       'two Hosts': 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n',
       'two Hosts in two spellings': 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nhOST: x\r\n\r\n',
       'a malformed path': 'GET /v1/pets/%ZZ HTTP/1.1\r\nHost: x\r\n\r\n',

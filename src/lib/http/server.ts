@@ -199,13 +199,13 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     const exchange: Exchange = { requestId: requestIdOf(raw), sinceMs, headers: [], admission: undefined };
     request.exchange = exchange;
     const route = request.routeOptions.config.bound;
+    if (!isWellFormed(raw)) {
+      answerMalformed(raw, reply);
+      return;
+    }
     if (route === undefined && !isInterface(request)) {
       if (request.is404) refuse(request, reply, problem('route_not_found'));
       else next();
-      return;
-    }
-    if (!isWellFormed(raw)) {
-      answerMalformed(raw, reply);
       return;
     }
     if (closing) {
