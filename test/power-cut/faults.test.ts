@@ -60,6 +60,29 @@ describe('a full disk', { skip: withoutRecorder ?? false }, () => {
   });
 });
 
+describe('a full disk while a flush is under way', { skip: withoutRecorder ?? false }, () => {
+  it('shows nothing that is not flushed, although SQLite throws away what it knew', async () => {
+    const directory = temporaryDirectory();
+    const [stall, full] = [join(temporaryDirectory(), 'stall'), join(temporaryDirectory(), 'full')];
+    const served = serve(directory, { RECORD_STALL: stall, RECORD_FULL: full });
+    await served.call('add', 'before');
+    writeFileSync(stall, '');
+    const stuck = served.call('add', 'stuck');
+    // Answers of two turns, so that what was sent before them is committed.
+    for (let turn = 0; turn < 2; turn++) assert.equal(await served.call('total'), 1);
+    writeFileSync(full, '');
+    const tooBig = 'x'.repeat(12 * 2 ** 20);
+    await assert.rejects(served.call('add', tooBig), reason => reason === 'full');
+    for (let turn = 0; turn < 2; turn++) assert.equal(await served.call('total'), 1);
+    rmSync(full);
+    rmSync(stall);
+    await stuck;
+    await served.call('add', 'after');
+    assert.equal(await served.call('total'), 3);
+    assert.equal(await served.close(), 0);
+  });
+});
+
 describe('a small disk', () => {
   it('is filled by writes, which are refused then, and work again once there is space', async context => {
     const disk = smallDisk(context);
