@@ -113,6 +113,10 @@ export async function serveApart(
   const launcher = new URL('../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  // A test that breaks off leaves no service behind.
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
   let log = '';
   child.stderr.setEncoding('utf8').on('data', text => {
     log += text;
