@@ -282,7 +282,7 @@ describe('serve', () => {
     await serving(t, { directory });
     assertRefused(
       await petstore({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
-      /^Another petstore serves/,
+      /^Another process serves/,
     );
   });
 
