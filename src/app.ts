@@ -163,7 +163,6 @@ class Address {
     this.#database = database;
     this.#config = config;
     this.#limiter = limiter;
-    const address = this;
     this.#server = createServer<Deployment>({
       routes,
       prefix,
@@ -172,9 +171,6 @@ class Address {
         database,
         clock,
         categories: config.categories,
-        get baseUrl() {
-          return address.baseUrl;
-        },
       },
       gate,
       errors,
@@ -185,7 +181,7 @@ class Address {
       },
       answered: observation && ((...answer) => observation.answered(name, ...answer)),
       proxies,
-      publicUrl: () => this.publicUrl,
+      publicUrl: tls => publicUrlOf(config, name, this.#port, tls),
       now: () => clock.now(),
       pages: {
         '/': () => html(200, homePage(this.#name, this.baseUrl)),
@@ -255,15 +251,15 @@ export async function openApiOf(config: Config, name: AddressName, port = config
   return openApiDocument(served as readonly Route<never>[], [{ url, description: descriptions[name] }]);
 }
 
-function publicUrlOf({ publicUrls, host }: Config, name: AddressName, port: number | undefined): string {
-  return publicUrls[name] ?? urlOf(host, port);
+function publicUrlOf({ publicUrls, host }: Config, name: AddressName, port: number | undefined, tls = false): string {
+  return publicUrls[name] ?? urlOf(host, port, tls ? 'https' : 'http');
 }
 
 /** An address to listen on as a URL to call. */
-function urlOf(host: string, port: number | undefined): string {
+function urlOf(host: string, port: number | undefined, scheme = 'http'): string {
   const everywhere = ['127.0.0.1', '::1', '0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}${port === undefined ? '' : `:${port}`}`;
+  return `${scheme}://${name}${port === undefined ? '' : `:${port}`}`;
 }
 
 function json(status: number, value: unknown): Page {

@@ -7,8 +7,6 @@ export interface Deployment {
   readonly name: DeploymentName;
   readonly database: Database;
   readonly clock: Clock;
-  /** Origin and prefix of its public address, without a slash at the end: what links say. */
-  readonly baseUrl: string;
   /** Whether a category that was never seen before gets a placeholder, or is refused. */
   readonly categories: 'open' | 'strict';
 }

@@ -92,7 +92,7 @@ const list = route({
       code: 'invalid_cursor',
     },
   ],
-  handle({ context: { database, baseUrl }, query, prefer, url }) {
+  handle({ context: { database }, query, prefer, url, baseUrl }) {
     const kept = keptLists(database);
     const counted = prefer.get('count') === 'exact';
     const question = counted ? `${url} counted` : url;
@@ -152,7 +152,7 @@ const create = route({
     },
     { name: 'no JSON', summary: 'A body that is not JSON', body: '{"name": ', status: 400, code: 'invalid_json' },
   ],
-  async handle({ context: { database, baseUrl, categories }, caller, body }) {
+  async handle({ context: { database, categories }, caller, body, baseUrl }) {
     const pet = await database.write(tx => createPet(tx, caller.accountId, body, categories));
     return { body: pet, headers: ['Location', `${baseUrl}/pets/${pet.id}`] };
   },

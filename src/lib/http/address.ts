@@ -45,6 +45,16 @@ export function callerAddress(
   return address;
 }
 
+/** Whether a trusted proxy says that the request came to it over TLS; of several proxies the last one's word counts. */
+export function cameByTls(
+  peer: string | undefined,
+  forwardedProto: string | string[] | undefined,
+  proxies: TrustedProxies,
+): boolean {
+  if (forwardedProto === undefined || !isTrusted(plain(peer ?? ''), proxies)) return false;
+  return String(forwardedProto).split(',').at(-1)!.trim().toLowerCase() === 'https';
+}
+
 function isTrusted(address: string, proxies: TrustedProxies): boolean {
   const version = isIP(address);
   return version !== 0 && proxies.check(address, version === 4 ? 'ipv4' : 'ipv6');

@@ -17,24 +17,18 @@ export interface BoundRoute {
     raw: IncomingMessage,
     path: Readonly<Record<string, string>>,
     body: Buffer | undefined,
-    call: { readonly caller: Caller; readonly requestId: string },
+    call: { readonly caller: Caller; readonly requestId: string; readonly baseUrl: string },
   ): Soon<{ readonly status: number; readonly bytes: string | Buffer; readonly headers: readonly string[] }>;
-  /** The headers that every answer of this route carries. */
-  headers(path: Readonly<Record<string, string>>): readonly string[];
+  /** The headers that every answer of this route carries; pages stand below the public address. */
+  headers(path: Readonly<Record<string, string>>, publicUrl: string): readonly string[];
 }
 
 /**
  * Binds a route to the deployment that it serves.
- * @param publicUrl the public address that pages stand below
- * @param prefix what comes between it and the route's path
+ * @param prefix what comes between the public address and the route's path
  * @throws when the route does not state who may call it
  */
-export function bindRoute<Context>(
-  route: Route<Context>,
-  context: Context,
-  publicUrl: () => string,
-  prefix: string,
-): BoundRoute {
+export function bindRoute<Context>(route: Route<Context>, context: Context, prefix: string): BoundRoute {
   if (route.access?.key !== true) {
     throw new Error(`The route ${route.operation} does not state who may call it.`);
   }
@@ -59,7 +53,7 @@ export function bindRoute<Context>(
       return undefined;
     },
 
-    answer(raw, path, bytes, { caller, requestId }) {
+    answer(raw, path, bytes, { caller, requestId, baseUrl }) {
       const { headers } = raw;
       const prefer = parsePrefer(headers.prefer as string | undefined);
       const strict = prefer.get('handling') === 'strict';
@@ -82,6 +76,7 @@ export function bindRoute<Context>(
         header: (name: string) => headers[name] as string | undefined,
         prefer,
         requestId,
+        baseUrl,
         url,
       };
       const answer = (route.handle as (call: Call<Context, unknown, unknown, unknown>) => Soon<Answer>)(call);
@@ -97,10 +92,10 @@ export function bindRoute<Context>(
       }
     },
 
-    headers(path) {
+    headers(path, publicUrl) {
       return route.deprecation === undefined
         ? noHeaders
-        : deprecationHeaders(route.deprecation, path, publicUrl(), prefix);
+        : deprecationHeaders(route.deprecation, path, publicUrl, prefix);
     },
   };
 

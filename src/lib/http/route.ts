@@ -74,6 +74,8 @@ export interface Call<Context, Query, Body, Path> {
   /** The parsed `Prefer` header (RFC 7240): lower-case names to values, '' where there is none. */
   readonly prefer: ReadonlyMap<string, string>;
   readonly requestId: string;
+  /** Public address and prefix, without a slash at the end: what links begin with. */
+  readonly baseUrl: string;
   /** The URL as it was sent, without the origin: path and query. */
   readonly url: string;
 }

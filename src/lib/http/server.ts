@@ -3,13 +3,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Soon } from '../soon.ts';
-import { callerAddress, type TrustedProxies } from './address.ts';
+import { callerAddress, cameByTls, type TrustedProxies } from './address.ts';
 import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
 import { type BoundRoute, bindRoute } from './bound-route.ts';
 import { Connections } from './connections.ts';
 import type { Admission, Gate } from './gate.ts';
 import { type Catalogue, Problem } from './problem.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
+import { decodedPath, isPreflight, isWellFormed, originForm, pathForm } from './request-target.ts';
 import type { Route } from './route.ts';
 
 /** One address that serves an interface of routes, and a few pages beside it. */
@@ -36,8 +37,11 @@ export interface HttpServerOptions<Context> {
   /** Told of every answer to a request, where somebody watches: the operation ('' for none), its status, the time. */
   readonly answered?: ((operation: string, status: number, seconds: number) => void) | undefined;
   readonly proxies: TrustedProxies;
-  /** The public address, without the prefix and without a slash at the end. */
-  publicUrl(): string;
+  /**
+   * The public address, without the prefix and without a slash at the end.
+   * @param tls whether the request came to a trusted proxy over TLS
+   */
+  publicUrl(tls: boolean): string;
   /** The time in milliseconds since the Unix epoch. */
   now(): number;
   /** GET by path, outside of the interface: no key, no limits. */
@@ -93,6 +97,8 @@ const bounds: Bounds = {
 /** What is known of a request from its first moment on. */
 interface Exchange {
   readonly requestId: string;
+  /** The public address as this caller sees it. */
+  readonly publicUrl: string;
   /** When its headers had been read, in milliseconds of `performance.now()`; 0 where nobody watches. */
   readonly sinceMs: number;
   /** Headers that its answer carries whatever it will be. */
@@ -118,9 +124,7 @@ declare module 'fastify' {
  */
 export function createServer<Context>(options: HttpServerOptions<Context>): HttpServer {
   const { gate, errors, prefix, proxies } = options;
-  const bound = options.routes.map(route =>
-    bindRoute(route as Route<never>, options.context as never, options.publicUrl, prefix),
-  );
+  const bound = options.routes.map(route => bindRoute(route as Route<never>, options.context as never, prefix));
   const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
   const { headersMs, requestMs, idleMs, stalledMs, lookMs, connectionsMax } = { ...bounds, ...options.bounds };
   let closing = false;
@@ -164,7 +168,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       request,
       response,
       problem('expectation_failed'),
-      options.publicUrl(),
+      publicUrlFor(request),
       requestIdOf(request),
       shown,
       lastAnswer,
@@ -196,7 +200,13 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       return;
     }
     const sinceMs = options.answered === undefined ? 0 : performance.now();
-    const exchange: Exchange = { requestId: requestIdOf(raw), sinceMs, headers: [], admission: undefined };
+    const exchange: Exchange = {
+      requestId: requestIdOf(raw),
+      publicUrl: publicUrlFor(raw),
+      sinceMs,
+      headers: [],
+      admission: undefined,
+    };
     request.exchange = exchange;
     const route = request.routeOptions.config.bound;
     if (!isWellFormed(raw)) {
@@ -252,11 +262,12 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** The handler of every route. */
   function serve(request: FastifyRequest, reply: FastifyReply): void {
     const route = request.routeOptions.config.bound!;
-    const { admission, requestId, headers } = request.exchange;
+    const { admission, requestId, publicUrl, headers } = request.exchange;
     try {
       const answered = route.answer(request.raw, request.params as Record<string, string>, request.body as Buffer, {
         caller: admission!.caller,
         requestId,
+        baseUrl: publicUrl + prefix,
       });
       if (answered instanceof Promise) {
         answered.then(send, (error: unknown) => refuse(request, reply, options.problemOf(error, requestId)));
@@ -276,22 +287,31 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     }) {
       reply.hijack();
       const last = closing ? lastAnswer : [];
-      answerJson(reply.raw, status, bytes, requestId, headers, own, route.headers(request.params as never), last);
+      answerJson(
+        reply.raw,
+        status,
+        bytes,
+        requestId,
+        headers,
+        own,
+        route.headers(request.params as never, publicUrl),
+        last,
+      );
       note(request, status);
     }
   }
 
   function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
-    const { requestId, headers } = request.exchange;
+    const { requestId, publicUrl, headers } = request.exchange;
     reply.hijack();
     if (!isInterface(request) && request.routeOptions.config.bound === undefined) {
       answerOutside(request, reply, refusal);
       return;
     }
     const route = request.routeOptions.config.bound;
-    const own = route === undefined ? [] : route.headers(request.params as Record<string, string>);
+    const own = route === undefined ? [] : route.headers(request.params as Record<string, string>, publicUrl);
     const last = closing ? lastAnswer : [];
-    answerProblem(request.raw, reply.raw, refusal, options.publicUrl(), requestId, headers, own, last);
+    answerProblem(request.raw, reply.raw, refusal, publicUrl, requestId, headers, own, last);
     note(request, refusal.status);
   }
 
@@ -309,22 +329,15 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
       return;
     }
-    answerProblem(request.raw, reply.raw, refusal, options.publicUrl(), request.exchange.requestId);
+    const { publicUrl, requestId } = request.exchange;
+    answerProblem(request.raw, reply.raw, refusal, publicUrl, requestId);
   }
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
     givenUp.add(raw.socket);
     const shown = gate.show(addressOf(raw));
-    answerProblem(
-      raw,
-      reply.raw,
-      problem('malformed_request'),
-      options.publicUrl(),
-      requestIdOf(raw),
-      shown,
-      lastAnswer,
-    );
+    answerProblem(raw, reply.raw, problem('malformed_request'), publicUrlFor(raw), requestIdOf(raw), shown, lastAnswer);
   }
 
   function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
@@ -364,7 +377,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
           response.req,
           response,
           problem(code),
-          options.publicUrl(),
+          publicUrlFor(response.req),
           requestIdOf(response.req),
           shown,
           lastAnswer,
@@ -387,7 +400,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     for (const [pattern, routes] of methodsByPath) {
       if (!pathForm(prefix + pattern).test(path)) continue;
       const methods = routes.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
-      return problem('method_not_allowed', ['Allow', [...methods, 'OPTIONS'].join(', ')]);
+      return problem('method_not_allowed', ['Allow', methods.join(', ')]);
     }
     return problem('route_not_found');
   }
@@ -417,6 +430,10 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     return Object.keys(options.pages).some(page =>
       page.endsWith('*') ? path.startsWith(page.slice(0, -1)) : path === page || path === `${page}/`,
     );
+  }
+
+  function publicUrlFor(raw: IncomingMessage): string {
+    return options.publicUrl(cameByTls(raw.socket.remoteAddress, raw.headers['x-forwarded-proto'], proxies));
   }
 
   function addressOf(raw: IncomingMessage): string {
@@ -467,61 +484,3 @@ const lastAnswer = ['Connection', 'close'];
 
 /** Connections on which nothing that comes is read as HTTP any more. */
 const givenUp = new WeakSet<Socket>();
-
-/** The path and query of a request target that is a whole URL (RFC 9112, 3.2.2); every other one as it is. */
-function originForm(target: string): string {
-  if (target.charCodeAt(0) === SLASH) return target;
-  const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0];
-  if (origin === undefined) return target;
-  const rest = target.slice(origin.length);
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
-const SLASH = 47;
-
-/** What the parser lets pass and HTTP does not, so that a proxy in front might read it in another way. */
-function isWellFormed(raw: IncomingMessage): boolean {
-  const encoding = raw.headers['transfer-encoding'];
-  if (encoding !== undefined && (encoding.toLowerCase() !== 'chunked' || raw.httpVersionMinor === 0)) return false;
-  return hasOneHost(raw) && !(raw.url!.includes('%') && /%(?![\dA-Fa-f]{2})/.test(raw.url!));
-}
-
-/** HTTP/1.1 wants exactly one Host (RFC 9112, 3.2). */
-function hasOneHost(raw: IncomingMessage): boolean {
-  let hosts = 0;
-  const { rawHeaders } = raw;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts === 1 || (hosts === 0 && raw.httpVersionMinor === 0);
-}
-
-function isPreflight(raw: IncomingMessage): boolean {
-  return (
-    raw.method === 'OPTIONS' &&
-    raw.headers.origin !== undefined &&
-    raw.headers['access-control-request-method'] !== undefined
-  );
-}
-
-/** The path in the spelling that the router goes by. */
-function decodedPath(raw: IncomingMessage): string {
-  const path = (raw.url ?? '').split(/[?#]/, 1)[0]!;
-  try {
-    return decodeURI(path);
-  } catch {
-    return path;
-  }
-}
-
-const forms = new Map<string, RegExp>();
-
-function pathForm(path: string): RegExp {
-  let form = forms.get(path);
-  if (form === undefined) {
-    form = new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`);
-    forms.set(path, form);
-  }
-  return form;
-}
