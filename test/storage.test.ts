@@ -269,12 +269,12 @@ onEachEngine(engine => {
       const place = await engine.place();
       const one = await engine.open({ place });
       const other = await engine.open({ place, role: 'visitor' });
-      if (engine.name === 'postgres') return assert.equal(one.version(), undefined);
+      if (engine.name === 'postgres') return assert.equal(one.version('facts'), undefined);
       for (const database of [one, other]) {
-        const before = one.version();
+        const before = one.version('facts');
         assert.equal(typeof before, 'number');
         await database.write(tx => tx.run(setFact, { name: 'a', value: `${before}` }));
-        await until(() => one.version() !== before);
+        await until(() => one.version('facts') !== before);
       }
     });
   });

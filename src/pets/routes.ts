@@ -95,8 +95,8 @@ const list = route({
   handle({ context: { database }, query, prefer, url, baseUrl }) {
     const kept = keptLists(database);
     const counted = prefer.get('count') === 'exact';
-    const question = counted ? `${url} counted` : url;
-    const version = database.version();
+    const question = `${baseUrl} ${url}${counted ? ' counted' : ''}`;
+    const version = database.version('pets');
     return kept.get(version, question) ?? read();
 
     async function read(): Promise<Answer> {

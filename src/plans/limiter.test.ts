@@ -527,7 +527,7 @@ function writing(database: Database, write: Database['write']): Database {
     all: (q, p) => database.all(q, p),
     first: (q, p) => database.first(q, p),
     write,
-    version: () => database.version(),
+    version: table => database.version(table),
     heard: () => 1,
     health: () => database.health(),
     close: () => database.close(),

@@ -157,7 +157,7 @@ function bound(database: Database): Database {
     all: (...args) => database.all(...args),
     first: (...args) => database.first(...args),
     write: work => database.write(work),
-    version: () => database.version(),
+    version: table => database.version(table),
     heard: topic => database.heard(topic),
     health: () => database.health(),
     close: () => database.close(),

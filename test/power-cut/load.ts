@@ -63,13 +63,13 @@ async function refuse(): Promise<void> {
 async function read(): Promise<void> {
   let last = 0;
   while (left > 0) {
-    const version = database.version();
+    const version = database.version('rows');
     const look = `${process.pid}.${++looks}`;
     note({ look });
     const shown = await view.all(rowsAfter, { id: last });
     const [sum] = await view.all(total, {});
     // A server shows what was on disk before; a visitor flushes what it is about to show.
-    const looked = role === 'server' && database.version() === version ? { looked: look } : {};
+    const looked = role === 'server' && database.version('rows') === version ? { looked: look } : {};
     note({ ...looked, rows: shown.map(({ id, name }) => [id, name]), total: sum?.total ?? 0 });
     last = shown.at(-1)?.id ?? last;
     await pause(1);

@@ -43,10 +43,10 @@ export interface Database extends Reader {
    */
   write<T>(work: (tx: Transaction) => Soon<T>): Promise<T>;
   /**
-   * A number that moves whenever what reads see may have changed, by this process or another; kept answers are good
-   * while it stands still. `undefined` where an answer must not be kept (PostgreSQL).
+   * A number that moves whenever what reads see of `table` may have changed, by this process or another; answers made
+   * of nothing else are good while it stands still. `undefined` where an answer must not be kept (PostgreSQL).
    */
-  version(): number | undefined;
+  version(table: string): number | undefined;
   /**
    * A number that moves once `topic` was announced, by this process or another. What was kept under it is good while
    * it stands still. `undefined` when this process cannot know (it has heard nothing from the database for a second):

@@ -6,10 +6,12 @@ import {
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  type RootOperationNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
   sql,
+  type TableNode,
 } from 'kysely';
 
 /** SQL where the builder has no word for it. */
@@ -41,6 +43,8 @@ export interface Query<P, R> {
 /** A query as one engine takes it. */
 export interface CompiledQuery<P> {
   readonly sql: string;
+  /** The table whose rows it changes; `undefined` where it only reads. */
+  readonly changes: string | undefined;
   /** The positional values of one run. */
   values(params: P): unknown[];
 }
@@ -101,9 +105,22 @@ export function queriesOver<Tables>() {
 }
 
 function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
-  const { sql, parameters } = built.compile();
+  const { sql, parameters, query } = built.compile();
   return {
     sql,
+    changes: tableChangedBy(query),
     values: params => parameters.map(value => (value instanceof Placeholder ? params[value.name as keyof P] : value)),
   };
+}
+
+function tableChangedBy(node: RootOperationNode): string | undefined {
+  const table =
+    node.kind === 'InsertQueryNode'
+      ? node.into
+      : node.kind === 'UpdateQueryNode'
+        ? node.table
+        : node.kind === 'DeleteQueryNode'
+          ? node.from.froms[0]
+          : undefined;
+  return table?.kind === 'TableNode' ? (table as TableNode).table.identifier.name : undefined;
 }

@@ -7,6 +7,7 @@ import { Commits } from './sqlite-commits.ts';
 import type { SqliteConnection } from './sqlite-connection.ts';
 import type { WalFlush } from './sqlite-flush.ts';
 import type { Snapshots } from './sqlite-snapshots.ts';
+import { rowsOf } from './sqlite-work.ts';
 
 /** What a serving database is made of. */
 export interface ServingParts {
@@ -43,7 +44,6 @@ export class ServingSqlite implements Database {
   #doubtful = false;
   #looked = false;
   #lookedMs = 0;
-  #version = 1;
   #foreign = 0;
   readonly #heard = new Map<string, number>();
 
@@ -90,10 +90,8 @@ export class ServingSqlite implements Database {
     return this.#commits.write(work);
   }
 
-  version(): number | undefined {
-    if (!this.#readable) return undefined;
-    this.#look();
-    return this.#version;
+  version(table: string): number | undefined {
+    return this.heard(rowsOf(table));
   }
 
   heard(topic: string): number | undefined {
@@ -134,7 +132,6 @@ export class ServingSqlite implements Database {
   }
 
   #shown(topics: Iterable<string>): void {
-    this.#version++;
     for (const topic of topics) this.#heard.set(topic, (this.#heard.get(topic) ?? 0) + 1);
     this.#checkpoints.consider();
   }
@@ -181,7 +178,6 @@ export class ServingSqlite implements Database {
     }
     this.#dataVersion = dataVersion;
     this.#foreign++;
-    this.#version++;
   }
 
   /** The end: nothing is answered as a success after this. */

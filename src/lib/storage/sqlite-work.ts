@@ -13,6 +13,11 @@ export interface Outcome {
   readonly topics: readonly string[];
 }
 
+/** The topic that a change of a table's rows announces by itself. */
+export function rowsOf(table: string): string {
+  return `rows of ${table}`;
+}
+
 /**
  * Runs work in a savepoint of the transaction that is open on `connection`: all of its changes stay in it, or none.
  *
@@ -90,7 +95,11 @@ class SqliteTransaction implements Transaction {
     if (this.#refused !== undefined) throw this.#refused;
     try {
       const result = this.#connection.run(query, params);
-      if (result.changes > 0) this.changed = true;
+      if (result.changes > 0) {
+        this.changed = true;
+        const { changes } = query.on('sqlite');
+        if (changes !== undefined) this.topics.push(rowsOf(changes));
+      }
       return result;
     } catch (error) {
       this.#refused = error;

@@ -181,35 +181,41 @@ describe('write', { concurrency: true }, () => {
 describe('version and heard', () => {
   it('stand still while nothing changes', async () => {
     const database = await open();
-    const before = [database.version(), database.heard('keys')];
+    const before = [database.version('notes'), database.heard('keys')];
     await database.write(tx => tx.first(textOf, { id: 1 }));
     await database.write(() => Promise.reject(new Error('no'))).catch(() => {});
     await nextTurn();
-    assert.deepEqual([database.version(), database.heard('keys')], before);
+    assert.deepEqual([database.version('notes'), database.heard('keys')], before);
   });
 
-  it('move with a change, heard for its own topic alone', async () => {
+  it('move with a change, for its own table and topic alone', async () => {
     const database = await open();
-    const before = { version: database.version(), keys: database.heard('keys'), bans: database.heard('bans') };
+    const before = {
+      version: database.version('notes'),
+      others: database.version('others'),
+      keys: database.heard('keys'),
+      bans: database.heard('bans'),
+    };
     await database.write(async tx => {
       await adding('a')(tx);
       await tx.announce('keys');
     });
-    assert.notEqual(database.version(), before.version);
+    assert.notEqual(database.version('notes'), before.version);
+    assert.equal(database.version('others'), before.others);
     assert.notEqual(database.heard('keys'), before.keys);
     assert.equal(database.heard('bans'), before.bans);
   });
 
   it('do not move with what was undone', async () => {
     const database = await open();
-    const before = [database.version(), database.heard('keys')];
+    const before = [database.version('notes'), database.heard('keys')];
     const undone = database.write(async tx => {
       await adding('a')(tx);
       await tx.announce('keys');
       throw new Error('no');
     });
     await assert.rejects(undone, /no/);
-    assert.deepEqual([database.version(), database.heard('keys')], before);
+    assert.deepEqual([database.version('notes'), database.heard('keys')], before);
   });
 
   it('move with a command’s change, for the very next read', async () => {
@@ -217,10 +223,10 @@ describe('version and heard', () => {
     const database = await open(file);
     const visitor = await open(file, { role: 'visitor' });
     for (let round = 1; round <= 50; round++) {
-      const before = { version: database.version(), keys: database.heard('keys') };
+      const before = { version: database.version('notes'), keys: database.heard('keys') };
       const id = await visitor.write(adding(`${round}`));
       assert.notEqual(database.heard('keys'), before.keys);
-      assert.notEqual(database.version(), before.version);
+      assert.notEqual(database.version('notes'), before.version);
       assert.deepEqual(await database.first(textOf, { id }), { text: `${round}` });
       await database.write(tx => tx.run(rename, { id, text: `${round}!` }));
       assert.deepEqual(await visitor.first(textOf, { id }), { text: `${round}!` });
@@ -231,7 +237,7 @@ describe('version and heard', () => {
     const file = newFile();
     const database = await open(file);
     await database.write(adding('a'));
-    const version = database.version();
+    const version = database.version('notes');
     const code = `
       const db = new (require('better-sqlite3'))(${JSON.stringify(file)}, { timeout: 50 });
       db.exec("update notes set text = 'b'");
@@ -239,7 +245,7 @@ describe('version and heard', () => {
       db.close();`;
     const [exit] = await once(spawn(process.execPath, ['-e', code], { stdio: 'inherit' }), 'exit');
     assert.equal(exit, 0);
-    assert.notEqual(database.version(), version);
+    assert.notEqual(database.version('notes'), version);
     assert.deepEqual(await textsOf(database), ['b']);
     await database.write(adding('c'));
     assert.deepEqual(await textsOf(database), ['b', 'c']);
@@ -399,7 +405,7 @@ describe('close', () => {
     assert.equal(await writing, 1);
     await assert.rejects(database.write(adding('b')), reason('closed'));
     assert.throws(() => database.first(textOf, { id: 1 }), reason('closed'));
-    assert.equal(database.version(), undefined);
+    assert.equal(database.version('notes'), undefined);
     assert.equal((await database.health()).ok, false);
     assert.equal(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined);
   });
