@@ -5,12 +5,15 @@ import { createGate } from './keys/admit.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { KeyUses } from './keys/key-uses.ts';
 import type { Clock } from './lib/clock.ts';
+import { Episodes } from './lib/episodes.ts';
 import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
 import type { Gate } from './lib/http/gate.ts';
 import { MetricsServer } from './lib/http/metrics-server.ts';
+import type { Problem } from './lib/http/problem.ts';
 import type { Route } from './lib/http/route.ts';
 import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
 import type { Log } from './lib/log.ts';
+import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { migrations } from './migrations/index.ts';
 import { type Observation, observe } from './observation.ts';
@@ -137,6 +140,8 @@ class Address {
   readonly #database: Database;
   readonly #config: Config;
   readonly #limiter: Limiter;
+  readonly #log: Log;
+  readonly #refusals = new Episodes();
   readonly #server: HttpServer;
   #port: number | undefined;
   #closing = false;
@@ -163,6 +168,7 @@ class Address {
     this.#database = database;
     this.#config = config;
     this.#limiter = limiter;
+    this.#log = log;
     this.#server = createServer<Deployment>({
       routes,
       prefix,
@@ -174,9 +180,9 @@ class Address {
       },
       gate,
       errors,
-      problemOf(error, requestId) {
+      problemOf: (error, requestId) => {
         const problem = problemOf(error);
-        if (problem.status >= 500) log.error({ requestId, code: problem.code, err: problem.cause }, problem.message);
+        if (problem.status >= 500) this.#tell(problem, requestId);
         return problem;
       },
       answered: observation && ((...answer) => observation.answered(name, ...answer)),
@@ -217,6 +223,14 @@ class Address {
   async close(boundMs: number): Promise<void> {
     this.#closing = true;
     await this.#server.close(boundMs);
+  }
+
+  /** Faults one by one; that storage refuses everybody for a while, once. */
+  #tell({ code, message, cause }: Problem, requestId: string): void {
+    const refused = cause instanceof StorageError;
+    if (refused && !this.#refusals.begins(code)) return;
+    const more = refused ? ' Others that are refused for this are not logged.' : '';
+    this.#log.error({ requestId, code, err: cause }, message + more);
   }
 
   async #openApi(): Promise<Page> {

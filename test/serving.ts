@@ -151,7 +151,7 @@ export async function serveApart(
 
 /** A key of a new account that no test exhausts, made by command; its token. */
 export async function newProcessKey(service: Process, plan: PlanName = 'enterprise'): Promise<string> {
-  const agreed = plan === 'enterprise' ? ['--per-minute', '1000000000', '--per-day', '1000000000'] : [];
+  const agreed = plan === 'enterprise' ? ['--per-minute', '1000000', '--per-day', '1000000000'] : [];
   const email = `caller-${++accounts}@example.org`;
   const account = await service.petstore(
     'account',

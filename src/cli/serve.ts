@@ -127,7 +127,14 @@ async function closeInTime(app: App, failed: Promise<Error>, log: Log): Promise<
     return 'late';
   };
   const end = await Promise.race([app.close(), late(STOP_MS), failed.then(() => late(FAILED_MS))]);
-  if (end === 'late') log.warn('Stopping took too long; the process ends before everything was finished.');
+  if (end !== 'late') return;
+  log.warn('Stopping took too long; the process ends before everything was finished.');
+  process.once('exit', leaveThreads);
+}
+
+/** Node waits for its threads in the end, and one that waits for a disk may never come back: another program ends for it. */
+function leaveThreads(code: number): void {
+  process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`]);
 }
 
 function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: IssuedKey | undefined): string {

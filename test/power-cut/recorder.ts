@@ -28,7 +28,12 @@ export function startRecorded(
   args: readonly string[],
   settings: RecorderSettings & Readonly<Record<string, string>>,
 ): ChildProcess {
-  return startScript(script, args, { ...settings, RECORD_DIRECTORY: directory, LD_PRELOAD: library() });
+  return startScript(script, args, { ...settings, ...recorded(directory) });
+}
+
+/** What a process needs in its environment, beside its settings, so that the recorder stands between it and `directory`. */
+export function recorded(directory: string): Readonly<Record<string, string>> {
+  return { RECORD_DIRECTORY: directory, LD_PRELOAD: library() };
 }
 
 /** Starts a script of this folder as it is. */

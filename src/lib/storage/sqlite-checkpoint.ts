@@ -62,12 +62,13 @@ export class Checkpoints {
 
   async #run(): Promise<void> {
     const { commits, log, failed } = this.#parts;
+    const again = this.#failed;
     try {
       this.#failed = !(await this.#checkpoint());
     } catch (error) {
       this.#failed = true;
       if (isFailedFlush(error)) failed(error as Error);
-      else log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
+      else if (!again) log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
     }
     this.#running = undefined;
     if (this.#failed) {
