@@ -31,7 +31,7 @@ Usage
 
 Options
   --only ROW      Measure only this row; may be given several times.
-  --seconds N     How long each load lasts (3; 1 with --short).
+  --seconds N     How long each load lasts (2; 1 with --short).
   --rounds N      How often each is measured, in turns with its peers; the median counts (5; 1 with --short).
   --short         Everything once and briefly, with a large store of 50,000 animals: less than a minute.
   --help          Show this help.
@@ -68,7 +68,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   return {
     only: values.only,
     short,
-    seconds: wholeNumber('seconds', values.seconds, short ? 1 : 3),
+    seconds: wholeNumber('seconds', values.seconds, short ? 1 : 2),
     rounds: wholeNumber('rounds', values.rounds, short ? 1 : 5),
     large: short ? 50_000 : 1_000_000,
   };

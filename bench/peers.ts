@@ -20,8 +20,9 @@ export interface Bytes {
 }
 
 /**
- * nginx with one worker: the list is a file, each animal is a file (packaged settings: `sendfile`, `tcp_nopush`), and a
- * POST is answered 201 from memory without looking at its body. No access log; connections live for ever.
+ * nginx with one worker, serving files: the list, each animal, and for a POST, whose body it does not look at, the
+ * answer 201 (what it would answer, 405, leads to the file). `sendfile` and `tcp_nopush` as Debian ships it, no access
+ * log, connections that live for ever.
  */
 export async function startNginx({ list, animals, created }: Bytes): Promise<Peer> {
   const files = scratch();
@@ -29,6 +30,9 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
   const root = join(directory, 'root', 'v1', 'pets');
   await mkdir(root, { recursive: true });
   await writeFile(join(directory, 'list.json'), list);
+  // A POST to a file is 405, to no file 404.
+  await mkdir(join(directory, 'created', 'v1'), { recursive: true });
+  for (const name of ['animal', 'v1/pets']) await writeFile(join(directory, 'created', name), created);
   for (const [id, bytes] of animals) await writeFile(join(root, String(id)), bytes);
   const [port, createPort] = [await freePort(), await freePort()];
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
@@ -40,7 +44,9 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
       keepalive_requests 1000000000; keepalive_timeout 1h;
       ${temporary.map(name => `${name}_temp_path ${directory}/${name};`).join(' ')}
       server { listen 127.0.0.1:${port}; root ${directory}/root; location = /v1/pets { alias ${directory}/list.json; } }
-      server { listen 127.0.0.1:${createPort}; location / { return 201 '${created}'; } }
+      server {
+        listen 127.0.0.1:${createPort}; root ${directory}/created; location = /v1/pets { error_page 405 =201 /animal; }
+      }
     }`;
   await writeFile(join(directory, 'nginx.conf'), config);
   const nginx = start(cores.server, ['nginx', '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')]);

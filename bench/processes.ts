@@ -19,9 +19,16 @@ export interface Running extends AsyncDisposable {
 
 const alive = new Set<ChildProcess>();
 
-/** Ends every process that was started here, at once. */
+let ended = false;
+
+/** Ends every process that was started here, at once, and starts no more: what waits for one is rejected. */
 export function endAll(): void {
+  ended = true;
   for (const child of alive) child.kill('SIGKILL');
+}
+
+function demandOpen(): void {
+  if (ended) throw new Error('No more processes are started.');
 }
 
 /**
@@ -34,6 +41,7 @@ export function start(
   command: readonly string[],
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
 ): Running {
+  demandOpen();
   const child = spawn('taskset', ['-c', String(core), ...command], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   alive.add(child);
   let complaints = '';
@@ -66,6 +74,7 @@ export async function run(
   command: readonly string[],
   options: { readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<string> {
+  demandOpen();
   const started = promisify(execFile)('taskset', ['-c', String(core), ...command], { ...options, timeout: 90_000 });
   alive.add(started.child);
   try {

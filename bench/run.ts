@@ -81,18 +81,27 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
 
 /** Ends what takes far longer than it should. */
 function boundTime({ short, seconds, rounds }: Options): void {
-  const boundMs = short ? 60_000 : BOUND_MS * Math.max(1, (seconds * rounds) / 15);
-  setTimeout(() => {
-    process.stderr.write(`The measurement took longer than ${Math.round(boundMs / 1000)} s and was ended.\n`);
-    process.exit(1);
-  }, boundMs).unref();
+  const boundMs = short ? 60_000 : BOUND_MS * Math.max(1, (seconds * rounds) / 10);
+  setTimeout(
+    () => end(`The measurement took longer than ${Math.round(boundMs / 1000)} s and was ended.`),
+    boundMs,
+  ).unref();
+}
+
+let whyEnded: string | undefined;
+
+/** Ends the measurement early and lets everything go that it holds, within 10 s. Safe to repeat. */
+function end(why: string): void {
+  whyEnded ??= why;
+  endAll();
+  setTimeout(() => process.exit(1), 10_000).unref();
 }
 
 process.on('exit', endAll);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end('The measurement was ended.'));
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
+  process.stderr.write(`${whyEnded ?? (error as Error).message}\n`);
   process.exitCode = 1;
 }
