@@ -145,7 +145,7 @@ function callsOver(pool: Pool) {
   async function attempts<T>(work: (connection: Connection, deadlineMs: number) => Promise<T>, limitMs: number) {
     const deadlineMs = performance.now() + limitMs;
     for (let attempt = 1; ; attempt++) {
-      const connection = await pool.take();
+      const connection = await (attempt === 1 ? pool.take() : takeInTime(pool, deadlineMs));
       try {
         const result = await work(connection, deadlineMs);
         answeredAtMs = performance.now();
@@ -180,6 +180,21 @@ function callsOver(pool: Pool) {
       await Promise.allSettled(inFlight);
     },
   };
+}
+
+/** A connection for another attempt, for which the time that is left has to do. */
+async function takeInTime(pool: Pool, deadlineMs: number): Promise<Connection> {
+  const taking = pool.take();
+  try {
+    await inTime(taking, Math.max(1, deadlineMs - performance.now()));
+  } catch (error) {
+    taking.then(
+      connection => connection.release(),
+      () => {},
+    );
+    throw error;
+  }
+  return taking;
 }
 
 /** Whether nothing was changed, and another attempt may do better at once. */
