@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recor
 import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serveApart } from './serving.ts';
 
 const TIMEOUT_MS = 60_000;
-const cat = { name: 'Minka', categoryId: 2 };
+const MIB = 2 ** 20;
 
 describe('a disk that is full', { timeout: TIMEOUT_MS }, () => {
   it('refuses writes alone, and is written to again once there is space', async context => {
@@ -271,6 +271,41 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
   }
 });
 
+describe('another process that never stops reading', { timeout: TIMEOUT_MS }, () => {
+  it('makes the write-ahead log no longer than 64 MiB, and writes wait for its end at worst', async context => {
+    const directory = temporaryDirectory();
+    const service = await startService(context, { directory });
+    const key = await newProcessKey(service);
+    const release = await foreign(context, directory, 'begin; select count(*) from pets');
+    const quiet = logged(service).length;
+    const acknowledged: number[] = [];
+    let refused: Reply | undefined;
+    let longest = 0;
+    const writer = async () => {
+      while (refused === undefined) {
+        const reply = await add(service, key, '\u{1F408}'.repeat(255));
+        longest = Math.max(longest, statSync(join(directory, 'production.db-wal')).size);
+        if (reply.status === 201) acknowledged.push(reply.body.id);
+        else refused = reply;
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, writer));
+    assert.equal(refused!.status, 503, refused!.text);
+    assert.equal(refused!.body.code, 'storage_full');
+    assertAnswer(refused!);
+    assert.ok(longest > 16 * MIB && longest <= 64 * MIB, `${longest} bytes`);
+    assert.equal((await list(service, key)).status, 200);
+    await release();
+    await within(5000, async () => (await add(service, key)).status === 201);
+    await within(5000, async () => statSync(join(directory, 'production.db-wal')).size < 16 * MIB);
+    assert.deepEqual(await missing(service, key, acknowledged), []);
+    const episode = logged(service).slice(quiet);
+    assert.ok(episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+    context.diagnostic(`${acknowledged.length} animals, ${Math.round(longest / MIB)} MiB`);
+    assert.equal((await service.stop()).code, 0);
+  });
+});
+
 async function startStallable(context: TestContext) {
   const directory = temporaryDirectory();
   const stall = join(temporaryDirectory(), 'stall');
@@ -341,8 +376,8 @@ async function foreign(context: TestContext, directory: string, sql: string): Pr
   };
 }
 
-const add = (service: Process, key: string): Promise<Reply> =>
-  send(`${service.urls.production}/pets`, { method: 'POST', key, body: cat });
+const add = (service: Process, key: string, name = 'Minka'): Promise<Reply> =>
+  send(`${service.urls.production}/pets`, { method: 'POST', key, body: { name, categoryId: 2 } });
 
 const list = (service: Process, key: string): Promise<Reply> => send(`${service.urls.production}/pets`, { key });
 
