@@ -18,14 +18,9 @@ export const errors = {
     status: 400,
     message: 'A parameter of the request has an invalid value.',
     meaning:
-      'A query parameter or header is outside of its bounds, given twice, or not of its type. Nothing is clamped.',
-    remedy: 'Correct the parameters listed in `errors`; each entry says what would be right.',
-  },
-  invalid_cursor: {
-    status: 400,
-    message: 'The cursor is not one of ours, or belongs to a listing with other filters or another sort.',
-    meaning: 'A cursor is opaque, and good only with the filters and the sort of the page that it came from.',
-    remedy: 'Follow the `next` link as it is, or start from the first page without a cursor.',
+      'A query parameter or header is outside of its bounds, given twice, or not of its type; nothing is clamped. Or a cursor is not one of ours: it is opaque, and good only with the filters and the sort of the page that it came from.',
+    remedy:
+      'Correct the parameters listed in `errors`; each entry says what would be right. Follow the `next` link as it is, or start from the first page without a cursor.',
   },
   invalid_content_type: {
     status: 400,

@@ -506,7 +506,7 @@ describe('listPets', () => {
     ]) {
       const reply = await get(`/pets?limit=2&${query}&cursor=${cursor}`);
       assert.equal(reply.status, 400, query);
-      assert.equal(reply.body.code, 'invalid_cursor');
+      assert.equal(reply.body.code, 'invalid_parameter');
     }
   });
 
@@ -525,7 +525,7 @@ describe('listPets', () => {
       const reply = await get(`/pets?cursor=${cursor}`);
       assert.equal(reply.status, 400, cursor);
       assertAnswer(reply);
-      assert.equal(reply.body.code, 'invalid_cursor', cursor);
+      assert.equal(reply.body.code, 'invalid_parameter', cursor);
     }
     for (const query of ['cursor=', 'cursor=a&cursor=b', `cursor=${'x'.repeat(4097)}`]) {
       assert.equal((await get(`/pets?${query}`)).body.code, 'invalid_parameter');

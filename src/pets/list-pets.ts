@@ -17,7 +17,7 @@ export interface PetPage extends Neighbours {
  * a category), the page ends after 20,000 rows looked at: it may then be short, even empty, and still have a next one.
  * @param limit how many animals at most, 1–100
  * @param cursor where to read on, from another page of the same list
- * @throws {Problem} `invalid_cursor`
+ * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
  */
 export async function listPets(
   reader: Reader,
@@ -27,8 +27,9 @@ export async function listPets(
 ): Promise<PetPage> {
   const from = cursorText === undefined ? undefined : decodeCursor(filter, cursorText);
   if (cursorText !== undefined && from === undefined) {
-    throw problem('invalid_cursor', undefined, {
-      errors: [{ path: 'cursor', code: 'invalid_cursor', message: 'Follow the next link as it is.' }],
+    const message = 'Must be from a page with the same filters and sort; follow the next link as it is.';
+    throw problem('invalid_parameter', `Invalid parameters. cursor: ${message}`, {
+      errors: [{ path: 'cursor', code: 'invalid_value', message }],
     });
   }
   const shape = shapeOf(filter, from);

@@ -67,7 +67,7 @@ const list = route({
       },
     },
   ],
-  errors: ['invalid_parameter', 'invalid_cursor'],
+  errors: ['invalid_parameter'],
   examples: [
     { name: 'first page', summary: 'The first twenty animals', status: 200 },
     {
@@ -89,7 +89,7 @@ const list = route({
       summary: 'A cursor that is none',
       query: 'cursor=abc',
       status: 400,
-      code: 'invalid_cursor',
+      code: 'invalid_parameter',
     },
   ],
   handle({ context: { database }, query, prefer, url, baseUrl }) {
