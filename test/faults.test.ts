@@ -13,7 +13,7 @@ import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serv
 const TIMEOUT_MS = 60_000;
 const MIB = 2 ** 20;
 
-describe('a disk that is full', { timeout: TIMEOUT_MS }, () => {
+describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
   it('refuses writes alone, and is written to again once there is space', async context => {
     const directory = smallDisk(context);
     if (directory === undefined) return;
