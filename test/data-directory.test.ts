@@ -18,6 +18,9 @@ describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
       writeFileSync(join(directory, 'file'), '');
       return join(directory, 'file', 'data');
     },
+    'where the system takes no directory'() {
+      return '/proc/no-such-place';
+    },
     'that is a file'(directory) {
       writeFileSync(join(directory, 'file'), '');
       return join(directory, 'file');

@@ -245,6 +245,7 @@ export function openingError(error: unknown, file: string): unknown {
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)|^E(ACCES|PERM|ROFS)$/.test(code)) {
     return says(`The database ${file} cannot be opened for reading and writing: see to its permissions.`);
   }
+  if (code === 'ENOENT') return says(`The database ${file} cannot be made: its directory cannot be.`);
   if (/^E(NOTDIR|EXIST)$/.test(code))
     return says(`The database ${file} cannot be made: its directory is no directory.`);
   if (code === 'ENOSPC' || code === 'EDQUOT' || isFull(error)) {

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal } from '../refusal.ts';
 import { holdFile, isBusy, openingError } from './sqlite-connection.ts';
+import { makeDirectory } from './sqlite-directory.ts';
 
 /** That this process alone serves a data directory, until it says so or ends, however it ends. */
 export interface DirectoryLock {
@@ -18,7 +18,7 @@ export interface DirectoryLock {
 export function lockDataDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'serve.lock');
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     return { release: holdFile(file) };
   } catch (error) {
     if (isBusy(error)) throw new Refusal(`Another process serves from ${directory} already.`);

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
@@ -7,6 +6,7 @@ import { Refusal } from '../refusal.ts';
 import type { Database } from './database.ts';
 import type { Migration } from './migration.ts';
 import { isBusy, openingError, requireSqlite, SqliteConnection } from './sqlite-connection.ts';
+import { makeDirectory } from './sqlite-directory.ts';
 import { flushDirectory, WalFlush } from './sqlite-flush.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { ServingSqlite } from './sqlite-serving.ts';
@@ -108,9 +108,4 @@ async function patiently<T>(open: () => T): Promise<T> {
       await pause(10);
     }
   }
-}
-
-function makeDirectory(directory: string): void {
-  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
-  if (made !== undefined) flushDirectory(dirname(made));
 }
