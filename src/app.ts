@@ -48,6 +48,7 @@ const CLOSE_BOUND_MS = 10_000;
  * Opens storage and counts and puts the deployments together; listens only when told to.
  * @param options.onFailed told once when storage has failed for good: nothing is a success any more, and the process
  *   should end
+ * @param options.accept rejects where a database is not to be used; until then nothing in it has been touched
  * @throws {Refusal} with a sentence for a person, when something cannot be opened
  */
 export async function createApp(options: {
@@ -55,8 +56,9 @@ export async function createApp(options: {
   readonly clock: Clock;
   readonly log: Log;
   onFailed(error: Error): void;
+  accept?(database: Database): Promise<void>;
 }): Promise<App> {
-  const { config, clock, log, onFailed } = options;
+  const { config, clock, log, onFailed, accept } = options;
   const open = (name: DeploymentName) =>
     openDatabase(config.places[name], { migrations, clock, role: 'server', log, onFailed });
 
@@ -77,6 +79,7 @@ export async function createApp(options: {
     }
     const production = keep(await open('production'));
     const staging = config.ports.staging === undefined ? undefined : keep(await open('staging'));
+    for (const database of [production, staging]) if (database !== undefined) await accept?.(database);
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
     const uses = keep(new KeyUses(production));
     const ring = new KeyRing(production);

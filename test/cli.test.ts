@@ -270,6 +270,25 @@ describe('serve', () => {
     }
   });
 
+  it('keeps the minute where a start in between is refused for its clock', async t => {
+    const directory = await newDirectory();
+    const at = (time: string) => ({ ...freePorts, PETSTORE_DATA_DIR: directory, NODE_ENV: 'test', PETSTORE_NOW: time });
+    const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
+    const { id } = JSON.parse((await petstore(at('2027-01-01T12:00:00Z'), ...account)).stdout);
+    const made = await petstore(at('2027-01-01T12:00:10Z'), 'key', 'create', '--account', String(id), '--json');
+    const headers = { Authorization: `Bearer ${JSON.parse(made.stdout).token}` };
+    for (const [time, remaining] of [
+      ['2027-01-01T12:00:20Z', '59'],
+      ['2027-01-01T12:00:40Z', '58'],
+    ] as const) {
+      const server = await serving(t, { environment: at(time) });
+      const reply = await send(`${server.urls.production}/pets`, { headers });
+      assert.equal(reply.headers['x-ratelimit-remaining'], remaining);
+      await server.stop('SIGTERM');
+      assertRefused(await petstore(at('2027-01-01T00:00:00Z'), 'serve', '--json'), /earlier/);
+    }
+  });
+
   it('leaves out what has no port, and refuses to serve nothing', async t => {
     const server = await serving(t, { environment: { PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' } });
     assert.deepEqual(Object.keys(server.urls).sort(), ['portal', 'production']);

@@ -7,7 +7,7 @@ import { type AddressName, type Config, settings } from '../config.ts';
 import type { IssuedKey } from '../keys/key.ts';
 import type { Log } from '../lib/log.ts';
 import { Refusal } from '../lib/refusal.ts';
-import { StorageError } from '../lib/storage/database.ts';
+import { type Database, StorageError } from '../lib/storage/database.ts';
 import type { Command, Style } from './command.ts';
 import { list } from './terminal.ts';
 
@@ -45,9 +45,14 @@ export const command: Command = {
 
     const failed = Promise.withResolvers<Error>();
     try {
-      const app = await createApp({ config, clock, log, onFailed: failed.resolve });
+      const accept = async (database: Database) => {
+        if (config.startAtMs === undefined) return;
+        const { refuseEarlier } = await import('./rehearsal.ts');
+        await refuseEarlier(database, clock.now());
+      };
+      const app = await createApp({ config, clock, log, onFailed: failed.resolve, accept });
       try {
-        const { ownerId, urls } = await start(app, config, clock.now());
+        const { ownerId, urls } = await start(app, config);
         const firstKey = json || urls.staging === undefined ? undefined : await firstKeyOf(app, ownerId);
         terminal.print(json ? JSON.stringify(urls) : greeting(terminal.style, urls, ownerId, firstKey));
         // What this start had to compile is kept for the next one, however this process ends.
@@ -72,12 +77,8 @@ function stopSignal(): Promise<undefined> {
   return promise;
 }
 
-async function start(app: App, config: Config, now: number): Promise<{ ownerId: number; urls: Addresses }> {
+async function start(app: App, config: Config): Promise<{ ownerId: number; urls: Addresses }> {
   const { production, staging } = app.databases;
-  if (config.startAtMs !== undefined) {
-    const { refuseEarlier } = await import('./rehearsal.ts');
-    for (const database of Object.values(app.databases)) await refuseEarlier(database, now);
-  }
   const { ensureOwner } = await import('../samples/accounts.ts');
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
