@@ -86,12 +86,17 @@ export async function createApp(options: {
 
     const addresses = new Map<AddressName, Address>();
     const gateOf = (...takes: DeploymentName[]): Gate =>
-      createGate({ ring, uses, limiter, clock, takes, rightAddress: name => addresses.get(name)?.baseUrl });
+      createGate({ ring, uses, limiter, clock, takes, rightAddress: name => baseUrlOf(name) });
+    const baseUrlOf = (name: DeploymentName) => {
+      const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
+      return publicUrl === undefined ? undefined : publicUrl + PREFIX;
+    };
     const deployments = { production, ...(staging && { staging }) };
     const observation = config.metricsPort === undefined ? undefined : observe(deployments, limiter);
     const metrics = observation && keep(new MetricsServer(observation.metrics));
     const proxies = trustedProxies(config.trustedProxies);
-    const shared = { config, clock, log, limiter, proxies, observation };
+    const pagesUrl = (tls: boolean) => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
+    const shared = { config, clock, log, limiter, proxies, observation, pagesUrl };
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
       if (config.ports[name] === undefined) continue;
       addresses.set(name, new Address(name, PREFIX, database, routes, gateOf(name), shared));
@@ -163,9 +168,11 @@ class Address {
       limiter: Limiter;
       proxies: TrustedProxies;
       observation: Observation | undefined;
+      /** Where the pages are that the message address has no room for. */
+      pagesUrl(tls: boolean): string | undefined;
     },
   ) {
-    const { config, clock, log, limiter, proxies, observation } = shared;
+    const { config, clock, log, limiter, proxies, observation, pagesUrl } = shared;
     this.#name = name;
     this.prefix = prefix;
     this.#database = database;
@@ -190,33 +197,33 @@ class Address {
       },
       answered: observation && ((...answer) => observation.answered(name, ...answer)),
       proxies,
-      publicUrl: tls => publicUrlOf(config, name, this.#port, tls),
+      publicUrl: tls => this.publicUrl(tls),
+      pagesUrl: tls => (prefix === '' ? pagesUrl(tls) : undefined) ?? this.publicUrl(tls),
       now: () => clock.now(),
       pages: {
-        '/': () => html(200, homePage(this.#name, this.baseUrl)),
         '/openapi.json': () => this.#openApi(),
-        '/livez': () => json(200, { status: 'ok' }),
+        '/livez': () => json({ status: 'ok' }),
         '/readyz': () => this.#readiness(),
-        '/errors': () => html(200, errorsPage()),
-        '/errors/*': ({ rest }) => found(errorPage(rest)),
-        '/deprecations/*': ({ rest }) => found(deprecationPage(routes, rest)),
+        // Where the whole address is the interface there is room for nothing else.
+        ...(prefix !== '' && {
+          '/': () => html(homePage(name, this.publicUrl() + prefix)),
+          '/errors': () => html(errorsPage()),
+          '/errors/*': ({ rest }) => html(errorPage(rest)),
+          '/deprecations/*': ({ rest }) => html(deprecationPage(routes, rest)),
+        }),
       },
       lost: lostPage,
     });
   }
 
   /** What links and documents say: without the prefix, without a slash at the end. */
-  get publicUrl(): string {
-    return publicUrlOf(this.#config, this.#name, this.#port);
+  publicUrl(tls = false): string {
+    return publicUrlOf(this.#config, this.#name, this.#port, tls);
   }
 
   /** Where it really listens. */
   get localUrl(): string {
     return urlOf(this.#config.host, this.#port ?? this.#config.ports[this.#name]);
-  }
-
-  get baseUrl(): string {
-    return this.publicUrl + this.prefix;
   }
 
   async listen(): Promise<void> {
@@ -237,7 +244,7 @@ class Address {
   }
 
   async #openApi(): Promise<Page> {
-    this.#document ??= json(200, await openApiOf(this.#config, this.#name, this.#port));
+    this.#document ??= json(await openApiOf(this.#config, this.#name, this.#port));
     return this.#document;
   }
 
@@ -246,7 +253,7 @@ class Address {
     const { counts, day } = this.#limiter.health();
     const ready = ok && !this.#closing;
     const status = this.#closing ? 'stopping' : ok ? 'ready' : 'unavailable';
-    return json(ready ? 200 : 503, { status, storage: { ok, writes, detail }, counts, day });
+    return json({ status, storage: { ok, writes, detail }, counts, day }, ready ? 200 : 503);
   }
 }
 
@@ -279,14 +286,12 @@ function urlOf(host: string, port: number | undefined, scheme = 'http'): string 
   return `${scheme}://${name}${port === undefined ? '' : `:${port}`}`;
 }
 
-function json(status: number, value: unknown): Page {
+function json(value: unknown, status = 200): Page {
   return { status, contentType: 'application/json; charset=utf-8', bytes: Buffer.from(JSON.stringify(value)) };
 }
 
-function html(status: number, text: string): Page {
-  return { status, contentType: 'text/html; charset=utf-8', bytes: text };
-}
-
-function found(text: string | undefined): Page {
-  return text === undefined ? html(404, lostPage()) : html(200, text);
+function html(text: string): Page;
+function html(text: string | undefined): Page | undefined;
+function html(text: string | undefined): Page | undefined {
+  return text === undefined ? undefined : { status: 200, contentType: 'text/html; charset=utf-8', bytes: text };
 }

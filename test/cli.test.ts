@@ -246,6 +246,10 @@ describe('refusals', () => {
     const { stdout } = await petstore(at('2030-12-05T00:00:00Z'), ...create);
     assert.match(JSON.parse(stdout).createdAt, /^2030-12-05T00:00:0/);
     assertRefused(await petstore(at('2030-12-04T00:00:00Z'), 'key', 'list'), /PETSTORE_NOW is .* earlier/);
+    // Those that share one setting follow each other.
+    const again = ['account', 'create', '--email', 'b@example.org', '--name', 'B', '--json'];
+    const second = await petstore(at('2030-12-04T23:59:00Z'), ...again);
+    assert.ok(JSON.parse(second.stdout).createdAt >= JSON.parse(stdout).createdAt);
     assert.equal((await petstore(at('2030-12-06T00:00:00Z'), 'key', 'list')).code, 0);
   });
 });

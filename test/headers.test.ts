@@ -272,24 +272,43 @@ describe('every answer', () => {
     }
   });
 
-  it('outside of the interface carries none of the numbers', async () => {
-    for (const path of [
-      '/',
-      '/openapi.json',
-      '/livez',
-      '/readyz',
-      '/errors',
-      '/errors/pet_not_found',
-      '/nothing',
-      '/v2/pets',
-    ]) {
+  it('outside of the interface carries none of the numbers where it is a page or a document', async () => {
+    for (const path of ['/', '/openapi.json', '/livez', '/readyz', '/errors', '/errors/pet_not_found']) {
       for (const headers of [{}, { Authorization: `Bearer ${key.token}` }]) {
         const reply = await send(origin + path, { headers });
         const limits = Object.keys(reply.headers).filter(name => /ratelimit/.test(name));
         assert.deepEqual(limits, [], path);
-        assert.equal(reply.status, path === '/nothing' || path === '/v2/pets' ? 404 : 200, path);
+        assert.equal(reply.status, 200, path);
       }
     }
+  });
+
+  it('outside of the interface carries the address’s numbers, and counts nothing, where it is an Error', async () => {
+    const replies = [];
+    for (const path of ['/nothing', '/v2/pets', '/errors/nothing', '/deprecations/nothing']) {
+      for (const headers of [
+        {},
+        { Authorization: `Bearer ${key.token}` },
+        { Accept: 'application/json, text/html;q=0.1' },
+      ]) {
+        const reply = await send(origin + path, { headers });
+        assert.equal(reply.status, 404, path);
+        assertAnswer(reply);
+        replies.push(reply.headers['x-ratelimit-remaining']);
+      }
+    }
+    assert.equal(new Set(replies).size, 1);
+  });
+
+  it('on the message address asks for a key, but for its document and its health', async () => {
+    for (const path of ['/', '/errors', '/errors/pet_not_found', '/deprecations/getPet', '/messages', '/nothing']) {
+      assert.equal((await send(serving.urls.messages + path)).body.code, 'missing_api_key', path);
+    }
+    for (const path of ['/openapi.json', '/livez', '/readyz']) {
+      assert.equal((await send(serving.urls.messages + path)).status, 200, path);
+    }
+    const refused = await send(`${serving.urls.messages}/x`, { headers: { Accept: 'application/problem+json' } });
+    assert.equal((await send(refused.body.type)).status, 200);
   });
 
   it('outside of the interface that leads nowhere is a page for those who prefer one', async () => {

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { SystemClock } from '../lib/clock.ts';
 import { Refusal } from '../lib/refusal.ts';
 
 /** An option of a command. */
@@ -49,7 +49,7 @@ export interface CommandCall {
   /** Whether one JSON value is wanted on standard output, and nothing else. */
   readonly json: boolean;
   readonly config: Config;
-  readonly clock: Clock;
+  readonly clock: SystemClock;
   readonly terminal: Terminal;
 }
 

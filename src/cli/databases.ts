@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Database } from '../schema.ts';
 import type { CommandCall } from './command.ts';
-import { refuseEarlier } from './rehearsal.ts';
+import { catchUp } from './rehearsal.ts';
 
 /** What of a command's call says where its data is. */
 export type Where = Pick<CommandCall, 'config' | 'clock' | 'terminal'>;
@@ -32,7 +32,7 @@ export async function withDatabase<T>(
   const { openDatabase } = await import('../lib/storage/open.ts');
   const database = await openDatabase(place, { migrations, clock, role: 'visitor', migrate, log, onFailed() {} });
   try {
-    if (config.startAtMs !== undefined) await refuseEarlier(database, clock.now());
+    if (config.startAtMs !== undefined) await catchUp(clock, database);
     return await work(database);
   } finally {
     await database.close();

@@ -1,22 +1,28 @@
+import type { SystemClock } from '../lib/clock.ts';
 import { Refusal } from '../lib/refusal.ts';
 import { formatTime } from '../lib/time.ts';
 import { query, type Reader } from '../schema.ts';
 
 /**
- * Refuses a clock that was set (`PETSTORE_NOW`) to a time before the latest one that is stored: what has happened must
- * not lie in the future.
- * @param now milliseconds since the Unix epoch
- * @throws {Refusal} naming both times
+ * Sets a clock that was given its start (`PETSTORE_NOW`) to the latest time that is stored, where that is a little
+ * later, so that commands and starts that share one setting follow each other: what has happened never lies in the
+ * future.
+ * @throws {Refusal} naming both times, when the clock is earlier by more than five minutes
  */
-export async function refuseEarlier(database: Reader, now: number): Promise<void> {
+export async function catchUp(clock: SystemClock, database: Reader): Promise<void> {
   const times = await database.first(latestTimes, {});
   const latest = Math.max(...Object.values(times!).map(time => time ?? 0));
-  if (now < latest) {
+  const now = clock.now();
+  if (latest - now > CATCH_UP_MS) {
     throw new Refusal(
       `PETSTORE_NOW is ${formatTime(now)}, earlier than what is stored (${formatTime(latest)}); set it later, or use another data directory.`,
     );
   }
+  clock.catchUp(latest);
 }
+
+/** What a rehearsal's commands take together, and less than anybody sets a clock back by. */
+const CATCH_UP_MS = 5 * 60_000;
 
 const latestTimes = query(db =>
   db.selectNoFrom(eb => [

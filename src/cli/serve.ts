@@ -47,8 +47,8 @@ export const command: Command = {
     try {
       const accept = async (database: Database) => {
         if (config.startAtMs === undefined) return;
-        const { refuseEarlier } = await import('./rehearsal.ts');
-        await refuseEarlier(database, clock.now());
+        const { catchUp } = await import('./rehearsal.ts');
+        await catchUp(clock, database);
       };
       const app = await createApp({ config, clock, log, onFailed: failed.resolve, accept });
       try {

@@ -9,6 +9,12 @@ export interface Clock {
   now(): number;
 }
 
+/** The clock of a process. */
+export interface SystemClock extends Clock {
+  /** From now on tells no time before `ms` (milliseconds since the Unix epoch). */
+  catchUp(ms: number): void;
+}
+
 /** How far the wall clock may lead before we follow it: more than jitter, less than anyone would notice. */
 const LEAD_MS = 1000;
 
@@ -18,10 +24,13 @@ const LEAD_MS = 1000;
  * When the wall clock is set back, this one runs on; when it is set ahead (or the machine slept), this one follows.
  * @param startAtMs where the clock starts, for rehearsals (`PETSTORE_NOW`); left out, it is the wall clock's time
  */
-export function systemClock(startAtMs?: number): Clock {
+export function systemClock(startAtMs?: number): SystemClock {
   let anchorMs = (startAtMs ?? Date.now()) - performance.now();
   let nextLookMs = 0;
   return {
+    catchUp(ms) {
+      anchorMs = Math.max(anchorMs, ms - performance.now());
+    },
     now() {
       const elapsedMs = performance.now();
       if (startAtMs === undefined && elapsedMs >= nextLookMs) {

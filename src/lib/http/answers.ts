@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { wantsProblemJson } from './accept.ts';
 import { errorBody, type Problem, problemBody } from './problem.ts';
 
 /** The headers of every answer of the interface, beside those of the limits: browsers may read what clients need. */
@@ -49,24 +50,24 @@ export function answer(
   response.end(bytes);
 }
 
-/** Where the pages on error codes are, below the public address. */
+/** Where the pages on error codes are, below the address that has them. */
 export const errorPages = '/errors/';
 
 /**
  * Writes a problem as an answer, in the form that the request asks for.
- * @param publicUrl the public address, below which the error codes are documented
+ * @param pagesUrl the address below which the error codes are documented
  */
 export function answerProblem(
   request: IncomingMessage,
   response: ServerResponse,
   problem: Problem,
-  publicUrl: string,
+  pagesUrl: string,
   requestId: string,
   ...headers: readonly (readonly string[])[]
 ): void {
-  const { accept } = request.headers;
-  const { type, bytes } =
-    accept !== undefined && wantsProblemJson(accept) ? problemJson(problem, publicUrl, requestId) : errorJson(problem);
+  const { type, bytes } = wantsProblemJson(request.headers.accept)
+    ? problemJson(problem, pagesUrl, requestId)
+    : errorJson(problem);
   answer(response, problem.status, type, bytes, everyAnswer, ['X-Request-Id', requestId], problem.headers, ...headers);
 }
 
@@ -98,18 +99,8 @@ function errorJson(problem: Problem) {
   return { type: 'application/json; charset=utf-8', bytes: JSON.stringify(errorBody(problem)) };
 }
 
-function problemJson(problem: Problem, publicUrl: string, requestId: string) {
+function problemJson(problem: Problem, pagesUrl: string, requestId: string) {
   const title = STATUS_CODES[problem.status] ?? 'Error';
-  const body = problemBody(problem, `${publicUrl}${errorPages}${problem.code}`, title, requestId);
+  const body = problemBody(problem, `${pagesUrl}${errorPages}${problem.code}`, title, requestId);
   return { type: 'application/problem+json', bytes: JSON.stringify(body) };
-}
-
-function wantsProblemJson(accept: string): boolean {
-  return accept
-    .toLowerCase()
-    .split(',')
-    .some(range => {
-      const [type, ...parameters] = range.split(';').map(part => part.trim());
-      return type === 'application/problem+json' && !parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter));
-    });
 }

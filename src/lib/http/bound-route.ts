@@ -39,6 +39,7 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
   );
   const { scope } = route.access;
   const noHeaders: readonly string[] = [];
+  const dates = route.deprecation && deprecationDates(route.deprecation);
 
   return {
     route: route as Route<never>,
@@ -95,7 +96,7 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
     headers(path, publicUrl) {
       return route.deprecation === undefined
         ? noHeaders
-        : deprecationHeaders(route.deprecation, path, publicUrl, prefix);
+        : [...dates!, 'Link', deprecationLinks(route.deprecation, path, publicUrl, prefix)];
     },
   };
 
@@ -147,20 +148,19 @@ function listed(what: string, errors: readonly FieldError[]): string {
   return `${what}. ${some.join(' ')}${errors.length > some.length ? ` And ${errors.length - some.length} more.` : ''}`;
 }
 
-function deprecationHeaders(
-  deprecation: NonNullable<Route<never>['deprecation']>,
+/** What is the same for each answer of a deprecated route. */
+function deprecationDates({ since, sunset }: NonNullable<Route<never>['deprecation']>): readonly string[] {
+  return ['Deprecation', `@${since.getTime() / 1000}`, 'Sunset', sunset.toUTCString()];
+}
+
+function deprecationLinks(
+  { page, successor }: NonNullable<Route<never>['deprecation']>,
   path: Readonly<Record<string, string>>,
   publicUrl: string,
   prefix: string,
-): readonly string[] {
-  const { since, sunset, page, successor } = deprecation;
-  return [
-    'Deprecation',
-    `@${since.getTime() / 1000}`,
-    'Sunset',
-    sunset.toUTCString(),
-    'Link',
+): string {
+  return (
     `<${publicUrl}${page}>; rel="deprecation"; type="text/html", <${publicUrl}${page}>; rel="sunset"; type="text/html", ` +
-      `<${publicUrl}${prefix}${successor(path)}>; rel="successor-version"`,
-  ];
+    `<${publicUrl}${prefix}${successor(path)}>; rel="successor-version"`
+  );
 }

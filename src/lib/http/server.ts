@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Soon } from '../soon.ts';
+import { prefersHtml } from './accept.ts';
 import { callerAddress, cameByTls, type TrustedProxies } from './address.ts';
 import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
 import { type BoundRoute, bindRoute } from './bound-route.ts';
@@ -42,10 +43,12 @@ export interface HttpServerOptions<Context> {
    * @param tls whether the request came to a trusted proxy over TLS
    */
   publicUrl(tls: boolean): string;
+  /** Where the pages are that explain the error codes: the public address of this server or of another. */
+  pagesUrl(tls: boolean): string;
   /** The time in milliseconds since the Unix epoch. */
   now(): number;
-  /** GET by path, outside of the interface: no key, no limits. */
-  readonly pages: Readonly<Record<string, (request: PageRequest) => Soon<Page>>>;
+  /** GET by path, outside of the interface: no key, no limits; `undefined` where nothing is there after all. */
+  readonly pages: Readonly<Record<string, (request: PageRequest) => Soon<Page | undefined>>>;
   /** Where tests cannot wait as long as clients may. */
   readonly bounds?: Partial<Bounds>;
   /** The page for a path outside of the interface that leads nowhere. */
@@ -164,15 +167,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     connections.note(request.socket, response);
     givenUp.add(request.socket);
     const shown = gate.show(addressOf(request));
-    answerProblem(
-      request,
-      response,
-      problem('expectation_failed'),
-      publicUrlFor(request),
-      requestIdOf(request),
-      shown,
-      lastAnswer,
-    );
+    answerRefusal(request, response, problem('expectation_failed'), requestIdOf(request), shown, lastAnswer);
   });
 
   fastify.decorateRequest('exchange', null as never);
@@ -190,7 +185,17 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       handler: serve,
     });
   }
-  for (const [path, show] of Object.entries(options.pages)) servePage(fastify, path, show);
+  for (const [path, show] of Object.entries(options.pages)) {
+    fastify.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      handler: async (request, reply) => {
+        const page = await show({ rest: (request.params as { '*'?: string })['*'] ?? '' });
+        if (page === undefined) answerOutside(request, reply, problem('route_not_found'));
+        else answerPage(reply, page);
+      },
+    });
+  }
 
   /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
   function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
@@ -202,7 +207,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     const sinceMs = options.answered === undefined ? 0 : performance.now();
     const exchange: Exchange = {
       requestId: requestIdOf(raw),
-      publicUrl: publicUrlFor(raw),
+      publicUrl: options.publicUrl(isByTls(raw)),
       sinceMs,
       headers: [],
       admission: undefined,
@@ -303,16 +308,26 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
     const { requestId, publicUrl, headers } = request.exchange;
-    reply.hijack();
     if (!isInterface(request) && request.routeOptions.config.bound === undefined) {
       answerOutside(request, reply, refusal);
       return;
     }
+    reply.hijack();
     const route = request.routeOptions.config.bound;
     const own = route === undefined ? [] : route.headers(request.params as Record<string, string>, publicUrl);
     const last = closing ? lastAnswer : [];
-    answerProblem(request.raw, reply.raw, refusal, publicUrl, requestId, headers, own, last);
+    answerRefusal(request.raw, reply.raw, refusal, requestId, headers, own, last);
     note(request, refusal.status);
+  }
+
+  function answerRefusal(
+    raw: IncomingMessage,
+    response: ServerResponse,
+    refusal: Problem,
+    requestId: string,
+    ...headers: readonly (readonly string[])[]
+  ): void {
+    answerProblem(raw, response, refusal, options.pagesUrl(isByTls(raw)), requestId, ...headers);
   }
 
   function note(request: FastifyRequest, status: number): void {
@@ -322,22 +337,24 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     answered(operation, status, (performance.now() - request.exchange.sinceMs) / 1000);
   }
 
-  /** A path outside of the interface: no limits, and a page for people. */
+  /** What is outside of the interface: a page for people; else an Error like all others, which counts nothing. */
   function answerOutside(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
-    const { accept = '' } = request.raw.headers;
-    if (/text\/html/i.test(accept) && refusal.status === 404) {
-      answer(reply.raw, 404, 'text/html; charset=utf-8', options.lost(request.raw.url ?? ''));
+    if (prefersHtml(request.raw.headers.accept) && refusal.status === 404) {
+      const bytes = options.lost(request.raw.url ?? '');
+      answerPage(reply, { status: 404, contentType: 'text/html; charset=utf-8', bytes });
       return;
     }
-    const { publicUrl, requestId } = request.exchange;
-    answerProblem(request.raw, reply.raw, refusal, publicUrl, requestId);
+    reply.hijack();
+    const { requestId } = request.exchange;
+    const shown = gate.show(addressOf(request.raw));
+    answerRefusal(request.raw, reply.raw, refusal, requestId, shown);
   }
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
     givenUp.add(raw.socket);
     const shown = gate.show(addressOf(raw));
-    answerProblem(raw, reply.raw, problem('malformed_request'), publicUrlFor(raw), requestIdOf(raw), shown, lastAnswer);
+    answerRefusal(raw, reply.raw, problem('malformed_request'), requestIdOf(raw), shown, lastAnswer);
   }
 
   function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
@@ -373,15 +390,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       // The body of a request that we know. It may have its answer already, and never gets two.
       if (!response.headersSent) {
         const shown = gate.show(addressOf(response.req));
-        answerProblem(
-          response.req,
-          response,
-          problem(code),
-          publicUrlFor(response.req),
-          requestIdOf(response.req),
-          shown,
-          lastAnswer,
-        );
+        answerRefusal(response.req, response, problem(code), requestIdOf(response.req), shown, lastAnswer);
       } else if (response.writableFinished) socket.destroy();
       else response.once('close', () => socket.destroy());
       return;
@@ -421,19 +430,18 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function isInterface(request: FastifyRequest): boolean {
     const path = decodedPath(request.raw);
-    return prefix === '' ? !isPage(path, request.method) : path === prefix || path.startsWith(`${prefix}/`);
+    return prefix === '' ? !isPage(path) : path === prefix || path.startsWith(`${prefix}/`);
   }
 
-  /** Where the interface begins at the root, the page there is all that is not of it. */
-  function isPage(path: string, method: string): boolean {
-    if (path === '/') return method === 'GET' || method === 'HEAD';
+  /** Where the interface begins at the root, the pages are all that is not of it. */
+  function isPage(path: string): boolean {
     return Object.keys(options.pages).some(page =>
       page.endsWith('*') ? path.startsWith(page.slice(0, -1)) : path === page || path === `${page}/`,
     );
   }
 
-  function publicUrlFor(raw: IncomingMessage): string {
-    return options.publicUrl(cameByTls(raw.socket.remoteAddress, raw.headers['x-forwarded-proto'], proxies));
+  function isByTls(raw: IncomingMessage): boolean {
+    return cameByTls(raw.socket.remoteAddress, raw.headers['x-forwarded-proto'], proxies);
   }
 
   function addressOf(raw: IncomingMessage): string {
@@ -462,21 +470,10 @@ const clientErrors: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-function servePage(fastify: FastifyInstance, path: string, show: (request: PageRequest) => Soon<Page>): void {
-  fastify.route({
-    method: ['GET', 'HEAD'],
-    url: path,
-    handler: async (request, reply) => {
-      const { status, contentType, bytes } = await show({ rest: (request.params as { '*'?: string })['*'] ?? '' });
-      reply.hijack();
-      answer(reply.raw, status, contentType, bytes, [
-        'Access-Control-Allow-Origin',
-        '*',
-        'X-Content-Type-Options',
-        'nosniff',
-      ]);
-    },
-  });
+function answerPage(reply: FastifyReply, { status, contentType, bytes }: Page): void {
+  reply.hijack();
+  const headers = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff'];
+  answer(reply.raw, status, contentType, bytes, headers);
 }
 
 /** The answer after which the connection ends. */

@@ -1,0 +1,36 @@
+/** Whether an `Accept` header asks for `application/problem+json` by name (RFC 9457). */
+export function wantsProblemJson(accept: string | undefined): boolean {
+  return accept !== undefined && rangesOf(accept).some(({ range, q }) => range === 'application/problem+json' && q > 0);
+}
+
+/** Whether an `Accept` header likes HTML better than JSON, as those of browsers do (RFC 9110, 12.5.1). */
+export function prefersHtml(accept: string | undefined): boolean {
+  if (accept === undefined) return false;
+  const ranges = rangesOf(accept);
+  return qualityOf(ranges, 'text/html') > qualityOf(ranges, 'application/json');
+}
+
+interface MediaRange {
+  readonly range: string;
+  readonly q: number;
+}
+
+function rangesOf(accept: string): MediaRange[] {
+  return accept
+    .toLowerCase()
+    .split(',')
+    .map(part => {
+      const [range = '', ...parameters] = part.split(';').map(text => text.trim());
+      const q = parameters.map(parameter => /^q=([\d.]+)$/.exec(parameter)?.[1]).find(found => found !== undefined);
+      return { range, q: q === undefined ? 1 : Number(q) };
+    });
+}
+
+/** The quality that the most exact range gives a type; 0 where none has it. */
+function qualityOf(ranges: readonly MediaRange[], type: string): number {
+  for (const range of [type, `${type.split('/')[0]}/*`, '*/*']) {
+    const found = ranges.find(candidate => candidate.range === range);
+    if (found !== undefined) return found.q;
+  }
+  return 0;
+}
