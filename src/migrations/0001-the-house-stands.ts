@@ -18,7 +18,7 @@ export const theHouseStands: Migration = {
        account_id ${int} not null, created_at ${int} not null, updated_at ${int} not null
      ) ${end}`,
     'create index pets_by_status on pets (status, id)',
-    'create index pets_by_category on pets (category_id, status, id)',
+    'create index pets_by_category on pets (category_id, id)',
     'create index pets_by_name on pets (name, id, category_id, status)',
     `create table pet_counts (
        kind ${text} not null, key ${text} not null, slot ${int} not null, pets ${int} not null,

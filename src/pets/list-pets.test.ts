@@ -56,8 +56,7 @@ describe('a list of animals', () => {
         assert.ok(total!.count > 44_000);
         for (const sort of sorts) {
           const pages = await assertWalks(database, { status: ['sold'], categoryId: 2, sort }, 10, rare);
-          if (sort.endsWith('name')) assert.ok(pages >= 3, `${sort}: ${pages} pages`);
-          else assert.equal(pages, 1, `${sort}: an index leaves out what is not wanted`);
+          assert.ok(pages >= 3, `${sort}: ${pages} pages`);
           await assertWalks(database, { status: ['sold', 'pending'], categoryId: 2, sort }, 1, rare);
           await assertWalks(database, { status: ['pending'], categoryId: 2, sort }, 10, []);
         }

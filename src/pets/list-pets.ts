@@ -13,8 +13,8 @@ export interface PetPage extends Neighbours {
 /**
  * One page of the animals that a filter lets through, in its order.
  *
- * Every list follows an index. Where the index alone does not decide (a filter beside a sort by name), the page ends
- * after 20,000 rows looked at: it may then be short, even empty, and still have a next one.
+ * Every list follows an index. Where the index alone does not decide (a filter beside a sort by name, a status beside
+ * a category), the page ends after 20,000 rows looked at: it may then be short, even empty, and still have a next one.
  * @param limit how many animals at most, 1–100
  * @param cursor where to read on, from another page of the same list
  * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
@@ -35,11 +35,7 @@ export async function listPets(
   const shape = shapeOf(filter, from);
   const values = { ...valuesOf(filter, from), rows: limit + 1 };
 
-  const edge = shape.index === 'exact' ? undefined : await reader.first(edgeQuery(shape), values);
-  const rows = await reader.all(
-    pageQuery({ ...shape, edged: edge !== undefined }),
-    edge === undefined ? values : { ...values, edgeId: edge.id, edgeName: edge.name },
-  );
+  const { rows, edge } = await look(reader, shape, values, limit);
 
   const pets = rows.slice(0, limit);
   // Where the page reads on: behind its last animal, or behind the last row that was looked at.
@@ -51,13 +47,36 @@ export async function listPets(
   return { pets: pets.reverse(), next: cursorOf(back), previous: cursorOf(ahead) };
 }
 
+/** What was found of a page: one row more than it has, where there are so many, and where looking ended before the list. */
+interface Found {
+  readonly rows: Pet[];
+  readonly edge: { id: number; name: string } | undefined;
+}
+
+async function look(reader: Reader, shape: Shape, values: Values, limit: number): Promise<Found> {
+  if (shape.index === 'exact') return { rows: await reader.all(pageQuery(shape), values), edge: undefined };
+  const found = await lookAt(reader, shape, values, FEW_ROWS);
+  if (found.rows.length > limit || found.edge === undefined) return found;
+  return lookAt(reader, shape, values, ROWS_LOOKED_AT_MAX);
+}
+
+async function lookAt(reader: Reader, shape: Shape, values: Values, rowsMax: number): Promise<Found> {
+  const edge = await reader.first(edgeQuery(shape), { ...values, beforeEdge: rowsMax - 1 });
+  const rows = await reader.all(
+    pageQuery({ ...shape, edged: edge !== undefined }),
+    edge === undefined ? values : { ...values, edgeId: edge.id, edgeName: edge.name },
+  );
+  return { rows, edge };
+}
+
 /** The way back from a page on which there was nothing: the place that it began at, with what stands there. */
 function returning({ backward, id, name }: Cursor, { descending }: Shape): Cursor {
   return { backward: !backward, id: descending ? id - 1 : id + 1, name };
 }
 
-/** The most rows that a page looks at. */
+/** The most rows that a page looks at, and how many it looks at first: enough for most filters, and soon done. */
 const ROWS_LOOKED_AT_MAX = 20_000;
+const FEW_ROWS = 500;
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
 interface Shape {
@@ -69,16 +88,17 @@ interface Shape {
   readonly statuses: number;
   readonly category: boolean;
   /** `exact`: an index (or the list of ids) leaves no row over that the page does not want. */
-  readonly index: 'exact' | 'sort';
+  readonly index: 'exact' | 'category' | 'sort';
   /** Whether the page must not read beyond the edge of the rows looked at. */
   readonly edged?: boolean;
 }
 
 function shapeOf({ id, status, categoryId, sort }: PetFilter, from: Cursor | undefined): Shape {
-  const statuses = status === undefined || status.length === allStatuses.length ? 0 : status.length;
+  const statuses = status === undefined || status.length === ALL_STATUSES ? 0 : status.length;
   const backward = from?.backward === true;
   const by = byName(sort) ? 'name' : 'id';
   const category = categoryId !== undefined;
+  const alone = by === 'id' && !(statuses > 0 && category);
   return {
     by,
     descending: sort.startsWith('-') !== backward,
@@ -87,11 +107,11 @@ function shapeOf({ id, status, categoryId, sort }: PetFilter, from: Cursor | und
     ids: id?.length ?? 0,
     statuses,
     category,
-    index: id !== undefined || by === 'id' || (statuses === 0 && !category) ? 'exact' : 'sort',
+    index: id !== undefined || alone || (statuses === 0 && !category) ? 'exact' : by === 'id' ? 'category' : 'sort',
   };
 }
 
-const allStatuses = ['available', 'pending', 'sold'] as const satisfies readonly PetStatus[];
+const ALL_STATUSES = 3;
 
 function valuesOf({ id, status, categoryId }: PetFilter, from: Cursor | undefined): Values {
   const values: Record<string, unknown> = { fromId: from?.id, fromName: from?.name, category: categoryId };
@@ -113,6 +133,7 @@ type Values = Record<`id${number}`, number> &
     rows: number;
     edgeId: number;
     edgeName: string;
+    beforeEdge: number;
   };
 
 const pageQueries = new Map<string, Query<Values, Pet>>();
@@ -122,7 +143,7 @@ function pageQuery(shape: Shape): Query<Values, Pet> {
   const walksSort = shape.index === 'sort';
   return remember(pageQueries, shape, () =>
     query((db, p: Params<Values>) => {
-      const page = (statuses: readonly (PetStatus | Expression<PetStatus>)[]) => {
+      const page = (statuses: readonly number[]) => {
         let rows = db.selectFrom('pets').select(['id', 'name', 'category_id as categoryId', 'status']);
         if (shape.ids > 0)
           rows = rows.where(
@@ -131,29 +152,30 @@ function pageQuery(shape: Shape): Query<Values, Pet> {
             numbered(shape.ids).map(index => p[`id${index}`]!),
           );
         if (statuses.length > 0) {
-          rows = rows.where(eb =>
-            eb(walksSort ? eb('status', '||', '' as PetStatus) : eb.ref('status'), 'in', statuses),
-          );
+          const among = statuses.map(index => p[`status${index}`]!);
+          rows = rows.where(eb => eb(walksSort ? eb('status', '||', '' as PetStatus) : eb.ref('status'), 'in', among));
         }
         if (shape.category) {
           rows = rows.where(eb => eb(walksSort ? eb('category_id', '+', 0) : eb.ref('category_id'), '=', p.category));
         }
         if (shape.by === 'id') {
           if (shape.from) rows = rows.where('id', shape.descending ? '<' : '>', p.fromId);
+          if (shape.edged) rows = rows.where('id', shape.descending ? '>=' : '<=', p.edgeId);
         } else {
           if (shape.from) rows = rows.where(beyond(shape.descending ? '<' : '>', p.fromName, p.fromId));
           if (shape.edged) rows = rows.where(beyond(shape.descending ? '>=' : '<=', p.edgeName, p.edgeId));
         }
         return ordered(rows, shape).limit(p.rows);
       };
-      const wanted = numbered(shape.statuses).map(index => p[`status${index}`]!);
-      if (shape.by === 'name' || shape.ids > 0) return page(wanted);
-      // By id, a status's animals stand together in the index, also within a category: a run for each, merged.
-      const [first, ...others] = shape.category && wanted.length === 0 ? allStatuses : wanted;
-      if (first === undefined || others.length === 0) return page(wanted);
-      const run = (status: PetStatus | Expression<PetStatus>) => db.selectFrom(page([status]).as('run')).selectAll();
-      const runs = others.reduce((merged, status) => merged.unionAll(run(status)), run(first));
-      return ordered(db.selectFrom(runs.as('pets')).selectAll(), shape).limit(p.rows);
+      // Two statuses by id: one run along the index for each, merged.
+      if (shape.statuses === 2 && shape.index === 'exact' && shape.ids === 0) {
+        const merged = db
+          .selectFrom(page([0]).as('one'))
+          .selectAll()
+          .unionAll(db.selectFrom(page([1]).as('other')).selectAll());
+        return ordered(db.selectFrom(merged.as('pets')).selectAll(), shape).limit(p.rows);
+      }
+      return page(numbered(shape.statuses));
     }),
   );
 }
@@ -165,10 +187,11 @@ function edgeQuery(shape: Shape): Query<Values, { id: number; name: string }> {
   return remember(edgeQueries, shape, () =>
     query((db, p: Params<Values>) => {
       let rows = db.selectFrom('pets').select(['id', 'name']);
-      if (shape.from) rows = rows.where(beyond(shape.descending ? '<' : '>', p.fromName, p.fromId));
-      return ordered(rows, shape)
-        .limit(1)
-        .offset(ROWS_LOOKED_AT_MAX - 1);
+      if (shape.index === 'category') {
+        rows = rows.where('category_id', '=', p.category);
+        if (shape.from) rows = rows.where('id', shape.descending ? '<' : '>', p.fromId);
+      } else if (shape.from) rows = rows.where(beyond(shape.descending ? '<' : '>', p.fromName, p.fromId));
+      return ordered(rows, shape).limit(1).offset(p.beforeEdge);
     }),
   );
 }

@@ -19,7 +19,7 @@ const list = route({
   summary: 'List all animals',
   description:
     'Returns a paginated list of animals, by id ascending where no sort is given. Follow the `next` link of the `Link` ' +
-    'header, or `x-next`, until there is none. A list by name with a filter looks at 20,000 rows ' +
+    'header, or `x-next`, until there is none. A list that no single index serves (by name with a filter, by status within a category) looks at 20,000 rows ' +
     'a page: such a page may be short, even empty, and still have a next one.',
   query: Type.Object({
     limit: Type.Optional(
