@@ -188,8 +188,15 @@ export function holdFile(file: string): () => void {
     holder.close();
     throw error;
   }
-  return () => holder.close();
+  held.add(holder);
+  return () => {
+    held.delete(holder);
+    holder.close();
+  };
 }
+
+/** A connection that nobody held on to would be collected, and its lock with it. */
+const held = new Set<SqliteDatabase.Database>();
 
 /** Versions below may corrupt a database with two writers (SQLite, "the WAL-reset bug"). */
 const OLDEST = [3, 51, 3] as const;

@@ -412,7 +412,7 @@ describe('close', () => {
 });
 
 describe('lockDataDirectory', () => {
-  it('is for one process at a time, and free once that was killed', async () => {
+  it('is for one process at a time, and free once that was killed', async t => {
     const data = join(directory, 'locked');
     const lock = lockDataDirectory(data);
     assert.throws(() => lockDataDirectory(data), /^Refusal: Another process serves from .*locked already\.$/);
@@ -420,11 +420,14 @@ describe('lockDataDirectory', () => {
     const code = `
       const { lockDataDirectory } = await import(${JSON.stringify(new URL('./sqlite-lock.ts', import.meta.url).href)});
       lockDataDirectory(${JSON.stringify(data)});
+      process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc');
+      process.getBuiltinModule('node:vm').runInNewContext('gc')();
       console.log('locked');
       setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    t.after(() => child.kill('SIGKILL'));
     await once(child.stdout, 'data');
     assert.throws(() => lockDataDirectory(data), Refusal);
     child.kill('SIGKILL');
