@@ -1,3 +1,4 @@
+import type { EventHub } from './events/hub.ts';
 import type { Clock } from './lib/clock.ts';
 import { routesIn } from './lib/http/route.ts';
 import type { Database, Deployment as DeploymentName } from './schema.ts';
@@ -9,6 +10,21 @@ export interface Deployment {
   readonly clock: Clock;
   /** Whether a category that was never seen before gets a placeholder, or is refused. */
   readonly categories: 'open' | 'strict';
+  /** How many animals the active holds of an account have together at most. */
+  readonly heldMax: number;
+  /** Who tells of events as they come. */
+  readonly hub: EventHub;
+  /** How many event streams one account may have open. */
+  readonly streamsMax: number;
+  /** For how long events are told, in milliseconds. */
+  readonly eventsKeptMs: number;
+  /** Tells who delivers messages that one more waits; where nobody is told it is found in time. */
+  readonly messageQueued?: () => void;
+}
+
+/** The time as storage counts it: whole milliseconds since the Unix epoch. */
+export function nowOf({ clock }: Deployment): number {
+  return Math.floor(clock.now());
 }
 
 /** Defines a route that serves one deployment. */

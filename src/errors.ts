@@ -26,12 +26,13 @@ export const errors = {
     status: 400,
     message: 'The body must be application/json.',
     meaning: 'The request has a body in another content type, or none is named.',
-    remedy: 'Send `Content-Type: application/json`.',
+    remedy: 'Send `Content-Type: application/json`; for `PATCH` also `application/merge-patch+json`.',
   },
   invalid_json: {
     status: 400,
     message: 'The body is not valid JSON.',
-    meaning: 'The body is empty, is not UTF-8, begins with a byte order mark, or is not JSON as RFC 8259 has it.',
+    meaning:
+      'The body is empty, is not UTF-8, begins with a byte order mark, or is not JSON as RFC 8259 has it. Or it holds more than anything that is taken: 20,000 values, 10,000 levels.',
     remedy: 'Send one JSON value in UTF-8 without a byte order mark.',
   },
   invalid_body: {
@@ -43,7 +44,8 @@ export const errors = {
   category_not_found: {
     status: 400,
     message: 'There is no category with this id.',
-    meaning: 'The store takes only categories that exist (`PETSTORE_CATEGORIES=strict`), and this one does not.',
+    meaning:
+      'A category stands below one that exists, and is merged into one that exists; an animal has one that exists where the store takes no others (`PETSTORE_CATEGORIES=strict`).',
     remedy: 'Use the id of a category that exists.',
   },
 
@@ -85,18 +87,51 @@ export const errors = {
     remedy: 'Call the address that the message names, or use a key of this deployment.',
   },
 
-  // 403, 404, 405, 408, 410, 413, 417
+  // 403, 404, 405, 408
   insufficient_scope: {
     status: 403,
     message: 'The API key lacks the scope that this operation needs.',
     meaning: 'The key was created with some scopes only; the message names the one that is missing.',
     remedy: 'Use a key that has the scope.',
   },
+  not_owner: {
+    status: 403,
+    message: 'This belongs to another account; only that account or an admin may do this.',
+    meaning: 'A thing is changed by the account that it belongs to, or by an admin. Everybody may read the catalogue.',
+    remedy: 'Use a key of the account that it belongs to.',
+  },
   pet_not_found: {
     status: 404,
     message: 'There is no animal with this id.',
     meaning: 'No animal has this id, or the id is not a plain decimal integer.',
     remedy: 'List the animals, and use an id from there.',
+  },
+  no_such_category: {
+    status: 404,
+    message: 'There is no category with this id.',
+    meaning:
+      'No category has the id in the path, or it is not a plain decimal integer. It may have been merged into another.',
+    remedy: 'List the categories, and use an id from there.',
+  },
+  hold_not_found: {
+    status: 404,
+    message: 'There is no hold with this id.',
+    meaning: 'No hold has this id, or it is neither a hold of the key’s account nor one on an animal of that account.',
+    remedy: 'List the holds, and use an id from there.',
+  },
+  order_not_found: {
+    status: 404,
+    message: 'There is no order with this id.',
+    meaning:
+      'No order has this id, or the key’s account neither placed it nor owns its animal. To anyone else it does not exist.',
+    remedy: 'List the orders, and use an id from there.',
+  },
+  message_not_found: {
+    status: 404,
+    message: 'There is no message with this id.',
+    meaning:
+      'No message has this id, or the key’s account neither sent it nor got it. What was sent to the store itself is seen by admins.',
+    remedy: 'List the messages, and use an id from there.',
   },
   route_not_found: {
     status: 404,
@@ -116,11 +151,98 @@ export const errors = {
     meaning: 'Headers must arrive within 15 seconds, the whole request within 30.',
     remedy: 'Send the request again, faster.',
   },
+
+  // 409: not as things stand
+  pet_reserved: {
+    status: 409,
+    message: 'The animal is on hold or ordered.',
+    meaning:
+      'Another hold or order is in force on the animal; only that one moves its status. The message says until when, where that is known, and `Retry-After` in how many seconds that is.',
+    remedy: 'Choose another animal, or try again at that time.',
+  },
+  invalid_status_transition: {
+    status: 409,
+    message: 'The animal’s status does not allow this.',
+    meaning: 'Only an available animal can be held or ordered; this one is sold, or its owner has set it aside.',
+    remedy: 'Read the animal’s status, and choose another animal.',
+  },
+  category_in_use: {
+    status: 409,
+    message: 'The category has animals or categories in it.',
+    meaning: 'A category is deleted when nothing is in it.',
+    remedy: 'Merge it into another category, which takes over all that is in it.',
+  },
+  category_slug_taken: {
+    status: 409,
+    message: 'Another category has this slug.',
+    meaning: 'A slug names one category; where none is given it is made from the name.',
+    remedy: 'Give another slug.',
+  },
+  category_cycle: {
+    status: 409,
+    message: 'A category cannot stand below itself.',
+    meaning: 'The new parent is the category itself or stands below it; or the target of a merger does.',
+    remedy: 'Choose a parent that is not below the category.',
+  },
+  hold_ended: {
+    status: 409,
+    message: 'The hold has ended.',
+    meaning: 'The hold was released, used up by orders, or has expired, or it never had this animal.',
+    remedy: 'Place a new hold, while the animals are available.',
+  },
+  hold_limit_exceeded: {
+    status: 409,
+    message: 'The account holds as many animals as it may.',
+    meaning:
+      'The animals in all active holds of an account are limited (`PETSTORE_HELD_MAX`), so that nobody hoards them.',
+    remedy: 'Release holds that are not needed, or wait for one to expire.',
+  },
+  stream_limit_exceeded: {
+    status: 409,
+    message: 'The account has as many streams open as it may.',
+    meaning: 'The event streams that an account has open at the same time are limited (`PETSTORE_STREAMS_MAX`).',
+    remedy: 'Close one of them. One stream tells all types of events: share it.',
+  },
+  invalid_order_transition: {
+    status: 409,
+    message: 'The order is not in a state that allows this step.',
+    meaning:
+      'An order goes from placed to approved to delivered to returned, and may be cancelled before it is delivered. A placed order that nobody approves in time expires.',
+    remedy: 'Read the order’s status, and take a step that follows it.',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    message: 'The request with this Idempotency-Key is still being worked on.',
+    meaning: 'A request with the same key came before and has no answer yet.',
+    remedy: 'Wait a moment and send the request again.',
+  },
+
+  // 410, 412, 413, 417, 422, 428
   operation_removed: {
     status: 410,
     message: 'This operation was removed.',
     meaning: 'The operation was deprecated and its day has come.',
     remedy: 'Use the successor that the `Link` header names.',
+  },
+  sync_token_expired: {
+    status: 410,
+    message: 'The sync token is older than 30 days.',
+    meaning: 'A token from `X-Sync-Token` is good for 30 days.',
+    remedy: 'List everything anew, with `updatedSince` at a time before the first animal, and go on from its token.',
+  },
+  events_expired: {
+    status: 410,
+    message: 'Events that old are no longer told.',
+    meaning:
+      'Events are told for 30 days (`PETSTORE_EVENTS_DAYS`), and the place to go on from lies before that; or the operator has restored an older backup.',
+    remedy:
+      'Read the state anew, from the lists, and go on from there: without `after` the events begin with the oldest that is told.',
+  },
+  precondition_failed: {
+    status: 412,
+    message: 'It was changed meanwhile.',
+    meaning: '`If-Match` names another version than the one there is now, or `If-None-Match` names that one.',
+    remedy: 'Read it again, see what changed, and send the change with the new `ETag`.',
   },
   body_too_large: {
     status: 413,
@@ -133,6 +255,18 @@ export const errors = {
     message: 'The only expectation that can be met is 100-continue.',
     meaning: 'The `Expect` header names something else.',
     remedy: 'Leave the `Expect` header out.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message: 'This Idempotency-Key was used for another request.',
+    meaning: 'Within 24 hours the same key came with another operation, path or body.',
+    remedy: 'Use a new key for each new request; send a retry exactly as the first try.',
+  },
+  precondition_required: {
+    status: 428,
+    message: 'This needs If-Match, with the ETag of the version that is to be changed.',
+    meaning: 'The store is run with `PETSTORE_REQUIRE_IF_MATCH`: nothing is changed by who has not seen it as it is.',
+    remedy: 'Read it, and send its `ETag` in `If-Match`.',
   },
 
   // 429, 431

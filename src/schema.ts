@@ -15,6 +15,18 @@ export type Deployment = 'production' | 'staging';
 /** Availability of an animal (contract, PetStatus). */
 export type PetStatus = 'available' | 'pending' | 'sold';
 
+/** How a hold ended. */
+export type HoldOutcome = 'released' | 'used' | 'expired';
+
+/** How far an order is. */
+export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'returned' | 'cancelled' | 'expired';
+
+/** How far a message is. */
+export type MessageStatus = 'queued' | 'delivered' | 'failed';
+
+/** What an event is about. */
+export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message';
+
 /**
  * Every table of the product on one page, as both engines hold them. Times are whole milliseconds since the Unix
  * epoch, from the injected clock; booleans are 0 and 1. What creates them is in `migrations/`.
@@ -23,18 +35,136 @@ export type PetStatus = 'available' | 'pending' | 'sold';
  * production's alone.
  */
 export interface Tables {
-  categories: { id: number; name: string; placeholder: number; created_at: number };
+  categories: {
+    id: number;
+    name: string;
+    slug: string;
+    parent_id: number | null;
+    /** Who made it; the usual ones and placeholders are nobody's. */
+    account_id: number | null;
+    /** 1 while it has no name but the one it got when an animal named it first. */
+    placeholder: number;
+    version: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
   pets: {
     id: Generated<number>;
     name: string;
     category_id: number;
+    /** As stored: where `reserved_until` has passed, the animal is available whatever stands here. */
     status: PetStatus;
+    status_reason: string | null;
+    price_amount: number | null;
+    price_currency: string | null;
     account_id: number;
+    /** Counts the changes, from 1; what makes the ETag. */
+    version: Generated<number>;
+    /** When the hold or the order in force runs out; null where there is none, or none that runs out. */
+    reserved_until: number | null;
     created_at: number;
     updated_at: number;
   };
   /** How many animals there are by `status` and by `category`; the numbers of one key's slots add up. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };
+  /** Animals that belong together, kept for an account until `expires_at`. */
+  holds: {
+    id: Generated<number>;
+    account_id: number;
+    note: string | null;
+    expires_at: number;
+    ended_at: number | null;
+    outcome: HoldOutcome | null;
+    version: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
+  orders: {
+    id: Generated<number>;
+    pet_id: number;
+    /** Who placed it. */
+    account_id: number;
+    /** Whose animal it is. */
+    owner_id: number;
+    hold_id: number | null;
+    /** As stored: a placed order whose `expires_at` has passed is expired whatever stands here. */
+    status: OrderStatus;
+    quantity: number;
+    ship_date: number | null;
+    note: string | null;
+    price_amount: number | null;
+    price_currency: string | null;
+    expires_at: number | null;
+    version: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
+  /**
+   * Which hold or order an animal is kept for: one row for each animal of it. A unique index lets no animal have two
+   * that are `active`. What has run out (`until`) counts as gone, and its row is ended by the next write.
+   */
+  reservations: {
+    id: Generated<number>;
+    pet_id: number;
+    owner_id: number;
+    hold_id: number | null;
+    order_id: number | null;
+    until: number | null;
+    active: number;
+  };
+  messages: {
+    id: Generated<number>;
+    /** Who sent it. */
+    account_id: number;
+    /** Whose inbox it goes to; null for the store's own. */
+    to_account_id: number | null;
+    pet_id: number | null;
+    reply_to: string | null;
+    text: string;
+    status: MessageStatus;
+    /** When it came into the inbox; null until then. */
+    arrived_at: number | null;
+    /** When to mail it, or when who took it for mailing is given up; null where there is nothing to mail. */
+    due_at: number | null;
+    /** 1 while a process has taken it for mailing. */
+    leased: Generated<number>;
+    /** Counts how often it was taken for mailing: who took it before has no say any more. */
+    takes: Generated<number>;
+    /** Counts the changes, from 1; what makes the ETag. */
+    version: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What came of mailing a message, once for each time that it was taken for it. */
+  message_attempts: {
+    message_id: number;
+    number: number;
+    at: number;
+    outcome: 'delivered' | 'failed';
+    reason: string | null;
+  };
+  /** Everything that happened, append-only; `events/` writes and reads it. `seq` is there on PostgreSQL alone. */
+  events: {
+    id: Generated<number>;
+    at: number;
+    kind: EventKind;
+    action: string;
+    subject_id: number;
+    account_id: number | null;
+    data: string;
+    seq: Generated<number | null>;
+  };
+  /** The answers to requests that carried an `Idempotency-Key`. */
+  idempotency: {
+    account_id: number;
+    key: string;
+    fingerprint: string;
+    status: number | null;
+    body: string;
+    location: string | null;
+    etag: string | null;
+    created_at: number;
+  };
   accounts: {
     id: Generated<number>;
     email: string;

@@ -54,9 +54,16 @@ export function checkNewAccount(account: NewAccount): void {
   }
 }
 
+/** The most characters that an e-mail address has. */
+export const EMAIL_LENGTH_MAX = 254;
+
+/** Whether a text is an e-mail address as browsers take one: ASCII, without white space and control characters. */
+export function isEmail(text: string): boolean {
+  return emailForm.test(text) && text.length <= EMAIL_LENGTH_MAX && text.indexOf('@') <= 64;
+}
+
 function checkEmail(email: string): void {
-  const [, domain] = email.split('@');
-  if (!emailForm.test(email) || email.length > 254 || domain === undefined || email.indexOf('@') > 64) {
+  if (!isEmail(email)) {
     throw new Refusal('The e-mail address must be like name@example.org, without spaces, 254 characters at most.');
   }
 }

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { type ErrorCode, problem } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Admission, Arrival, Gate } from '../lib/http/gate.ts';
+import type { Caller } from '../lib/http/route.ts';
 import type { Soon } from '../lib/soon.ts';
 import { canonicalAddress } from '../plans/address.ts';
 import type { Limiter, Verdict } from '../plans/limiter.ts';
@@ -45,6 +46,12 @@ export function createGate(options: {
         ? holder.then(found => judge(arrival, token, found))
         : judge(arrival, token, holder);
     },
+    stillAdmits(caller, scope) {
+      const holder = ring.find(caller.keyId);
+      return holder instanceof Promise
+        ? holder.then(found => isStill(found, caller, scope))
+        : isStill(holder, caller, scope);
+    },
     show(address) {
       return limiter.showAddress(addressOf(address)).headers;
     },
@@ -58,6 +65,16 @@ export function createGate(options: {
     const held = holdingOf(holder);
     const verdict = limiter.count(held);
     return verdict instanceof Promise ? verdict.then(decided => decide(held, decided)) : decide(held, verdict);
+  }
+
+  /** Whose rights have changed, also for the better, comes again. */
+  function isStill(holder: Holder | undefined, caller: Caller, scope: string | undefined): Soon<boolean> {
+    if (holder === undefined || holder.revoked_at !== null) return false;
+    if (holder.expires_at !== null && holder.expires_at <= clock.now()) return false;
+    const held = holdingOf(holder);
+    if (held.caller.admin !== caller.admin || (scope !== undefined && !held.allows(scope))) return false;
+    const banned = limiter.isBanned(caller.keyId);
+    return banned instanceof Promise ? banned.then(is => !is) : !banned;
   }
 
   function decide(held: Holding, { outcome, headers }: Verdict): Admission {
@@ -91,7 +108,7 @@ interface Holding {
   readonly accountId: number;
   readonly deployment: Deployment;
   readonly limits: Limits;
-  readonly caller: { readonly keyId: string; readonly accountId: number; readonly admin: boolean };
+  readonly caller: Caller;
   allows(scope: string): boolean;
 }
 
@@ -107,7 +124,7 @@ function holdingOf(holder: Holder): Holding {
       accountId,
       deployment,
       limits: limitsOf(holder),
-      caller: { keyId, accountId, admin: holder.admin === 1 },
+      caller: { keyId, deployment, accountId, admin: holder.admin === 1 },
       allows: scope => scopes.has(EVERY_SCOPE) || scopes.has(scope),
     };
     holdings.set(holder, holding);

@@ -19,7 +19,7 @@ export function parseDuration(text: string): number | undefined {
  * any offset); `undefined` for any other text, days that no calendar has included.
  */
 export function parseTime(text: string): number | undefined {
-  const match = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text);
+  const match = /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text);
   if (match === null) return undefined;
   const [, day, time, offset] = match;
   const isDay = new Date(`${day}T00:00:00Z`);

@@ -1,5 +1,7 @@
 import type { Migration } from '../lib/storage/migration.ts';
 import { theHouseStands } from './0001-the-house-stands.ts';
+import { theStoreOpens } from './0002-the-store-opens.ts';
+import { messagesArrive } from './0003-messages-arrive.ts';
 
 /** Every step of the schema, oldest first. Append only. */
-export const migrations: readonly Migration[] = [theHouseStands];
+export const migrations: readonly Migration[] = [theHouseStands, theStoreOpens, messagesArrive];

@@ -475,6 +475,7 @@ interface Begun {
 async function begin(engine: Engine, at = noon): Promise<Begun> {
   const clock = testClock(at);
   const database = await engine.open({ clock });
+  databases.push(database);
   await database.write(async tx => {
     await tx.run(addAccount, {});
     for (const id of ['key', 'two']) await tx.run(addKey, { id });
@@ -483,8 +484,11 @@ async function begin(engine: Engine, at = noon): Promise<Begun> {
 }
 
 const opened: Limiter[] = [];
+const databases: Database[] = [];
 afterEach(async () => {
   for (const limiter of opened.splice(0)) await limiter.close();
+  // A server has only so many connections.
+  for (const database of databases.splice(0)) await database.close();
 });
 
 async function on(database: Database, clock: ReturnType<typeof testClock>): Promise<Begun> {

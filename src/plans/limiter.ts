@@ -42,6 +42,8 @@ export interface Limiter {
   countAddress(address: string): Soon<Verdict>;
   /** The numbers of `address` for an answer that counts nothing; always `accepted`. */
   showAddress(address: string): Verdict;
+  /** Whether a key is banned at the moment; counts nothing. */
+  isBanned(keyId: string): Soon<boolean>;
   health(): LimiterHealth;
   /** Keeps both windows for the next start and lets go of everything; nothing may be counted afterwards. */
   close(): Promise<void>;

@@ -96,6 +96,12 @@ export class LocalLimiter implements Limiter {
     return accepted(this.#addressWindows(minute, now));
   }
 
+  isBanned(keyId: string): Soon<boolean> {
+    const now = this.#clock.now();
+    const judge = () => inForce(this.#bans.latest(keyId), now);
+    return this.#bans.refresh(keyId, now)?.then(judge) ?? judge();
+  }
+
   health(): LimiterHealth {
     return { counts: 'exact', day: this.#writeBehind.state };
   }

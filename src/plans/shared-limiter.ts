@@ -107,6 +107,10 @@ export class SharedLimiter implements Limiter {
     return this.#local.showAddress(address);
   }
 
+  isBanned(keyId: string): Soon<boolean> {
+    return this.#local.isBanned(keyId);
+  }
+
   health(): LimiterHealth {
     return { counts: this.#valkey === undefined ? 'local' : 'exact', day: this.#writeBehind.state };
   }

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Duplex } from 'node:stream';
 import { wantsProblemJson } from './accept.ts';
 import { errorBody, type Problem, problemBody } from './problem.ts';
+import type { Outlet, Stream } from './route.ts';
 
 /** The headers of every answer of the interface, beside those of the limits: browsers may read what clients need. */
 const everyAnswer = [
@@ -9,7 +10,7 @@ const everyAnswer = [
   '*',
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
-    'X-Total-Count, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
+    'X-Total-Count, X-Sync-Token, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
     'WWW-Authenticate, Allow',
 ] as const;
 
@@ -24,12 +25,64 @@ export function answerJson(
   answer(
     response,
     status,
-    'application/json; charset=utf-8',
+    status === 204 || status === 304 ? undefined : 'application/json; charset=utf-8',
     bytes,
     everyAnswer,
     ['X-Request-Id', requestId],
     ...headers,
   );
+}
+
+/**
+ * Writes the head of an answer that goes on, and lets its stream begin; what it writes to, where there is anything to
+ * write. The connection ends with the answer.
+ */
+export function answerStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  stream: Stream,
+  requestId: string,
+  ...headers: readonly (readonly string[])[]
+): Outlet | undefined {
+  if (response.headersSent || response.destroyed) {
+    stream.closed();
+    return undefined;
+  }
+  const own = [
+    'Cache-Control',
+    'no-store',
+    'X-Accel-Buffering',
+    'no',
+    'Connection',
+    'close',
+    'X-Request-Id',
+    requestId,
+  ];
+  response.writeHead(status, ['Content-Type', contentType, ...everyAnswer, ...own, ...headers.flat()]);
+  if (request.method === 'HEAD') {
+    response.end();
+    stream.closed();
+    return undefined;
+  }
+  const outlet: Outlet = {
+    write: bytes => response.writableEnded || response.destroyed || response.write(bytes),
+    end() {
+      response.end();
+      // Who does not read does not take the end either.
+      setTimeout(() => response.destroy(), LINGER_MS).unref();
+    },
+    destroy: () => response.destroy(),
+  };
+  response.on('error', () => {});
+  // Who ends its side now has gone: it would be noticed only when something is written.
+  request.socket.once('end', () => response.destroy());
+  response.on('drain', () => stream.drained());
+  response.once('close', () => stream.closed());
+  response.flushHeaders();
+  stream.begin(outlet);
+  return outlet;
 }
 
 /** Writes one whole answer of any type, with a length and with nothing but the headers given. */
@@ -44,7 +97,7 @@ export function answer(
   const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
   const all: string[] = [];
   if (contentType !== undefined) all.push('Content-Type', contentType);
-  if (status !== 204) all.push('Content-Length', String(length));
+  if (status !== 204 && status !== 304) all.push('Content-Length', String(length));
   for (const some of headers) for (const text of some) all.push(text);
   response.writeHead(status, all);
   response.end(bytes);

@@ -1,11 +1,13 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Soon } from '../soon.ts';
+import { etagOf, isKnown, type Preconditions, requireExpected } from './conditional.ts';
 import type { Admission } from './gate.ts';
 import { parsePrefer } from './prefer.ts';
 import { type FieldError, Problem } from './problem.ts';
-import type { Answer, Call, Caller, PathParameter, Route } from './route.ts';
-import { BodyReader, NotJson, parseJson, QueryReader, readPathParameter } from './validation.ts';
+import type { Answer, Call, Caller, PathParameter, Route, Stream } from './route.ts';
+import { BodyReader, NotJson, parseJson, QueryReader, type Reading, readPathParameter } from './validation.ts';
 
 /** A route ready to serve: its schemas compiled, its fixed headers made. */
 export interface BoundRoute {
@@ -17,18 +19,34 @@ export interface BoundRoute {
     raw: IncomingMessage,
     path: Readonly<Record<string, string>>,
     body: Buffer | undefined,
-    call: { readonly caller: Caller; readonly requestId: string; readonly baseUrl: string },
-  ): Soon<{ readonly status: number; readonly bytes: string | Buffer; readonly headers: readonly string[] }>;
+    call: Pick<Call<unknown, unknown, unknown, unknown>, 'caller' | 'requestId' | 'baseUrl' | 'stillAdmitted'>,
+  ): Soon<FinishedAnswer>;
   /** The headers that every answer of this route carries; pages stand below the public address. */
   headers(path: Readonly<Record<string, string>>, publicUrl: string): readonly string[];
 }
 
+/** An answer as it goes out; headers are names and values in turn. */
+export interface FinishedAnswer {
+  readonly status: number;
+  readonly bytes: string | Buffer;
+  readonly headers: readonly string[];
+  /** What goes on writing, in place of the bytes. */
+  readonly stream?: Stream;
+}
+
 /**
- * Binds a route to the deployment that it serves.
+ * Binds a route to what it serves.
+ * @param contextOf the deployment that a caller's request is for
  * @param prefix what comes between the public address and the route's path
+ * @param options.requireIfMatch whether a change of a thing that has an entity tag must name it
  * @throws when the route does not state who may call it
  */
-export function bindRoute<Context>(route: Route<Context>, context: Context, prefix: string): BoundRoute {
+export function bindRoute<Context>(
+  route: Route<Context>,
+  contextOf: (caller: Caller) => Context,
+  prefix: string,
+  { requireIfMatch = false }: { requireIfMatch?: boolean } = {},
+): BoundRoute {
   if (route.access?.key !== true) {
     throw new Error(`The route ${route.operation} does not state who may call it.`);
   }
@@ -40,6 +58,8 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
   const { scope } = route.access;
   const noHeaders: readonly string[] = [];
   const dates = route.deprecation && deprecationDates(route.deprecation);
+  const reads = route.method === 'GET';
+  const needsIfMatch = requireIfMatch && route.conditional === true && route.method !== 'POST';
 
   return {
     route: route as Route<never>,
@@ -54,7 +74,7 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
       return undefined;
     },
 
-    answer(raw, path, bytes, { caller, requestId, baseUrl }) {
+    answer(raw, path, bytes, { caller, requestId, baseUrl, stillAdmitted }) {
       const { headers } = raw;
       const prefer = parsePrefer(headers.prefer as string | undefined);
       const strict = prefer.get('handling') === 'strict';
@@ -67,29 +87,38 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
         values[name] = pathValue(parameter, validator, path[name]!);
       }
       const query = readQuery(queryText, strict);
+      if (needsIfMatch && headers['if-match'] === undefined) {
+        throw new Problem('precondition_required', 428, 'This needs If-Match, with the ETag of the version to change.');
+      }
       const body = bodyReader && readBody(headers['content-type'], bytes, strict);
       const call = {
-        context,
+        context: contextOf(caller),
         caller,
         path: values,
         query,
         body,
         header: (name: string) => headers[name] as string | undefined,
         prefer,
+        operation: route.operation,
         requestId,
+        stillAdmitted,
+        expect: (etag: string) => requireExpected(preconditionsOf(headers), etag),
         baseUrl,
         url,
       };
       const answer = (route.handle as (call: Call<Context, unknown, unknown, unknown>) => Soon<Answer>)(call);
       return answer instanceof Promise ? answer.then(finished) : finished(answer);
 
-      function finished({ status = route.successes[0].status, body, headers = noHeaders }: Answer) {
-        const bytes = Buffer.isBuffer(body) ? body : JSON.stringify(body);
-        return {
-          status,
-          bytes,
-          headers: strict ? [...headers, 'Preference-Applied', 'handling=strict'] : headers,
-        };
+      function finished({
+        status = route.successes[0].status,
+        body,
+        headers: own = noHeaders,
+        stream,
+      }: Answer): FinishedAnswer {
+        if (stream !== undefined) return { status, bytes: '', headers: own, stream };
+        const bytes = body === undefined ? '' : Buffer.isBuffer(body) ? body : JSON.stringify(body);
+        const whole = reads ? forReader(headers, status, bytes, own) : { status, bytes, headers: own };
+        return strict ? { ...whole, headers: withPreference(whole.headers, 'handling=strict') } : whole;
       }
     },
 
@@ -101,8 +130,8 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
   };
 
   function readQuery(text: string, strict: boolean): unknown {
-    if (queryReader === undefined) return {};
-    const reading = queryReader.read(text, strict);
+    if (queryReader === undefined && !strict) return {};
+    const reading = (queryReader ?? noParameters).read(text, strict);
     if ('value' in reading) return reading.value;
     throw new Problem('invalid_parameter', 400, listed('Invalid parameters', reading.errors), {
       errors: reading.errors,
@@ -110,13 +139,16 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
   }
 
   function readBody(contentType: string | undefined, bytes: Buffer | undefined, strict: boolean): unknown {
-    if (contentType === undefined || !jsonType.test(contentType)) {
+    const empty = bytes === undefined || bytes.length === 0;
+    if (empty && route.bodyOptional) return bodyIn(bodyReader!.read({}, strict));
+    if (contentType === undefined || !isJson(contentType, route.method === 'PATCH')) {
+      const right = `application/json${route.method === 'PATCH' ? ' or application/merge-patch+json' : ''}`;
       throw new Problem(
         'invalid_content_type',
         400,
         contentType === undefined
-          ? 'The request has no Content-Type; it must be application/json.'
-          : 'The Content-Type must be application/json.',
+          ? `The request has no Content-Type; it must be ${right}.`
+          : `The Content-Type must be ${right}.`,
       );
     }
     let value: unknown;
@@ -126,15 +158,59 @@ export function bindRoute<Context>(route: Route<Context>, context: Context, pref
       if (error instanceof NotJson) throw new Problem('invalid_json', 400, error.message);
       throw error;
     }
-    const reading = bodyReader!.read(value, strict);
-    if ('value' in reading) return reading.value;
-    throw new Problem('invalid_body', 400, listed('Invalid body', reading.errors), { errors: reading.errors });
+    return bodyIn(bodyReader!.read(value, strict));
   }
+}
+
+/** What an operation without parameters takes, for callers who want to hear of those that it does not know. */
+const noParameters = new QueryReader(Type.Object({}));
+
+function bodyIn(reading: Reading<unknown>): unknown {
+  if ('value' in reading) return reading.value;
+  throw new Problem('invalid_body', 400, listed('Invalid body', reading.errors), { errors: reading.errors });
+}
+
+/**
+ * An answer to a reader: with its entity tag, and without a body where the caller has that already. Then it has no other
+ * header of its own either: the caller has those, too (RFC 9110, 15.4.5).
+ */
+function forReader(
+  request: IncomingHttpHeaders,
+  status: number,
+  bytes: string | Buffer,
+  own: readonly string[],
+): FinishedAnswer {
+  const place = own.indexOf('ETag');
+  const etag = place < 0 ? etagOf(bytes, own) : own[place + 1]!;
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request;
+  if (ifMatch !== undefined) requireExpected({ ifMatch, ifNoneMatch: undefined }, etag);
+  if (ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag)) {
+    return { status: 304, bytes: '', headers: ['ETag', etag] };
+  }
+  return { status, bytes, headers: place < 0 ? [...own, 'ETag', etag] : own };
+}
+
+function preconditionsOf({ 'if-match': ifMatch, 'if-none-match': ifNoneMatch }: IncomingHttpHeaders): Preconditions {
+  return { ifMatch, ifNoneMatch };
+}
+
+/** Says in one header that a preference was applied, beside those that the route applied itself (RFC 7240, 3). */
+function withPreference(headers: readonly string[], preference: string): readonly string[] {
+  const place = headers.indexOf('Preference-Applied');
+  if (place < 0) return [...headers, 'Preference-Applied', preference];
+  return headers.with(place + 1, `${headers[place + 1]}, ${preference}`);
 }
 
 /** `application/json` with well-formed parameters, of which a charset can only be UTF-8 (RFC 9110, 5.6.6). */
 const jsonType =
   /^\s*application\/json\s*(?:;\s*(?:(?:charset\s*=\s*(?:utf-?8|"utf-?8")|(?!charset\b)[\w!#$%&'*+.^`|~-]+\s*=\s*(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))\s*)?)*$/i;
+
+/** Whether a body of this type is read as JSON; a merge patch (RFC 7396) where one may be sent. */
+function isJson(contentType: string, patch: boolean): boolean {
+  return jsonType.test(
+    patch ? contentType.replace(/^(\s*)application\/merge-patch\+json/i, '$1application/json') : contentType,
+  );
+}
 
 function pathValue(parameter: PathParameter, validator: Validator, text: string): unknown {
   const value = readPathParameter(validator, parameter.schema, text);

@@ -25,6 +25,11 @@ export type Admission =
 export interface Gate {
   /** Decides on one request, and counts it. */
   admit(arrival: Arrival): Soon<Admission>;
+  /**
+   * Whether a caller who was admitted would still get in, with this scope: for answers that go on. Counts nothing.
+   * @param scope left out, none is asked for
+   */
+  stillAdmits(caller: Caller, scope: string | undefined): Soon<boolean>;
   /** The headers for an answer that no request is counted for; counts nothing. */
   show(address: string): readonly string[];
 }

@@ -1,31 +1,40 @@
+import { etagOf } from './conditional.ts';
 import type { Answer } from './route.ts';
 
 /**
  * Finished answers, kept while nothing changes: the same page asked for again costs a look-up.
  *
- * A kept answer is good only for the version of the data that it was made from; the first question about another
- * version drops them all. Bounded in bytes: what does not fit drops them all too.
+ * A kept answer is good only for the version of the data that it was made from, and only until the moment at which the
+ * data changes by itself; the first question about another version, or after that moment, drops them all. Bounded in
+ * bytes: what does not fit drops them all too.
  */
 export class KeptAnswers {
   #version: number | undefined;
+  #until = Number.POSITIVE_INFINITY;
   #bytes = 0;
   readonly #answers = new Map<string, Answer>();
 
   /** The answer kept for this question about this version. `undefined` as a version is never kept. */
-  get(version: number | undefined, question: string): Answer | undefined {
-    if (version === undefined || version !== this.#version) return undefined;
+  get(version: number | undefined, now: number, question: string): Answer | undefined {
+    if (version === undefined || version !== this.#version || now >= this.#until) return undefined;
     return this.#answers.get(question);
   }
 
-  /** Keeps an answer, made whole from this version, and gives it back with its body as bytes. */
-  keep(version: number | undefined, question: string, answer: Answer): Answer {
+  /**
+   * Keeps an answer, made whole from this version, and gives it back with its body as bytes and its entity tag.
+   * @param until when the data of this version changes by itself; `undefined` where it does not
+   */
+  keep(version: number | undefined, until: number | undefined, question: string, answer: Answer): Answer {
     const body = Buffer.from(JSON.stringify(answer.body));
-    const finished = { ...answer, body };
+    const headers = answer.headers ?? [];
+    const finished = { ...answer, body, headers: [...headers, 'ETag', etagOf(body, headers)] };
     if (version === undefined) return finished;
     const size = body.length + OVERHEAD_BYTES + 2 * question.length;
-    if (version !== this.#version || this.#bytes + size > BYTES_MAX) {
+    const end = until ?? Number.POSITIVE_INFINITY;
+    if (version !== this.#version || end !== this.#until || this.#bytes + size > BYTES_MAX) {
       this.#answers.clear();
       this.#version = version;
+      this.#until = end;
       this.#bytes = 0;
     }
     this.#bytes += size;

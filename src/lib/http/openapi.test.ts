@@ -65,6 +65,36 @@ const addShelf = route({
   handle: () => ({ body: {} }),
 });
 
+const moveShelf = route({
+  ...addShelf,
+  operation: 'moveShelf',
+  method: 'PATCH',
+  path: '/shelves/{shelfId}',
+  parameters: {
+    shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+  },
+  conditional: true,
+  bodyOptional: true,
+  successes: [{ status: 200, description: 'Moved.', schema: Shelf }],
+  errors: ['in_the_way'],
+  examples: [{ name: 'on', summary: 'Further on', path: { shelfId: '1' }, status: 200 }],
+  handle: () => ({ body: {} }),
+});
+
+const removeShelf = route({
+  ...documentedAs('removeShelf'),
+  method: 'DELETE',
+  path: '/shelves/{shelfId}',
+  conditional: true,
+  successes: [{ status: 204, description: 'Gone.' }],
+  handle: () => ({}),
+});
+
+function documentedAs(operation: string) {
+  const { access, tag, summary, description, errors } = addShelf;
+  return { operation, access, tag, summary, description, errors, examples: [] };
+}
+
 function documentOf(routes: readonly Route<never>[], change: Partial<Interface> = {}) {
   const entry = { status: 404, message: 'There is no such shelf.', meaning: 'No shelf has this id.', remedy: 'List.' };
   const document = openApiOf({
@@ -74,7 +104,11 @@ function documentOf(routes: readonly Route<never>[], change: Partial<Interface> 
     tagGroups: [{ name: 'All', tags: ['Shelves'] }],
     bearer: 'A key.',
     routes,
-    errors: { shelf_not_found: entry, missing_key: { ...entry, status: 401 } } as never,
+    errors: {
+      shelf_not_found: entry,
+      missing_key: { ...entry, status: 401 },
+      in_the_way: { ...entry, status: 409 },
+    } as never,
     codesOf: one => ['missing_key', ...one.errors],
     headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
     answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
@@ -92,8 +126,8 @@ function follow(document: any, object: any) {
 }
 
 describe('the OpenAPI document of some routes', () => {
-  const document = documentOf([getShelf, addShelf]);
-  const get = document.paths['/shelves/{shelfId}'].get;
+  const document = documentOf([getShelf, addShelf, moveShelf, removeShelf]);
+  const { get, patch: move, delete: remove } = document.paths['/shelves/{shelfId}'];
   const add = document.paths['/shelves'].post;
 
   test('says 3.1, asks for a bearer token everywhere, and groups its tags', () => {
@@ -136,6 +170,49 @@ describe('the OpenAPI document of some routes', () => {
     assert.deepEqual([prefer.in, prefer.name], ['header', 'Prefer']);
   });
 
+  test('names the headers that follow from what an operation is, once for all', () => {
+    const headersOf = (operation: { parameters: { in?: string }[] }) =>
+      operation.parameters
+        .map(parameter => follow(document, parameter))
+        .filter(parameter => parameter.in === 'header')
+        .map(({ name }) => name);
+    assert.deepEqual(headersOf(get), ['Prefer', 'If-Match', 'If-None-Match']);
+    assert.deepEqual(headersOf(add), ['Idempotency-Key']);
+    assert.deepEqual(headersOf(move), ['Idempotency-Key', 'If-Match']);
+    assert.deepEqual(headersOf(remove), ['If-Match']);
+    assert.deepEqual(Object.keys(document.components.parameters).sort(), [
+      'Idempotency-Key',
+      'If-Match',
+      'If-None-Match',
+    ]);
+    assert.deepEqual(add.parameters, [{ $ref: '#/components/parameters/Idempotency-Key' }]);
+  });
+
+  test('takes a merge patch where a part is changed, and no body where it may be left out', () => {
+    assert.deepEqual(Object.keys(move.requestBody.content), ['application/json', 'application/merge-patch+json']);
+    assert.deepEqual([add.requestBody.required, move.requestBody.required], [true, false]);
+    assert.equal(remove.requestBody, undefined);
+    assert.equal(move.requestBody.content['application/json'].examples, undefined);
+  });
+
+  test('has an entity tag on each success with a body and on 304, and no body on 204 and 304', () => {
+    for (const response of [get.responses[200], add.responses[201], move.responses[200], get.responses[304]]) {
+      assert.deepEqual(response.headers.ETag, { $ref: '#/components/headers/ETag' });
+    }
+    for (const response of [get.responses[304], remove.responses[204]]) {
+      assert.equal(response.content, undefined);
+      assert.ok(response.headers['X-Request-Id']);
+    }
+    assert.equal(remove.responses[204].headers.ETag, undefined);
+    assert.equal(add.responses[304], undefined);
+  });
+
+  test('tells a replay by its header, and a conflict in how long it may be over', () => {
+    assert.ok(add.responses[201].headers['Idempotency-Replayed']);
+    assert.equal(get.responses[200].headers['Idempotency-Replayed'], undefined);
+    assert.equal(follow(document, move.responses[409]).headers['Retry-After'].required, undefined);
+  });
+
   test('shows the recorded answer of an example', () => {
     assert.deepEqual(get.responses[200].content['application/json'].examples.first.value, { id: 1, size: 'large' });
   });
@@ -176,7 +253,7 @@ describe('the OpenAPI document of some routes', () => {
 
   test('holds no component that nothing refers to', () => {
     const text = JSON.stringify(document);
-    for (const section of ['schemas', 'headers', 'responses']) {
+    for (const section of ['schemas', 'parameters', 'headers', 'responses']) {
       for (const name of Object.keys(document.components[section])) {
         assert.ok(text.includes(`"#/components/${section}/${name}"`), `${section}/${name}`);
       }

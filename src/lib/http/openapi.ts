@@ -1,14 +1,16 @@
 import { STATUS_CODES } from 'node:http';
 import { errorPages } from './answers.ts';
 import { type Catalogue, type FieldError, problemBody } from './problem.ts';
-import type { Example, Route, Success } from './route.ts';
+import { type Example, impliedHeadersOf, type Route, type Success, takesIdempotencyKey } from './route.ts';
 
 /** All that an OpenAPI document says beyond its routes. */
 export interface Interface {
   /** The `info` object of the document. */
   readonly info: Readonly<Record<string, unknown>>;
   /** Base addresses, the answering one first. */
-  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly servers: readonly Server[];
+  /** The base address of a route that is served apart from the others. */
+  serverOf?(route: Route<never>): Server | undefined;
   /** Every tag that a route may name, in the order of the document; those that none names are left out. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Headings over the tags (`x-tagGroups`). */
@@ -23,6 +25,12 @@ export interface Interface {
   readonly headers: Readonly<Record<string, Header>>;
   /** The real answer to an example of a route, where one was recorded. */
   answerTo?(route: Route<never>, example: Example): unknown;
+}
+
+/** A base address. */
+export interface Server {
+  readonly url: string;
+  readonly description: string;
 }
 
 /** One response header as OpenAPI has it. */
@@ -92,6 +100,7 @@ function operationOf(route: Route<never>, description: Interface, components: Co
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
+    ...serversOf(route, description),
     ...securityOf(route),
     ...parametersOf(route, components),
     ...bodyOf(route, components),
@@ -103,6 +112,11 @@ function operationOf(route: Route<never>, description: Interface, components: Co
     ...(route.stability && { 'x-stability': route.stability }),
     ...route.extensions,
   };
+}
+
+function serversOf(route: Route<never>, { serverOf }: Interface): object {
+  const server = serverOf?.(route);
+  return server === undefined ? {} : { servers: [server] };
 }
 
 /** Nothing where the whole document's security says it all; OpenAPI 3.1 takes a scope as a role of the bearer scheme. */
@@ -138,25 +152,34 @@ function parametersOf(route: Route<never>, components: Components): object {
       schema: components.schema(schema),
     };
   });
-  const header = Object.entries(route.headers ?? {}).map(([name, description]) => ({
-    name,
-    in: 'header',
-    required: false,
-    description,
-    schema: { type: 'string' },
-  }));
-  const parameters = [...path, ...query, ...header];
+  const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));
+  const implied = Object.entries(impliedHeadersOf(route)).map(([name, says]) =>
+    components.parameter(name, headerParameter(name, says)),
+  );
+  const parameters = [...path, ...query, ...own, ...implied];
   return parameters.length > 0 ? { parameters } : {};
+}
+
+function headerParameter(name: string, description: string): object {
+  const schema = { type: 'string', ...requestHeaderSchemas[name] };
+  return { name, in: 'header', required: false, description, schema };
 }
 
 function bodyOf(route: Route<never>, components: Components): object {
   if (!route.body) return {};
-  const examples = successful(route).map(({ name, summary, body }) => [name, { summary, value: body }]);
+  const examples = successful(route)
+    .filter(({ body }) => body !== undefined)
+    .map(({ name, summary, body }) => [name, { summary, value: body }]);
+  const content = {
+    schema: components.schema(route.body),
+    ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+  };
   return {
     requestBody: {
-      required: true,
+      required: route.bodyOptional !== true,
       content: {
-        'application/json': { schema: components.schema(route.body), examples: Object.fromEntries(examples) },
+        'application/json': content,
+        ...(route.method === 'PATCH' && { 'application/merge-patch+json': content }),
       },
     },
   };
@@ -171,6 +194,12 @@ function responsesOf(route: Route<never>, description: Interface, components: Co
   const responses: Record<string, object> = {};
   for (const success of route.successes) {
     responses[success.status] = successOf(route, success, description, components, common);
+  }
+  if (route.method === 'GET' && !route.streams) {
+    responses[304] = {
+      description: 'What `If-None-Match` names is what there is.',
+      headers: { ...common, ETag: components.header('ETag', etagHeader) },
+    };
   }
   const statuses = Map.groupBy(new Set(description.codesOf(route)), code => {
     const entry = description.errors[code];
@@ -200,13 +229,20 @@ function successOf(
   ]);
   return {
     description: success.description,
-    headers: { ...common, ...Object.fromEntries(own) },
-    content: {
-      'application/json': {
-        schema: components.schema(success.schema),
-        ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
-      },
+    headers: {
+      ...common,
+      ...(success.schema && !route.streams && { ETag: components.header('ETag', etagHeader) }),
+      ...(takesIdempotencyKey(route) && { 'Idempotency-Replayed': replayedHeader }),
+      ...Object.fromEntries(own),
     },
+    ...(success.schema && {
+      content: {
+        [success.contentType ?? 'application/json']: {
+          schema: components.schema(success.schema),
+          ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+        },
+      },
+    }),
   };
 }
 
@@ -237,6 +273,7 @@ function failureOf(
     headers: {
       ...common,
       ...Object.fromEntries(extra.map(([name, header]) => [name, components.header(name, header)])),
+      ...(status === 409 && { 'Retry-After': retryAfterWhereKnown }),
     },
     content: {
       'application/json': { schema: components.schema(errorSchema), examples: plain },
@@ -273,8 +310,9 @@ type Schema = Record<string, unknown>;
 
 /** What is said once and referred to from then on; nothing stands in it that nothing refers to. */
 class Components {
-  readonly sections: Record<'schemas' | 'headers' | 'responses', Record<string, unknown>> = {
+  readonly sections: Record<'schemas' | 'parameters' | 'headers' | 'responses', Record<string, unknown>> = {
     schemas: {},
+    parameters: {},
     headers: {},
     responses: {},
   };
@@ -288,6 +326,10 @@ class Components {
       .map(([key, member]) => [key, this.#member(key, member)]);
     const schema = constants(Object.fromEntries(members));
     return name === undefined ? schema : this.#refer('schemas', String(name), schema);
+  }
+
+  parameter(name: string, parameter: object): object {
+    return this.#refer('parameters', name, parameter);
   }
 
   header(name: string, header: Header): object {
@@ -393,9 +435,25 @@ const deprecationHeaders: Record<string, Header> = {
   },
 };
 
+const etagHeader: Header = {
+  description: 'The entity tag of this version: the same for every caller, another one after every change.',
+  schema: { type: 'string', examples: ['"7.1"'] },
+};
+
+const replayedHeader: Header = {
+  description: '`true` on the answer to a retry: it is the stored answer of the first try.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
 const retryAfter: Header = {
   description: 'Seconds after which to try again, at least 1.',
   schema: { type: 'integer', minimum: 1 },
+};
+
+/** Who is in the way may be gone by then. */
+const retryAfterWhereKnown: Header = {
+  ...retryAfter,
+  description: 'Seconds after which to try again, where that is known.',
 };
 
 /** The headers that come with a status. */
@@ -408,6 +466,13 @@ const failureHeaders: Record<number, Record<string, Header>> = {
   },
   429: { 'Retry-After': retryAfter },
   503: { 'Retry-After': retryAfter },
+};
+
+/** What is more to say of the texts in request headers. */
+const requestHeaderSchemas: Record<string, object> = {
+  'Idempotency-Key': { minLength: 1, maxLength: 255, examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'] },
+  'If-Match': { examples: ['"7.1"'] },
+  'If-None-Match': { examples: ['"7.1"'] },
 };
 
 /** Headers of successes that are not just text. */

@@ -23,4 +23,19 @@ describe('parsePrefer', () => {
       assert.deepEqual([...parsePrefer(header)], Object.entries(preferences));
     });
   }
+
+  // A thousand times what can arrive: whatever took the square of its length would not come to an end.
+  const length = 16 * 1024 * 1024;
+  for (const [name, header] of [
+    ['white space behind a value', `a=b${' '.repeat(length)}@`],
+    ['white space before a value', `a=${' '.repeat(length)}@ @`],
+    ['white space around the sign', `a${' '.repeat(length)}=${' '.repeat(length)}@ @`],
+    ['a long name', `${'a'.repeat(length)}@`],
+    ['a quote without an end', `a="${'b'.repeat(length)}`],
+    ['a long value', `a=${'b'.repeat(length)} @`],
+  ] as const) {
+    it(`reads a header of any length in one pass: ${name}`, { timeout: 60_000 }, () => {
+      assert.ok(parsePrefer(header).size <= 1);
+    });
+  }
 });

@@ -8,7 +8,8 @@ export function parsePrefer(header: string | undefined): ReadonlyMap<string, str
   if (header === undefined) return none;
   const preferences = new Map<string, string>();
   for (const part of header.split(',')) {
-    const match = /^\s*([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s;]*)))?\s*(?:;|$)/.exec(part);
+    // White space is taken whole or not at all: otherwise a long header of nothing else takes its length squared.
+    const match = /^\s*([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*(?!\s)(?:"([^"]*)"|([^\s;]*)))?\s*(?:;|$)/.exec(part);
     const name = match?.[1]?.toLowerCase();
     if (name !== undefined && !preferences.has(name)) preferences.set(name, match?.[2] ?? match?.[3] ?? '');
   }

@@ -31,6 +31,8 @@ export type Catalogue = Readonly<
     | 'invalid_json'
     | 'invalid_body'
     | 'invalid_parameter'
+    | 'precondition_failed'
+    | 'precondition_required'
     | 'internal_error'
     | 'shutting_down',
     ErrorEntry

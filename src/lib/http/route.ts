@@ -37,16 +37,26 @@ export interface PathParameter {
 export interface Success {
   readonly status: number;
   readonly description: string;
-  readonly schema: TSchema;
+  /** Absent where the answer has no body (204). */
+  readonly schema?: TSchema;
+  /** `application/json` where left out. */
+  readonly contentType?: string;
   /** Headers beyond those of every answer: name → what it says. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that stands in the documentation with its answer; a test sends each for real. */
+/**
+ * A request that stands in the documentation with its answer; a test sends each for real, each to a store of its own
+ * that holds a few things of one account.
+ */
 export interface Example {
   /** Lower-case words; unique within the route. */
   readonly name: string;
   readonly summary: string;
+  /** What was asked before, in this order: examples as `operation: name`. What these were given has to be named, too. */
+  readonly given?: readonly string[];
+  /** Who asks, where it is not the account whose things there are: an admin, or another account. */
+  readonly as?: 'admin' | 'stranger';
   /** Values for the path's parameters. */
   readonly path?: Readonly<Record<string, string>>;
   /** The query string without its question mark. */
@@ -62,7 +72,7 @@ export interface Example {
 
 /** What a handler is given: everything about one admitted, validated request. */
 export interface Call<Context, Query, Body, Path> {
-  /** The deployment that the request reached. */
+  /** The deployment that the request reached, or where one address serves several, that of the key. */
   readonly context: Context;
   /** Who calls: the holder of the key. */
   readonly caller: Caller;
@@ -73,7 +83,17 @@ export interface Call<Context, Query, Body, Path> {
   header(name: string): string | undefined;
   /** The parsed `Prefer` header (RFC 7240): lower-case names to values, '' where there is none. */
   readonly prefer: ReadonlyMap<string, string>;
+  /** The route's operation. */
+  readonly operation: string;
   readonly requestId: string;
+  /**
+   * Judges the request's `If-Match` and `If-None-Match` (RFC 9110, 13.1) by the entity tag of what it is to change, as
+   * it is now. Only for routes that are `conditional`.
+   * @throws {Problem} `precondition_failed`
+   */
+  expect(etag: string): void;
+  /** Whether the caller would still get in here: what goes on for long asks again and again. Counts nothing. */
+  stillAdmitted(): Soon<boolean>;
   /** Public address and prefix, without a slash at the end: what links begin with. */
   readonly baseUrl: string;
   /** The URL as it was sent, without the origin: path and query. */
@@ -83,6 +103,8 @@ export interface Call<Context, Query, Body, Path> {
 /** Whose key it was. */
 export interface Caller {
   readonly keyId: string;
+  /** The deployment that the key is for. */
+  readonly deployment: string;
   readonly accountId: number;
   readonly admin: boolean;
 }
@@ -91,10 +113,32 @@ export interface Caller {
 export interface Answer {
   /** The first success of the route where left out. */
   readonly status?: number;
-  /** A JSON value, or finished bytes of JSON. */
-  readonly body: unknown;
+  /** A JSON value, or finished bytes of JSON; absent where there is none (204). */
+  readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];
+  /** In place of a body, from a route that `streams`: what goes on writing to the answer. */
+  readonly stream?: Stream;
+}
+
+/** What writes an answer that goes on. Each of its methods returns at once and throws nothing. */
+export interface Stream {
+  /** Called once the head of the answer is out; not for HEAD, nor where the caller has gone by then. */
+  begin(outlet: Outlet): void;
+  /** Called when there is room again, after a `write` that said that there is none. */
+  drained(): void;
+  /** Called once, when the answer is over, whoever ended it; also where it never began. */
+  closed(): void;
+}
+
+/** Where an answer that goes on is written to. */
+export interface Outlet {
+  /** Writes some of it. @returns false where what is written piles up: then wait for `drained`. */
+  write(bytes: string | Buffer): boolean;
+  /** Ends the answer, and its connection with it. */
+  end(): void;
+  /** Lets go of the connection, with all that it has not taken yet. */
+  destroy(): void;
 }
 
 /**
@@ -117,9 +161,18 @@ export interface Route<Context> {
   readonly query?: TObject;
   /** What a JSON body must be. Members beyond it are ignored, or refused under `Prefer: handling=strict`. */
   readonly body?: TSchema;
+  /** Whether the body may be left out: it is then read as an object without members. */
+  readonly bodyOptional?: true;
+  /**
+   * Whether it changes a thing that has an entity tag, so that `If-Match` and `If-None-Match` are judged: the handler
+   * calls `expect`. A deployment may require `If-Match` for it.
+   */
+  readonly conditional?: true;
   /** Request headers that it reads: name → what it does. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly successes: readonly [Success, ...Success[]];
+  /** Whether its success goes on for as long as both sides want: it has no entity tag, and its handler answers a `stream`. */
+  readonly streams?: true;
   /** The codes of its own, beside those that any route may answer. */
   readonly errors: readonly string[];
   readonly deprecation?: Deprecation;
@@ -128,6 +181,39 @@ export interface Route<Context> {
   readonly extensions?: Readonly<Record<`x-${string}`, unknown>>;
   readonly examples: readonly Example[];
   handle(call: Call<Context, never, never, never>): Soon<Answer>;
+}
+
+/** Whether a retry of the operation may carry an `Idempotency-Key`: whatever adds or changes without naming the whole. */
+export function takesIdempotencyKey({ method }: Pick<Route<never>, 'method'>): boolean {
+  return method === 'POST' || method === 'PATCH';
+}
+
+/** Whether `If-Match` is judged: a thing with an entity tag is changed or read. */
+export function takesIfMatch({
+  method,
+  conditional,
+  streams,
+}: Pick<Route<never>, 'method' | 'conditional' | 'streams'>): boolean {
+  return conditional === true || (method === 'GET' && !streams);
+}
+
+/** The request headers that an operation reads beside its own, because of what it is: name → what it does. */
+export function impliedHeadersOf(
+  route: Pick<Route<never>, 'method' | 'conditional' | 'streams'>,
+): Readonly<Record<string, string>> {
+  return {
+    ...(takesIdempotencyKey(route) && {
+      'Idempotency-Key':
+        'A text of your choice, such as a UUID: a retry with the same one within 24 hours does nothing and gets the same answer.',
+    }),
+    ...(takesIfMatch(route) && {
+      'If-Match': 'The `ETag` of the version that you mean: where there is another one, 412 comes and nothing is done.',
+    }),
+    ...(route.method === 'GET' &&
+      !route.streams && {
+        'If-None-Match': 'The `ETag` of an answer that you have: while nothing has changed, 304 comes without a body.',
+      }),
+  };
 }
 
 /** Defines a route, giving its handler the types of its schemas. */

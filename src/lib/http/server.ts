@@ -5,14 +5,14 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Soon } from '../soon.ts';
 import { prefersHtml } from './accept.ts';
 import { callerAddress, cameByTls, type TrustedProxies } from './address.ts';
-import { answer, answerJson, answerOnSocket, answerProblem } from './answers.ts';
-import { type BoundRoute, bindRoute } from './bound-route.ts';
+import { answer, answerJson, answerOnSocket, answerProblem, answerStream } from './answers.ts';
+import { type BoundRoute, bindRoute, type FinishedAnswer } from './bound-route.ts';
 import { Connections } from './connections.ts';
 import type { Admission, Gate } from './gate.ts';
 import { type Catalogue, Problem } from './problem.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
 import { decodedPath, isPreflight, isWellFormed, originForm, pathForm } from './request-target.ts';
-import type { Route } from './route.ts';
+import type { Caller, Outlet, Route } from './route.ts';
 
 /** One address that serves an interface of routes, and a few pages beside it. */
 export interface HttpServer {
@@ -30,8 +30,11 @@ export interface HttpServerOptions<Context> {
   readonly routes: readonly Route<Context>[];
   /** Where the interface begins: `/v1`; '' where every path belongs to it. */
   readonly prefix: string;
-  readonly context: Context;
+  /** What a caller's request is for; the same each time where the address serves one deployment. */
+  contextOf(caller: Caller): Context;
   readonly gate: Gate;
+  /** Whether a change of a thing that has an entity tag must name it in `If-Match`. */
+  readonly requireIfMatch?: boolean;
   readonly errors: Catalogue;
   /** What an error that was thrown below a route is told as; it notes what is not the caller's to know. */
   problemOf(error: unknown, requestId: string): Problem;
@@ -127,10 +130,14 @@ declare module 'fastify' {
  */
 export function createServer<Context>(options: HttpServerOptions<Context>): HttpServer {
   const { gate, errors, prefix, proxies } = options;
-  const bound = options.routes.map(route => bindRoute(route as Route<never>, options.context as never, prefix));
+  const bound = options.routes.map(route =>
+    bindRoute(route as Route<never>, options.contextOf as never, prefix, options),
+  );
   const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
   const { headersMs, requestMs, idleMs, stalledMs, lookMs, connectionsMax } = { ...bounds, ...options.bounds };
   let closing = false;
+  /** The answers that go on. */
+  const streaming = new Set<Outlet>();
 
   const fastify = Fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -273,6 +280,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
         caller: admission!.caller,
         requestId,
         baseUrl: publicUrl + prefix,
+        stillAdmitted: () => gate.stillAdmits(admission!.caller, route.route.access.scope),
       });
       if (answered instanceof Promise) {
         answered.then(send, (error: unknown) => refuse(request, reply, options.problemOf(error, requestId)));
@@ -281,16 +289,19 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
       refuse(request, reply, options.problemOf(error, requestId));
     }
 
-    function send({
-      status,
-      bytes,
-      headers: own,
-    }: {
-      status: number;
-      bytes: string | Buffer;
-      headers: readonly string[];
-    }) {
+    function send({ status, bytes, headers: own, stream }: FinishedAnswer) {
       reply.hijack();
+      if (stream !== undefined) {
+        const contentType = route.route.successes.find(success => success.status === status)?.contentType ?? '';
+        const outlet = answerStream(request.raw, reply.raw, status, contentType, stream, requestId, headers, own);
+        if (outlet !== undefined) {
+          streaming.add(outlet);
+          reply.raw.once('close', () => streaming.delete(outlet));
+          if (closing) outlet.end();
+        }
+        note(request, status);
+        return;
+      }
       const last = closing ? lastAnswer : [];
       answerJson(
         reply.raw,
@@ -359,14 +370,14 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
     reply.hijack();
-    const allowed = request.raw.headers['access-control-request-headers'];
+    const allowed = request.raw.headers['access-control-request-headers'] ?? requestHeaders;
     answer(
       reply.raw,
       204,
       undefined,
       '',
       ['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
-      ['Access-Control-Allow-Headers', allowed ?? 'Authorization, Content-Type', 'Access-Control-Max-Age', '86400'],
+      ['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
       ['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', request.exchange.requestId],
       gate.show(addressOf(request.raw)),
     );
@@ -457,12 +468,17 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     async close(boundMs) {
       closing = true;
       connections.end();
+      for (const outlet of streaming) outlet.end();
       const bound = setTimeout(() => server.closeAllConnections(), boundMs);
       await fastify.close();
       clearTimeout(bound);
     },
   };
 }
+
+/** What browsers may send where they do not say what they want to: every header that an operation reads. */
+const requestHeaders =
+  'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, ' + 'X-Request-Id';
 
 const clientErrors: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',

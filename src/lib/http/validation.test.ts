@@ -36,8 +36,13 @@ describe('parseJson', () => {
     parseJson(deep(10_000));
     assert.throws(() => parseJson(deep(10_001)), /nested more than 10,000 levels/);
     parseJson(Buffer.from(JSON.stringify({ a: `\\"${'[{'.repeat(50_000)}` })));
-    const wide = Buffer.from(`[${new Array(30_000).fill('[{}]').join()}]`);
-    assert.equal((parseJson(wide) as unknown[]).length, 30_000);
+  });
+
+  it('refuses large bodies of more values than anything has, and counts no commas in strings', () => {
+    const wide = (values: number) => Buffer.from(`[${new Array(values).fill('[{}]').join()}]`);
+    assert.equal((parseJson(wide(20_000)) as unknown[]).length, 20_000);
+    assert.throws(() => parseJson(wide(20_001)), /more than 20,000 values/);
+    parseJson(Buffer.from(JSON.stringify({ a: ','.repeat(100_000) })));
   });
 });
 
@@ -96,6 +101,7 @@ describe('a query reader', () => {
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       kind: Type.Optional(Type.Array(Type.Enum(['a', 'b']), { maxItems: 2 })),
       text: Type.Optional(Type.String({ minLength: 1 })),
+      all: Type.Optional(Type.Boolean()),
     }),
   );
   const read = (text: string, strict = false) => {
@@ -108,6 +114,7 @@ describe('a query reader', () => {
     assert.deepEqual(read('limit=7&kind=a,b&text=a%26b+c'), { limit: 7, kind: ['a', 'b'], text: 'a&b c' });
     assert.deepEqual(read('kind=b&kind=a'), { kind: ['b', 'a'] });
     assert.deepEqual(read('kind=a&other=1&__proto__=2'), { kind: ['a'] });
+    assert.deepEqual([read('all=true'), read('all=false')], [{ all: true }, { all: false }]);
   });
 
   it('refuses what is empty, twice, too much or out of its bounds', () => {
@@ -121,6 +128,9 @@ describe('a query reader', () => {
     assert.deepEqual(read('kind=a,b,a'), ['kind too_many']);
     assert.deepEqual(read('kind=a,'), ['kind invalid_value']);
     assert.deepEqual(read('other=1', true), ['other unknown_parameter']);
+    for (const text of ['', '1', 'yes', 'TRUE', 'null', 'true,true']) {
+      assert.deepEqual(read(`all=${text}`), ['all invalid_value'], text);
+    }
   });
 });
 

@@ -13,7 +13,8 @@ export class NotJson extends Error {}
  * The JSON value of a body's bytes.
  *
  * As RFC 8259 has it, with JavaScript's numbers; of a member that is given twice the last counts.
- * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark or is not JSON
+ * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or holds more than
+ *   anything that is taken here: 10,000 levels, 20,000 values
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new NotJson('The body is empty; it must be one JSON value.');
@@ -21,9 +22,7 @@ export function parseJson(bytes: Buffer): unknown {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     throw new NotJson('The body begins with a byte order mark; JSON has none.');
   }
-  if (bytes.length > DEEP_BYTES_MIN && isNestedTooDeeply(bytes)) {
-    throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
-  }
+  if (bytes.length > LARGE_BYTES_MIN) requireReadable(bytes);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
@@ -33,12 +32,15 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Only so large a body can be nested so deeply that reading it holds up everyone else. */
-const DEEP_BYTES_MIN = 64 * 1024;
+/** Only so large a body can be nested so deeply, or have so many values, that reading it holds up everyone else. */
+const LARGE_BYTES_MIN = 64 * 1024;
 const NESTING_MAX = 10_000;
+const VALUES_MAX = 20_000;
 
-function isNestedTooDeeply(bytes: Buffer): boolean {
+/** Looks over a body without reading it: a few milliseconds for the largest. */
+function requireReadable(bytes: Buffer): void {
   let depth = 0;
+  let values = 1;
   let inString = false;
   for (let index = 0; index < bytes.length; index++) {
     const byte = bytes[index]!;
@@ -46,14 +48,17 @@ function isNestedTooDeeply(bytes: Buffer): boolean {
       if (byte === BACKSLASH) index++;
       else if (byte === QUOTE) inString = false;
     } else if (byte === QUOTE) inString = true;
-    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
-      if (++depth > NESTING_MAX) return true;
+    else if (byte === COMMA) {
+      if (++values > VALUES_MAX) throw new NotJson(`The body has more than ${VALUES_MAX.toLocaleString('en')} values.`);
+    } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      if (++depth > NESTING_MAX) {
+        throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
+      }
     } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
   }
-  return false;
 }
 
-const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\[]{}');
+const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\,[]{}');
 
 /** Judges JSON values by one schema. Types are never coerced. */
 export class BodyReader {
@@ -116,9 +121,17 @@ function fieldErrors(error: SchemaError): FieldError[] {
       return [{ path, code: 'too_short', message: `Must have at least ${characters(params['limit'])}.` }];
     case 'maxLength':
       return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'])}.` }];
+    case 'format':
+      return [{ path, code: 'invalid_value', message: formatMessage(String(params['format'])) }];
     default:
       return [{ path, code: 'invalid_value', message: sentence(error.message) }];
   }
+}
+
+function formatMessage(format: string): string {
+  return format === 'date-time'
+    ? 'Must be a time as RFC 3339 has it, such as 2026-11-24T09:00:00Z.'
+    : `Must have the format ${format}.`;
 }
 
 function unknownMembers(schema: TSchema, value: unknown, path = '', errors: FieldError[] = []): FieldError[] {
@@ -137,8 +150,8 @@ function unknownMembers(schema: TSchema, value: unknown, path = '', errors: Fiel
 /**
  * Reads the query strings of one operation: one property of the schema a parameter.
  *
- * Values are text: integers are plain decimal digits, arrays take several values by comma or by repetition,
- * everything else is taken as it stands. A parameter that is given twice, or empty, is an error; nothing is clamped.
+ * Values are text: integers are plain decimal digits, booleans `true` or `false`, arrays take several values by comma or
+ * by repetition, everything else is taken as it stands. A parameter that is given twice, or empty, is an error; nothing is clamped.
  */
 export class QueryReader {
   readonly #parameters: ReadonlyMap<string, Parameter>;
@@ -173,7 +186,7 @@ export class QueryReader {
         errors.push({
           path: name.slice(0, 100).toWellFormed(),
           code: 'unknown_parameter',
-          message: `There is no such parameter; there are ${[...this.#parameters.keys()].join(', ')}.`,
+          message: `There is no such parameter; there are ${[...this.#parameters.keys()].join(', ') || 'none'}.`,
         });
       }
     }
@@ -216,7 +229,8 @@ class Parameter {
   }
 
   #readOne(text: string): Reading<unknown> {
-    const value = (this.#value as { type?: string }).type === 'integer' ? integerOf(text) : text;
+    const { type } = this.#value as { type?: string };
+    const value = type === 'integer' ? integerOf(text) : type === 'boolean' ? booleanOf(text) : text;
     if (value !== undefined && this.#validator.Check(value)) return { value };
     return this.#error('invalid_value', `Must be ${expectation(this.#value)}.`);
   }
@@ -236,6 +250,10 @@ export function integerOf(text: string): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
+function booleanOf(text: string): boolean | undefined {
+  return text === 'true' ? true : text === 'false' ? false : undefined;
+}
+
 /** Whether a text that stands in the path is a value of the schema. */
 export function readPathParameter(validator: Validator, schema: TSchema, text: string): unknown {
   const value = (schema as { type?: string }).type === 'integer' ? integerOf(text) : text;
@@ -252,6 +270,7 @@ function expectation(schema: TSchema): string {
       ? 'a whole number in decimal digits'
       : `a whole number from ${minimum} to ${maximum} in decimal digits`;
   }
+  if (type === 'boolean') return 'true or false';
   return typeof description === 'string' ? `as documented: ${description}` : 'as documented';
 }
 

@@ -53,6 +53,12 @@ export interface Database extends Reader {
    * then look everything up anew. Embedded: moves for the very next request. PostgreSQL: within a second.
    */
   heard(topic: string): number | undefined;
+  /**
+   * Calls `listener` whenever a write of this process may have changed what reads see of `table`, once they see it. It must
+   * return at once and throw nothing. What other processes did is not told. Absent for a visitor.
+   * @returns ends it
+   */
+  watch?(table: string, listener: () => void): () => void;
   /** What an operator should know, asked at most once a second however often it is called. Never throws. */
   health(): Soon<Health>;
   /**

@@ -60,6 +60,10 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
   const rows = <P, R>(query: Query<P, R>, params: P): Promise<R[]> =>
     calls.run(async (connection, deadlineMs) => (await connection.ask(deadlineMs, ...statement(query, params))).rows);
   const health = healthOf(calls);
+  const listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
+  const tell = (changed: ReadonlySet<string>) => {
+    for (const { table, listener } of listeners) if (changed.has(table)) listener();
+  };
   let closed: Promise<void> | undefined;
   async function close() {
     await calls.close();
@@ -73,24 +77,34 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
     first: async (query, params) => (await rows(query, params))[0],
     async write(work) {
       const announced = new Map<string, number>();
+      const changed = new Set<string>();
       try {
         const result = await calls.run((connection, deadlineMs) => {
           announced.clear();
-          return transaction(connection, deadlineMs, now(), announced, work);
+          changed.clear();
+          return transaction(connection, deadlineMs, now(), { announced, changed }, work);
         });
         health.wrote();
         for (const [topic, version] of announced) watching?.announced(topic, version);
+        tell(changed);
         return result;
       } catch (error) {
         health.refused(error);
         // Whether a commit without an answer was made is not known, so it counts as made.
-        if (error instanceof UnknownOutcome)
+        if (error instanceof UnknownOutcome) {
           for (const topic of announced.keys()) watching?.announced(topic, undefined);
+          tell(changed);
+        }
         throw error;
       }
     },
     version: () => undefined,
     heard: topic => watching?.heard(topic),
+    watch(table, listener) {
+      const watching = { table, listener };
+      listeners.add(watching);
+      return () => listeners.delete(watching);
+    },
     health: () => health.ask(watching?.lost() ?? []),
     tryLock: async name => (await watching?.tryLock(name)) ?? false,
     close() {
@@ -222,7 +236,7 @@ async function transaction<T>(
   connection: Connection,
   deadlineMs: number,
   now: number,
-  announced: Map<string, number>,
+  { announced, changed }: { announced: Map<string, number>; changed: Set<string> },
   work: (tx: Transaction) => T | Promise<T>,
 ): Promise<T> {
   let open = true;
@@ -236,7 +250,11 @@ async function transaction<T>(
       throw error;
     }
   };
-  const run = <P, R>(query: Query<P, R>, params: P) => ask(...statement(query, params));
+  const run = <P, R>(query: Query<P, R>, params: P) => {
+    const { changes } = query.on('postgres');
+    if (changes !== undefined) changed.add(changes);
+    return ask(...statement(query, params));
+  };
   const tx: Transaction = {
     engine: 'postgres',
     now,

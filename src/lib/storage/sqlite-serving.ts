@@ -46,6 +46,7 @@ export class ServingSqlite implements Database {
   #lookedMs = 0;
   #foreign = 0;
   readonly #heard = new Map<string, number>();
+  readonly #listeners = new Set<{ readonly topic: string; readonly listener: () => void }>();
 
   constructor(options: SqliteOptions, parts: ServingParts) {
     this.#options = options;
@@ -100,6 +101,12 @@ export class ServingSqlite implements Database {
     return this.#foreign + (this.#heard.get(topic) ?? 0);
   }
 
+  watch(table: string, listener: () => void): () => void {
+    const watching = { topic: rowsOf(table), listener };
+    this.#listeners.add(watching);
+    return () => this.#listeners.delete(watching);
+  }
+
   health(): Health {
     if (!this.#readable) return { ok: false, writes: 'unavailable', detail: this.#refusal().message };
     const writes = this.#commits.health();
@@ -132,7 +139,9 @@ export class ServingSqlite implements Database {
   }
 
   #shown(topics: Iterable<string>): void {
-    for (const topic of topics) this.#heard.set(topic, (this.#heard.get(topic) ?? 0) + 1);
+    const moved = new Set(topics);
+    for (const topic of moved) this.#heard.set(topic, (this.#heard.get(topic) ?? 0) + 1);
+    for (const { topic, listener } of this.#listeners) if (moved.has(topic)) listener();
     this.#checkpoints.consider();
   }
 

@@ -1,0 +1,235 @@
+import { createHash } from 'node:crypto';
+import type { Deployment } from '../deployment.ts';
+import { problem } from '../errors.ts';
+import type { Answer, Call } from '../lib/http/route.ts';
+import { type Database, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
+
+/** What a change answers: its body is a JSON value; of its headers `Location` and `ETag` come again for a retry. */
+export interface Change extends Answer {
+  /** Top-level members of the body that show a secret: a retry gets `null` in their place. */
+  readonly secrets?: readonly string[];
+}
+
+/**
+ * Does the work of a request in a transaction, and of its retries nothing: where it carries an `Idempotency-Key` under
+ * which the same account was answered within 24 hours, that answer comes again, byte for byte.
+ *
+ * The answer of a success is stored in the transaction of the fact. A refusal stores nothing, so a retry is judged anew.
+ * @param work as `Database.write` takes it: it may run more than once
+ * @throws {Problem} `idempotency_key_reused` when the key came with another request, `idempotency_key_in_use` while that
+ *   has no answer yet, `invalid_parameter` for a key that is none; and what the work throws
+ */
+export async function once(
+  call: Pick<
+    Call<Deployment, unknown, unknown, unknown>,
+    'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
+  >,
+  work: (tx: Transaction) => Soon<Change>,
+): Promise<Answer> {
+  const { context, caller, header } = call;
+  const { database } = context;
+  const key = header('idempotency-key');
+  if (key === undefined) return database.write(work);
+  if (!isKey(key)) throw notAKey();
+
+  // Both deployments may be in one database on PostgreSQL, where the locks of a database know no tables.
+  const subject = `${context.name} ${caller.accountId} ${key}`;
+  const running = runningOn(database);
+  if (running.has(subject)) throw inUse();
+  running.add(subject);
+  const { accountId } = caller;
+  try {
+    return await database.write(tx => onceIn(tx, { subject, accountId, key, fingerprint: fingerprintOf(call) }, work));
+  } finally {
+    running.delete(subject);
+  }
+}
+
+/** A request that carries a key. */
+interface Keyed {
+  /** The key and whose it is. */
+  readonly subject: string;
+  readonly accountId: number;
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+async function onceIn(
+  tx: Transaction,
+  { subject, accountId, key, fingerprint }: Keyed,
+  work: (tx: Transaction) => Soon<Change>,
+): Promise<Answer> {
+  // Another node may be at it; on the embedded engine there is none.
+  if (tx.engine === 'postgres' && !(await tx.first(tryAlone, { subject }))!.alone) throw inUse();
+  const tooOld = tx.now - KEPT_MS;
+  const stored = await tx.first(storedAnswer, { accountId, key, tooOld });
+  if (stored !== undefined) {
+    if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
+    return replayOf(stored);
+  }
+
+  const { secrets, ...answer } = await work(tx);
+  const bytes = answer.body === undefined ? '' : JSON.stringify(answer.body);
+  await tx.run(forgetOld, { tooOld });
+  const alone = await tx.run(storeAnswer, {
+    accountId,
+    key,
+    fingerprint,
+    status: answer.status ?? null,
+    body: secrets === undefined ? bytes : JSON.stringify(hidden(answer.body, secrets)),
+    location: headerOf(answer, 'Location'),
+    etag: headerOf(answer, 'ETag'),
+    now: tx.now,
+    tooOld,
+  });
+  if (alone === 0) throw inUse();
+  return answer.body === undefined ? answer : { ...answer, body: Buffer.from(bytes) };
+}
+
+/** How long an answer comes again. */
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** The keys under which this process works right now, by database. */
+const runningByDatabase = new WeakMap<Database, Set<string>>();
+
+function runningOn(database: Database): Set<string> {
+  let running = runningByDatabase.get(database);
+  if (running === undefined) {
+    running = new Set();
+    runningByDatabase.set(database, running);
+  }
+  return running;
+}
+
+/** 1–255 visible ASCII characters; a comma would be two headers that were made one. */
+function isKey(text: string): boolean {
+  return /^[\x21-\x2b\x2d-\x7e]{1,255}$/.test(text);
+}
+
+/** What a retry has in common with the first try: operation, path, query and body, however the text was spaced. */
+function fingerprintOf({
+  operation,
+  path,
+  query,
+  body,
+}: Pick<Call<never, unknown, unknown, unknown>, 'operation' | 'path' | 'query' | 'body'>): string {
+  const request = JSON.stringify([operation, path, query, body ?? null]);
+  return createHash('sha256').update(request).digest('base64url');
+}
+
+interface StoredAnswer {
+  readonly fingerprint: string;
+  readonly status: number | null;
+  readonly body: string;
+  readonly location: string | null;
+  readonly etag: string | null;
+}
+
+function replayOf({ status, body, location, etag }: StoredAnswer): Answer {
+  const headers = ['Idempotency-Replayed', 'true'];
+  if (location !== null) headers.push('Location', location);
+  if (etag !== null) headers.push('ETag', etag);
+  return {
+    ...(status !== null && { status }),
+    ...(body !== '' && { body: Buffer.from(body) }),
+    headers,
+  };
+}
+
+function hidden(body: unknown, secrets: readonly string[]): object {
+  return { ...(body as object), ...Object.fromEntries(secrets.map(member => [member, null])) };
+}
+
+function headerOf({ headers = [] }: Answer, name: string): string | null {
+  const place = headers.indexOf(name);
+  return place < 0 ? null : headers[place + 1]!;
+}
+
+function inUse() {
+  return problem('idempotency_key_in_use', undefined, { headers: ['Retry-After', '1'] });
+}
+
+function notAKey() {
+  const message = 'Must be 1 to 255 visible ASCII characters without a comma, such as a UUID.';
+  return problem('invalid_parameter', `Invalid parameters. Idempotency-Key: ${message}`, {
+    errors: [{ path: 'Idempotency-Key', code: 'invalid_value', message }],
+  });
+}
+
+/** Until the transaction ends. */
+const tryAlone = query((db, p: Params<{ subject: string }>) =>
+  db.selectNoFrom(
+    sql<boolean>`pg_try_advisory_xact_lock(hashtext('petstore idempotency'), hashtext(${p.subject}))`.as('alone'),
+  ),
+);
+
+const storedAnswer = query((db, p: Params<{ accountId: number; key: string; tooOld: number }>) =>
+  db
+    .selectFrom('idempotency')
+    .select(['fingerprint', 'status', 'body', 'location', 'etag'])
+    .where('account_id', '=', p.accountId)
+    .where('key', '=', p.key)
+    .where('created_at', '>', p.tooOld),
+);
+
+const storeAnswer = query(
+  (
+    db,
+    p: Params<{
+      accountId: number;
+      key: string;
+      fingerprint: string;
+      status: number | null;
+      body: string;
+      location: string | null;
+      etag: string | null;
+      now: number;
+      tooOld: number;
+    }>,
+  ) =>
+    db
+      .insertInto('idempotency')
+      .values({
+        account_id: p.accountId,
+        key: p.key,
+        fingerprint: p.fingerprint,
+        status: p.status,
+        body: p.body,
+        location: p.location,
+        etag: p.etag,
+        created_at: p.now,
+      })
+      // An answer that is too old to come again may still be there; a newer one is never written over, whoever believes
+      // to be alone.
+      .onConflict(conflict =>
+        conflict
+          .columns(['account_id', 'key'])
+          .doUpdateSet(eb => ({
+            fingerprint: eb.ref('excluded.fingerprint'),
+            status: eb.ref('excluded.status'),
+            body: eb.ref('excluded.body'),
+            location: eb.ref('excluded.location'),
+            etag: eb.ref('excluded.etag'),
+            created_at: eb.ref('excluded.created_at'),
+          }))
+          .where('idempotency.created_at', '<=', p.tooOld),
+      ),
+);
+
+/** A few at a time, more than come in: so nobody waits for it and they never pile up. */
+const forgetOld = query((db, p: Params<{ tooOld: number }>, engine) =>
+  db.deleteFrom('idempotency').where(eb =>
+    eb(
+      eb.refTuple('account_id', 'key'),
+      'in',
+      eb
+        .selectFrom('idempotency')
+        .select(['account_id', 'key'])
+        .where('created_at', '<=', p.tooOld)
+        .orderBy('created_at')
+        .limit(10)
+        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
+        .$asTuple('account_id', 'key'),
+    ),
+  ),
+);

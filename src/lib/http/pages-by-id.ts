@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Soon } from '../soon.ts';
+import type { Neighbours } from './pagination.ts';
+import { Problem } from './problem.ts';
+
+/** A place in a list that goes by rising ids, and the way to read on from it. */
+export interface Place {
+  /** Whether the page ends before this place instead of beginning behind it. */
+  readonly backward: boolean;
+  /** The id that the page neither has nor passes. */
+  readonly id: number;
+}
+
+/** What was found of a page, in the order in which it was looked for. */
+export interface Found<Row> {
+  readonly rows: readonly Row[];
+  /** The last id that was looked at, where looking ended before the list did. */
+  readonly edge: number | undefined;
+}
+
+/** One page of a list. */
+export interface Page<Row> extends Neighbours {
+  readonly rows: Row[];
+}
+
+/**
+ * One page of a list that goes by rising ids, where an index alone does not decide what is on it: looking ends after
+ * 20,000 rows, and the page is then short, even empty, and still has a next one.
+ * @param list says which list it is, with its filters: a cursor is good for that one alone
+ * @param limit how many rows at most
+ * @param cursorText where to read on, from another page of the same list
+ * @param look finds `limit` + 1 rows from a place on, backward by falling ids, and passes over so many at most
+ * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
+ */
+export async function pageById<Row extends { readonly id: number }>(
+  list: string,
+  limit: number,
+  cursorText: string | undefined,
+  look: (from: Place, rowsMax: number) => Soon<Found<Row>>,
+): Promise<Page<Row>> {
+  const from = cursorText === undefined ? { backward: false, id: 0 } : placeOf(list, cursorText);
+  let found = await look(from, FEW_ROWS);
+  if (found.rows.length <= limit && found.edge !== undefined) found = await look(from, ROWS_LOOKED_AT_MAX);
+
+  const rows = found.rows.slice(0, limit);
+  const onward = found.rows.length > limit ? rows.at(-1)!.id : found.edge;
+  const ahead = onward === undefined ? undefined : cursorOf(list, { backward: from.backward, id: onward });
+  // The way back begins before the first row; from a page without any, where this one began, with what stands there.
+  const first = rows[0]?.id ?? (from.backward ? from.id - 1 : from.id + 1);
+  const back = cursorText === undefined ? undefined : cursorOf(list, { backward: !from.backward, id: first });
+  return from.backward ? { rows: rows.reverse(), next: back, previous: ahead } : { rows, next: ahead, previous: back };
+}
+
+/** The most rows that a page looks at, and how many it looks at first: enough for most filters, and soon done. */
+const ROWS_LOOKED_AT_MAX = 20_000;
+const FEW_ROWS = 500;
+
+const VERSION = 1;
+
+function cursorOf(list: string, { backward, id }: Place): string {
+  return Buffer.from(JSON.stringify([VERSION, digest(list), backward ? 1 : 0, id])).toString('base64url');
+}
+
+function placeOf(list: string, text: string): Place {
+  let place: unknown;
+  try {
+    place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    throw notOfThisList();
+  }
+  if (!Array.isArray(place) || place.length !== 4) throw notOfThisList();
+  const [version, filters, backward, id] = place as unknown[];
+  if (version !== VERSION || filters !== digest(list) || (backward !== 0 && backward !== 1)) throw notOfThisList();
+  if (!Number.isSafeInteger(id) || (id as number) < 0) throw notOfThisList();
+  return { backward: backward === 1, id: id as number };
+}
+
+/** A collision would only read another list of the same caller on. */
+function digest(list: string): string {
+  return createHash('sha256').update(list).digest('base64url').slice(0, 8);
+}
+
+function notOfThisList(): Problem {
+  const message = 'Must be from a page with the same filters; follow the next link as it is.';
+  return new Problem('invalid_parameter', 400, `Invalid parameters. cursor: ${message}`, {
+    errors: [{ path: 'cursor', code: 'invalid_value', message }],
+  });
+}

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NOTE_LENGTH_MAX, noteFault } from './note.ts';
+
+test('a note is 1–1,000 code points of well-formed text with line breaks', () => {
+  for (const text of ['x', ' x ', 'a\nb', 'a\r\nb', '🐈'.repeat(NOTE_LENGTH_MAX), '\u202ertl', 'a\u2028b']) {
+    assert.equal(noteFault(text), undefined, JSON.stringify(text));
+  }
+});
+
+test('a note has something to read, no other control characters, no lone surrogates, and an end', () => {
+  for (const text of [
+    '',
+    ' ',
+    '\n\r\n',
+    'a\tb',
+    'a\0',
+    'a\u007f',
+    'a\u0085',
+    '\ud800',
+    'x'.repeat(NOTE_LENGTH_MAX + 1),
+  ]) {
+    assert.notEqual(noteFault(text), undefined, JSON.stringify(text));
+  }
+});
