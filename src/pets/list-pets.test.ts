@@ -1,17 +1,30 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import SqliteDatabase from 'better-sqlite3';
 import { onEachEngine } from '../../test/engines.ts';
-import { words } from '../lib/storage/migration.ts';
-import { migrations } from '../migrations/index.ts';
-import { type Database, type Params, type PetStatus, type Query, query, type Reader } from '../schema.ts';
+import { createHold } from '../holds/holds.ts';
+import { testClock } from '../lib/clock.ts';
+import { formatTime } from '../lib/time.ts';
+import { type Database, type Params, type PetStatus, query, sql } from '../schema.ts';
+import { categoriesOf } from './categories-of.ts';
 import { listPets } from './list-pets.ts';
 import type { NewPet, Pet } from './pet.ts';
+import { countPets } from './pet-counts.ts';
 import { encodeCursor, type PetFilter, type PetSort } from './pet-list.ts';
 import { createPet } from './pets.ts';
+import { sweepPets } from './sweep-pets.ts';
 
 const sorts: readonly PetSort[] = ['id', '-id', 'name', '-name'];
 const statuses: readonly PetStatus[] = ['available', 'pending', 'sold'];
+const subsets: readonly (readonly PetStatus[] | undefined)[] = [
+  undefined,
+  ['available'],
+  ['pending'],
+  ['sold'],
+  ['available', 'pending'],
+  ['available', 'sold'],
+  ['pending', 'sold'],
+  [...statuses],
+];
 
 describe('a list of animals', () => {
   onEachEngine(engine => {
@@ -42,8 +55,9 @@ describe('a list of animals', () => {
       await database.write(async tx => {
         await tx.run(many, { rows: 1 });
         for (let times = 0; times < 15; times++)
-          await tx.run(double, { rows: Math.min(2 ** times, 44_000 - 2 ** times) });
-        for (let left = 44_000 - 2 ** 15; left > 0; left -= 8000) await tx.run(double, { rows: Math.min(left, 8000) });
+          await tx.run(double, { rows: Math.min(2 ** times, 44_000 - 2 ** times), from: 0 });
+        for (let left = 44_000 - 2 ** 15; left > 0; left -= 8000)
+          await tx.run(double, { rows: Math.min(left, 8000), from: 0 });
       });
       await addRare('n*****');
       await assertReadsOn();
@@ -64,13 +78,150 @@ describe('a list of animals', () => {
       }
     });
 
+    it('with a category has those of all below it, few or many, and reads on over long stretches there, too', async () => {
+      const database = await engine.open();
+      const child = async (id: number, parent: number) => database.write(tx => tx.run(addCategory, { id, parent }));
+      await child(1001, 2);
+      await child(1002, 1001);
+      for (let id = 2001; id <= 2070; id++) await child(id, id % 2 ? 3 : id - 1);
+      const pets: Pet[] = [];
+      for (let index = 0; index < 160; index++) {
+        const categoryId = [1, 2, 1001, 1002, 3, 2001 + (index % 70), 2070][index % 7]!;
+        const name = `Pet ${(index * 31) % 50}`;
+        pets.push(await add(database, { name, categoryId, status: statuses[(index * 5) % 3]! }));
+      }
+      const few = [2, 1001, 1002];
+      const many = [3, ...Array.from({ length: 70 }, (_, index) => 2001 + index)];
+      for (const [categoryId, below] of [
+        [2, few],
+        [1001, [1001, 1002]],
+        [1002, [1002]],
+        [3, many],
+        [77_777, []],
+      ] as const) {
+        const within = pets.filter(pet => below.includes(pet.categoryId as never));
+        const ids = pets.filter(pet => pet.id % 3 !== 0).map(pet => pet.id);
+        for (const status of [undefined, ['sold'], ['available', 'sold']] as const) {
+          for (const sort of sorts) {
+            const filter: PetFilter = { categoryId, includeDescendants: true, status, sort };
+            await assertWalks(database, filter, 7, within);
+            await assertWalks(database, { ...filter, id: ids.slice(0, 90) }, 7, within);
+          }
+        }
+        assert.equal(
+          await countPets(
+            database,
+            { categoryId: await categoriesOf(database, { categoryId, includeDescendants: true }) },
+            0,
+          ),
+          within.length,
+        );
+      }
+
+      // 44,000 animals in one of the categories, none of them sold.
+      const last = await add(database, { name: 'n', categoryId: 1002 });
+      await database.write(async tx => {
+        for (let count = 1; count < 44_000; count *= 2)
+          await tx.run(double, { rows: Math.min(count, 44_000 - count), from: last.id });
+      });
+      for (const [categoryId, below] of [
+        [2, few],
+        [3, many],
+      ] as const) {
+        const sold = pets.filter(pet => pet.status === 'sold' && below.includes(pet.categoryId as never));
+        for (const sort of sorts) {
+          await assertWalks(database, { categoryId, includeDescendants: true, status: ['sold'], sort }, 20, sold);
+        }
+      }
+    });
+
+    it('lets an animal count as available from the very moment at which its hold runs out, swept or not', async () => {
+      const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
+      const start = clock.now();
+      const database = await engine.open({ clock });
+      const pets: Pet[] = [];
+      for (let index = 0; index < 36; index++) {
+        const name = `Pet ${(index * 7) % 12}`;
+        pets.push(
+          await add(database, { name, categoryId: (index % 2) + 1, status: statuses[[0, 0, 0, 1, 2][index % 5]!]! }),
+        );
+      }
+      const free = pets.filter(({ status }) => status === 'available');
+      const ends = new Map(free.map(({ id }, index) => [id, [start + 1000, start + 2000, undefined][index % 3]]));
+      for (const until of [start + 1000, start + 2000]) {
+        const petIds = free.filter(({ id }) => ends.get(id) === until).map(({ id }) => id);
+        const actor = { accountId: 5, admin: false };
+        await database.write(tx => createHold(tx, actor, { petIds, expiresAt: formatTime(until) }, 100));
+      }
+
+      for (const now of [start, start + 999, start + 1000, start + 1999, start + 2000, start + 9000]) {
+        const then = pets.map(pet => ({
+          ...pet,
+          ...((ends.get(pet.id) ?? 0) > now && { status: 'pending' as const }),
+        }));
+        for (const status of subsets) {
+          for (const more of [
+            {},
+            { categoryId: 2 },
+            { categoryId: 2, includeDescendants: true },
+            { id: pets.filter(({ id }) => id % 3).map(({ id }) => id) },
+          ]) {
+            for (const sort of sorts) {
+              const filter: PetFilter = { ...more, status, sort };
+              const there = filter.includeDescendants ? then.filter(pet => pet.categoryId === 2) : then;
+              await assertWalks(database, filter, 4, there, now);
+              const { pets: full } = await listPets(database, filter, 100, undefined, now, 'full');
+              const plain = full.map(({ id, name, categoryId, status }) => ({ id, name, categoryId, status }));
+              assert.deepEqual(plain, (await listPets(database, filter, 100, undefined, now)).pets);
+            }
+          }
+          if (status?.length === 1) {
+            const counted = await countPets(database, { status }, now);
+            assert.equal(counted, then.filter(pet => pet.status === status[0]).length, `${status} at ${now - start}`);
+          }
+        }
+      }
+    });
+
+    it('shows all there is to say of an animal, as it is after its hold ran out', async () => {
+      const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
+      const now = clock.now();
+      const database = await engine.open({ clock });
+      const { id } = await add(database, { name: 'x', categoryId: 2, price: { amount: 5, currency: 'EUR' } });
+      await add(database, { name: 'y', categoryId: 2, status: 'sold', statusReason: 'adopted' });
+      const hold = { petIds: [id], expiresAt: formatTime(now + 1000) };
+      await database.write(tx => createHold(tx, { accountId: 5, admin: false }, hold, 100));
+      const common = { accountId: 1, createdAt: formatTime(now) };
+      const held = { id, name: 'x', categoryId: 2, price: { amount: 5, currency: 'EUR' }, ...common };
+      const other = {
+        id: 2,
+        name: 'y',
+        categoryId: 2,
+        status: 'sold',
+        statusReason: 'adopted',
+        ...common,
+        updatedAt: formatTime(now),
+        etag: '"2.1"',
+      };
+      const list = async (at: number) => (await listPets(database, { sort: 'id' }, 20, undefined, at, 'full')).pets;
+      assert.deepEqual(await list(now + 999), [
+        { ...held, status: 'pending', updatedAt: formatTime(now), etag: '"1.2"' },
+        other,
+      ]);
+      const free = { ...held, status: 'available', updatedAt: formatTime(now + 1000), etag: '"1.3"' };
+      assert.deepEqual(await list(now + 1000), [free, other]);
+      clock.advance(5000);
+      await sweepPets(database, clock.now());
+      assert.deepEqual(await list(now + 5000), [free, other]);
+    });
+
     it('has the same place also when what stood there is gone or has changed', async () => {
       const database = await engine.open();
       for (let index = 0; index < 9; index++) await add(database, { name: `Pet ${index}`, categoryId: 1 });
       const filter: PetFilter = { sort: 'name' };
-      const { pets, next } = await listPets(database, filter, 4, undefined);
+      const { pets, next } = await listPets(database, filter, 4, undefined, 0);
       await database.write(tx => tx.run(remove, { id: pets.at(-1)!.id }));
-      const rest = await listPets(database, filter, 100, next);
+      const rest = await listPets(database, filter, 100, next, 0);
       assert.deepEqual(
         rest.pets.map(({ name }) => name),
         ['Pet 4', 'Pet 5', 'Pet 6', 'Pet 7', 'Pet 8'],
@@ -81,76 +232,41 @@ describe('a list of animals', () => {
       const database = await engine.open();
       const here: PetFilter = { sort: 'name', status: ['sold'] };
       const cursor = encodeCursor(here, { backward: false, id: 1, name: "x'; --\u{10ffff}" });
-      assert.deepEqual((await listPets(database, here, 5, cursor)).pets, []);
+      assert.deepEqual((await listPets(database, here, 5, cursor, 0)).pets, []);
       for (const other of [
         { sort: '-name', status: ['sold'] },
         { sort: 'name' },
         { ...here, categoryId: 1 },
       ] as const) {
-        await assert.rejects(async () => listPets(database, other, 5, cursor), { code: 'invalid_parameter' });
+        await assert.rejects(async () => listPets(database, other, 5, cursor, 0), { code: 'invalid_parameter' });
       }
     });
-  });
-
-  it('follows an index whatever the filter and the sort, on the embedded engine', async () => {
-    const sqlite = new SqliteDatabase(':memory:');
-    for (const { up } of migrations) for (const statement of up(words.sqlite)) sqlite.exec(statement);
-    const asked: string[] = [];
-    const note = (query: Query<never, unknown>) => asked.push(query.on('sqlite').sql);
-    const edge = { id: 5, name: 'x' };
-    const reader = {
-      engine: 'sqlite',
-      first: (query: Query<never, unknown>) => note(query) && edge,
-      all: (query: Query<never, unknown>) => note(query) && [],
-    } as unknown as Reader;
-    for (const status of [undefined, ['sold'], ['sold', 'pending'], [...statuses]] as const) {
-      for (const categoryId of [undefined, 2]) {
-        for (const sort of sorts) {
-          const filter: PetFilter = { status, categoryId, sort };
-          for (const place of [undefined, { ...edge, backward: false }, { ...edge, backward: true }]) {
-            asked.length = 0;
-            await listPets(reader, filter, 20, place && encodeCursor(filter, place));
-            for (const sql of asked) {
-              const plan = sqlite
-                .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)
-                .all(...new Array((sql.match(/\?/g) ?? []).length).fill(1))
-                .map(({ detail }) => detail);
-              // Two runs along the index of statuses, merged, are sorted as the few that they are.
-              const merged = plan.some(detail => /UNION ALL|CO-ROUTINE/.test(detail));
-              const what = `${JSON.stringify(filter)}: ${sql}: ${plan.join('; ')}`;
-              if (!merged) assert.ok(!plan.some(detail => detail.includes('TEMP B-TREE')), what);
-              assert.ok(
-                plan.every(
-                  detail => !detail.startsWith('SCAN pets') || detail.includes('INDEX') || sort.endsWith('id'),
-                ),
-                what,
-              );
-            }
-          }
-        }
-      }
-    }
-    sqlite.close();
   });
 });
 
 /** Walks through a list to its end and back, and demands the same animals both times. */
-async function assertWalks(database: Database, filter: PetFilter, limit: number, all: readonly Pet[]): Promise<number> {
-  const { id, status, categoryId, sort } = filter;
+async function assertWalks(
+  database: Database,
+  filter: PetFilter,
+  limit: number,
+  all: readonly Pet[],
+  now = 0,
+): Promise<number> {
+  const { id, status, categoryId, includeDescendants, sort } = filter;
   const sign = sort.startsWith('-') ? -1 : 1;
   const byName = (a: Pet, b: Pet) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name));
   const expected = all
     .filter(pet => id === undefined || id.includes(pet.id))
     .filter(pet => status === undefined || status.includes(pet.status!))
-    .filter(pet => categoryId === undefined || pet.categoryId === categoryId)
+    .filter(pet => categoryId === undefined || includeDescendants || pet.categoryId === categoryId)
     .toSorted((a, b) => sign * ((sort.endsWith('name') ? byName(a, b) : 0) || a.id - b.id));
 
   const forward: Pet[] = [];
-  let page = await listPets(database, filter, limit, undefined);
+  let page = await listPets(database, filter, limit, undefined, now);
   let pages = 1;
   assert.equal(page.previous, undefined);
   for (forward.push(...page.pets); page.next !== undefined; forward.push(...page.pets)) {
-    page = await listPets(database, filter, limit, page.next);
+    page = await listPets(database, filter, limit, page.next, now);
     assert.ok(page.pets.length <= limit);
     assert.ok(++pages <= 100);
   }
@@ -158,7 +274,7 @@ async function assertWalks(database: Database, filter: PetFilter, limit: number,
 
   const backward = [...page.pets];
   for (let back = 0; page.previous !== undefined; backward.unshift(...page.pets)) {
-    page = await listPets(database, filter, limit, page.previous);
+    page = await listPets(database, filter, limit, page.previous, now);
     assert.ok(page.pets.length <= limit);
     assert.ok(++back <= 100);
   }
@@ -178,8 +294,8 @@ const many = query((db, _: Params<{ rows: number }>) =>
     .values({ name: 'n', category_id: 2, status: 'available', account_id: 1, created_at: 0, updated_at: 0 }),
 );
 
-/** Adds copies of animals that are not sold, with longer names. */
-const double = query((db, p: Params<{ rows: number }>) =>
+/** Adds copies of available animals from an id on, with longer names. */
+const double = query((db, p: Params<{ rows: number; from: number }>) =>
   db
     .insertInto('pets')
     .columns(columns)
@@ -195,9 +311,22 @@ const double = query((db, p: Params<{ rows: number }>) =>
           'updated_at',
         ])
         .where('status', '=', 'available')
+        .where('id', '>=', p.from)
         .orderBy('id')
         .limit(p.rows),
     ),
+);
+
+const addCategory = query((db, p: Params<{ id: number; parent: number }>) =>
+  db.insertInto('categories').values({
+    id: p.id,
+    name: 'x',
+    slug: sql<string>`cast(${p.id} as text)`,
+    parent_id: p.parent,
+    placeholder: 0,
+    created_at: 0,
+    updated_at: 0,
+  }),
 );
 
 const countAll = query(db => db.selectFrom('pets').select(eb => eb.fn.countAll<number>().as('count')));

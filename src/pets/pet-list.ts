@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { problem } from '../errors.ts';
+import type { Problem } from '../lib/http/problem.ts';
 import type { PetStatus } from '../schema.ts';
 import type { Pet } from './pet.ts';
 
@@ -12,6 +14,8 @@ export interface PetFilter {
   /** Only with one of these statuses. */
   readonly status?: readonly PetStatus[] | undefined;
   readonly categoryId?: number | undefined;
+  /** Whether those of every category below that one are in it, too. */
+  readonly includeDescendants?: boolean | undefined;
   readonly sort: PetSort;
 }
 
@@ -59,12 +63,33 @@ export function byName(sort: PetSort): boolean {
   return sort === 'name' || sort === '-name';
 }
 
+/** The refusal of one parameter of a list. */
+export function invalidParameter(name: string, message: string, code = 'invalid_value'): Problem {
+  return problem('invalid_parameter', `Invalid parameters. ${name}: ${message}`, {
+    errors: [{ path: name, code, message }],
+  });
+}
+
+/** The refusal of a cursor that is none, or belongs to another list. */
+export function foreignCursor(): Problem {
+  return invalidParameter(
+    'cursor',
+    'Must be from a page with the same filters and sort; follow the next link as it is.',
+  );
+}
+
 const VERSION = 1;
 
 /** Binds a cursor to its list. A collision would only show another list's page, which the caller may see anyway. */
-function digest({ id = [], status = [], categoryId, sort }: PetFilter): string {
-  const text = JSON.stringify([[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 8);
+function digest({ id = [], status = [], categoryId, includeDescendants, sort }: PetFilter): string {
+  const filters: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
+  if (includeDescendants) filters.push('descendants');
+  return digestOf(filters);
+}
+
+/** A short text that is another one for other filters. */
+export function digestOf(filters: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(filters)).digest('base64url').slice(0, 8);
 }
 
 /** PostgreSQL takes no NUL in a text, and neither engine a lone surrogate. */

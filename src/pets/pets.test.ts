@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
+import { type Actor, operator } from '../events/event.ts';
+import { eventsOf } from '../events/log.ts';
+import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
+import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { NewPet } from './pet.ts';
-import { countPets, createPet, getPet } from './pets.ts';
+import type { PetEventData } from './change-pet.ts';
+import type { NewPet, PetPatch } from './pet.ts';
+import { countByStatus, countPets } from './pet-counts.ts';
+import { fullPetOf, petEtag, petOf } from './pet-rows.ts';
+import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
+
+const START = Date.parse('2026-11-21T12:00:00Z');
+const owner: Actor = { accountId: 7, admin: false };
+const minka = { name: 'Minka', categoryId: 2 };
 
 onEachEngine(engine => {
   const add = (database: Database, pet: NewPet, categories: 'open' | 'strict' = 'open') =>
@@ -23,8 +34,13 @@ onEachEngine(engine => {
         account_id: 7,
         created_at: 1_795_000_000_123,
         updated_at: 1_795_000_000_123,
+        version: 1,
+        status_reason: null,
+        price_amount: null,
+        price_currency: null,
+        reserved_until: null,
       });
-      assert.deepEqual(await getPet(database, pet.id), pet);
+      assert.deepEqual(petOf(await getPet(database, pet.id, 0)), pet);
     });
 
     it('gives ids upward from 1, and none a second time, also with many at once', async () => {
@@ -41,7 +57,7 @@ onEachEngine(engine => {
       const database = await engine.open();
       for (const name of ['  x ', 'é', 'e\u0301', '🐈', '\'"\\%_', '\u200d', '\u{10ffff}', '\ufffe', 'x'.repeat(255)]) {
         const pet = await add(database, { name, categoryId: Number.MAX_SAFE_INTEGER });
-        assert.deepEqual(await getPet(database, pet.id), pet);
+        assert.deepEqual(petOf(await getPet(database, pet.id, 0)), pet);
         assert.equal(pet.name, name);
         assert.equal(pet.categoryId, Number.MAX_SAFE_INTEGER);
       }
@@ -68,7 +84,7 @@ onEachEngine(engine => {
         code: 'category_not_found',
         status: 400,
       });
-      assert.equal(await countPets(database, {}), 0);
+      assert.equal(await countPets(database, {}, 0), 0);
       assert.deepEqual(await database.all(categoriesFrom, { id: 9 }), []);
       assert.equal((await add(database, { name: 'x', categoryId: 8 }, 'strict')).categoryId, 8);
     });
@@ -77,10 +93,257 @@ onEachEngine(engine => {
   describe('getPet', () => {
     it('refuses an id that no animal has', async () => {
       const database = await engine.open();
-      await assert.rejects(async () => getPet(database, 1), { code: 'pet_not_found', status: 404 });
-      await assert.rejects(async () => getPet(database, Number.MAX_SAFE_INTEGER), { code: 'pet_not_found' });
+      await assert.rejects(async () => getPet(database, 1, 0), { code: 'pet_not_found', status: 404 });
+      await assert.rejects(async () => getPet(database, Number.MAX_SAFE_INTEGER, 0), { code: 'pet_not_found' });
     });
   });
+
+  describe('updatePet', () => {
+    it('changes the members that are sent, and takes away those that are null', async () => {
+      const clock = testClock(START);
+      const database = await engine.open({ clock });
+      const { id } = await add(database, { ...minka, statusReason: 'new', price: { amount: 5, currency: 'EUR' } });
+      clock.advance(10);
+      const change = (patch: PetPatch) => database.write(tx => updatePet(tx, owner, id, patch, 'open'));
+      assert.deepEqual(fullPetOf(await change({ name: 'Moritz', statusReason: null })), {
+        id,
+        name: 'Moritz',
+        categoryId: 2,
+        status: 'available',
+        price: { amount: 5, currency: 'EUR' },
+        accountId: 7,
+        createdAt: '2026-11-21T12:00:00.000Z',
+        updatedAt: '2026-11-21T12:00:00.010Z',
+        etag: `"${id}.2"`,
+      });
+      await change({ price: null, status: 'pending', statusReason: 'in foster' });
+      const pet = fullPetOf(await getPet(database, id, clock.now()));
+      assert.deepEqual([pet.price, pet.status, pet.statusReason], [undefined, 'pending', 'in foster']);
+      assert.equal((await change({})).version, 3);
+      assert.equal((await change({ name: 'Moritz', categoryId: 2, price: null })).version, 3);
+    });
+
+    it('changes the members of a price that are sent, and leaves no half of one', async () => {
+      const database = await engine.open();
+      const { id } = await add(database, { ...minka, price: { amount: 5, currency: 'EUR' } });
+      const change = async (price: PetPatch['price']) =>
+        fullPetOf(await database.write(tx => updatePet(tx, owner, id, price === undefined ? {} : { price }, 'open')))
+          .price;
+      assert.deepEqual(await change({ amount: 7 }), { amount: 7, currency: 'EUR' });
+      assert.deepEqual(await change({ currency: 'USD' }), { amount: 7, currency: 'USD' });
+      assert.deepEqual(await change({}), { amount: 7, currency: 'USD' });
+      assert.equal(await change(null), undefined);
+      for (const half of [{ amount: 7 }, { currency: 'USD' }, {}]) {
+        await assert.rejects(change(half), { code: 'invalid_body', status: 400 }, JSON.stringify(half));
+      }
+      assert.equal(fullPetOf(await getPet(database, id, 0)).price, undefined);
+      assert.deepEqual(await change({ amount: 0, currency: 'EUR' }), { amount: 0, currency: 'EUR' });
+    });
+
+    it('is for the owner, admins and the operator alone', async () => {
+      const database = await engine.open();
+      const { id } = await add(database, minka);
+      const change = (actor: Actor, name: string) => database.write(tx => updatePet(tx, actor, id, { name }, 'open'));
+      await assert.rejects(change({ accountId: 8, admin: false }, 'x'), { code: 'not_owner', status: 403 });
+      const actors = [owner, { accountId: 8, admin: true }, operator];
+      for (const actor of actors) await change(actor, `by ${actor.accountId}`);
+      const events = await eventsOf(database, 'pet', id);
+      assert.deepEqual(
+        events.map(({ accountId }) => accountId),
+        [7, 7, 8, null],
+      );
+    });
+
+    it('refuses an animal that is not there, whoever asks', async () => {
+      const database = await engine.open();
+      for (const actor of [owner, operator]) {
+        await assert.rejects(
+          database.write(tx => updatePet(tx, actor, 1, {}, 'open')),
+          { code: 'pet_not_found' },
+        );
+      }
+    });
+
+    it('asks what is expected of the version there is, also when that comes of an end', async () => {
+      const { database, id, clock } = await heldPet();
+      const seen: string[] = [];
+      const change = (name: string) =>
+        database.write(tx => updatePet(tx, owner, id, { name }, 'open', etag => seen.push(etag)));
+      await change('y');
+      clock.advance(1000);
+      const shown = petEtag(await getPet(database, id, clock.now()));
+      await change('z');
+      assert.deepEqual(seen, [`"${id}.2"`, `"${id}.4"`]);
+      assert.equal(shown, seen[1]);
+
+      const refused = new Error('another version');
+      await assert.rejects(
+        database.write(tx =>
+          updatePet(tx, owner, id, { name: 'no' }, 'open', () => {
+            throw refused;
+          }),
+        ),
+        refused,
+      );
+      assert.equal((await getPet(database, id, clock.now())).name, 'z');
+    });
+
+    it('leaves the status alone while a hold is in force, and nothing else', async () => {
+      const { database, id, clock } = await heldPet();
+      const change = (patch: PetPatch) => database.write(tx => updatePet(tx, owner, id, patch, 'open'));
+      for (const status of ['available', 'sold'] as const) {
+        await assert.rejects(change({ status, name: 'no' }), {
+          code: 'pet_reserved',
+          status: 409,
+          message: `Animal ${id} is on hold until 2026-11-21T12:00:01.000Z; it may be free then.`,
+          headers: ['Retry-After', '1'],
+        });
+      }
+      await change({ status: 'pending', name: 'y', categoryId: 3, price: { amount: 1, currency: 'EUR' } });
+      clock.advance(999);
+      await assert.rejects(change({ status: 'sold' }), { code: 'pet_reserved' });
+      clock.advance(1);
+      const pet = await change({ status: 'sold' });
+      assert.deepEqual([pet.status, pet.name, pet.categoryId, pet.version], ['sold', 'y', 3, 5]);
+      const reasons = (await eventsOf<PetEventData>(database, 'pet', id)).map(({ data }) => [
+        data.reason,
+        data.was?.status,
+      ]);
+      assert.deepEqual(reasons, [
+        [undefined, undefined],
+        ['held', 'available'],
+        [undefined, undefined],
+        ['hold_expired', 'pending'],
+        [undefined, 'available'],
+      ]);
+      assert.deepEqual(await countByStatus(database, clock.now()), { available: 0, pending: 0, sold: 1 });
+    });
+
+    it('takes every way from one status to another where nothing is in force', async () => {
+      const database = await engine.open();
+      const statuses = ['available', 'pending', 'sold'] as const;
+      for (const from of statuses) {
+        for (const to of statuses) {
+          const { id } = await add(database, { ...minka, status: from });
+          const pet = await database.write(tx => updatePet(tx, owner, id, { status: to }, 'open'));
+          assert.deepEqual([pet.status, pet.version], [to, from === to ? 1 : 2]);
+        }
+      }
+      assert.deepEqual(await countByStatus(database, 0), { available: 3, pending: 3, sold: 3 });
+    });
+
+    it('makes a placeholder for a new category, or refuses it where they are strict', async () => {
+      const database = await engine.open();
+      const { id } = await add(database, minka);
+      const change = (categoryId: number, categories: 'open' | 'strict') =>
+        database.write(tx => updatePet(tx, owner, id, { categoryId }, categories));
+      await assert.rejects(change(4711, 'strict'), { code: 'category_not_found', status: 400 });
+      assert.deepEqual(await database.all(categoriesFrom, { id: 9 }), []);
+      assert.equal((await change(4711, 'open')).categoryId, 4711);
+      assert.equal((await change(4711, 'strict')).categoryId, 4711);
+      assert.equal(await countPets(database, { categoryId: [2] }, 0), 0);
+      assert.equal(await countPets(database, { categoryId: [4711] }, 0), 1);
+    });
+  });
+
+  describe('replacePet', () => {
+    const replace = (database: Database, id: number, pet: NewPet, actor: Actor = owner) =>
+      database.write(tx => replacePet(tx, actor, id, pet, 'open'));
+
+    it('replaces all members: optional ones that are left out are gone, and it is available', async () => {
+      const database = await engine.open({ clock: testClock(START) });
+      const whole = { statusReason: 'adopted', price: { amount: 5, currency: 'EUR' } };
+      const { id } = await add(database, { ...minka, status: 'sold', ...whole });
+      const pet = fullPetOf(await replace(database, id, { name: 'Rex', categoryId: 1 }));
+      assert.deepEqual([pet.name, pet.categoryId, pet.status, pet.etag], ['Rex', 1, 'available', `"${id}.2"`]);
+      assert.ok(!('price' in pet) && !('statusReason' in pet));
+      assert.equal(pet.createdAt, '2026-11-21T12:00:00.000Z');
+      const again = await replace(database, id, { name: 'Rex', categoryId: 1 });
+      assert.equal(again.version, 2);
+      assert.equal((await replace(database, id, { ...minka, ...whole, status: 'sold' })).statusReason, 'adopted');
+    });
+
+    it('is for the owner and admins, and for what is there', async () => {
+      const database = await engine.open();
+      const { id } = await add(database, minka);
+      await assert.rejects(replace(database, id, minka, { accountId: 8, admin: false }), { code: 'not_owner' });
+      await assert.rejects(replace(database, id + 1, minka, operator), { code: 'pet_not_found' });
+      assert.equal((await replace(database, id, { ...minka, name: 'y' }, operator)).name, 'y');
+    });
+
+    it('may not move an animal that is held', async () => {
+      const { database, id, clock } = await heldPet();
+      await assert.rejects(replace(database, id, { ...minka, name: 'y' }), { code: 'pet_reserved' });
+      assert.equal((await replace(database, id, { ...minka, name: 'y', status: 'pending' })).name, 'y');
+      clock.advance(1000);
+      assert.equal((await replace(database, id, minka)).status, 'available');
+    });
+  });
+
+  describe('deletePet', () => {
+    it('takes the animal out; the log keeps it as it was, and its id is never given again', async () => {
+      const clock = testClock(START);
+      const database = await engine.open({ clock });
+      const { id } = await add(database, { ...minka, status: 'sold', price: { amount: 5, currency: 'EUR' } });
+      clock.advance(10);
+      await database.write(tx => deletePet(tx, owner, id));
+      await assert.rejects(async () => getPet(database, id, clock.now()), { code: 'pet_not_found' });
+      await assert.rejects(
+        database.write(tx => deletePet(tx, owner, id)),
+        { code: 'pet_not_found' },
+      );
+      const [, removal, ...more] = await eventsOf<PetEventData>(database, 'pet', id);
+      assert.deepEqual([removal!.action, removal!.accountId, removal!.at, more], ['deleted', 7, START + 10, []]);
+      assert.deepEqual(removal!.data, {
+        pet: { ...minka, status: 'sold', price: { amount: 5, currency: 'EUR' } },
+        ownerId: 7,
+      });
+      assert.deepEqual(await countByStatus(database, 0), { available: 0, pending: 0, sold: 0 });
+      assert.equal(await countPets(database, { categoryId: [2] }, 0), 0);
+      assert.ok((await add(database, minka)).id > id);
+    });
+
+    it('is for the owner and admins, and for the version that they have in mind', async () => {
+      const database = await engine.open();
+      const { id } = await add(database, minka);
+      await assert.rejects(
+        database.write(tx => deletePet(tx, { accountId: 8, admin: false }, id)),
+        { code: 'not_owner' },
+      );
+      const expecting = (tag: string) =>
+        database.write(tx => deletePet(tx, operator, id, etag => assert.equal(etag, tag)));
+      await assert.rejects(expecting(`"${id}.2"`), { name: 'AssertionError' });
+      await expecting(`"${id}.1"`);
+    });
+
+    it('leaves an animal that is held, until the very millisecond of the end', async () => {
+      const { database, id, clock } = await heldPet();
+      const remove = () => database.write(tx => deletePet(tx, owner, id));
+      clock.advance(999);
+      await assert.rejects(remove(), { code: 'pet_reserved', status: 409 });
+      clock.advance(1);
+      await remove();
+      const reasons = (await eventsOf<PetEventData>(database, 'pet', id)).map(({ action, data }) => [
+        action,
+        data.reason,
+      ]);
+      assert.deepEqual(reasons.slice(2), [
+        ['updated', 'hold_expired'],
+        ['deleted', undefined],
+      ]);
+      assert.deepEqual(await countByStatus(database, clock.now()), { available: 0, pending: 0, sold: 0 });
+    });
+  });
+
+  /** An animal of account 7 that another account holds for a second. */
+  async function heldPet() {
+    const clock = testClock(START);
+    const database = await engine.open({ clock });
+    const { id } = await add(database, minka);
+    const hold = { petIds: [id], expiresAt: formatTime(START + 1000) };
+    await database.write(tx => createHold(tx, { accountId: 9, admin: false }, hold, 100));
+    return { database, id, clock };
+  }
 
   describe('countPets', () => {
     it('counts by one status, by one category and in all, and nothing else', async () => {
@@ -91,16 +354,16 @@ onEachEngine(engine => {
           add(database, { name: 'x', categoryId: (index % 4) + 1, status: statuses[index % 3]! }),
         ),
       );
-      assert.equal(await countPets(database, {}), 60);
-      assert.equal(await countPets(database, { status: ['sold'] }), 20);
-      assert.equal(await countPets(database, { categoryId: 3 }), 15);
-      assert.equal(await countPets(database, { categoryId: 99 }), 0);
+      assert.equal(await countPets(database, {}, 0), 60);
+      assert.equal(await countPets(database, { status: ['sold'] }, 0), 20);
+      assert.equal(await countPets(database, { categoryId: [3] }, 0), 15);
+      assert.equal(await countPets(database, { categoryId: [99] }, 0), 0);
       for (const filter of [
         { status: ['sold', 'pending'] as const },
-        { status: ['sold'] as const, categoryId: 1 },
+        { status: ['sold'] as const, categoryId: [1] },
         { id: [1] },
       ]) {
-        assert.equal(await countPets(database, filter), undefined);
+        assert.equal(await countPets(database, filter, 0), undefined);
       }
     });
 
@@ -111,8 +374,8 @@ onEachEngine(engine => {
         throw new Error('undone');
       });
       await assert.rejects(undone, /undone/);
-      assert.equal(await countPets(database, {}), 0);
-      assert.equal(await countPets(database, { categoryId: 1 }), 0);
+      assert.equal(await countPets(database, {}, 0), 0);
+      assert.equal(await countPets(database, { categoryId: [1] }, 0), 0);
     });
   });
 });

@@ -1,10 +1,23 @@
 import { ensureCategory } from '../categories/categories.ts';
 import { problem } from '../errors.ts';
+import type { Actor } from '../events/event.ts';
+import { record } from '../events/log.ts';
 import { type Params, type PetStatus, query, type Reader, type Transaction } from '../schema.ts';
-import type { NewPet, Pet } from './pet.ts';
+import { changePet, type LockedPet, type PetChange, type PetEventData, stateOf } from './change-pet.ts';
+import { lockPet } from './lock-pets.ts';
+import type { NewPet, Pet, PetPatch, PricePatch } from './pet.ts';
+import { count, countNew } from './pet-counts.ts';
+import { fullPetColumns, type PetRow, petEtag } from './pet-rows.ts';
+import { petReserved } from './reservations.ts';
+
+/** Whether categories that were never seen before get a placeholder, or are refused. */
+type Categories = 'open' | 'strict';
+
+/** Throws when the caller has another version in mind than the one with this entity tag. */
+export type Expectation = (etag: string) => void;
 
 /**
- * Adds an animal, which belongs to the account, and counts it.
+ * Adds an animal, which belongs to the account, counts it and writes it down.
  *
  * Not safe to repeat: each call adds one. The id is above every id that was ever given.
  * @throws {Problem} `category_not_found` where categories are strict
@@ -13,65 +26,162 @@ export async function createPet(
   tx: Transaction,
   accountId: number,
   pet: NewPet,
-  categories: 'open' | 'strict',
-): Promise<Pet> {
+  categories: Categories,
+): Promise<Required<Pet>> {
   const { name, categoryId, status = 'available' } = pet;
   await ensureCategory(tx, categoryId, categories);
-  const row = await tx.first(insertPet, { name, categoryId, status, accountId, now: tx.now });
-  await tx.run(countOne, { status, category: String(categoryId), slot: slotOf(tx) });
-  return { id: row!.id, name, categoryId, status };
+  const row = { name, categoryId, status, ...optionalColumns(pet) };
+  const { id } = (await tx.first(insertPet, { ...row, accountId, now: tx.now }))!;
+  await countNew(tx, status, categoryId);
+  const data: PetEventData = { pet: stateOf(row), ownerId: accountId };
+  await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
+  return { id, name, categoryId, status };
 }
 
 /**
- * The animal with this id.
+ * The animal with this id, with all there is to say about it.
+ * @param now a hold or order that has run out by then counts as gone
  * @throws {Problem} `pet_not_found`
  */
-export async function getPet(reader: Reader, id: number): Promise<Pet> {
-  const pet = await reader.first(petById, { id });
+export async function getPet(reader: Reader, id: number, now: number): Promise<PetRow> {
+  const pet = await reader.first(petById, { id, now });
   if (pet === undefined) throw problem('pet_not_found');
   return pet;
 }
 
 /**
- * How many animals a filter lets through, from kept counters: without one, or by one status or one category.
- * `undefined` for every other filter, which would have to be counted.
+ * Changes some members of an animal; `null` takes an optional one away. A new status lets go of the reason for the one
+ * before.
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `invalid_body` where half a price would be left;
+ *   `pet_reserved` for another status while a hold or an order is in force; `category_not_found` where categories are strict
  */
-export async function countPets(
-  reader: Reader,
-  {
-    id,
-    status,
-    categoryId,
-  }: { id?: unknown; status?: readonly PetStatus[] | undefined; categoryId?: number | undefined },
-): Promise<number | undefined> {
-  if (id !== undefined || (status !== undefined && (status.length > 1 || categoryId !== undefined))) return undefined;
-  const rows =
-    categoryId !== undefined
-      ? await reader.all(countsOf, { kind: 'category', key: String(categoryId) })
-      : status !== undefined
-        ? await reader.all(countsOf, { kind: 'status', key: status[0]! })
-        : await reader.all(countsOfAll, {});
-  return rows.reduce((sum, { pets }) => sum + pets, 0);
+export async function updatePet(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  patch: PetPatch,
+  categories: Categories,
+  expect: Expectation = () => {},
+): Promise<PetRow> {
+  const { name, categoryId, status, statusReason, price } = patch;
+  return change(tx, actor, id, categories, expect, pet => ({
+    ...(name !== undefined && { name }),
+    ...(categoryId !== undefined && { categoryId }),
+    ...(status !== undefined && { status }),
+    ...(statusReason !== undefined && { statusReason }),
+    ...(price !== undefined && patchedPrice(pet, price)),
+  }));
 }
 
 /**
- * On PostgreSQL many transactions count at once, and each would wait for the row of the one before: there a counter is
- * spread over slots that add up.
+ * Replaces all members of an animal by those of another: optional ones that are left out are gone, and the status is
+ * `available` again.
+ * @throws {Problem} as `updatePet`
  */
-function slotOf(tx: Transaction): number {
-  return tx.engine === 'sqlite' ? 0 : Math.floor(Math.random() * SLOTS);
+export async function replacePet(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  pet: NewPet,
+  categories: Categories,
+  expect: Expectation = () => {},
+): Promise<PetRow> {
+  const { name, categoryId, status = 'available' } = pet;
+  const whole = { name, categoryId, status, ...optionalColumns(pet) };
+  return change(tx, actor, id, categories, expect, () => whole);
 }
 
-const SLOTS = 32;
+/**
+ * Takes an animal out of the store. The log keeps what it was, so that mirrors hear of it; its id is never given again.
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `pet_reserved` while a hold or an order is in force
+ */
+export async function deletePet(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  expect: Expectation = () => {},
+): Promise<void> {
+  const pet = await lockOwn(tx, actor, id, expect);
+  if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
+  await tx.run(removePet, { id });
+  await count(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
+  const data: PetEventData = { pet: stateOf(pet), ownerId: pet.accountId };
+  await record(tx, { kind: 'pet', action: 'deleted', subjectId: id, accountId: actor.accountId, data });
+}
+
+async function change(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  categories: Categories,
+  expect: Expectation,
+  wish: (pet: LockedPet) => PetChange,
+): Promise<PetRow> {
+  const pet = await lockOwn(tx, actor, id, expect);
+  const wanted = wish(pet);
+  if (wanted.categoryId !== undefined && wanted.categoryId !== pet.categoryId) {
+    await ensureCategory(tx, wanted.categoryId, categories);
+  }
+  if (wanted.status !== undefined && wanted.status !== pet.status && pet.reservation !== undefined) {
+    throw petReserved(id, pet.reservation, tx.now);
+  }
+  return changePet(tx, pet, wanted, { accountId: actor.accountId });
+}
+
+async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expectation): Promise<LockedPet> {
+  const pet = await lockPet(tx, id);
+  if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
+  expect(petEtag(pet));
+  return pet;
+}
+
+function optionalColumns({ statusReason, price }: NewPet) {
+  return { statusReason: statusReason ?? null, ...priceColumns(price) };
+}
+
+/** A price after some of it changed: what is left out stays (RFC 7396). */
+function patchedPrice({ priceAmount, priceCurrency }: PetRow, patch: PricePatch | null) {
+  if (patch === null) return priceColumns(undefined);
+  const { amount = priceAmount, currency = priceCurrency } = patch;
+  const absent = Object.entries({ amount, currency }).filter(([, value]) => value === null);
+  if (absent.length === 0) return { priceAmount: amount, priceCurrency: currency };
+  const errors = absent.map(([name]) => ({
+    path: `/price/${name}`,
+    code: 'required',
+    message: `${name} is required where there is no price yet.`,
+  }));
+  throw problem('invalid_body', `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`, {
+    errors,
+  });
+}
+
+function priceColumns(price: NewPet['price']) {
+  return { priceAmount: price?.amount ?? null, priceCurrency: price?.currency ?? null };
+}
 
 const insertPet = query(
-  (db, p: Params<{ name: string; categoryId: number; status: PetStatus; accountId: number; now: number }>) =>
+  (
+    db,
+    p: Params<{
+      name: string;
+      categoryId: number;
+      status: PetStatus;
+      statusReason: string | null;
+      priceAmount: number | null;
+      priceCurrency: string | null;
+      accountId: number;
+      now: number;
+    }>,
+  ) =>
     db
       .insertInto('pets')
       .values({
         name: p.name,
         category_id: p.categoryId,
         status: p.status,
+        status_reason: p.statusReason,
+        price_amount: p.priceAmount,
+        price_currency: p.priceCurrency,
         account_id: p.accountId,
         created_at: p.now,
         updated_at: p.now,
@@ -79,24 +189,8 @@ const insertPet = query(
       .returning('id'),
 );
 
-const countOne = query((db, p: Params<{ status: string; category: string; slot: number }>) =>
-  db
-    .insertInto('pet_counts')
-    .values([
-      { kind: 'category', key: p.category, slot: p.slot, pets: 1 },
-      { kind: 'status', key: p.status, slot: p.slot, pets: 1 },
-    ])
-    .onConflict(conflict =>
-      conflict.columns(['kind', 'key', 'slot']).doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', 1) })),
-    ),
+const petById = query((db, p: Params<{ id: number; now: number }>) =>
+  db.selectFrom('pets').select(fullPetColumns(p.now)).where('id', '=', p.id),
 );
 
-const petById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('pets').select(['id', 'name', 'category_id as categoryId', 'status']).where('id', '=', p.id),
-);
-
-const countsOf = query((db, p: Params<{ kind: 'status' | 'category'; key: string }>) =>
-  db.selectFrom('pet_counts').select('pets').where('kind', '=', p.kind).where('key', '=', p.key),
-);
-
-const countsOfAll = query(db => db.selectFrom('pet_counts').select('pets').where('kind', '=', 'status'));
+const removePet = query((db, p: Params<{ id: number }>) => db.deleteFrom('pets').where('id', '=', p.id));

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
 import { listAccounts } from '../accounts/accounts.ts';
+import { lockPets } from '../pets/lock-pets.ts';
 import { createPet } from '../pets/pets.ts';
-import { type Database, query, type Transaction } from '../schema.ts';
+import { reserve } from '../pets/reservations.ts';
+import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { sampleAnimals } from './animals.ts';
 import { giveFirstKey } from './first-key.ts';
 import { fillSamples, resetSamples } from './samples.ts';
@@ -89,6 +91,33 @@ onEachEngine(engine => {
       assert.deepEqual(
         (await staging.all(categoryIds, {})).map(({ id }) => id),
         [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      await assertCounted(staging);
+    });
+
+    it('takes holds, orders and categories below each other out, and writes down that the animals are gone', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(async tx => {
+        await tx.run(insertCategories, {});
+        const { id } = await createPet(tx, 1, { name: 'Kept', categoryId: 1002 }, 'open');
+        await tx.run(insertHold, {});
+        await tx.run(insertOrder, { petId: id });
+        const [kept, ordered] = await lockPets(tx, [1, id]);
+        const until = tx.now + 60_000;
+        await reserve(tx, { ...kept!, status: 'available' }, { holdId: 1, until }, 1);
+        await reserve(tx, ordered!, { orderId: 1, until: null }, 1);
+      });
+      const gone = (await staging.all(allPets, {})).map(({ id }) => id);
+      await resetSamples(registry, staging);
+      for (const rows of [reservations, holds, orders]) assert.deepEqual(await staging.all(rows, {}), []);
+      assert.deepEqual(
+        (await staging.all(categoryIds, {})).map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      assert.deepEqual(
+        (await staging.all(deletions, {})).map(({ id }) => id),
+        gone,
       );
       await assertCounted(staging);
     });
@@ -188,5 +217,47 @@ const allPets = query(db =>
 );
 
 const categoryIds = query(db => db.selectFrom('categories').select('id').orderBy('id'));
+
+const insertCategories = query(db =>
+  db.insertInto('categories').values(
+    [1001, 1002].map(id => ({
+      id,
+      name: 'Otters',
+      slug: `otters-${id}`,
+      parent_id: id === 1002 ? 1001 : null,
+      placeholder: 0,
+      created_at: 0,
+      updated_at: 0,
+    })),
+  ),
+);
+
+const insertHold = query(db =>
+  db.insertInto('holds').values({ account_id: 1, expires_at: 0, created_at: 0, updated_at: 0 }),
+);
+
+const insertOrder = query((db, p: Params<{ petId: number }>) =>
+  db.insertInto('orders').values({
+    pet_id: p.petId,
+    account_id: 1,
+    owner_id: 1,
+    status: 'placed',
+    quantity: 1,
+    created_at: 0,
+    updated_at: 0,
+  }),
+);
+
+const reservations = query(db => db.selectFrom('reservations').select('id'));
+const holds = query(db => db.selectFrom('holds').select('id'));
+const orders = query(db => db.selectFrom('orders').select('id'));
+const deletions = query(db =>
+  db
+    .selectFrom('events')
+    .select('subject_id as id')
+    .where('kind', '=', 'pet')
+    .where('action', '=', 'deleted')
+    .orderBy('id'),
+);
 
 const counts = query(db => db.selectFrom('pet_counts').selectAll());

@@ -1,3 +1,7 @@
+import { removeEmptyCategories } from '../categories/empty-categories.ts';
+import { recordAll } from '../events/log.ts';
+import { type PetEventData, stateOf } from '../pets/change-pet.ts';
+import { count } from '../pets/pet-counts.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
@@ -17,8 +21,8 @@ export async function fillSamples(registry: Database, staging: Database): Promis
 }
 
 /**
- * Takes every animal that is there when it begins out of staging, with categories beyond the usual that are left empty,
- * and fills it anew; ids go on above those that were given.
+ * Takes every animal that is there when it begins out of staging, with its holds and orders and with categories beyond
+ * the usual that are left empty, and fills it anew; ids go on above those that were given.
  *
  * Works beside a running server, in small transactions. What is added meanwhile stays. Safe to repeat; after a crash
  * the next reset, or the next start, finishes it.
@@ -42,7 +46,8 @@ const DONE = 'done';
 
 /** How many animals a transaction adds or removes: few enough that nobody waits for it. */
 const ADDED_AT_ONCE = 100;
-const REMOVED_AT_ONCE = 500;
+const REMOVED_AT_ONCE = 100;
+const CATEGORIES_REMOVED_AT_ONCE = 20;
 
 /** One transaction's worth of work, and how far it is then. */
 async function step(tx: Transaction, owners: SampleOwners): Promise<string> {
@@ -71,24 +76,36 @@ async function fill(tx: Transaction, owners: SampleOwners, added: number): Promi
 
 async function remove(tx: Transaction, upTo: number): Promise<string> {
   const last = (await tx.all(firstPets, { upTo })).at(-1);
-  if (last === undefined) {
-    await tx.run(removeEmptyCategories, {});
-    return `${FILLING} 0`;
+  if (last !== undefined) {
+    await removePets(tx, last.id);
+    return `${REMOVING} ${upTo}`;
   }
-  const removed = await tx.all(removeUpTo, { last: last.id });
-  for (const [status, pets] of tally(removed.map(pet => pet.status))) {
-    await tx.run(changeCount, { kind: 'status', key: status, change: -pets });
-  }
-  for (const [category, pets] of tally(removed.map(pet => pet.category))) {
-    await tx.run(changeCount, { kind: 'category', key: String(category), change: -pets });
-  }
-  return `${REMOVING} ${upTo}`;
+  const removed =
+    (await tx.run(removeReservations, { last: upTo })) ||
+    (await tx.run(removeOrders, { upTo })) ||
+    (await tx.run(removeEmptyHolds, {})) ||
+    (await removeEmptyCategories(tx, CATEGORIES_REMOVED_AT_ONCE));
+  return removed > 0 ? `${REMOVING} ${upTo}` : `${FILLING} 0`;
 }
 
-function tally<T>(values: readonly T[]): Map<T, number> {
-  const times = new Map<T, number>();
-  for (const value of values) times.set(value, (times.get(value) ?? 0) + 1);
-  return times;
+/** Takes animals out with what they are kept for, and writes it down: mirrors of staging hear of it. */
+async function removePets(tx: Transaction, last: number): Promise<void> {
+  await tx.run(removeReservations, { last });
+  const removed = await tx.all(removeUpTo, { last });
+  await count(
+    tx,
+    removed.map(({ status, categoryId }) => ({ status, categoryId, by: -1 })),
+  );
+  await recordAll(
+    tx,
+    removed.map(({ id, ownerId, ...row }) => ({
+      kind: 'pet',
+      action: 'deleted',
+      subjectId: id,
+      accountId: null,
+      data: { pet: stateOf(row), ownerId } satisfies PetEventData,
+    })),
+  );
 }
 
 const begin = query(db =>
@@ -119,25 +136,47 @@ const firstPets = query((db, p: Params<{ upTo: number }>) =>
   db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(REMOVED_AT_ONCE),
 );
 
-const changeCount = query((db, p: Params<{ kind: 'status' | 'category'; key: string; change: number }>) =>
-  db
-    .insertInto('pet_counts')
-    .values({ kind: p.kind, key: p.key, slot: 0, pets: p.change })
-    .onConflict(conflict =>
-      conflict.columns(['kind', 'key', 'slot']).doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', p.change) })),
-    ),
-);
-
 const removeUpTo = query((db, p: Params<{ last: number }>) =>
-  db.deleteFrom('pets').where('id', '<=', p.last).returning(['status', 'category_id as category']),
+  db
+    .deleteFrom('pets')
+    .where('id', '<=', p.last)
+    .returning([
+      'id',
+      'name',
+      'category_id as categoryId',
+      'status',
+      'status_reason as statusReason',
+      'price_amount as priceAmount',
+      'price_currency as priceCurrency',
+      'account_id as ownerId',
+    ]),
 );
 
-/** The usual categories are those of the first migration. */
-const removeEmptyCategories = query(db =>
+const removeReservations = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('reservations').where('pet_id', '<=', p.last),
+);
+
+const removeOrders = query((db, p: Params<{ upTo: number }>) =>
   db
-    .deleteFrom('categories')
-    .where('id', '>', 8)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('pets').select('pets.id').whereRef('pets.category_id', '=', 'categories.id'))),
+    .deleteFrom('orders')
+    .where('id', 'in', eb =>
+      eb.selectFrom('orders').select('id').where('pet_id', '<=', p.upTo).orderBy('pet_id').limit(REMOVED_AT_ONCE),
     ),
+);
+
+/** Holds that were on nothing but animals that are gone. */
+const removeEmptyHolds = query(db =>
+  db.deleteFrom('holds').where('id', 'in', eb =>
+    eb
+      .selectFrom('holds')
+      .select('id')
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('reservations').select('reservations.id').whereRef('reservations.hold_id', '=', 'holds.id'),
+          ),
+        ),
+      )
+      .limit(REMOVED_AT_ONCE),
+  ),
 );

@@ -1,0 +1,548 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { type OpenOptions, onEachEngine } from '../../test/engines.ts';
+import type { Actor } from '../events/event.ts';
+import { operator } from '../events/event.ts';
+import { eventsOf } from '../events/log.ts';
+import { testClock } from '../lib/clock.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import {
+  createCategory,
+  deleteCategory,
+  ensureCategory,
+  getCategory,
+  listCategories,
+  updateCategory,
+} from './categories.ts';
+import type { CategoryPatch, NewCategory } from './category.ts';
+import { type CategoryEventData, categoryEtag, categoryOf } from './category-rows.ts';
+import { removeEmptyCategories } from './empty-categories.ts';
+import { withFreeSlug } from './slugs.ts';
+
+const someone: Actor = { accountId: 7, admin: false };
+const other: Actor = { accountId: 8, admin: false };
+const admin: Actor = { accountId: 9, admin: true };
+
+onEachEngine(engine => {
+  const opened: Database[] = [];
+  const open = async (options: OpenOptions = {}) => {
+    const database = await engine.open(options);
+    opened.push(database);
+    return database;
+  };
+  // The server's connections are shared by all test files that run at once.
+  afterEach(() => Promise.all(opened.splice(0).map(database => database.close())));
+
+  const add = (database: Database, category: NewCategory, actor = someone) =>
+    database.write(tx => createCategory(tx, actor, category));
+  const patch = (database: Database, id: number, change: CategoryPatch, actor = someone) =>
+    withFreeSlug(change.slug, () => database.write(tx => updateCategory(tx, actor, id, change)));
+  const ensure = (database: Database, id: number) => database.write(tx => ensureCategory(tx, id, 'open'));
+
+  describe('createCategory', () => {
+    it('adds a category of the account, with an event', async () => {
+      const database = await open({ clock: testClock(1_795_000_000_123) });
+      const category = await add(database, { name: 'Maine Coon', parentId: 2 });
+      assert.deepEqual(category, {
+        id: 1001,
+        name: 'Maine Coon',
+        slug: 'maine-coon',
+        parentId: 2,
+        accountId: 7,
+        placeholder: 0,
+        createdAt: 1_795_000_000_123,
+        updatedAt: 1_795_000_000_123,
+        version: 1,
+      });
+      assert.deepEqual(await getCategory(database, 1001), category);
+      const [event, ...others] = await eventsOf<CategoryEventData>(database, 'category', 1001);
+      assert.deepEqual(others, []);
+      assert.equal(event!.action, 'created');
+      assert.equal(event!.accountId, 7);
+      assert.deepEqual(event!.data, {
+        category: { name: 'Maine Coon', slug: 'maine-coon', parentId: 2, placeholder: false },
+        ownerId: 7,
+      });
+    });
+
+    it('gives the smallest id above 1,000 that no category ever had', async () => {
+      const database = await open();
+      for (const id of [9, 1000, 1001, 1003, 1004]) await ensure(database, id);
+      assert.equal((await add(database, { name: 'a' })).id, 1002);
+      assert.equal((await add(database, { name: 'b' })).id, 1005);
+      await ensure(database, 1006);
+      await database.write(tx => deleteCategory(tx, someone, 1002));
+      await database.write(tx => deleteCategory(tx, admin, 1006));
+      assert.equal((await add(database, { name: 'c' })).id, 1007);
+      await ensure(database, 5000);
+      assert.equal((await add(database, { name: 'd' })).id, 1008);
+    });
+
+    it('passes over a thousand ids that animals named', async () => {
+      const database = await open();
+      await database.write(tx => tx.run(insertMany, { from: 1001, to: 2200 }));
+      assert.equal((await add(database, { name: 'a' })).id, 2201);
+      assert.equal((await add(database, { name: 'b' })).id, 2202);
+    });
+
+    it('gives each its own id and slug, also to many at once, beside animals that name the same ids', async () => {
+      const database = await open();
+      const added = Array.from({ length: 20 }, () => add(database, { name: 'Category 1003' }));
+      const named = Array.from({ length: 10 }, (_, index) => ensure(database, 1001 + index));
+      const [categories] = await Promise.all([Promise.all(added), Promise.all(named)]);
+      const ids = categories.map(({ id }) => id);
+      assert.equal(new Set(ids).size, 20);
+      assert.equal(new Set(categories.map(({ slug }) => slug)).size, 20);
+      assert.ok(Math.max(...ids) <= 1030);
+      const rows = await database.all(allSlugs, {});
+      assert.equal(new Set(rows.map(({ slug }) => slug)).size, rows.length);
+      for (let id = 1001; id <= 1010; id++) await getCategory(database, id);
+    });
+
+    it('makes slugs from names, with numbers where they are taken', async () => {
+      const database = await open();
+      const slugs: string[] = [];
+      for (const name of ['Dog', 'dög', 'DOG!', '猫', 'x'.repeat(120), 'x'.repeat(120), 'Dog 3']) {
+        slugs.push((await add(database, { name })).slug);
+      }
+      assert.deepEqual(slugs, [
+        'dog-2',
+        'dog-3',
+        'dog-4',
+        'category-1004',
+        'x'.repeat(100),
+        `${'x'.repeat(91)}-2`,
+        'dog-3-2',
+      ]);
+    });
+
+    it('finds a slug also where a thousand of them are taken', async () => {
+      const database = await open();
+      await database.write(tx => tx.run(insertSlugs, { base: 'dog', from: 2, to: 1100 }));
+      assert.match((await add(database, { name: 'Dog' })).slug, /^dog-[0-9a-f]{8}$/);
+    });
+
+    it('lets one of many have a given slug, and tells the others', async () => {
+      const database = await open();
+      const tries = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, index) => add(database, { name: `n${index}`, slug: 'the-one' })),
+      );
+      assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+      for (const one of tries) if (one.status === 'rejected') assert.equal(one.reason.code, 'category_slug_taken');
+    });
+
+    it('refuses a parent that does not exist, and an eleventh level', async () => {
+      const database = await open();
+      await assert.rejects(add(database, { name: 'x', parentId: 4711 }), { code: 'category_not_found', status: 400 });
+      let parentId = 1;
+      for (let level = 2; level <= 10; level++) parentId = (await add(database, { name: `l${level}`, parentId })).id;
+      await assert.rejects(add(database, { name: 'x', parentId }), { code: 'invalid_body', status: 400 });
+    });
+  });
+
+  describe('ensureCategory', () => {
+    it('writes a placeholder down once, also with many at once', async () => {
+      const database = await open();
+      await Promise.all(Array.from({ length: 20 }, () => ensure(database, 9000)));
+      const events = await eventsOf<CategoryEventData>(database, 'category', 9000);
+      assert.deepEqual(
+        events.map(({ action, accountId, data }) => ({ action, accountId, data })),
+        [
+          {
+            action: 'created',
+            accountId: null,
+            data: { category: { name: 'Category 9000', slug: 'category-9000', placeholder: true } },
+          },
+        ],
+      );
+    });
+
+    it('finds another slug where the usual one is taken', async () => {
+      const database = await open();
+      await add(database, { name: 'x', slug: 'category-9000' });
+      await ensure(database, 9000);
+      assert.equal((await getCategory(database, 9000)).slug, 'category-9000-2');
+    });
+
+    it('goes on with the versions of a category that is gone, so that no entity tag comes twice', async () => {
+      const database = await open();
+      await ensure(database, 9000);
+      const before = [categoryEtag(await getCategory(database, 9000))];
+      before.push(categoryEtag(await patch(database, 9000, { name: 'Alpacas' }, admin)));
+      await database.write(tx => deleteCategory(tx, admin, 9000));
+      await ensure(database, 9000);
+      assert.ok(!before.includes(categoryEtag(await getCategory(database, 9000))));
+    });
+  });
+
+  describe('updateCategory', () => {
+    it('changes what is given, and writes down what it was', async () => {
+      const clock = testClock(1_795_000_000_000);
+      const database = await open({ clock });
+      await add(database, { name: 'Coons', parentId: 2 });
+      clock.advance(1000);
+      const after = await patch(database, 1001, { name: 'Maine Coons', slug: 'maine-coons', parentId: null });
+      assert.deepEqual(categoryOf(after), {
+        id: 1001,
+        name: 'Maine Coons',
+        slug: 'maine-coons',
+        placeholder: false,
+        createdAt: '2026-11-18T11:06:40.000Z',
+        updatedAt: '2026-11-18T11:06:41.000Z',
+      });
+      assert.deepEqual(await getCategory(database, 1001), after);
+      assert.equal(categoryEtag(after), '"1001.2"');
+      const [, event] = await eventsOf<CategoryEventData>(database, 'category', 1001);
+      assert.deepEqual(event!.data, {
+        category: { name: 'Maine Coons', slug: 'maine-coons', placeholder: false },
+        was: { name: 'Coons', slug: 'coons', parentId: 2 },
+        ownerId: 7,
+      });
+    });
+
+    it('does nothing where nothing changes', async () => {
+      const database = await open();
+      const before = await add(database, { name: 'Coons', parentId: 2 });
+      assert.deepEqual(await patch(database, 1001, { name: 'Coons', slug: 'coons', parentId: 2 }), before);
+      assert.deepEqual(await patch(database, 1001, {}), before);
+      assert.equal((await eventsOf(database, 'category', 1001)).length, 1);
+    });
+
+    it('makes a category of a placeholder that is given a name, be it the same', async () => {
+      const database = await open();
+      await ensure(database, 9000);
+      assert.equal((await patch(database, 9000, { slug: 'alpacas' }, admin)).placeholder, 1);
+      const named = await patch(database, 9000, { name: 'Category 9000' }, operator);
+      assert.equal(named.placeholder, 0);
+      assert.equal(named.accountId, null);
+      const [, , event] = await eventsOf<CategoryEventData>(database, 'category', 9000);
+      assert.deepEqual(event!.data.was, { placeholder: true });
+      assert.equal(event!.accountId, null);
+    });
+
+    it('refuses who does not own it, before what it expects', async () => {
+      const database = await open();
+      await add(database, { name: 'Coons' });
+      await assert.rejects(patch(database, 1001, { name: 'x' }, other), { code: 'not_owner' });
+      await assert.rejects(patch(database, 1, { name: 'x' }, other), { code: 'not_owner' });
+      await assert.rejects(patch(database, 4711, { name: 'x' }, other), { code: 'no_such_category' });
+      const expect = () => {
+        throw new Error('expected another');
+      };
+      await assert.rejects(
+        database.write(tx => updateCategory(tx, other, 1001, { name: 'x' }, expect)),
+        { code: 'not_owner' },
+      );
+      await assert.rejects(
+        database.write(tx => updateCategory(tx, admin, 1001, { name: 'x' }, expect)),
+        /expected another/,
+      );
+    });
+
+    it('refuses a slug that another has, and lets one of many have it', async () => {
+      const database = await open();
+      const ids: number[] = [];
+      for (let index = 0; index < 8; index++) ids.push((await add(database, { name: `n${index}` })).id);
+      await assert.rejects(patch(database, 1001, { slug: 'n1' }), { code: 'category_slug_taken', status: 409 });
+      const tries = await Promise.allSettled([
+        ...ids.map(id => patch(database, id, { slug: 'category-9000' })),
+        ensure(database, 9000),
+      ]);
+      const refusals = tries.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []));
+      assert.ok(refusals.length >= 7, String(refusals.length));
+      assert.deepEqual(new Set(refusals), new Set(['category_slug_taken']));
+      assert.match((await getCategory(database, 9000)).slug, /^category-9000/);
+    });
+
+    it('refuses cycles', async () => {
+      const database = await open();
+      const a = (await add(database, { name: 'a' })).id;
+      const b = (await add(database, { name: 'b', parentId: a })).id;
+      const c = (await add(database, { name: 'c', parentId: b })).id;
+      for (const parentId of [a, b, c]) {
+        await assert.rejects(patch(database, a, { parentId }), { code: 'category_cycle', status: 409 });
+      }
+      await assert.rejects(patch(database, a, { parentId: 4711 }), { code: 'category_not_found', status: 400 });
+      await assert.rejects(patch(database, a, { parentId: a }), {
+        message: `Category ${a} cannot go into itself; choose another one.`,
+      });
+      assert.equal((await patch(database, c, { parentId: a })).parentId, a);
+    });
+
+    it('lets no cycle come about when many move at once', async () => {
+      const database = await open();
+      const ids: number[] = [];
+      for (let index = 0; index < 6; index++) ids.push((await add(database, { name: `n${index}` })).id);
+      for (let round = 0; round < 5; round++) {
+        const moves = ids.flatMap((id, index) => [
+          patch(database, id, { parentId: ids[(index + 1) % ids.length]! }),
+          patch(database, id, { parentId: ids[(index + 2 + round) % ids.length]! }),
+        ]);
+        for (const move of await Promise.allSettled(moves)) {
+          if (move.status === 'rejected') assert.equal(move.reason.code, 'category_cycle', String(move.reason));
+        }
+        const parents = new Map((await database.all(allSlugs, {})).map(({ id, parentId }) => [id, parentId]));
+        for (const id of ids) {
+          let steps = 0;
+          for (let at: number | null = id; at !== null; at = parents.get(at)!) assert.ok(++steps <= 6, `${id}`);
+        }
+        for (const id of ids) await patch(database, id, { parentId: null });
+      }
+    });
+
+    it('lets the tree have ten levels and no more', async () => {
+      const database = await open();
+      const line = async (name: string, levels: number) => {
+        let parentId: number | undefined;
+        const ids: number[] = [];
+        for (let level = 1; level <= levels; level++) {
+          const added = await add(database, { name: `${name}${level}`, ...(parentId && { parentId }) });
+          ids.push(added.id);
+          parentId = added.id;
+        }
+        return ids;
+      };
+      const four = await line('a', 4);
+      const seven = await line('b', 7);
+      await assert.rejects(patch(database, four[0]!, { parentId: seven[6]! }), { code: 'invalid_body', status: 400 });
+      assert.equal((await patch(database, four[1]!, { parentId: seven[6]! })).parentId, seven[6]);
+      await assert.rejects(patch(database, four[0]!, { parentId: four[3]! }), { code: 'invalid_body' });
+      // Up it may always go.
+      assert.equal((await patch(database, four[1]!, { parentId: seven[5]! })).parentId, seven[5]);
+    });
+  });
+
+  describe('updateCategory with very many categories below', () => {
+    it('refuses to go further down, and goes up', async () => {
+      const database = await open();
+      await add(database, { name: 'wide', parentId: 2 });
+      await add(database, { name: 'deep', parentId: 1 });
+      await database.write(async tx => {
+        await tx.run(insertMany, { from: 2001, to: 12_001 });
+        await tx.run(putBelow, { parentId: 1001, from: 2001 });
+      });
+      await assert.rejects(patch(database, 1001, { parentId: 1002 }), {
+        code: 'invalid_body',
+        message: /more than 10,000 below it/,
+      });
+      assert.equal((await patch(database, 1001, { parentId: 1 })).parentId, 1);
+      assert.equal((await patch(database, 1001, { parentId: null })).parentId, null);
+    });
+  });
+
+  describe('deleteCategory', () => {
+    it('takes an empty one away, with an event', async () => {
+      const database = await open();
+      await add(database, { name: 'Coons' });
+      await database.write(tx => deleteCategory(tx, someone, 1001));
+      await assert.rejects(async () => getCategory(database, 1001), { code: 'no_such_category', status: 404 });
+      const [, event] = await eventsOf<CategoryEventData>(database, 'category', 1001);
+      assert.equal(event!.action, 'deleted');
+      assert.deepEqual(event!.data, { category: { name: 'Coons', slug: 'coons', placeholder: false }, ownerId: 7 });
+      await assert.rejects(
+        database.write(tx => deleteCategory(tx, someone, 1001)),
+        { code: 'no_such_category' },
+      );
+      // Its slug is free again.
+      assert.equal((await add(database, { name: 'Coons' })).slug, 'coons');
+    });
+
+    it('refuses while a category is in it, and who does not own it', async () => {
+      const database = await open();
+      await add(database, { name: 'a' });
+      await add(database, { name: 'b', parentId: 1001 });
+      const remove = (id: number, actor: Actor) => database.write(tx => deleteCategory(tx, actor, id));
+      await assert.rejects(remove(1001, someone), { code: 'category_in_use', message: /1 category in it/ });
+      await assert.rejects(remove(1002, other), { code: 'not_owner' });
+      await assert.rejects(remove(8, someone), { code: 'not_owner' });
+      await remove(8, admin);
+      await remove(1002, operator);
+      await remove(1001, someone);
+    });
+
+    it('leaves no category below one that is gone, when one is added at the same moment', async () => {
+      const database = await open();
+      for (let round = 0; round < 10; round++) {
+        const { id } = await add(database, { name: 'above' });
+        const [added, removed] = await Promise.allSettled([
+          add(database, { name: 'below', parentId: id }),
+          database.write(tx => deleteCategory(tx, someone, id)),
+        ]);
+        if (added.status === 'rejected') assert.equal(added.reason.code, 'category_not_found');
+        if (removed.status === 'rejected') assert.equal(removed.reason.code, 'category_in_use');
+        assert.notEqual(added.status, removed.status);
+      }
+    });
+  });
+
+  describe('removeEmptyCategories', () => {
+    it('takes away what nothing is in, from below, a few at a time, and writes it down', async () => {
+      const database = await open();
+      for (let index = 0; index < 3; index++) await add(database, { name: `n${index}` });
+      await patch(database, 1001, { parentId: 1002 });
+      const some = () => database.write(tx => removeEmptyCategories(tx, 1));
+      const left = async () => (await listCategories(database, {}, 100, undefined)).categories.map(({ id }) => id);
+      assert.equal(await some(), 1);
+      assert.deepEqual((await left()).slice(8), [1002, 1003]);
+      assert.equal(await some(), 1);
+      assert.equal(await some(), 1);
+      assert.equal(await some(), 0);
+      assert.deepEqual(await left(), [1, 2, 3, 4, 5, 6, 7, 8]);
+      assert.equal((await eventsOf(database, 'category', 1003)).at(-1)!.action, 'deleted');
+    });
+  });
+
+  describe('listCategories', () => {
+    it('leads through a list and back, with every filter', async () => {
+      const database = await open();
+      await database.write(async tx => {
+        for (let index = 0; index < 12; index++)
+          await addBelow(tx, 2 + (index % 2), index % 3 === 0 ? 1 : 0, 2001 + index);
+      });
+      const all = await database.all(allSlugs, {});
+      for (const filter of [
+        {},
+        { parentId: 2 },
+        { placeholder: true },
+        { placeholder: false },
+        { parentId: 3, placeholder: true },
+        { slug: 'n2003' },
+        { slug: 'n2003', parentId: 2 },
+        { slug: 'n2003', parentId: 3 },
+        { slug: 'n2003', placeholder: true },
+        { parentId: 4711 },
+      ]) {
+        const wanted = all
+          .filter(
+            one =>
+              (filter.parentId === undefined || one.parentId === filter.parentId) &&
+              (filter.placeholder === undefined || (one.placeholder === 1) === filter.placeholder) &&
+              (filter.slug === undefined || one.slug === filter.slug),
+          )
+          .map(({ id }) => id);
+        const pages: number[][] = [];
+        let cursor: string | undefined;
+        let back: string | undefined;
+        do {
+          const page = await listCategories(database, filter, 3, cursor);
+          pages.push(page.categories.map(({ id }) => id));
+          back = page.previous;
+          cursor = page.next;
+        } while (cursor !== undefined);
+        assert.deepEqual(pages.flat(), wanted, JSON.stringify(filter));
+        const backward: number[][] = [];
+        while (back !== undefined) {
+          const page = await listCategories(database, filter, 3, back);
+          backward.unshift(page.categories.map(({ id }) => id));
+          back = page.previous;
+        }
+        assert.deepEqual(backward.flat(), pages.slice(0, -1).flat(), JSON.stringify(filter));
+      }
+    });
+
+    it('looks at 20,000 categories for a page and then goes on', async () => {
+      const database = await open();
+      await database.write(tx => tx.run(insertMany, { from: 2001, to: 24_000 }));
+      await database.write(tx => addBelow(tx, null, 0, 30_000));
+      const first = await listCategories(database, { placeholder: false }, 20, undefined);
+      assert.deepEqual(
+        first.categories.map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      const second = await listCategories(database, { placeholder: false }, 20, first.next);
+      assert.deepEqual(
+        second.categories.map(({ id }) => id),
+        [30_000],
+      );
+      assert.equal(second.next, undefined);
+      const back = await listCategories(database, { placeholder: false }, 20, second.previous);
+      assert.deepEqual(back.categories, []);
+      const start = await listCategories(database, { placeholder: false }, 20, back.previous);
+      assert.deepEqual(
+        start.categories.map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+    });
+
+    it('refuses cursors that are none', async () => {
+      const database = await open();
+      for (const text of ['x', 'bnVsbA', 'WzEsMiwzLDRd', 'e30']) {
+        await assert.rejects(listCategories(database, {}, 20, text), { code: 'invalid_parameter' });
+      }
+    });
+  });
+});
+
+function addBelow(tx: Transaction, parentId: number | null, placeholder: number, id: number) {
+  return tx.run(insertOne, { id, slug: `n${id}`, parentId, placeholder });
+}
+
+const insertOne = query((db, p: Params<{ id: number; slug: string; parentId: number | null; placeholder: number }>) =>
+  db.insertInto('categories').values({
+    id: p.id,
+    name: p.slug,
+    slug: p.slug,
+    parent_id: p.parentId,
+    placeholder: p.placeholder,
+    created_at: 0,
+    updated_at: 0,
+  }),
+);
+
+const numbers = (db: Parameters<Parameters<typeof query>[0]>[0], from: unknown, to: unknown) =>
+  db.withRecursive('numbers(number)', with_ =>
+    with_
+      .selectNoFrom(sql<number>`cast(${from} as bigint)`.as('number'))
+      .unionAll(
+        with_
+          .selectFrom('numbers')
+          .select(sql<number>`number + 1`.as('number'))
+          .where('number', '<', sql<number>`cast(${to} as bigint)`),
+      ),
+  );
+
+/** Placeholders with these ids. */
+const insertMany = query((db, p: Params<{ from: number; to: number }>) =>
+  numbers(db, p.from, p.to)
+    .insertInto('categories')
+    .columns(['id', 'name', 'slug', 'placeholder', 'created_at', 'updated_at'])
+    .expression(eb =>
+      eb
+        .selectFrom('numbers' as never)
+        .select([
+          sql<number>`number`.as('id'),
+          sql<string>`'Category ' || number`.as('name'),
+          sql<string>`'category-' || number`.as('slug'),
+          sql<number>`1`.as('placeholder'),
+          sql<number>`0`.as('created_at'),
+          sql<number>`0`.as('updated_at'),
+        ]),
+    ),
+);
+
+const putBelow = query((db, p: Params<{ parentId: number; from: number }>) =>
+  db.updateTable('categories').set({ parent_id: p.parentId }).where('id', '>=', p.from),
+);
+
+/** Categories with this slug and a number behind it. */
+const insertSlugs = query((db, p: Params<{ base: string; from: number; to: number }>) =>
+  numbers(db, p.from, p.to)
+    .insertInto('categories')
+    .columns(['id', 'name', 'slug', 'placeholder', 'created_at', 'updated_at'])
+    .expression(eb =>
+      eb
+        .selectFrom('numbers' as never)
+        .select([
+          sql<number>`number + 100000`.as('id'),
+          sql<string>`'x'`.as('name'),
+          sql<string>`cast(${p.base} as text) || '-' || number`.as('slug'),
+          sql<number>`0`.as('placeholder'),
+          sql<number>`0`.as('created_at'),
+          sql<number>`0`.as('updated_at'),
+        ]),
+    ),
+);
+
+const allSlugs = query(db =>
+  db.selectFrom('categories').select(['id', 'slug', 'parent_id as parentId', 'placeholder']).orderBy('id'),
+);

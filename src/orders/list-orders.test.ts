@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import SqliteDatabase from 'better-sqlite3';
+import { onEachEngine, onPostgres } from '../../test/engines.ts';
+import { admin, type OrderStore, openOrderStore, owner, placer, stranger } from '../../test/order-store.ts';
+import { type Actor, operator } from '../events/event.ts';
+import { words } from '../lib/storage/migration.ts';
+import { postgresServer } from '../lib/storage/postgres-connection.ts';
+import { migrations } from '../migrations/index.ts';
+import { createPet } from '../pets/pets.ts';
+import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
+import { listOrders } from './list-orders.ts';
+import { encodeCursor, type OrderFilter } from './order-list.ts';
+import { type FoundOrder, orderStatuses, sees } from './order-rows.ts';
+import { APPROVAL_MS } from './orders.ts';
+
+/** Of the filters by status every kind: none, one, several, with and without what runs out. */
+const someStatuses: (readonly OrderStatus[] | undefined)[] = [
+  undefined,
+  ['placed'],
+  ['expired'],
+  ['delivered', 'cancelled'],
+  ['expired', 'placed', 'approved'],
+  [...orderStatuses],
+];
+
+describe('a list of orders', () => {
+  onEachEngine(engine => {
+    it('has what its reader may see and its filters let through, forward and backward, by id', async () => {
+      const store = await openOrderStore(engine, 0);
+      const { orders, pets } = await manyOrders(store);
+      assert.deepEqual(new Set(orders.map(({ status }) => status)), new Set(orderStatuses));
+      for (const actor of [owner, placer, stranger, admin, operator, { accountId: 99, admin: false }]) {
+        for (const status of someStatuses) {
+          for (const petId of [undefined, pets[0]!, pets[5]!, 999]) {
+            await assertWalks(store, actor, { status, petId }, 3, orders);
+          }
+        }
+        await assertWalks(store, actor, {}, 100, orders);
+      }
+    });
+
+    it('tells the steps of each order, from the log', async () => {
+      const store = await openOrderStore(engine);
+      await store.place(1);
+      await store.place(2);
+      await store.approve(1);
+      await store.cancel(1);
+      await store.approve(2);
+      await store.deliver(2);
+      await store.place(3);
+      const { orders } = await listOrders(store.database, placer, {}, 10, undefined, store.now());
+      assert.deepEqual(
+        orders.map(({ steps }) => Object.keys(steps)),
+        [['approval', 'cancellation'], ['approval', 'delivery'], []],
+      );
+      assert.deepEqual(orders, [await store.order(1), await store.order(2), await store.order(3)]);
+    });
+
+    it('has an order once that somebody placed for his own animal', async () => {
+      const store = await openOrderStore(engine, 6);
+      for (const petId of [1, 2, 3, 4, 5, 6]) await store.place(petId, { by: petId % 2 ? owner : placer });
+      const first = await listOrders(store.database, owner, {}, 4, undefined, store.now());
+      assert.deepEqual(first.orders.map(idOf), [1, 2, 3, 4]);
+      const second = await listOrders(store.database, owner, {}, 4, first.next, store.now());
+      assert.deepEqual(second.orders.map(idOf), [5, 6]);
+      assert.equal(second.next, undefined);
+    });
+
+    it('reads on where an animal had very many orders, also of others', async () => {
+      const store = await openOrderStore(engine, 2);
+      await store.place(1);
+      await store.cancel(1);
+      // 43,000 orders of somebody else, all cancelled.
+      await store.database.write(async tx => {
+        await tx.run(another, {});
+        for (let made = 1; made < 43_000; made += Math.min(made, 43_000 - made)) {
+          await tx.run(double, { rows: Math.min(made, 43_000 - made) });
+        }
+      });
+      const last = await store.place(1);
+      const all = [await store.order(1), await store.order(last.id)];
+      const pages = await assertWalks(store, placer, { petId: 1 }, 10, all);
+      assert.ok(pages >= 3, `${pages} pages`);
+      await assertWalks(store, admin, { petId: 1, status: ['placed'] }, 10, [all[1]!]);
+      await assertWalks(store, stranger, { petId: 1 }, 10, []);
+      await assertWalks(store, owner, { petId: 1, status: ['approved'] }, 10, []);
+    });
+
+    it('refuses a cursor of another list; one of another reader shows nothing more', async () => {
+      const store = await openOrderStore(engine);
+      for (const petId of [1, 2, 3]) await store.place(petId);
+      const { next } = await listOrders(store.database, owner, { status: ['placed'] }, 1, undefined, store.now());
+      for (const other of [{}, { status: ['approved'] }, { status: ['placed'], petId: 1 }] as OrderFilter[]) {
+        await assert.rejects(listOrders(store.database, owner, other, 1, next, store.now()), {
+          code: 'invalid_parameter',
+          status: 400,
+        });
+      }
+      for (const text of ['', 'abc', '[]', Buffer.from('[1,"x",0,-1]').toString('base64url')]) {
+        await assert.rejects(listOrders(store.database, owner, {}, 1, text, store.now()), {
+          code: 'invalid_parameter',
+        });
+      }
+      const theirs = await listOrders(store.database, stranger, { status: ['placed'] }, 1, next, store.now());
+      assert.deepEqual(theirs.orders, []);
+    });
+  });
+
+  it('follows an index whoever reads and whatever the filter, on the embedded engine', async () => {
+    const sqlite = new SqliteDatabase(':memory:');
+    for (const { up } of migrations) for (const statement of up(words.sqlite)) sqlite.exec(statement);
+    for (const { what, sql } of await everyQuery('sqlite')) {
+      const plan = sqlite
+        .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)
+        .all(...new Array((sql.match(/\?/g) ?? []).length).fill(1))
+        .map(({ detail }) => detail);
+      const text = `${what}: ${sql}: ${plan.join('; ')}`;
+      for (const detail of plan.filter(one => /\borders\b/.test(one) && /^(SCAN|SEARCH)/.test(one))) {
+        // Admins read along all ids; everybody else along a part of an index.
+        if (what === 'admin {}') assert.match(detail, /^(SCAN orders|SEARCH orders USING INTEGER PRIMARY KEY)/, text);
+        else assert.match(detail, /^SEARCH orders USING (COVERING )?INDEX orders_by_/, text);
+      }
+      // What is sorted are the few rows that the runs brought together, and those that have run out unswept.
+      const merged = plan.some(detail => /UNION ALL|CO-ROUTINE|MATERIALIZE|orders_by_end/.test(detail));
+      if (!merged) assert.ok(!plan.some(detail => detail.includes('TEMP B-TREE')), text);
+    }
+    sqlite.close();
+  });
+
+  onPostgres(engine => {
+    it('follows an index also where one account has most orders, all of them late', async () => {
+      const place = await engine.place();
+      await engine.open({ place });
+      const { url, schema } = place as { url: string; schema: string };
+      const connection = await postgresServer(url, schema).connect('petstore test', { patient: true });
+      const ask = async (text: string, values: unknown[] = []) =>
+        (await connection.ask(Number.POSITIVE_INFINITY, text, values)).rows;
+      await ask(
+        `insert into orders (pet_id, account_id, owner_id, status, quantity, expires_at, created_at, updated_at)
+         select n, case when n > 20000 then 2 else 100 end, case when n > 20000 then 1 else 101 end,
+                (array['placed', 'approved', 'delivered'])[1 + n % 3], 1, 1000000 + n, 0, 0
+         from generate_series(1, 40000) n`,
+      );
+      await ask('analyze orders');
+      for (const { what, sql, values } of await everyQuery('postgres')) {
+        const rows = await ask(`explain (analyze, costs off, timing off, summary off) ${sql}`, values);
+        const plan = rows.map(row => row['QUERY PLAN']).join('\n');
+        assert.doesNotMatch(plan, /Seq Scan/, `${what}: ${plan}`);
+        for (const [, removed] of plan.matchAll(/Rows Removed by Filter: (\d+)/g)) {
+          assert.ok(Number(removed) < 100, `${what}: ${plan}`);
+        }
+      }
+      connection.release();
+    });
+  });
+});
+
+/** Orders of animals of `owner` and of `placer`, placed by each of them and by others, in every state. */
+async function manyOrders(store: OrderStore): Promise<{ orders: FoundOrder[]; pets: number[] }> {
+  const { database } = store;
+  const pets: number[] = [];
+  for (let index = 0; index < 12; index++) {
+    const { accountId } = index % 4 === 3 ? placer : owner;
+    pets.push((await database.write(tx => createPet(tx, accountId, { name: 'x', categoryId: 1 }, 'open'))).id);
+  }
+  const ids: number[] = [];
+  const place = async (index: number) => {
+    const by = [placer, stranger, owner][index % 3]!;
+    const { id } = await store.place(pets[index % pets.length]!, { by });
+    ids.push(id);
+    return id;
+  };
+  for (let index = 0; index < 36; index++) {
+    const id = await place(index);
+    if (index % 5 === 0) await store.cancel(id, admin);
+    else if (index % 5 === 1) {
+      await store.approve(id, admin);
+      await store.cancel(id, admin);
+    } else {
+      await store.approve(id, admin);
+      await store.deliver(id, admin);
+      await store.takeBack(id, {}, admin);
+    }
+  }
+  for (let index = 0; index < 4; index++) await place(index);
+  store.clock.advance(APPROVAL_MS);
+  for (let index = 0; index < 12; index++) {
+    const id = await place(index);
+    if (index % 3 === 1) await store.approve(id, admin);
+    if (index % 3 === 2) {
+      await store.approve(id, admin);
+      await store.deliver(id, admin);
+    }
+  }
+  return { orders: await Promise.all(ids.map(id => store.order(id))), pets };
+}
+
+/** Walks through a list to its end and back, and demands the same orders both times; how many pages there were. */
+async function assertWalks(
+  { database, now }: OrderStore,
+  actor: Actor,
+  filter: OrderFilter,
+  limit: number,
+  all: readonly FoundOrder[],
+): Promise<number> {
+  const { status, petId } = filter;
+  const expected = all
+    .filter(order => sees(actor, order))
+    .filter(order => status === undefined || status.includes(order.status))
+    .filter(order => petId === undefined || order.petId === petId)
+    .map(idOf);
+  const what = JSON.stringify({ actor, filter });
+  const read = (cursor: string | undefined) => listOrders(database, actor, filter, limit, cursor, now());
+
+  const forward: number[] = [];
+  let page = await read(undefined);
+  let pages = 1;
+  assert.equal(page.previous, undefined);
+  for (forward.push(...page.orders.map(idOf)); page.next !== undefined; forward.push(...page.orders.map(idOf))) {
+    page = await read(page.next);
+    assert.ok(page.orders.length <= limit);
+    assert.ok(++pages <= 100);
+  }
+  assert.deepEqual(forward, expected, what);
+
+  const backward = page.orders.map(idOf);
+  for (let back = 0; page.previous !== undefined; backward.unshift(...page.orders.map(idOf))) {
+    page = await read(page.previous);
+    assert.ok(page.orders.length <= limit);
+    assert.ok(++back <= 100);
+  }
+  assert.deepEqual(backward, expected, `back: ${what}`);
+  return pages;
+}
+
+const idOf = ({ id }: { id: number }) => id;
+
+/** Every query that lists ask, over all kinds of readers, filters and places. */
+async function everyQuery(engine: Database['engine']) {
+  const asked: { what: string; sql: string; values: unknown[] }[] = [];
+  let what = '';
+  const note = (one: Query<never, unknown>, params: never) => {
+    const { sql, values } = one.on(engine);
+    asked.push({ what, sql, values: values(params) });
+  };
+  const reader = (edge: { id: number } | undefined) =>
+    ({
+      engine,
+      first: (one: Query<never, unknown>, params: never) => {
+        note(one, params);
+        return edge;
+      },
+      all: (one: Query<never, unknown>, params: never) => {
+        note(one, params);
+        return [];
+      },
+    }) as unknown as Reader;
+  for (const actor of [owner, placer, admin]) {
+    for (const status of someStatuses) {
+      for (const petId of [undefined, 30_000]) {
+        const filter: OrderFilter = { status, petId };
+        for (const from of [undefined, { backward: false, id: 10 }, { backward: true, id: 39_990 }]) {
+          const all = status === undefined || status.length === orderStatuses.length;
+          what = `${actor.admin ? 'admin' : 'account'} ${JSON.stringify({ ...(all ? {} : { status }), petId })}`;
+          for (const edge of [undefined, { id: 30_000 }]) {
+            await listOrders(reader(edge), actor, filter, 20, from && encodeCursor(filter, from), 500_000);
+          }
+        }
+      }
+    }
+  }
+  return asked;
+}
+
+const columns = ['pet_id', 'account_id', 'owner_id', 'status', 'quantity', 'created_at', 'updated_at'] as const;
+
+const another = query((db, _: Params<Record<never, never>>) =>
+  db
+    .insertInto('orders')
+    .values({ pet_id: 1, account_id: 77, owner_id: 1, status: 'cancelled', quantity: 1, created_at: 0, updated_at: 0 }),
+);
+
+const double = query((db, p: Params<{ rows: number }>) =>
+  db
+    .insertInto('orders')
+    .columns(columns)
+    .expression(db.selectFrom('orders').select(columns).where('account_id', '=', 77).orderBy('id').limit(p.rows)),
+);

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/engines.ts';
+import { openOrderStore, placer, START, stranger } from '../../test/order-store.ts';
+import { eventsOf } from '../events/log.ts';
+import { sweepPets } from '../pets/sweep-pets.ts';
+import { type Params, query } from '../schema.ts';
+import type { OrderEventData } from './order-log.ts';
+import { APPROVAL_MS } from './orders.ts';
+import { sweepOrders } from './sweep-orders.ts';
+
+onEachEngine(engine => {
+  describe('sweepOrders', () => {
+    it('ends what has run out, at the moment at which it did, and changes nothing that is read', async () => {
+      const store = await openOrderStore(engine, 3);
+      await store.place(1);
+      store.clock.advance(1);
+      await store.place(2);
+      await store.place(3);
+      await store.approve(3);
+      store.clock.advance(APPROVAL_MS);
+      const before = [await store.order(1), await store.order(2), await store.order(3)];
+      assert.deepEqual(
+        before.map(({ status, updatedAt }) => [status, updatedAt - START]),
+        [
+          ['expired', APPROVAL_MS],
+          ['expired', APPROVAL_MS + 1],
+          ['approved', 1],
+        ],
+      );
+      store.clock.advance(5000);
+      await sweepOrders(store.database, store.now());
+      assert.deepEqual([await store.order(1), await store.order(2), await store.order(3)], before);
+      assert.deepEqual(await store.database.all(stored, {}), [
+        { status: 'expired', version: 2 },
+        { status: 'expired', version: 2 },
+        { status: 'approved', version: 2 },
+      ]);
+      await store.assertSound();
+      const [, expired, ...rest] = await eventsOf<OrderEventData>(store.database, 'order', 1);
+      assert.deepEqual(rest, []);
+      assert.deepEqual([expired!.action, expired!.accountId, expired!.at], ['expired', null, store.now()]);
+      const { order, was, at } = expired!.data;
+      assert.deepEqual([order.status, was, at], ['expired', { status: 'placed' }, START + APPROVAL_MS]);
+    });
+
+    it('leaves alone what has not run out, to the millisecond', async () => {
+      const store = await openOrderStore(engine, 1);
+      await store.place(1);
+      store.clock.advance(APPROVAL_MS - 1);
+      await sweepOrders(store.database, store.now());
+      assert.deepEqual(await store.database.all(stored, {}), [{ status: 'placed', version: 1 }]);
+      store.clock.advance(1);
+      await sweepOrders(store.database, store.now());
+      assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
+    });
+
+    it('ends more than fit into one transaction, each once, also when several sweep and others go on', async () => {
+      const store = await openOrderStore(engine, 0);
+      const pets = await Promise.all(Array.from({ length: 120 }, () => store.add()));
+      const ids = (await Promise.all(pets.map(petId => store.place(petId)))).map(({ id }) => id);
+      store.clock.advance(APPROVAL_MS);
+      const again = pets.slice(0, 20);
+      await Promise.all([
+        sweepOrders(store.database, store.now()),
+        sweepPets(store.database, store.now()),
+        ...again.map(petId => store.place(petId, { by: stranger })),
+        sweepOrders(store.database, store.now()),
+        sweepOrders(store.database, store.now()),
+      ]);
+      await sweepOrders(store.database, store.now());
+      await store.assertSound();
+      for (const id of ids) {
+        const said = (await eventsOf(store.database, 'order', id)).map(({ action }) => action);
+        assert.deepEqual(said, ['placed', 'expired'], `order ${id}`);
+      }
+      const statuses = (await store.database.all(stored, {})).map(({ status }) => status);
+      assert.equal(statuses.filter(status => status === 'placed').length, again.length);
+      for (const petId of again) assert.equal(await store.petStatus(petId), 'pending');
+    });
+
+    it('ends orders whose animals are gone', async () => {
+      const store = await openOrderStore(engine, 2);
+      await store.place(1, { by: placer });
+      store.clock.advance(APPROVAL_MS);
+      await sweepPets(store.database, store.now());
+      await store.database.write(tx => tx.run(removeAll, {}));
+      await sweepOrders(store.database, store.now());
+      assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
+    });
+  });
+});
+
+const stored = query((db, _: Params<Record<never, never>>) =>
+  db.selectFrom('orders').select(['status', 'version']).orderBy('id'),
+);
+
+const removeAll = query((db, _: Params<Record<never, never>>) => db.deleteFrom('pets'));

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/engines.ts';
+import { type Actor, operator } from '../events/event.ts';
+import { createHold, releaseHold } from '../holds/holds.ts';
+import { testClock } from '../lib/clock.ts';
+import { formatTime } from '../lib/time.ts';
+import type { Database } from '../schema.ts';
+import { petHistory } from './history.ts';
+import { createPet, deletePet, updatePet } from './pets.ts';
+import { sweepPets } from './sweep-pets.ts';
+
+const START = Date.parse('2026-11-21T12:00:00Z');
+const owner: Actor = { accountId: 7, admin: false };
+const holder = { accountId: 9, admin: false };
+const stranger: Actor = { accountId: 8, admin: false };
+
+onEachEngine(engine => {
+  describe('petHistory', () => {
+    const at = (ms: number) => formatTime(START + ms);
+
+    /** The store with an animal to which everything has happened. */
+    async function life() {
+      const clock = testClock(START);
+      const database = await engine.open({ clock });
+      const write = database.write.bind(database) as Database['write'];
+      await write(tx => createPet(tx, 3, { name: 'another', categoryId: 1 }, 'open'));
+      const price = { amount: 5, currency: 'EUR' };
+      const { id } = await write(tx => createPet(tx, 7, { name: 'x', categoryId: 2, price }, 'open'));
+      clock.advance(1000);
+      await write(tx => updatePet(tx, owner, id, { name: 'y', price: null, statusReason: 'new' }, 'open'));
+      const hold = { petIds: [id], expiresAt: at(5000) };
+      await write(tx => createHold(tx, holder, hold, 100));
+      clock.advance(9000);
+      await sweepPets(database, clock.now());
+      await write(tx => createHold(tx, holder, { ...hold, expiresAt: at(50_000) }, 100));
+      await write(tx => releaseHold(tx, owner, 2));
+      await write(tx => updatePet(tx, operator, id, { status: 'sold' }, 'open'));
+      await write(tx => deletePet(tx, { accountId: 1, admin: true }, id));
+      return { database, id };
+    }
+
+    it('tells everything that happened to an animal, oldest first, also of one that was taken out', async () => {
+      const { database, id } = await life();
+      const { entries, next, previous } = await petHistory(database, owner, id, 100);
+      assert.deepEqual([next, previous], [undefined, undefined]);
+      const ids = entries.map(entry => entry.id);
+      assert.deepEqual(
+        ids,
+        ids.toSorted((a, b) => a - b),
+      );
+      assert.deepEqual(
+        entries.map(({ id: _, ...entry }) => entry),
+        [
+          {
+            at: at(0),
+            type: 'created',
+            changes: {
+              name: { to: 'x' },
+              categoryId: { to: 2 },
+              status: { to: 'available' },
+              price: { to: { amount: 5, currency: 'EUR' } },
+            },
+            accountId: 7,
+          },
+          {
+            at: at(1000),
+            type: 'updated',
+            changes: {
+              name: { from: 'x', to: 'y' },
+              price: { from: { amount: 5, currency: 'EUR' } },
+              statusReason: { to: 'new' },
+            },
+            accountId: 7,
+          },
+          {
+            at: at(1000),
+            type: 'updated',
+            reason: 'held',
+            changes: { status: { from: 'available', to: 'pending' }, statusReason: { from: 'new' } },
+            accountId: 9,
+            holdId: 1,
+          },
+          {
+            at: at(5000),
+            type: 'updated',
+            reason: 'hold_expired',
+            changes: { status: { from: 'pending', to: 'available' } },
+            holdId: 1,
+          },
+          {
+            at: at(10_000),
+            type: 'updated',
+            reason: 'held',
+            changes: { status: { from: 'available', to: 'pending' } },
+            accountId: 9,
+            holdId: 2,
+          },
+          {
+            at: at(10_000),
+            type: 'updated',
+            reason: 'hold_released',
+            changes: { status: { from: 'pending', to: 'available' } },
+            accountId: 7,
+            holdId: 2,
+          },
+          { at: at(10_000), type: 'updated', changes: { status: { from: 'available', to: 'sold' } } },
+          {
+            at: at(10_000),
+            type: 'deleted',
+            changes: { name: { from: 'y' }, categoryId: { from: 2 }, status: { from: 'sold' } },
+            accountId: 1,
+          },
+        ],
+      );
+    });
+
+    it('shows who did it, and for what, to the owner, to the one who did it and to admins', async () => {
+      const { database, id } = await life();
+      const shownTo = async (actor: Actor) =>
+        (await petHistory(database, actor, id, 100)).entries.map(({ accountId, holdId }) => [accountId, holdId]);
+      const everything = [
+        [7, undefined],
+        [7, undefined],
+        [9, 1],
+        [undefined, 1],
+        [9, 2],
+        [7, 2],
+        [undefined, undefined],
+        [1, undefined],
+      ];
+      for (const actor of [owner, operator, { accountId: 55, admin: true }]) {
+        assert.deepEqual(await shownTo(actor), everything);
+      }
+      const nothing = [undefined, undefined];
+      assert.deepEqual(
+        await shownTo(stranger),
+        everything.map(() => nothing),
+      );
+      assert.deepEqual(
+        await shownTo(holder),
+        everything.map(one => (one[0] === 9 ? one : nothing)),
+      );
+    });
+
+    it('leads forward and backward through all of it', async () => {
+      const { database, id } = await life();
+      const { entries: all } = await petHistory(database, owner, id, 100);
+      for (const limit of [1, 3, 4, 8]) {
+        const forward = [];
+        let page = await petHistory(database, owner, id, limit);
+        assert.equal(page.previous, undefined);
+        for (forward.push(...page.entries); page.next !== undefined; forward.push(...page.entries)) {
+          page = await petHistory(database, owner, id, limit, page.next);
+        }
+        assert.deepEqual(forward, all);
+        const backward = [...page.entries];
+        for (; page.previous !== undefined; backward.unshift(...page.entries)) {
+          page = await petHistory(database, owner, id, limit, page.previous);
+        }
+        assert.deepEqual(backward, all);
+        if (limit < 8) assert.notEqual(page.next, undefined);
+      }
+    });
+
+    it('goes on with what happens later from a cursor of before', async () => {
+      const clock = testClock(START);
+      const database = await engine.open({ clock });
+      const { id } = await database.write(tx => createPet(tx, 7, { name: 'x', categoryId: 2 }, 'open'));
+      const rename = (name: string) => database.write(tx => updatePet(tx, owner, id, { name }, 'open'));
+      await rename('1');
+      const { next } = await petHistory(database, owner, id, 1);
+      await rename('2');
+      const { entries } = await petHistory(database, owner, id, 5, next);
+      assert.deepEqual(
+        entries.map(({ changes }) => changes?.name?.to),
+        ['1', '2'],
+      );
+    });
+
+    it('refuses an animal that never was, and a cursor of another history', async () => {
+      const { database, id } = await life();
+      await assert.rejects(petHistory(database, operator, 4711, 20), { code: 'pet_not_found', status: 404 });
+      const { next } = await petHistory(database, operator, id, 2);
+      for (const [petId, cursor] of [
+        [1, next],
+        [id, 'abc'],
+        [id, ''],
+        [id, Buffer.from(JSON.stringify([1, id, 2, 5])).toString('base64url')],
+        [id, Buffer.from(JSON.stringify([1, id, 0, 1.5])).toString('base64url')],
+        [id, Buffer.from('null').toString('base64url')],
+      ] as const) {
+        await assert.rejects(petHistory(database, operator, petId, 2, cursor), { code: 'invalid_parameter' });
+      }
+    });
+  });
+});
