@@ -1,0 +1,90 @@
+import type { Actor } from '../events/event.ts';
+import type { LoggedData, OwnedEvent } from '../events/owners.ts';
+import { formatTime } from '../lib/time.ts';
+import { messageIdOf } from '../messages/message.ts';
+import { idAt, type PublicEvent } from './public-event.ts';
+
+/**
+ * Whether somebody may see an event: everybody those of animals and categories; a hold's who placed it and the owners of
+ * its animals; an order's who placed it and the owner of the animal; a message's who wrote it, and once it has arrived to whom;
+ * admins all.
+ * As it is with the things themselves.
+ */
+export function sees(actor: Actor, event: OwnedEvent): boolean {
+  if (actor.admin || event.kind === 'pet' || event.kind === 'category') return true;
+  const { accountId, toAccountId } = thingOf(event);
+  if (event.kind === 'message') {
+    // It is not the recipient's business before it is in the inbox.
+    return accountId === actor.accountId || (toAccountId === actor.accountId && event.action === 'delivered');
+  }
+  return event.ownerIds.includes(actor.accountId!) || accountId === actor.accountId;
+}
+
+/**
+ * Whether somebody is told who did it, and for which hold or order: the owner of the thing, the one who did it, and
+ * admins. A hold belongs to who placed it; an order is the business of the animal's owner.
+ */
+export function knows(actor: Actor, event: OwnedEvent): boolean {
+  if (actor.admin || event.accountId === actor.accountId) return true;
+  return event.kind === 'hold'
+    ? thingOf(event).accountId === actor.accountId
+    : event.ownerIds.includes(actor.accountId!);
+}
+
+/**
+ * An event as it is told.
+ * @param known whether who did it is told, and for what
+ */
+export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
+  const { kind, action, place, at, accountId, subjectId, ownerIds, data } = event;
+  const cause = causeOf(data, known);
+  return {
+    id: idAt(place),
+    type: `${kind}.${action}` as PublicEvent['type'],
+    time: formatTime(data.at ?? at),
+    sequence: place,
+    ...(known && accountId !== null && { accountId }),
+    data: {
+      id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
+      ...thingOf(event),
+      // As with `view=full`, everybody may know whose animal it is.
+      ...(kind === 'pet' && ownerIds.length > 0 && { accountId: ownerIds[0] }),
+    },
+    changes: changesOf(event),
+    ...(Object.keys(cause).length > 0 && { cause }),
+  };
+}
+
+function thingOf({ kind, data }: OwnedEvent): Readonly<Record<string, unknown>> {
+  return (data[kind] ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+function causeOf(data: LoggedData, known: boolean): NonNullable<PublicEvent['cause']> {
+  const { reason, holdId, orderId, intoId, note } = data;
+  return {
+    ...(reason !== undefined && { reason }),
+    ...(known && holdId !== undefined && { holdId }),
+    ...(known && orderId !== undefined && { orderId }),
+    ...(intoId !== undefined && { intoId }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+/** With these a thing begins. */
+const beginnings = ['created', 'placed', 'queued'];
+/** With these it is no more. */
+const ends = ['deleted', 'merged'];
+
+/** What a thing began with, what changed of it, or what it was at its end. */
+function changesOf(event: OwnedEvent): PublicEvent['changes'] {
+  const thing = thingOf(event);
+  const begins = beginnings.includes(event.action);
+  const gone = ends.includes(event.action);
+  const members = Object.keys(begins || gone ? thing : (event.data.was ?? {}));
+  const changes = members.map(member => {
+    const from = begins ? undefined : gone ? thing[member] : (event.data.was?.[member] ?? undefined);
+    const to = gone ? undefined : thing[member];
+    return [member, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }];
+  });
+  return Object.fromEntries(changes);
+}

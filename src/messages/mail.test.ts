@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type SmtpServer, startSmtpServer } from '../../test/smtp-server.ts';
+import { type Mail, type Mailer, openMailer } from './mail.ts';
+
+const mail: Mail = {
+  id: 'msg_7.1',
+  to: ['ada@example.org'],
+  replyTo: null,
+  subject: 'A message to the pet store',
+  text: 'Hello',
+  at: Date.parse('2026-11-21T12:00:00Z'),
+};
+
+describe('mail', () => {
+  let server: SmtpServer;
+  let mailer: Mailer;
+  before(async () => {
+    server = await startSmtpServer({ login: 'store:pass:w@rd/ü' });
+    mailer = await openMailer({ url: server.url, from: 'store@example.org' });
+  });
+  after(() => server.close());
+
+  it('goes to those whom it is for, from the store, as plain text, with the same id each time', async () => {
+    server.behaviour = {};
+    const to = ['ada@example.org', 'bob@example.org'];
+    assert.equal(await mailer.send({ ...mail, to, replyTo: 'jo@example.org' }), undefined);
+    assert.equal(await mailer.send({ ...mail, to }), undefined);
+    const [first, second] = server.mails.slice(-2);
+    assert.equal(first!.from, 'store@example.org');
+    assert.deepEqual(first!.to, to);
+    assert.equal(first!.headers.get('reply-to'), 'jo@example.org');
+    assert.equal(second!.headers.get('reply-to'), undefined);
+    assert.equal(first!.headers.get('message-id'), '<msg_7.1@example.org>');
+    assert.equal(first!.headers.get('message-id'), second!.headers.get('message-id'));
+    assert.equal(first!.headers.get('from'), 'Pet Store <store@example.org>');
+    assert.equal(first!.headers.get('subject'), 'A message to the pet store');
+    assert.match(first!.headers.get('content-type')!, /^text\/plain; charset=utf-8/);
+    assert.equal(first!.text, 'Hello');
+    assert.equal(server.logins.at(-1), 'store:pass:w@rd/ü');
+  });
+
+  it('says what was sent, whatever it is, and never anything in its head', async () => {
+    server.behaviour = {};
+    for (const text of [
+      'a\nb\n\nc',
+      'tab\there',
+      '.\n..\n.hidden\n.',
+      'From here\nFrom there',
+      'Bcc: eve@example.org\nSubject: x\n\nnot a head',
+      '\nSubject: x\n\n',
+      '<b>not bold</b> & <script>alert(1)</script>',
+      'Żółw 🐢 naïve\u2028next',
+      'x'.repeat(10_000),
+      '🐈'.repeat(10_000),
+      '  spaces  \n  at ends  ',
+      '=41=\n=',
+      'bell\u0007 escape\u001b[31m',
+    ]) {
+      assert.equal(await mailer.send({ ...mail, text }), undefined, JSON.stringify(text.slice(0, 50)));
+      const sent = server.mails.at(-1)!;
+      // A mail ends with the end of a line.
+      assert.equal(sent.text.replaceAll('\r\n', '\n'), text.replace(/\n$/, ''), JSON.stringify(text.slice(0, 50)));
+      assert.deepEqual(
+        sent.headerLines.map(line => line.split(':')[0]!).filter(name => /^(bcc|cc|subject)$/i.test(name)),
+        ['Subject'],
+      );
+      assert.deepEqual(sent.to, ['ada@example.org']);
+      for (const name of sent.headers.keys()) assert.match(name, /^[a-z-]+$/);
+    }
+  });
+
+  it('that is refused for good is refused for good, and else is worth another try', async () => {
+    for (const [behaviour, reason, final] of [
+      [{ recipient: '550 no such user' }, 'refused', true],
+      [{ recipient: '451 come back later' }, 'postponed', false],
+      [{ message: '554 no' }, 'refused', true],
+      [{ message: '452 full' }, 'postponed', false],
+      [{ greeting: '421 busy' }, 'postponed', false],
+      [{ greeting: '554 not you' }, 'refused', false],
+      [{ message: 'die' }, 'unreachable', false],
+    ] as const) {
+      server.behaviour = behaviour;
+      const refusal = await mailer.send(mail);
+      assert.deepEqual([refusal?.reason, refusal?.final], [reason, final], JSON.stringify([behaviour, refusal]));
+      assert.doesNotMatch(refusal!.detail, /pass|ada|no such/);
+    }
+  });
+
+  it('with a wrong password, or to nobody who listens, is worth another try', async () => {
+    server.behaviour = {};
+    const wrong = await openMailer({ url: server.url.replace('store:', 'other:'), from: 'store@example.org' });
+    const refused = await wrong.send(mail);
+    assert.deepEqual([refused?.reason, refused?.final], ['refused', false]);
+    const gone = await startSmtpServer();
+    await gone.close();
+    const nobody = await openMailer({ url: gone.url, from: 'store@example.org' });
+    assert.deepEqual((await nobody.send(mail))?.reason, 'unreachable');
+  });
+});

@@ -1,0 +1,220 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { record } from '../events/log.ts';
+import type { Episodes } from '../lib/episodes.ts';
+import { retryAfter } from '../lib/jobs/schedule.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
+import type { Log } from '../lib/log.ts';
+import { type Database, type MessageStatus, type Params, query } from '../schema.ts';
+import type { Mailer, MailRefusal } from './mail.ts';
+import { messageIdOf } from './message.ts';
+import { type LoggedMessage, loggedColumns, messageEvent } from './message-log.ts';
+
+/** A message that was taken to be mailed. */
+export interface MessageToMail extends LoggedMessage {
+  readonly replyTo: string | null;
+  readonly text: string;
+  readonly takes: number;
+}
+
+/**
+ * The work of mailing the messages that are in an inbox and are to be mailed.
+ * @param episodes what is logged once in each
+ * @param stopping aborted when the process ends: then what cannot be noted is left to the next one
+ */
+export function mailing(
+  { database, mailer, log }: { readonly database: Database; readonly mailer: Mailer; readonly log: Log },
+  episodes: Episodes,
+  stopping: AbortSignal,
+): Work<MessageToMail> {
+  const inHand = new Set<number>();
+  // Embedded, one process serves a database: whoever had taken something is gone.
+  let othersMayBe = database.engine === 'postgres';
+  return {
+    async dueAt() {
+      if (!othersMayBe) await database.write(tx => tx.run(releaseAll, { now: tx.now }));
+      othersMayBe = true;
+      return (await database.first(nextToMail, {}))?.dueAt;
+    },
+
+    async take(most) {
+      const taken = await database.write(tx => tx.all(takeToMail, { now: tx.now, until: tx.now + LEASE_MS, most }));
+      // What is in hand here for so long is being noted.
+      return { rows: taken.length, jobs: taken.filter(({ id }) => !inHand.has(id)) };
+    },
+
+    async work(message) {
+      inHand.add(message.id);
+      const held = setInterval(() => void hold(message), HOLD_AGAIN_MS).unref();
+      try {
+        const to = await recipientsOf(message);
+        const refusal = to.length === 0 ? undefined : await send(message, to);
+        if (refusal !== undefined && episodes.begins(`mail ${refusal.reason}`)) {
+          log.warn(
+            { message: messageIdOf(message.id), reason: refusal.reason, detail: refusal.detail },
+            'A message could not be mailed. Others that fail in the same way are not logged.',
+          );
+        }
+        // Where nobody is there any more who could be written to, there was no attempt; it is in the inbox.
+        await note(message, refusal, to.length > 0);
+      } finally {
+        clearInterval(held);
+        inHand.delete(message.id);
+      }
+    },
+  };
+
+  /** Keeps a message in hand for longer. Where that fails another process may take it, and it may be mailed twice. */
+  async function hold({ id, takes }: MessageToMail): Promise<void> {
+    await database.write(tx => tx.run(holdOn, { id, takes, until: tx.now + LEASE_MS })).catch(() => undefined);
+  }
+
+  async function recipientsOf({ toAccountId }: MessageToMail): Promise<string[]> {
+    const addresses = toAccountId === null ? addressesOfAdmins : addressOfAccount;
+    return (await database.all(addresses, { id: toAccountId ?? 0 })).map(({ email }) => email);
+  }
+
+  function send({ id, petId, replyTo, text, createdAt }: MessageToMail, to: readonly string[]) {
+    const subject = petId === null ? 'A message to the pet store' : `A message about your animal ${petId}`;
+    return mailer.send({ id: `${messageIdOf(id)}.${createdAt}`, to, replyTo, subject, text, at: createdAt });
+  }
+
+  /** It was sent or not, and that stays so: this is tried until it is written down. */
+  async function note(message: MessageToMail, refusal: MailRefusal | undefined, tried: boolean): Promise<void> {
+    for (;;) {
+      try {
+        return await noteOnce(message, refusal, tried);
+      } catch (error) {
+        if (stopping.aborted) throw error;
+        if (episodes.begins('note')) log.warn({ err: error }, 'What came of a mail cannot be noted for now.');
+        await pause(NOTE_AGAIN_MS);
+      }
+    }
+  }
+
+  function noteOnce(message: MessageToMail, refusal: MailRefusal | undefined, tried: boolean): Promise<void> {
+    const { id, takes } = message;
+    const wait = refusal && !refusal.final ? retryAfter(MAIL_SCHEDULE_MS, takes) : undefined;
+    return database.write(async tx => {
+      const { now } = tx;
+      const outcome = refusal === undefined ? 'delivered' : 'failed';
+      const attempt = { id, number: takes, at: now, outcome, reason: refusal?.reason ?? null } as const;
+      if (tried) await tx.run(insertAttempt, attempt);
+      const status = refusal === undefined ? 'delivered' : wait === undefined ? 'failed' : 'queued';
+      const settled = await tx.run(refusal === undefined ? settleSent : settleNotSent, {
+        ...{ id, takes, status, now },
+        dueAt: status === 'queued' ? now + wait! : null,
+      });
+      // Somebody else has it in hand, or was done with it: there is one more attempt to show.
+      if (settled === 0) await tx.run(countChange, { id, now });
+      else if (status !== 'queued') await record(tx, messageEvent(message, status));
+    });
+  }
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** How long to wait after each time that a mail server did not take a message: some 28 hours in all. */
+const MAIL_SCHEDULE_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+
+/** How long a message is in one hand, unless that hand says that it still is. */
+const LEASE_MS = 20_000;
+const HOLD_AGAIN_MS = 6000;
+const NOTE_AGAIN_MS = 1000;
+
+const nextToMail = query(db =>
+  db
+    .selectFrom('messages')
+    .select('due_at as dueAt')
+    .$narrowType<{ dueAt: number }>()
+    .where('due_at', 'is not', null)
+    .orderBy('due_at')
+    .limit(1),
+);
+
+const takeToMail = query((db, p: Params<{ now: number; until: number; most: number }>, engine) =>
+  db
+    .updateTable('messages')
+    .set(eb => ({ due_at: p.until, leased: 1, takes: eb('takes', '+', 1) }))
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('messages')
+        .select('id')
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .limit(p.most)
+        .$if(engine === 'postgres', some => some.forUpdate().skipLocked()),
+    )
+    .returning([...loggedColumns, 'reply_to as replyTo', 'text', 'takes']),
+);
+
+const holdOn = query((db, p: Params<{ id: number; takes: number; until: number }>) =>
+  db
+    .updateTable('messages')
+    .set({ due_at: p.until })
+    .where('id', '=', p.id)
+    .where('takes', '=', p.takes)
+    .where('leased', '=', 1),
+);
+
+const releaseAll = query((db, p: Params<{ now: number }>) =>
+  db.updateTable('messages').set({ due_at: p.now, leased: 0 }).where('leased', '=', 1),
+);
+
+const addressOfAccount = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select('email').where('id', '=', p.id),
+);
+
+/** As many as every mail server takes at once. */
+const addressesOfAdmins = query((db, _: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select('email').where('admin', '=', 1).orderBy('id').limit(100),
+);
+
+const insertAttempt = query(
+  (db, p: Params<{ id: number; number: number; at: number; outcome: 'delivered' | 'failed'; reason: string | null }>) =>
+    db
+      .insertInto('message_attempts')
+      .values({ message_id: p.id, number: p.number, at: p.at, outcome: p.outcome, reason: p.reason })
+      // It may have been noted in a transaction of which nobody heard whether it was committed.
+      .onConflict(conflict => conflict.columns(['message_id', 'number']).doNothing()),
+);
+
+type Settling = { id: number; takes: number; status: MessageStatus; dueAt: number | null; now: number };
+
+/** A message that is sent is sent, whoever has it in hand. */
+const settleSent = query((db, p: Params<Settling>) =>
+  db
+    .updateTable('messages')
+    .set(eb => ({
+      status: p.status,
+      due_at: p.dueAt,
+      leased: 0,
+      version: eb('version', '+', 1),
+      updated_at: p.now,
+    }))
+    .where('id', '=', p.id)
+    .where('status', '=', 'queued'),
+);
+
+const settleNotSent = query((db, p: Params<Settling>) =>
+  db
+    .updateTable('messages')
+    .set(eb => ({
+      status: p.status,
+      due_at: p.dueAt,
+      leased: 0,
+      version: eb('version', '+', 1),
+      updated_at: p.now,
+    }))
+    .where('id', '=', p.id)
+    .where('status', '=', 'queued')
+    .where('takes', '=', p.takes),
+);
+
+const countChange = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .updateTable('messages')
+    .set(eb => ({ version: eb('version', '+', 1), updated_at: p.now }))
+    .where('id', '=', p.id),
+);
