@@ -1,6 +1,11 @@
+import { categoryRoutes } from './categories/routes.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
+import { eventHub } from './events/hub.ts';
+import { sweepWhenDue } from './expiry.ts';
+import { feedRoutes } from './feed/routes.ts';
+import { holdRoutes } from './holds/routes.ts';
 import { createGate } from './keys/admit.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { KeyUses } from './keys/key-uses.ts';
@@ -10,14 +15,19 @@ import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
 import type { Gate } from './lib/http/gate.ts';
 import { MetricsServer } from './lib/http/metrics-server.ts';
 import type { Problem } from './lib/http/problem.ts';
-import type { Route } from './lib/http/route.ts';
+import type { Caller, Route } from './lib/http/route.ts';
 import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
 import type { Log } from './lib/log.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
+import { type Delivery, deliverMessages } from './messages/delivery.ts';
+import { openMailer } from './messages/mail.ts';
+import { messageRoutes } from './messages/routes.ts';
 import { migrations } from './migrations/index.ts';
 import { type Observation, observe } from './observation.ts';
+import { orderRoutes } from './orders/routes.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
+import { mergeRoutes } from './pets/merge-routes.ts';
 import { petRoutes } from './pets/routes.ts';
 import { type Limiter, openLimiter } from './plans/limiter.ts';
 import type { Database, Deployment as DeploymentName } from './schema.ts';
@@ -39,10 +49,21 @@ export interface App {
 export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metrics', string>>>;
 
 /** Every operation of a deployment, in the order in which documents show them. */
-export const routes: readonly Route<Deployment>[] = [...petRoutes];
+export const routes: readonly Route<Deployment>[] = [
+  ...petRoutes,
+  ...categoryRoutes,
+  ...mergeRoutes,
+  ...holdRoutes,
+  ...orderRoutes,
+  ...feedRoutes,
+];
+
+/** Every operation there is: those of a deployment, then those of the message address. */
+export const operations: readonly Route<Deployment>[] = [...routes, ...messageRoutes];
 
 const PREFIX = '/v1';
 const CLOSE_BOUND_MS = 10_000;
+const DAY_MS = 86_400_000;
 
 /**
  * Opens storage and counts and puts the deployments together; listens only when told to.
@@ -96,15 +117,37 @@ export async function createApp(options: {
     const metrics = observation && keep(new MetricsServer(observation.metrics));
     const proxies = trustedProxies(config.trustedProxies);
     const pagesUrl = (tls: boolean) => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
-    const shared = { config, clock, log, limiter, proxies, observation, pagesUrl };
+    const messagesUrl = () => addresses.get('messages')?.publicUrl();
+    const shared = { config, clock, log, limiter, proxies, observation, pagesUrl, messagesUrl };
+    const deliveries = new Map<DeploymentName, Delivery>();
+    const contexts = new Map<string, Deployment>();
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
+      const { categories, heldMax } = config;
+      const messageQueued = () => deliveries.get(name)?.nudge();
+      const context: Deployment = {
+        name,
+        database,
+        clock,
+        categories,
+        heldMax,
+        eventsKeptMs: config.eventsDays * DAY_MS,
+        streamsMax: config.streamsMax,
+        hub: keep(eventHub({ database, log })),
+        messageQueued,
+      };
+      contexts.set(name, context);
       if (config.ports[name] === undefined) continue;
-      addresses.set(name, new Address(name, PREFIX, database, routes, gateOf(name), shared));
+      const gate = gateOf(name);
+      addresses.set(name, new Address(name, PREFIX, database, routes, () => context, gate, shared));
     }
     if (config.ports.messages !== undefined) {
-      const gate = gateOf('production', 'staging');
-      addresses.set('messages', new Address('messages', '', production, [], gate, shared));
+      // What is sent with a key of staging is a thing of staging.
+      const gate = gateOf(...(Object.keys(deployments) as DeploymentName[]));
+      const contextOf = ({ deployment }: Caller) => contexts.get(deployment)!;
+      addresses.set('messages', new Address('messages', '', production, messageRoutes, contextOf, gate, shared));
     }
+    // Nothing leaves staging.
+    const mailers = { production: config.mail && (await openMailer(config.mail)), staging: undefined };
 
     return {
       databases: deployments,
@@ -116,6 +159,10 @@ export async function createApp(options: {
         } catch (error) {
           await Promise.all([...addresses.values()].map(address => address.close(0)));
           throw error;
+        }
+        for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
+          if (addresses.has(name)) keep(sweepWhenDue({ database, clock, log }));
+          deliveries.set(name, keep(deliverMessages({ database, clock, log, mailer: mailers[name] })));
         }
         const urls: [string, string][] = Array.from(addresses, ([name, { localUrl, prefix }]) => [
           name,
@@ -149,6 +196,7 @@ class Address {
   readonly #config: Config;
   readonly #limiter: Limiter;
   readonly #log: Log;
+  readonly #messagesUrl: () => string | undefined;
   readonly #refusals = new Episodes();
   readonly #server: HttpServer;
   #port: number | undefined;
@@ -160,6 +208,7 @@ class Address {
     prefix: string,
     database: Database,
     routes: readonly Route<Deployment>[],
+    contextOf: (caller: Caller) => Deployment,
     gate: Gate,
     shared: {
       config: Config;
@@ -170,24 +219,23 @@ class Address {
       observation: Observation | undefined;
       /** Where the pages are that the message address has no room for. */
       pagesUrl(tls: boolean): string | undefined;
+      /** The message address, where it is served. */
+      messagesUrl(): string | undefined;
     },
   ) {
-    const { config, clock, log, limiter, proxies, observation, pagesUrl } = shared;
+    const { config, clock, log, limiter, proxies, observation, pagesUrl, messagesUrl } = shared;
     this.#name = name;
     this.prefix = prefix;
     this.#database = database;
     this.#config = config;
     this.#limiter = limiter;
     this.#log = log;
+    this.#messagesUrl = messagesUrl;
     this.#server = createServer<Deployment>({
       routes,
       prefix,
-      context: {
-        name: name === 'staging' ? 'staging' : 'production',
-        database,
-        clock,
-        categories: config.categories,
-      },
+      contextOf,
+      requireIfMatch: config.requireIfMatch,
       gate,
       errors,
       problemOf: (error, requestId) => {
@@ -244,7 +292,8 @@ class Address {
   }
 
   async #openApi(): Promise<Page> {
-    this.#document ??= json(await openApiOf(this.#config, this.#name, this.#port));
+    const urls = { own: this.publicUrl(), messages: this.#messagesUrl() };
+    this.#document ??= json(await documentOf(this.#name, urls));
     return this.#document;
   }
 
@@ -263,16 +312,28 @@ const descriptions: Record<AddressName, string> = {
   messages: 'Messages',
 };
 
+/** The OpenAPI document of an address, as it serves it where it listens on the ports that the configuration says. */
+export function openApiOf(config: Config, name: AddressName) {
+  const { ports } = config;
+  const messages = ports.messages === undefined ? undefined : publicUrlOf(config, 'messages', ports.messages);
+  return documentOf(name, { own: publicUrlOf(config, name, ports[name]), messages });
+}
+
 /**
- * The OpenAPI document of an address, as it serves it. What it takes is loaded when it is first asked for: the start
- * has no need of it.
- * @param port the port that it listens on, where that is known better than the configuration says
+ * The OpenAPI document of an address; that of a deployment has the operations of the message address too, where that is
+ * served. What it takes is loaded when it is first asked for: the start has no need of it.
  */
-export async function openApiOf(config: Config, name: AddressName, port = config.ports[name]) {
+async function documentOf(name: AddressName, { own, messages }: { own: string; messages: string | undefined }) {
   const { openApiDocument } = await import('./openapi.ts');
-  const url = publicUrlOf(config, name, port) + (name === 'messages' ? '' : PREFIX);
-  const served = name === 'messages' ? [] : routes;
-  return openApiDocument(served as readonly Route<never>[], [{ url, description: descriptions[name] }]);
+  if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description: descriptions[name] }]);
+  const servers = [{ url: own + PREFIX, description: descriptions[name] }];
+  if (messages === undefined) return openApiDocument(routes, servers);
+  const server = { url: messages, description: descriptions.messages };
+  return openApiDocument(operations, servers, route => (isOfMessages(route) ? server : undefined));
+}
+
+function isOfMessages(route: Route<never>): boolean {
+  return (messageRoutes as readonly Route<never>[]).includes(route);
 }
 
 function publicUrlOf({ publicUrls, host }: Config, name: AddressName, port: number | undefined, tls = false): string {

@@ -20,6 +20,10 @@ describe('readConfig', () => {
       publicUrls: {},
       trustedProxies: [],
       categories: 'open',
+      requireIfMatch: false,
+      heldMax: 100,
+      eventsDays: 30,
+      streamsMax: 5,
     });
     assert.deepEqual(warnings, []);
   });
@@ -59,6 +63,10 @@ describe('readConfig', () => {
       },
       trustedProxies: ['10.0.0.0/8', '::1', '192.168.1.1'],
       categories: 'strict',
+      requireIfMatch: false,
+      heldMax: 100,
+      eventsDays: 30,
+      streamsMax: 5,
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),
       secretKey: Buffer.alloc(32, 7),
     });

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { isEmail } from './accounts/account.ts';
 import { Refusal } from './lib/refusal.ts';
 import { parseTime } from './lib/time.ts';
 import type { Deployment } from './schema.ts';
@@ -74,6 +75,50 @@ export const settings = {
     right: 'open or strict',
     parse: text => (text === 'open' || text === 'strict' ? text : undefined),
   }),
+  requireIfMatch: setting<boolean>({
+    name: 'PETSTORE_REQUIRE_IF_MATCH',
+    sentence:
+      'Whether PUT, PATCH and DELETE are refused (428) where they do not name the version to change in If-Match.',
+    default: 'false',
+    right: 'true or false',
+    parse: text => (text === 'true' ? true : text === 'false' ? false : undefined),
+  }),
+  heldMax: setting<number>({
+    name: 'PETSTORE_HELD_MAX',
+    sentence: 'How many animals the active holds of one account have together at most.',
+    default: '100',
+    right: 'a whole number from 1 to 1000000',
+    parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
+  }),
+  eventsDays: setting<number>({
+    name: 'PETSTORE_EVENTS_DAYS',
+    sentence: 'For how many days events are told; the history of each animal stays.',
+    default: '30',
+    right: 'a whole number from 1 to 3650',
+    parse: text => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 3650 ? Number(text) : undefined),
+  }),
+  streamsMax: setting<number>({
+    name: 'PETSTORE_STREAMS_MAX',
+    sentence: 'How many event streams one account may have open on a node at the same time.',
+    default: '5',
+    right: 'a whole number from 1 to 1000000',
+    parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
+  }),
+  smtpUrl: setting({
+    name: 'PETSTORE_SMTP_URL',
+    sentence:
+      'The mail server through which messages also go out as e-mail, with its name and password; never from staging.',
+    otherwise: 'no e-mail',
+    right:
+      'a URL like smtp://user:password@127.0.0.1:587, or smtps://…, with what is special in the password percent-encoded',
+    parse: parseSmtpUrl,
+  }),
+  mailFrom: setting({
+    name: 'PETSTORE_MAIL_FROM',
+    sentence: 'The address that e-mail comes from; it goes with PETSTORE_SMTP_URL.',
+    right: 'an e-mail address like store@example.org',
+    parse: text => (isEmail(text) ? text : undefined),
+  }),
   startAtMs: setting({
     name: 'PETSTORE_NOW',
     sentence: 'For tests: the time at which the clock starts; refused unless NODE_ENV=test.',
@@ -115,6 +160,15 @@ export interface Config {
   /** IP addresses and networks. */
   readonly trustedProxies: readonly string[];
   readonly categories: 'open' | 'strict';
+  readonly requireIfMatch: boolean;
+  /** 1 to 1,000,000. */
+  readonly heldMax: number;
+  /** 1 to 3650. */
+  readonly eventsDays: number;
+  /** 1 to 1,000,000. */
+  readonly streamsMax: number;
+  /** Where messages go out as e-mail, and from which address. */
+  readonly mail?: { readonly url: string; readonly from: string };
   /** Where the clock starts (milliseconds since the Unix epoch), in tests. */
   readonly startAtMs?: number;
   /** 32 bytes. */
@@ -152,9 +206,14 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     }),
     trustedProxies: read(settings.trustedProxies) ?? [],
     categories: read(settings.categories)!,
+    requireIfMatch: read(settings.requireIfMatch)!,
+    heldMax: read(settings.heldMax)!,
+    eventsDays: read(settings.eventsDays)!,
+    streamsMax: read(settings.streamsMax)!,
     ...defined({
       metricsPort: read(settings.metricsPort),
       valkeyUrl: read(settings.valkeyUrl),
+      mail: mailOf(read(settings.smtpUrl), read(settings.mailFrom)),
       startAtMs,
       secretKey: read(settings.secretKey),
     }),
@@ -192,6 +251,19 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
     production: { url },
     staging: stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl },
   };
+}
+
+function mailOf(url: string | undefined, from: string | undefined): Config['mail'] {
+  if (url !== undefined && from !== undefined) return { url, from };
+  if (url !== undefined) {
+    throw new Refusal('PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM beside it: the address that e-mail comes from.');
+  }
+  if (from !== undefined) {
+    throw new Refusal(
+      'PETSTORE_MAIL_FROM needs PETSTORE_SMTP_URL beside it: the mail server that e-mail goes out through.',
+    );
+  }
+  return undefined;
 }
 
 function sameDatabase(one: string, other: string): boolean {
@@ -253,6 +325,18 @@ function portNumber() {
     right: 'a port from 0 to 65535',
     parse: (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   };
+}
+
+function parseSmtpUrl(text: string): string | undefined {
+  const url = urlOf(text, ['smtp:', 'smtps:']);
+  if (url === undefined || !/^\/?$/.test(url.pathname) || url.search !== '' || url.hash !== '') return undefined;
+  if ((url.username === '') !== (url.password === '')) return undefined;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return text;
+  } catch {
+    return undefined;
+  }
 }
 
 function parseNetworks(text: string): string[] | undefined {

@@ -1,6 +1,6 @@
 import { type ErrorCode, errors } from './errors.ts';
-import { type Header, type OpenApiDocument, openApiOf } from './lib/http/openapi.ts';
-import type { Route } from './lib/http/route.ts';
+import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib/http/openapi.ts';
+import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import answers from './openapi-answers.json' with { type: 'json' };
 
 /** The version of the interface (contract, Versioning). */
@@ -12,10 +12,12 @@ export const interfaceVersion = '1.0.0';
  * The examples of answers in it are real ones, recorded by `npm run docs`. Load this file when somebody asks for the
  * document, not at start.
  * @param servers base addresses with their prefix; the first is the public one of the address that answers
+ * @param serverOf where a route is served apart from the others
  */
 export function openApiDocument(
   routes: readonly Route<never>[],
-  servers: readonly { readonly url: string; readonly description: string }[],
+  servers: readonly Server[],
+  serverOf: (route: Route<never>) => Server | undefined = () => undefined,
 ): OpenApiDocument {
   const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
   return openApiOf({
@@ -27,8 +29,24 @@ export function openApiDocument(
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers,
-    tags: [{ name: 'Pets', description: 'The animals: list them, add one, fetch one.' }],
-    tagGroups: [{ name: 'Catalogue', tags: ['Pets'] }],
+    serverOf,
+    tags: [
+      { name: 'Pets', description: 'The animals: list them, add one, fetch one.' },
+      { name: 'Categories', description: 'What kinds of animals there are: a tree that grows.' },
+      { name: 'Holds', description: 'Animals that are kept for an account for a while.' },
+      { name: 'Store orders', description: 'Orders of animals, step by step, and how many animals there are.' },
+      { name: 'Events', description: 'Everything that happened, in the order in which it did.' },
+      {
+        name: 'Messages',
+        description: 'Messages to the store and to the owners of animals, on an address of their own.',
+      },
+    ],
+    tagGroups: [
+      { name: 'Catalogue', tags: ['Pets', 'Categories'] },
+      { name: 'Store', tags: ['Holds', 'Store orders'] },
+      { name: 'What happened', tags: ['Events'] },
+      { name: 'Messages', tags: ['Messages'] },
+    ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
     routes,
     errors,
@@ -44,12 +62,17 @@ export function codesOf(route: Route<never>): ErrorCode[] {
   const add = (...more: readonly string[]) => {
     for (const code of more) codes.add(code);
   };
-  if (route.query) add('invalid_parameter');
-  if (route.body) add('invalid_content_type', 'invalid_json', 'invalid_body', 'body_too_large');
+  if (route.query || takesIdempotencyKey(route) || takesIfMatch(route)) add('invalid_parameter');
+  // Also where no body is read one may come.
+  if (route.method !== 'GET') add('invalid_content_type', 'body_too_large');
+  if (route.body) add('invalid_json', 'invalid_body');
   add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
   add('wrong_deployment');
   if (route.access.scope) add('insufficient_scope');
   for (const parameter of Object.values(route.parameters ?? {})) add(parameter.notFound);
+  if (takesIdempotencyKey(route)) add('idempotency_key_in_use', 'idempotency_key_reused');
+  if (takesIfMatch(route)) add('precondition_failed');
+  if (route.conditional && route.method !== 'POST') add('precondition_required');
   if (route.deprecation) add('operation_removed');
   add(...route.errors);
   add('request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large');
@@ -92,4 +115,10 @@ const description = `Every request carries an API key as a bearer token and coun
 in its \`X-RateLimit-…\` headers how much is left. Every error has the same shape: a \`code\` for machines, a \`message\`
 for people, and the HTTP \`status\`; with \`Accept: application/problem+json\` the same as RFC 9457 has it.
 
-Unknown query parameters and body members are ignored, unless \`Prefer: handling=strict\` asks to refuse them.`;
+Unknown query parameters and body members are ignored, unless \`Prefer: handling=strict\` asks to refuse them.
+
+A retry that carries the same \`Idempotency-Key\` as the first try does nothing again and gets the same answer. What can change
+has an \`ETag\`: send it in \`If-Match\`, and nothing is changed that somebody else has changed meanwhile; send it in
+\`If-None-Match\`, and what you have already is not sent again.
+
+Operations with \`x-stability\` are not settled yet: \`beta\` ones change only with notice, \`experimental\` ones at any time.`;

@@ -57,6 +57,8 @@ export interface CommandCall {
 export interface Printed {
   readonly value: unknown;
   text(style: Style): string;
+  /** A sentence to people, told behind it on standard error. */
+  readonly onward?: string;
 }
 
 /** The two streams that a command writes to. */

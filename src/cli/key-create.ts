@@ -1,13 +1,13 @@
 import { EVERY_SCOPE, scopes, scopeText } from '../keys/key.ts';
-import { parseDuration, parseTime } from '../lib/time.ts';
 import type { Deployment } from '../schema.ts';
 import { asUsage, type Command, Misuse, type Option } from './command.ts';
 import { withRegistry } from './databases.ts';
 import { issuedText, keyValue } from './key-list.ts';
+import { readWhen, WHEN } from './when.ts';
 
 /** Options that `key create` and `key rotate` share. */
 export const expiresOption: Option = {
-  sentence: 'When it expires: a duration from now (30s, 15m, 24h, 7d) or an RFC 3339 time. Never where left out.',
+  sentence: `When it expires: ${WHEN}. Never where left out.`,
   value: 'WHEN',
 };
 
@@ -62,13 +62,7 @@ export const command: Command = {
 
 /** The time that `--expires` means, in whole milliseconds; `undefined` where it is left out. */
 export function expiryOf(text: string | undefined, now: number): number | undefined {
-  if (text === undefined) return undefined;
-  const duration = parseDuration(text);
-  const time = duration === undefined ? parseTime(text) : now + duration;
-  if (time === undefined) {
-    throw new Misuse('--expires must be a duration like 30s, 15m, 24h or 7d, or a time like 2027-01-31T12:00:00Z.');
-  }
-  return Math.ceil(time);
+  return text === undefined ? undefined : readWhen('expires', text)(now);
 }
 
 function wholeId(text: string): number {

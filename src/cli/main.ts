@@ -1,11 +1,12 @@
 import process from 'node:process';
 import { readConfig } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
+import { Problem } from '../lib/http/problem.ts';
 import { Refusal } from '../lib/refusal.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { Misuse, type Terminal } from './command.ts';
 import { commands, findCommand, missingCommand } from './commands.ts';
-import { openTerminal } from './terminal.ts';
+import { harmless, harmlessJson, openTerminal, shown, taken } from './terminal.ts';
 import { readUsage } from './usage.ts';
 
 /**
@@ -31,18 +32,19 @@ export async function main(
     const { command } = await load();
     const usage = readUsage(command, rest);
     const { config, warnings } = readConfig(environment);
-    for (const warning of warnings) terminal.tell(warning);
+    for (const warning of warnings) terminal.tell(shown(warning));
     const printed = await command.run({ ...usage, config, clock: systemClock(config.startAtMs), terminal });
     if (printed !== undefined) {
-      terminal.print(usage.json ? JSON.stringify(printed.value) : printed.text(terminal.style));
+      terminal.print(usage.json ? harmlessJson(printed.value) : harmless(printed.text(terminal.style)));
+      if (printed.onward !== undefined) terminal.tell(shown(printed.onward));
     }
     return 0;
   } catch (error) {
     if (error instanceof Misuse) {
-      terminal.tell(`${error.message} See \`${help}\`.`);
+      terminal.tell(shown(`${error.message} See \`${help}\`.`));
       return 2;
     }
-    terminal.tell(sentenceOf(error));
+    terminal.tell(shown(sentenceOf(error)));
     return 1;
   }
 }
@@ -50,7 +52,7 @@ export async function main(
 /** What a person is told about an error: the sentence of ours, or the first line of anything else. */
 export function sentenceOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Refusal || error instanceof StorageError) return message;
+  if (error instanceof Refusal || error instanceof StorageError || error instanceof Problem) return message;
   const [line = ''] = message.split('\n');
   return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
 }
@@ -62,6 +64,8 @@ if (import.meta.main) {
     process.exit(1);
   });
   const code = await main(process.argv.slice(2), process.env, terminal);
+  // A pipe takes a long text piece by piece, and what it has not taken by the end of the process is lost.
+  await taken(process.stdout);
   // Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
   process.exit(code);
 }

@@ -31,6 +31,10 @@ const latestTimes = query(db =>
       .select(e => e.fn.max('updated_at').as('at'))
       .as('pet'),
     eb
+      .selectFrom('events')
+      .select(e => e.fn.max('at').as('at'))
+      .as('event'),
+    eb
       .selectFrom('accounts')
       .select(e => e.fn.max('created_at').as('at'))
       .as('account'),

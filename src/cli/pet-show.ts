@@ -1,0 +1,74 @@
+import type { FullPet } from '../pets/pet.ts';
+import type { PetRow } from '../pets/pet-rows.ts';
+import type { Database } from '../schema.ts';
+import type { Printed } from './command.ts';
+import { priceText } from './money.ts';
+import { historyTable, readHistory, removedPrinted } from './pet-history.ts';
+import { statusText } from './pet-list.ts';
+import { readId, storeCommand } from './store-command.ts';
+import { list, shown } from './terminal.ts';
+
+/** What stands behind the name of a command on one animal. */
+export const petArgument = { ID: 'The animal, as `petstore pet list` shows it.' };
+
+/** `petstore pet show` */
+export const command = storeCommand({
+  name: 'pet show',
+  sentence: 'Shows an animal, and what it is kept for.',
+  arguments: petArgument,
+  options: { history: { sentence: 'With all that happened to it, also where it was taken out of the store.' } },
+  examples: [
+    { line: 'petstore pet show 7', sentence: 'how it is now' },
+    { line: 'petstore pet show 7 --history', sentence: 'how it came to that' },
+  ],
+  read: ({ arguments: { ID }, options }) => ({ id: readId('ID', ID!), past: options['history'] !== undefined }),
+  async work({ database, now }, { id, past }) {
+    const { getPet } = await import('../pets/pets.ts');
+    const present = async () => petPrinted(await getPet(database, id, now), await keptFor(database, id, now));
+    if (!past) return present();
+    // The history first: an animal that is taken out meanwhile still has one.
+    const history = await readHistory(database, id, now);
+    if (history.at(-1)?.type === 'deleted') return removedPrinted(id, history);
+    const pet = await present();
+    return {
+      value: { ...(pet.value as FullPet), history },
+      text: style => `${pet.text(style)}\n\n${historyTable(style, history)}`,
+    };
+  },
+});
+
+/**
+ * An animal as a command tells it.
+ * @param kept what it is kept for, in words
+ */
+export async function petPrinted(row: PetRow, kept?: string): Promise<Printed> {
+  const { fullPetOf } = await import('../pets/pet-rows.ts');
+  const pet = fullPetOf(row);
+  return { value: pet, text: () => petText(pet, kept) };
+}
+
+function petText(pet: FullPet, kept: string | undefined): string {
+  return list([
+    ['animal', String(pet.id)],
+    ['name', shown(pet.name)],
+    ['category', String(pet.categoryId)],
+    ['status', shown(statusText(pet))],
+    ...(kept === undefined ? [] : [['kept for', kept] as const]),
+    ...(pet.price === undefined ? [] : [['price', priceText(pet.price)] as const]),
+    ['account', String(pet.accountId)],
+    ['added', pet.createdAt],
+    ['updated', pet.updatedAt],
+  ]);
+}
+
+/** The hold or the order that keeps an animal: `hold 3 until 2026-11-21T12:15:00.000Z`; `undefined` where none does. */
+async function keptFor(database: Database, id: number, now: number): Promise<string | undefined> {
+  const [{ reservationOf }, { formatTime }] = await Promise.all([
+    import('../pets/reservations.ts'),
+    import('../lib/time.ts'),
+  ]);
+  const { holdId, orderId, until } = (await reservationOf(database, id)) ?? { until: 0 };
+  if (until !== null && until <= now) return undefined;
+  const what = holdId == null ? `order ${orderId}` : `hold ${holdId}`;
+  return until === null ? what : `${what} until ${formatTime(until)}`;
+}
