@@ -1,11 +1,14 @@
--- Sends the requests of a file in random order, as fast as answers come, and tells what came of it as one line of JSON.
--- A line of the file is METHOD, path and body, with tabs between; {n} in a path becomes a number that no other request has.
+-- Sends the requests of a file in random order, or each once, as fast as answers come, and tells what came of it as one
+-- line of JSON. A line of the file is METHOD, path and body, with tabs between; {n} in a path becomes a number that no
+-- other request has.
 
 local requests = {}
 local sent = 0
+local once = false
 
 function init(args)
   math.randomseed(1)
+  once = args[2] == 'once'
   for line in io.lines(args[1]) do
     local method, path, body = line:match('^(%u+)\t([^\t]+)\t?(.*)$')
     local headers = {}
@@ -19,9 +22,10 @@ function init(args)
 end
 
 function request()
-  local raw = requests[math.random(#requests)]
-  if type(raw) == 'string' then return raw end
   sent = sent + 1
+  -- Once more would be refused, and the load with it.
+  local raw = requests[once and (sent - 1) % #requests + 1 or math.random(#requests)]
+  if type(raw) == 'string' then return raw end
   return raw.before .. sent .. raw.after
 end
 

@@ -26,6 +26,7 @@ export const CONNECTIONS = 64;
 
 /**
  * Loads a server with requests in random order, each connection sending the next one when its answer is there.
+ * @param order `once`: in their own order, and none a second time
  * @param target the base address that paths are below, and the key that is sent
  * @throws when an answer was an error, or none came: then there is nothing to measure
  */
@@ -34,6 +35,7 @@ export async function load(
   requests: readonly Request[],
   seconds: number,
   connections: number = CONNECTIONS,
+  order: 'random' | 'once' = 'random',
 ): Promise<Measured> {
   const { pathname, origin } = new URL(target.baseUrl);
   const prefix = pathname === '/' ? '' : pathname;
@@ -44,7 +46,7 @@ export async function load(
   const printed = await run(cores.load, [
     ...['wrk', '-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--latency'],
     ...['-H', `Authorization: Bearer ${target.token}`, '-s', new URL('load.lua', import.meta.url).pathname],
-    ...[origin, '--', file],
+    ...[origin, '--', file, order],
   ]);
   return read(printed);
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { CONNECTIONS, load, type Measured } from './load.ts';
+import { CONNECTIONS, load, type Measured, type Request } from './load.ts';
 import { type Bytes, type Peer, startFastify, startNginx } from './peers.ts';
 import { freePort } from './processes.ts';
 import { makeStore, memoryOf, type Product, type Store, startProduct, timeStart } from './product.ts';
-import { growthRows, peerRows, type Row } from './rows.ts';
+import { growthRows, orderRow, orders, peerRows, type Row } from './rows.ts';
 import { inTurns, type Rounds } from './turns.ts';
 
 /** How long and how often. */
@@ -75,6 +75,48 @@ async function bytesOf({ baseUrl, token, store }: Product): Promise<Bytes> {
   }
   const list = await call('/pets');
   return { list, animals, created: await call('/pets', { name: 'Minka', categoryId: 2 }) };
+}
+
+/**
+ * Orders: the product with few orders and with many, in a large store, and nginx, which serves the bytes of an order
+ * whatever is asked.
+ */
+export async function measureOrders(
+  few: Store,
+  many: Store,
+  { progress, ...effort }: Effort,
+): Promise<Rounds<'product' | 'many' | 'nginx'>> {
+  progress(orderRow.title);
+  await using product = await startProduct(few);
+  await using large = await startProduct(many);
+  const [sample, ...rest] = few.available;
+  const created = await order(product, sample!);
+  await using nginx = await startNginx({ list: '[]', animals: new Map(), created });
+  const each = (store: Product, available: readonly number[]) => {
+    const requests = orders(available);
+    // No animal is ordered twice, so every round has animals of its own.
+    const round = Math.floor(requests.length / (effort.rounds + (effort.warm ? 1 : 0)));
+    return () => load(store, requests.splice(0, round), effort.seconds, CONNECTIONS, 'once');
+  };
+  const anywhere: Request[] = orders(few.available.slice(0, 1000)).map(request => ({ ...request, path: '/pets' }));
+  const sides = {
+    product: each(product, rest),
+    many: each(large, many.available),
+    nginx: () => load({ baseUrl: nginx.createUrl, token: few.token }, anywhere, effort.seconds),
+  };
+  // Awaited here: the servers end with this function.
+  return await inTurns(sides, effort);
+}
+
+async function order({ baseUrl, token }: Product, petId: number): Promise<string> {
+  const answer = await fetch(`${baseUrl}/store/orders`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ petId }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`An order was answered ${answer.status}: ${text}`);
+  return text;
 }
 
 /** The product with a large store beside the product with a small one. */
@@ -155,7 +197,7 @@ export async function measurePostgres(
 ): Promise<Found<'embedded' | 'postgres'>[]> {
   await using database = await makeDatabase(url);
   using embeddedStore = await makeStore(animals);
-  using store = await makeStore(animals, database.url);
+  using store = await makeStore(animals, { databaseUrl: database.url });
   await using embedded = await startProduct(embeddedStore);
   await using postgres = await startProduct(store);
   const found = [];

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { growthRows, peerRows } from './rows.ts';
+import { growthRows, orderRow, peerRows } from './rows.ts';
 
 /** How a measurement is made. */
 export interface Options {
@@ -16,6 +16,7 @@ export interface Options {
 
 /** Rows that are no loads of one kind, with what they measure. */
 const otherRows = {
+  [orderRow.name]: `${orderRow.title}: beside nginx, and with many orders and animals beside few`,
   mixed: 'writes beside reads',
   memory: 'memory with the large store, idle and under load',
   start: 'second start to the first 200',
@@ -39,7 +40,7 @@ Options
 Rows
 ${[...peerRows, ...growthRows].map(({ name, title }) => `  ${name.padEnd(16)}${title.replaceAll('`', '')}`).join('\n')}
 ${Object.entries(otherRows)
-  .map(([name, title]) => `  ${name.padEnd(16)}${title}`)
+  .map(([name, title]) => `  ${name.padEnd(16)}${title.replaceAll('`', '')}`)
   .join('\n')}
 
 Needs two cores, and taskset, wrk and nginx (on Debian: apt-get install util-linux wrk nginx-light). The data lies below

@@ -13,6 +13,8 @@ const launcher = new URL('../bin/petstore', import.meta.url).pathname;
 /** What the product is started on: data with animals in production, and a key for them. */
 export interface Store extends Disposable {
   readonly animals: number;
+  /** Animals that are available, some or all of them. */
+  readonly available: readonly number[];
   /** The data directory; it goes away with the store. */
   readonly directory: string;
   /** Of an enterprise account with 10^9 requests a minute and a day, so that each is checked and counted, and none refused. */
@@ -22,9 +24,13 @@ export interface Store extends Disposable {
 
 /**
  * Makes a store as an operator would, and fills it while no server runs.
- * @param databaseUrl an empty PostgreSQL database in place of the embedded engine
+ * @param options.databaseUrl an empty PostgreSQL database in place of the embedded engine
+ * @param options.filling what else `fill` is to make
  */
-export async function makeStore(animals: number, databaseUrl?: string): Promise<Store> {
+export async function makeStore(
+  animals: number,
+  { databaseUrl, filling }: { databaseUrl?: string; filling?: Parameters<typeof fill>[3] } = {},
+): Promise<Store> {
   const files = scratch();
   const directory = files.path;
   const env = {
@@ -49,9 +55,9 @@ export async function makeStore(animals: number, databaseUrl?: string): Promise<
       databaseUrl === undefined
         ? await openSqlite({ ...common, file: join(directory, 'production.db'), role: 'server', onFailed: fail })
         : await openPostgres({ ...common, url: databaseUrl, role: 'visitor', migrate: false });
-    await fill(database, account.id, animals);
+    const available = await fill(database, account.id, animals, filling);
     await database.close();
-    return { animals, directory, token: key.token, env, [Symbol.dispose]: files[Symbol.dispose] };
+    return { animals, available, directory, token: key.token, env, [Symbol.dispose]: files[Symbol.dispose] };
   } catch (error) {
     files[Symbol.dispose]();
     throw error;

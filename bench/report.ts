@@ -1,5 +1,6 @@
 import type { Measured } from './load.ts';
 import type { Found } from './measurements.ts';
+import { orderRow } from './rows.ts';
 import { median, middle, type Rounds, ratio } from './turns.ts';
 
 /** Everything that a measurement found; what was not measured is not there. */
@@ -12,6 +13,7 @@ export interface Results {
   readonly animals: { readonly small: number; readonly large: number };
   readonly peers?: readonly Found<'product' | 'nginx' | 'fastify'>[];
   readonly growth?: readonly Found<'small' | 'large'>[];
+  readonly orders?: Rounds<'product' | 'many' | 'nginx'>;
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
   readonly memory?: { readonly idleMb: number; readonly loadedMb: number };
   readonly startsMs?: readonly number[];
@@ -21,6 +23,7 @@ export interface Results {
 
 /** The least share of nginx's answers a second that a row is to reach. */
 const shares: Readonly<Record<string, number>> = { list: 0.6, get: 0.45, create: 0.25 };
+const ORDER_SHARE = 0.1;
 /** Above this the disk, not the product, decides how many animals are added a second. */
 const FLUSH_MS = 0.5;
 const LIST_P99_MS = 5;
@@ -50,6 +53,7 @@ export function report(results: Results): string {
       `${count(results.animals.large)} animals against ${count(results.animals.small)}`,
       results.growth && growthTable(results.growth),
     ),
+    ...section('Orders', results.orders && ordersTable(results.orders)),
     ...section('Writes beside reads', results.mixed && mixedTable(results.mixed)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
@@ -79,6 +83,13 @@ function targetTable(results: Results): string | undefined {
     const { median } = ratio(rounds, 'small', 'large');
     const what = `${row.title}, ${count(animals.large)} animals against ${count(animals.small)}`;
     rows.push([what, `≤ ${TIMES} × the time`, `${median.toFixed(2)} ×`, median <= TIMES]);
+  }
+  if (results.orders !== undefined) {
+    const share = ratio(results.orders, 'product', 'nginx').median;
+    rows.push([orderRow.title, `≥ ${ORDER_SHARE.toFixed(2)} of nginx`, share.toFixed(2), share >= ORDER_SHARE]);
+    const times = ratio(results.orders, 'product', 'many').median;
+    const what = `${orderRow.title}, with many orders against few`;
+    rows.push([what, `≤ ${TIMES} × the time`, `${times.toFixed(2)} ×`, times <= TIMES]);
   }
   if (startsMs !== undefined) {
     const time = median(startsMs);
@@ -142,6 +153,22 @@ function growthTable(found: readonly Found<'small' | 'large'>[]): string {
         ms(p50Ms),
         ms(p99Ms),
       ];
+    }),
+  );
+}
+
+function ordersTable(rounds: Rounds<'product' | 'many' | 'nginx'>): string {
+  const titles = {
+    product: 'few orders before, every animal available',
+    many: 'the large store, with many orders before',
+    nginx: 'nginx, the bytes of an order',
+  };
+  return table(
+    ['Row', 'answers', 'of nginx', 'p50', 'p99'],
+    (Object.keys(titles) as (keyof typeof titles)[]).map(side => {
+      const { p50Ms, p99Ms } = middle(rounds[side]);
+      const share = side === 'nginx' ? '' : ratio(rounds, side, 'nginx').median.toFixed(2);
+      return [titles[side], perSecond(rounds[side]), share, ms(p50Ms), ms(p99Ms)];
     }),
   );
 }

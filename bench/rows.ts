@@ -63,6 +63,18 @@ export const growthRows: readonly Row[] = [
   },
 ];
 
+/** Measured beside nginx, and on two stores of different size: each animal is ordered once. */
+export const orderRow = { name: 'order', title: '`POST /v1/store/orders`, durable' } as const;
+
+/** Orders for these animals, each once, in random order. */
+export function orders(animals: readonly number[]): Request[] {
+  const random = randomFrom(1);
+  return animals
+    .map(petId => ({ place: random(), petId }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ petId }) => ({ method: 'POST', path: '/store/orders', body: JSON.stringify({ petId }) }));
+}
+
 /** Pages that begin anywhere in the middle half of a list. */
 function pages(animals: number, filter: PetFilter, query: string): Request[] {
   const names = sampleAnimals().map(({ name }) => name);

@@ -9,6 +9,7 @@ import {
   measureGrowth,
   measureMemory,
   measureMixed,
+  measureOrders,
   measurePostgres,
   measureStart,
 } from './measurements.ts';
@@ -20,6 +21,10 @@ import { growthRows, peerRows, type Row } from './rows.ts';
 
 /** The store that all figures are for where none is named. */
 const SMALL = 10_000;
+/** Orders are measured in a store of animals that are all available, with few orders before; beside the large one. */
+const ORDERABLE = 250_000;
+const FEW_ORDERS = 1000;
+const MANY_ORDERS = 100_000;
 /** How long a whole run may take at its usual effort. */
 const BOUND_MS = 600_000;
 
@@ -57,11 +62,15 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
 
   using small = await makeStore(SMALL);
   const disk = measureDisk(small.directory, 1);
-  if (wanted(growthRows).length > 0 || wants('memory')) {
+  if (wanted(growthRows).length > 0 || wants('memory') || wants('order')) {
     effort.progress(`how a store of ${large} animals is filled`);
-    using largeStore = await makeStore(large);
+    using largeStore = await makeStore(large, { filling: { orders: Math.min(MANY_ORDERS, large / 10) } });
     if (wanted(growthRows).length > 0) {
       results.growth = await measureGrowth(small, largeStore, wanted(growthRows), effort);
+    }
+    if (wants('order')) {
+      using few = await makeStore(short ? 50_000 : ORDERABLE, { filling: { orders: FEW_ORDERS, available: true } });
+      results.orders = await measureOrders(few, largeStore, effort);
     }
     if (wants('memory')) results.memory = await measureMemory(largeStore, effort);
   }

@@ -828,7 +828,7 @@ describe('an error', () => {
       '/PETS',
       '/pets;x=1',
       '/pets%2F1',
-      '/store/orders',
+      '/store',
       '/pet',
       '/v1/pets',
       '/.',
@@ -845,9 +845,10 @@ describe('an error', () => {
       ...METHODS.filter(method => !['GET', 'HEAD', 'POST', 'CONNECT'].includes(method)).flatMap(method => [
         [method, '/pets', 'GET, HEAD, POST'] as const,
         [method, '/pets/', 'GET, HEAD, POST'] as const,
-        [method, '/pets/1', 'GET, HEAD'] as const,
       ]),
-      ['POST', '/pets/abc', 'GET, HEAD'],
+      ...METHODS.filter(method => !['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'CONNECT'].includes(method)).flatMap(
+        method => [[method, '/pets/1', 'GET, HEAD'] as const, [method, '/pets/abc', 'GET, HEAD'] as const],
+      ),
     ] as const) {
       const reply = await send(use().urls.production + path, { method, key: use().key });
       assert.equal(reply.status, 405, `${method} ${path}`);
@@ -956,7 +957,7 @@ describe('an API key', () => {
     await assertRefused(toStaging, 'wrong_deployment');
     assert.ok(toStaging.body.message.includes(urls.production), toStaging.body.message);
     assert.equal((await list({ key: staging }, 'staging')).status, 200);
-    for (const either of [key, staging]) assert.equal((await list({ key: either }, 'messages')).status, 404);
+    for (const either of [key, staging]) assert.equal((await list({ key: either }, 'messages')).status, 200);
   });
 
   it('with scopes opens what they open, and 403 insufficient_scope otherwise', async () => {

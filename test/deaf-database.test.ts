@@ -51,7 +51,7 @@ describe('a PostgreSQL that takes everything and answers nothing', {
           const reply = await note(create(node, key, name));
           if (reply.status === 201) acknowledged.set(reply.body.id, name);
         } else if (n % 3 === 1) await note(list(node, key));
-        else await note(send(`${node.urls.production}/pets/999999999`, { key }));
+        else await note(send(`${node.urls.production}${READS[(n + caller) % READS.length]}`, { key }));
         // A client that backs off, a little.
         await pause(5);
       }
@@ -148,6 +148,14 @@ async function issue(node: Process): Promise<{ id: string; token: string }> {
   const { id } = await node.petstore('account', 'create', ...owner);
   return (await node.petstore('key', 'create', '--account', `${id}`)) as { id: string; token: string };
 }
+
+/** Some of them have something written down first, as far as that is possible. */
+const READS = [
+  '/pets/999999999',
+  '/pets/999999999/history',
+  `/pets?updatedSince=${new Date().toISOString()}`,
+  '/store/inventory',
+];
 
 const list = (node: Process, key: string) => send(`${node.urls.production}/pets?limit=1`, { key });
 const create = (node: Process, key: string, name: string) =>

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
-import { routes } from '../src/app.ts';
+import { operations, routes } from '../src/app.ts';
 import { commands, commonOptions } from '../src/cli/commands.ts';
 import { settings } from '../src/config.ts';
 import { errors } from '../src/errors.ts';
+import type { PetReason } from '../src/pets/change-pet.ts';
 import { generatedPages } from './generated-pages.ts';
 
 const root = new URL('..', import.meta.url).pathname;
@@ -19,6 +20,19 @@ const scripts = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 const loaded = new Map(
   await Promise.all(Object.entries(commands).map(async ([name, load]) => [name, (await load()).command] as const)),
 );
+
+/** Why an animal changed, as its history says it. */
+const reasons: readonly PetReason[] = [
+  'held',
+  'hold_released',
+  'hold_expired',
+  'order_placed',
+  'order_cancelled',
+  'order_expired',
+  'order_delivered',
+  'order_returned',
+  'category_merged',
+];
 
 /** Each thing that a pattern finds in the pages, with the page it stands in. */
 function said(pattern: RegExp): { page: string; what: string }[] {
@@ -132,6 +146,7 @@ describe('the documents and the product say the same', () => {
       'snake_case',
       'synchronous_commit',
       'tcp_nopush',
+      ...reasons,
     ];
     assert.deepEqual(
       unknown(words, word => word in errors || others.includes(word)),
@@ -142,7 +157,7 @@ describe('the documents and the product say the same', () => {
   test('every path under /v1 exists with its method, and every route is in the reference', () => {
     const known = (line: string) => {
       const [method, path] = line.split(' ') as [string, string];
-      const plain = path.replace(/[?…].*$/, '').replace(/\/(\d+)$/, '/{id}');
+      const plain = path.replace(/[?…].*$/, '').replaceAll(/\/\d+(?=\/|$)/g, '/{id}');
       return routes.some(
         route =>
           route.method === method && route.path.replaceAll(/\{\w+\}/g, '{id}') === plain.replaceAll(/\{\w+\}/g, '{id}'),
@@ -155,18 +170,35 @@ describe('the documents and the product say the same', () => {
     assert.ok(named.length > 0);
     assert.deepEqual(unknown(named, known), []);
     const reference = pages.get('docs/reference.md')!;
-    for (const { operation, method, path } of routes) {
+    for (const route of operations) {
+      const { operation, method, path } = route;
       assert.ok(reference.includes(`## ${operation}`), operation);
-      assert.ok(reference.includes(`${method} /v1${path}`), path);
+      assert.ok(reference.includes(`\`${method} ${routes.includes(route) ? '/v1' : ''}${path}\``), path);
     }
   });
 
   test('every operation that a sentence names exists', () => {
-    const names = routes.map(route => route.operation);
+    const names = operations.map(route => route.operation);
     assert.deepEqual(
-      unknown(said(/`((?:list|get|create|update|delete)[A-Z][A-Za-z]+)`/g), name => names.includes(name)),
+      unknown(
+        said(
+          /`((?:list|get|create|send|update|replace|delete|merge|extend|release|approve|deliver|cancel|return)[A-Z][A-Za-z]+)`/g,
+        ),
+        name => names.includes(name),
+      ),
       [],
     );
+  });
+
+  test('every operation that is not stable stands in the page on stability, and no other', () => {
+    const page = pages.get('docs/stability.md')!;
+    for (const { operation, stability } of operations) {
+      assert.equal(page.includes(`\`${operation}\``), stability !== undefined, operation);
+    }
+  });
+
+  test('every reason for which an animal changes is explained', () => {
+    for (const reason of reasons) assert.ok(pages.get('docs/listing.md')!.includes(`\`${reason}\``), reason);
   });
 
   test('every npm script that is named exists', () => {

@@ -1,6 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { routes } from '../src/app.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createAccount } from '../src/accounts/accounts.ts';
+import { operations } from '../src/app.ts';
+import { type TestClock, testClock } from '../src/lib/clock.ts';
 import type { Example, Route } from '../src/lib/http/route.ts';
+import { messageRoutes } from '../src/messages/routes.ts';
+import { query } from '../src/schema.ts';
+import { type Serving, send, serve } from './serving.ts';
 
 /** An example of a route, sent for real, with what came back. */
 export interface SentExample {
@@ -9,57 +15,202 @@ export interface SentExample {
   readonly status: number;
   readonly headers: Headers;
   readonly contentType: string;
+  readonly text: string;
+  /** The answer's JSON; `undefined` where it has no body. */
   readonly body: unknown;
 }
 
+/** A store as the examples find it. */
+export interface ExampleStore {
+  readonly serving: Serving;
+  readonly clock: TestClock;
+  readonly baseUrl: string;
+  /** The base address of the operations on messages. */
+  readonly messagesUrl: string;
+  /** The tokens of those who ask. */
+  readonly keys: Readonly<Record<'owner' | NonNullable<Example['as']>, string>>;
+}
+
+/** When all examples happen: a clock that stands still. */
+export const examplesAt = Date.parse('2026-11-21T12:00:00Z');
+
+/** The animals of the owner in the store of the examples, with the ids 1 to 4. */
+const animals = [
+  { name: 'Minka', categoryId: 2, price: { amount: 12_500, currency: 'EUR' } },
+  { name: 'Moritz', categoryId: 2 },
+  { name: 'Rex', categoryId: 1 },
+  { name: 'Bella', categoryId: 1, status: 'sold' },
+];
+
+/** Opens a new store with the animals of the examples; the same each time, to the ids and times. */
+export async function openExampleStore(
+  options: { readonly port?: number; readonly environment?: Readonly<Record<string, string>> } = {},
+): Promise<ExampleStore> {
+  const { port = 0, environment } = options;
+  const clock = testClock(examplesAt);
+  const serving = await serve({
+    clock,
+    environment: { PETSTORE_PORT: `${port}`, PETSTORE_STAGING_PORT: '', ...environment },
+  });
+  const owner = (await serving.newKey()).token;
+  const { id } = await serving.app.databases.production.write(tx =>
+    createAccount(tx, {
+      email: 'admin@example.org',
+      name: 'An admin',
+      admin: true,
+      plan: 'enterprise',
+      perMinute: 1_000_000,
+      perDay: 1_000_000,
+    }),
+  );
+  const keys = {
+    owner,
+    admin: (await serving.newKey({ accountId: id })).token,
+    stranger: (await serving.newKey()).token,
+  };
+  const baseUrl = serving.urls.production;
+  for (const body of animals) {
+    const { status, text } = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
+    if (status !== 201) throw new Error(`${body.name} is not there: ${text}`);
+  }
+  return { serving, clock, baseUrl, messagesUrl: serving.urls.messages, keys };
+}
+
 /**
- * Sends every example of every route, those that add something first, so that a store which was empty before holds
- * just the animals of the examples, and every answer is the same each time.
+ * Sends every example of every route, each to a store in which nothing happened but what it says was there before; so
+ * every answer is the same each time.
+ * @param options.port where each store listens
+ * @param options.through the base address to call instead of the store's own: something that passes requests on to it
  */
-export async function sendExamples(baseUrl: string, key: string): Promise<SentExample[]> {
-  const all = routes.flatMap(route => route.examples.map(example => ({ route: route as Route<never>, example })));
-  const adding = (method: string) => (method === 'POST' ? 0 : 1);
-  const ordered = all.toSorted((a, b) => adding(a.route.method) - adding(b.route.method));
+export async function sendExamples(
+  options: { readonly port?: number; readonly through?: string } = {},
+): Promise<SentExample[]> {
   const sent: SentExample[] = [];
-  for (const { route, example } of ordered) sent.push(await send(route, example, baseUrl, key));
+  let store: ExampleStore | undefined;
+  try {
+    for (const route of operations as readonly Route<never>[]) {
+      for (const example of route.examples) {
+        store ??= await openExampleStore(options);
+        const reached = { ...store, baseUrl: options.through ?? store.baseUrl };
+        await prepare(example, reached);
+        const answer = await sendExample(route, example, reached);
+        sent.push(answer);
+        const unchanged = example.given === undefined && (route.method === 'GET' || answer.status >= 400);
+        if (unchanged) continue;
+        await store.serving.stop();
+        store = undefined;
+      }
+    }
+  } finally {
+    await store?.serving.stop();
+  }
   return sent;
 }
 
-async function send(route: Route<never>, example: Example, baseUrl: string, key: string): Promise<SentExample> {
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => example.path?.[name] ?? '');
-  const url = `${baseUrl}${path}${example.query === undefined ? '' : `?${example.query}`}`;
-  const headers = new Headers({ authorization: `Bearer ${key}`, ...example.headers });
-  const { body } = example;
-  if (body !== undefined && !headers.has('content-type')) headers.set('content-type', 'application/json');
-  const response = await fetch(url, {
+/**
+ * Asks everything that an example says was asked before.
+ * @throws when one of it is not answered as it says itself
+ */
+export async function prepare(example: Example, store: ExampleStore): Promise<void> {
+  for (const name of example.given ?? []) {
+    const [route, given] = exampleNamed(name);
+    const { status, body } = await sendExample(route, given, store);
+    if (status !== given.status) {
+      throw new Error(`"${name}", given for "${example.name}", answers ${status}: ${JSON.stringify(body)}`);
+    }
+  }
+  await untilDelivered(store);
+}
+
+/** Waits until every message that was sent has come into an inbox: what is asked then has one answer. */
+export async function untilDelivered({ serving }: ExampleStore): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await serving.app.databases.production.first(anyQueued, {})) === undefined) return;
+    await pause(5);
+  }
+  throw new Error('A message is not delivered.');
+}
+
+const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
+
+/** The base address at which a route is served. */
+export function baseUrlOf(route: Route<never>, { baseUrl, messagesUrl }: ExampleStore): string {
+  return messageRoutes.some(({ operation }) => operation === route.operation) ? messagesUrl : baseUrl;
+}
+
+/**
+ * Sends one example.
+ * @param more headers beside its own
+ */
+export async function sendExample(
+  route: Route<never>,
+  example: Example,
+  store: ExampleStore,
+  more: Readonly<Record<string, string>> = {},
+): Promise<SentExample> {
+  const { path, headers, body } = requestOf(route, example, store.keys);
+  const response = await fetch(baseUrlOf(route, store) + path, {
     method: route.method,
-    headers,
-    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    headers: { ...headers, ...more },
+    ...(body !== undefined && { body }),
   });
+  const text = route.streams && response.ok ? await firstMessage(response) : await response.text();
   return {
     route,
     example,
     status: response.status,
     headers: response.headers,
     contentType: response.headers.get('content-type') ?? '',
-    body: await response.json(),
+    text,
+    body: text === '' ? undefined : route.streams && response.ok ? text : JSON.parse(text),
   };
+}
+
+/** What a stream tells up to its first message, that included. */
+async function firstMessage(response: Response): Promise<string> {
+  let text = '';
+  for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (/\ndata: .*\n\n$/.test(text)) break;
+  }
+  return text;
+}
+
+/** An example as a request: path and query below the base address, headers with lower-case names, and the body's text. */
+function requestOf(
+  route: Pick<Route<never>, 'path'>,
+  { path, query, headers, body, as }: Example,
+  keys: ExampleStore['keys'],
+): { path: string; headers: Record<string, string>; body: string | undefined } {
+  const filled = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => path?.[name] ?? '');
+  const own = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    path: query === undefined ? filled : `${filled}?${query}`,
+    headers: {
+      authorization: `Bearer ${keys[as ?? 'owner']}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...Object.fromEntries(own),
+    },
+    body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+  };
+}
+
+/** The example that `operation: name` names, with its route. */
+function exampleNamed(name: string): [Route<never>, Example] {
+  const [operation, wanted] = name.split(': ');
+  const route = (operations as readonly Route<never>[]).find(one => one.operation === operation);
+  const example = route?.examples.find(one => one.name === wanted);
+  if (route === undefined || example === undefined) throw new Error(`There is no example "${name}".`);
+  return [route, example];
 }
 
 /** Where the recorded answers stand, from which the OpenAPI document takes its examples. */
 export const answersFile = new URL('../src/openapi-answers.json', import.meta.url);
 
-/** The text of that file, as it is right after the examples were sent. */
+/** The text of that file for the answers to all examples; those without a body are left out. */
 export function answersText(sent: readonly SentExample[]): string {
-  const answers: Record<string, Record<string, unknown>> = {};
-  for (const { operation, examples } of routes) {
-    answers[operation] = Object.fromEntries(
-      examples.map(example => [
-        example.name,
-        sent.find(one => one.route.operation === operation && one.example === example)?.body,
-      ]),
-    );
-  }
+  const answers = Object.fromEntries(operations.map(({ operation }) => [operation, {} as Record<string, unknown>]));
+  for (const { route, example, body } of sent) answers[route.operation]![example.name] = body;
   return `${JSON.stringify(answers, null, 2)}\n`;
 }
 

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { routes } from '../src/app.ts';
+import { operations } from '../src/app.ts';
 import type { Command, Option } from '../src/cli/command.ts';
 import { commands, commonOptions } from '../src/cli/commands.ts';
 import { type Setting, settings } from '../src/config.ts';
 import { type ErrorCode, errors } from '../src/errors.ts';
-import type { Route } from '../src/lib/http/route.ts';
+import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../src/lib/http/route.ts';
+import { messageRoutes } from '../src/messages/routes.ts';
 import { codesOf } from '../src/openapi.ts';
 import { answersFile, answersText, sendExamples } from './examples.ts';
-import { serve } from './serving.ts';
 
 /**
  * The pages that are made from the code: path below `docs/` → text. `npm run docs` writes them; a test compares.
@@ -22,7 +22,7 @@ export async function generatedPages(): Promise<Map<string, string>> {
       'command-line.md',
       commandLinePage(await Promise.all(Object.values(commands).map(async load => (await load()).command))),
     ],
-    ['reference.md', referencePage(routes as readonly Route<never>[])],
+    ['reference.md', referencePage(operations as readonly Route<never>[])],
   ]);
 }
 
@@ -133,25 +133,80 @@ function table(rows: readonly string[]): string {
 }
 
 function referencePage(all: readonly Route<never>[]): string {
-  const shared = codesOf(all[0]!).filter(code => all.every(route => codesOf(route).includes(code)));
+  const shared = sharedCodes(all);
+  const lists = Array.from(shared, ([kind, codes]) => `- ${kind}: ${codeList(codes)}.`);
   return `${made('the routes')}# Reference
 
 Every operation, shortly. \`GET /openapi.json\` (or \`petstore openapi\`) has all of it for programs: shapes, headers, and every answer with
-examples. Every request needs an [API key](authentication.md); every answer carries the [rate limit headers](rate-limits.md).
-${all.map(route => operationSection(route, shared)).join('')}
-## What every operation may answer
+examples. Every request needs an [API key](authentication.md); every answer carries the [rate limit headers](rate-limits.md). What is marked
+as [beta or experimental](stability.md) is not settled yet. Paths without \`/v1\` are those of the [message address](messages.md).
 
-${codeList(shared)}. Where there is no operation: ${codeList(['route_not_found', 'method_not_allowed'])}.
+## Headers that operations have in common
+
+| Header | Taken by | |
+|---|---|---|
+${sharedHeaders(all).join('\n')}
+
+A success with a body carries an \`ETag\`; the answer to a retry carries \`Idempotency-Replayed: true\`.
+${all.map(route => operationSection(route, all, [...shared.values()].flat())).join('')}
+## Errors that operations have in common
+
+${lists.join('\n')}
+- Where there is no operation: ${codeList(['route_not_found', 'method_not_allowed'])}.
 `;
 }
 
-function operationSection(route: Route<never>, shared: readonly ErrorCode[]): string {
+/** A row for each header that operations take because of what they are. */
+function sharedHeaders(all: readonly Route<never>[]): string[] {
+  const headers = new Map(all.flatMap(route => Object.entries(impliedHeadersOf(route))));
+  return Array.from(headers, ([name, says]) => {
+    const methods = [...new Set(all.map(({ method }) => method))].filter(method => isTakenByAll(name, method, all));
+    const some = all.some(route => isMarked(name, route, all)) ? ['where it is named below'] : [];
+    const page = name === 'Idempotency-Key' ? 'retries.md' : 'concurrent-changes.md';
+    const takers = [...methods.map(method => `\`${method}\``), ...some].join(', ');
+    return `| [\`${name}\`](${page}) | ${takers} | ${says} |`;
+  });
+}
+
+function isTakenByAll(header: string, method: string, all: readonly Route<never>[]): boolean {
+  return all.every(route => route.method !== method || header in impliedHeadersOf(route));
+}
+
+/** Whether a route takes a header that others of its method do not. */
+function isMarked(header: string, route: Route<never>, all: readonly Route<never>[]): boolean {
+  return header in impliedHeadersOf(route) && !isTakenByAll(header, route.method, all);
+}
+
+/** What kinds of operations there are, for what they have in common. */
+const kinds: readonly [string, (route: Route<never>) => boolean][] = [
+  ['Every operation', () => true],
+  ['With a body', route => route.body !== undefined],
+  ['`POST` and `PATCH`', takesIdempotencyKey],
+  ['With `If-Match`', takesIfMatch],
+  ['Where `If-Match` may be required', route => route.conditional === true && route.method !== 'POST'],
+  ['Every change', route => route.method !== 'GET'],
+];
+
+/** The error codes that all operations of a kind may answer and no others. */
+function sharedCodes(all: readonly Route<never>[]): Map<string, ErrorCode[]> {
+  const codes = [...new Set(all.flatMap(codesOf))];
+  const kindOf = (code: ErrorCode) =>
+    kinds.find(([, belongs]) => all.every(route => codesOf(route).includes(code) === belongs(route)))?.[0];
+  return new Map(
+    kinds
+      .map(([kind]) => [kind, codes.filter(code => kindOf(code) === kind)] as const)
+      .filter(([, some]) => some.length > 0),
+  );
+}
+
+function operationSection(route: Route<never>, all: readonly Route<never>[], shared: readonly ErrorCode[]): string {
   const { operation, method, path, summary, description, deprecation, stability, access, successes } = route;
   const marks = [
     deprecation && '[deprecated](deprecation.md)',
     stability && `[${stability}](stability.md)`,
     access.scope && `scope \`${access.scope}\``,
-  ].filter(mark => mark !== undefined);
+    ...Object.keys(impliedHeadersOf(route)).map(name => isMarked(name, route, all) && `\`${name}\``),
+  ].filter(mark => typeof mark === 'string');
   const rows = [
     ...Object.entries(route.parameters ?? {}).map(([name, one]) => [name, 'path', one.description]),
     ...Object.entries(route.query?.properties ?? {}).map(([name, one]) => [name, 'query', wordsOf(one)]),
@@ -170,16 +225,17 @@ function operationSection(route: Route<never>, shared: readonly ErrorCode[]): st
   return `
 ## ${operation}
 
-${[`\`${method} /v1${path}\``, ...marks].join(' · ')}
+${[`\`${method} ${prefixOf(route)}${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
-
-| Name | In | |
-|---|---|---|
-${rows.join('\n')}
-
+${rows.length === 0 ? '' : `\n| Name | In | |\n|---|---|---|\n${rows.join('\n')}\n`}
 ${answers.map(answer => `- ${answer}`).join('\n')}
 `;
+}
+
+/** What comes between an address and the path: on the message address nothing. */
+function prefixOf(route: Route<never>): string {
+  return (messageRoutes as readonly Route<never>[]).includes(route) ? '' : '/v1';
 }
 
 function codeList(codes: readonly string[]): string {
@@ -187,23 +243,15 @@ function codeList(codes: readonly string[]): string {
 }
 
 function wordsOf(schema: unknown): string {
-  return (schema as { description?: string }).description ?? '';
-}
-
-/** The recorded answers, from a service that has nothing but the examples. */
-async function record(): Promise<string> {
-  const service = await serve();
-  try {
-    return answersText(await sendExamples(service.urls.production, (await service.newKey()).token));
-  } finally {
-    await service.stop();
-  }
+  const { description, anyOf } = schema as { description?: string; anyOf?: object[] };
+  // What may also be null is described by what else it may be.
+  return description ?? anyOf?.map(wordsOf).find(words => words !== '') ?? '';
 }
 
 if (import.meta.main) {
   const docs = new URL('../docs/', import.meta.url);
   const files = [...(await generatedPages())].map(([path, text]) => ({ file: new URL(path, docs), text }));
-  const stale = [...files, { file: answersFile, text: await record() }].filter(
+  const stale = [...files, { file: answersFile, text: answersText(await sendExamples()) }].filter(
     ({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text,
   );
   for (const { file, text } of stale) {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { operations as routes } from '../src/app.ts';
 import type { IssuedKey } from '../src/keys/key.ts';
+import { impliedHeadersOf } from '../src/lib/http/route.ts';
 import { assertAnswer, assertError, dial, type RawReply, type Serving, send, sendRaw, serve } from './serving.ts';
 
 describe('every answer', () => {
@@ -149,6 +151,7 @@ describe('every answer', () => {
 
   it('of the interface carries them, whatever its status', async () => {
     const pet = { name: 'Minka', categoryId: 2 };
+    const reader = await serving.newKey({ scopes: ['pets:read'] });
     for (const [status, path, sending] of [
       [200, '/pets', { key }],
       [201, '/pets', { key, method: 'POST', body: pet }],
@@ -165,8 +168,17 @@ describe('every answer', () => {
       [404, '/', { key }],
       [404, '//pets', { key }],
       [404, '/pets/9999999', { key }],
+      [304, '/pets/1', { key, headers: { 'If-None-Match': '*' } }],
+      [400, '/pets/1', { key, method: 'PUT', body: {} }],
+      [400, '/pets/1', { key, method: 'PATCH', body: pet, headers: { 'Idempotency-Key': 'a b' } }],
+      [403, '/pets/1', { key: reader, method: 'DELETE' }],
       [405, '/pets', { key, method: 'DELETE' }],
-      [405, '/pets/1', { key, method: 'PUT', body: {} }],
+      [405, '/pets/1', { key, method: 'POST', body: pet }],
+      [412, '/pets/1', { key, method: 'DELETE', headers: { 'If-Match': '"another"' } }],
+      [201, '/pets', { key, method: 'POST', body: pet, headers: { 'Idempotency-Key': 'a' } }],
+      [201, '/pets', { key, method: 'POST', body: pet, headers: { 'Idempotency-Key': 'a' } }],
+      [422, '/pets', { key, method: 'POST', body: { ...pet, name: 'Mia' }, headers: { 'Idempotency-Key': 'a' } }],
+      [204, '/pets/2', { key, method: 'DELETE' }],
       [413, '/pets', { key, method: 'POST', body: Buffer.alloc(1024 * 1024 + 1) }],
     ] as const) {
       const reply = await send(base + path, sending);
@@ -184,8 +196,44 @@ describe('every answer', () => {
         assert.equal(without.status, 401);
         const reply = await send(serving.urls.messages + path, { method, key });
         assertAnswer(reply, path);
-        assert.equal(reply.status, 404);
+        const own = { POST: 400, GET: 200 }[method] ?? 405;
+        assert.equal(reply.status, path === '/messages' ? own : 404);
       }
+    }
+  });
+
+  it('to a browser that does not say what it will send allows every header that an operation reads', async () => {
+    const { headers } = await send(`${base}/pets`, {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PATCH' },
+    });
+    const allowed = String(headers['access-control-allow-headers']).toLowerCase().split(', ');
+    const read = routes.flatMap(route => Object.keys({ ...route.headers, ...impliedHeadersOf(route) }));
+    for (const name of ['Authorization', 'Content-Type', 'X-Request-Id', ...read]) {
+      assert.ok(allowed.includes(name.toLowerCase()), name);
+    }
+    const methods = String(headers['access-control-allow-methods']).split(', ');
+    for (const { method, operation } of routes) assert.ok(methods.includes(method), operation);
+  });
+
+  it('lets browsers read every header that an operation documents', async () => {
+    const { headers } = await send(`${base}/pets`, { key });
+    const exposed = String(headers['access-control-expose-headers']).toLowerCase().split(', ');
+    const documented = routes.flatMap(({ successes }) => successes.flatMap(one => Object.keys(one.headers ?? {})));
+    for (const name of ['ETag', 'Idempotency-Replayed', 'Retry-After', 'X-Request-Id', ...documented]) {
+      assert.ok(exposed.includes(name.toLowerCase()), name);
+    }
+  });
+
+  it('names the preferences that were applied in one header', async () => {
+    for (const [prefer, applied] of [
+      ['count=exact', 'count=exact'],
+      ['handling=strict', 'handling=strict'],
+      ['handling=strict, count=exact', 'count=exact, handling=strict'],
+      ['handling=lenient', undefined],
+    ] as const) {
+      const { all } = await send(`${base}/pets`, { key, headers: { Prefer: prefer } });
+      assert.deepEqual(all['preference-applied'], applied && [applied]);
     }
   });
 

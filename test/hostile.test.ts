@@ -246,8 +246,14 @@ function goodRequests(key: string): Buffer[] {
   const chunked = `POST /v1/pets HTTP/1.1\r\n${json}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)};x=y\r\n${body}\r\n0\r\nTrailer: x\r\n\r\n`;
   const one = `GET /v1/pets/1 HTTP/1.1\r\n${head}Accept: application/problem+json\r\nPrefer: handling=strict, count=exact\r\n\r\n`;
   const secret = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer petstore_live_${canary}\r\n\r\n`;
+  const patch = '{"name":"Moritz"}';
+  const change = `PATCH /v1/pets/2 HTTP/1.1\r\n${head}Content-Type: application/merge-patch+json\r\nIf-Match: "2.1", *\r\nIdempotency-Key: k\r\nContent-Length: ${patch.length}\r\n\r\n${patch}`;
+  const hold = `POST /v1/holds HTTP/1.1\r\n${json}Idempotency-Key: 8e03978e\r\nContent-Length: 14\r\n\r\n{"petIds":[4]}`;
+  const release = `POST /v1/holds/1/release HTTP/1.1\r\n${head}If-Match: *\r\nContent-Length: 0\r\n\r\n`;
+  const remove = `DELETE /v1/pets/3 HTTP/1.1\r\n${head}If-Match: W/"3.1"\r\nIf-None-Match: "x"\r\n\r\n`;
   const preflight = `OPTIONS /v1/pets HTTP/1.1\r\nHost: x\r\nOrigin: https://x\r\nAccess-Control-Request-Method: GET\r\n\r\n`;
-  return [list, create, chunked, one, list + create, chunked + one, secret, preflight].map(text => Buffer.from(text));
+  const single = [list, create, chunked, one, change, hold, release, remove, secret, preflight];
+  return [...single, list + create, chunked + one, hold + release + change].map(text => Buffer.from(text));
 }
 
 /** Bytes of good requests with some cut, doubled, swapped, overwritten or put in. */

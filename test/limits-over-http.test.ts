@@ -64,7 +64,7 @@ describe('a plan', () => {
     const messages = serving.urls.messages;
     assert.equal((await send(`${messages}/messages`, { method: 'POST', key: one })).status, 429);
     const counted = await send(`${messages}/messages`, { method: 'POST', key: staging });
-    assert.deepEqual([counted.status, counted.headers['x-ratelimit-remaining']], [404, '58']);
+    assert.deepEqual([counted.status, counted.headers['x-ratelimit-remaining']], [400, '58']);
   });
 
   it('counts every authenticated request once, whatever its answer', async () => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventsOf } from '../src/events/log.ts';
 import { Refusal } from '../src/lib/refusal.ts';
 import type { Migration } from '../src/lib/storage/migration.ts';
 import { queriesOver } from '../src/lib/storage/query.ts';
 import { migrations } from '../src/migrations/index.ts';
+import { type PetEventData, stateOf } from '../src/pets/change-pet.ts';
 import { type Database, type Query, query, type Tables } from '../src/schema.ts';
 import { onEachEngine } from './engines.ts';
 
@@ -12,6 +14,19 @@ interface NextTables extends Tables {
   notes: { pet_id: number; text: string };
 }
 const nextQuery = queriesOver<NextTables & { pets: { chip: string | null } }>();
+
+/** The schema as the first step made it. */
+const oldQuery = queriesOver<{
+  categories: { id: number; name: string; placeholder: number; created_at: number };
+  pets: {
+    name: string;
+    category_id: number;
+    status: string;
+    account_id: number;
+    created_at: number;
+    updated_at: number;
+  };
+}>();
 
 const next: Migration = {
   name: '9998-a-next-step',
@@ -35,6 +50,13 @@ const everything = {
   bans: query(db => db.selectFrom('bans').selectAll().orderBy('key_id')),
   dayCounts: query(db => db.selectFrom('day_counts').selectAll().orderBy('account_id')),
   facts: query(db => db.selectFrom('facts').selectAll().orderBy('name')),
+  holds: query(db => db.selectFrom('holds').selectAll().orderBy('id')),
+  orders: query(db => db.selectFrom('orders').selectAll().orderBy('id')),
+  reservations: query(db => db.selectFrom('reservations').selectAll().orderBy('id')),
+  events: query(db => db.selectFrom('events').selectAll().orderBy('id')),
+  idempotency: query(db => db.selectFrom('idempotency').selectAll().orderBy('key')),
+  messages: query(db => db.selectFrom('messages').selectAll().orderBy('id')),
+  messageAttempts: query(db => db.selectFrom('message_attempts').selectAll().orderBy('message_id')),
 };
 
 const now = 1_800_000_000_000;
@@ -50,7 +72,11 @@ const filling = [
       created_at: now,
     }),
   ),
-  query(db => db.insertInto('categories').values({ id: 1001, name: 'Otters', placeholder: 1, created_at: now })),
+  query(db =>
+    db
+      .insertInto('categories')
+      .values({ id: 1001, name: 'Otters', slug: 'otters', placeholder: 1, created_at: now, updated_at: now }),
+  ),
   query(db =>
     db.insertInto('pets').values(
       Array.from({ length: 500 }, (_, index) => ({
@@ -83,6 +109,37 @@ const filling = [
     db.insertInto('day_counts').values({ account_id: 1, deployment: 'staging', day: 1, node: 'n', reserved: 7 }),
   ),
   query(db => db.insertInto('facts').values({ name: 'a', value: 'b' })),
+  query(db =>
+    db.insertInto('holds').values({ account_id: 1, note: 'x', expires_at: now, created_at: now, updated_at: now }),
+  ),
+  query(db =>
+    db.insertInto('orders').values({
+      pet_id: 1,
+      account_id: 1,
+      owner_id: 1,
+      status: 'placed',
+      quantity: 1,
+      price_amount: 9_007_199_254_740_991,
+      price_currency: 'EUR',
+      created_at: now,
+      updated_at: now,
+    }),
+  ),
+  query(db => db.insertInto('reservations').values({ pet_id: 1, owner_id: 1, hold_id: 1, until: now, active: 1 })),
+  query(db => db.insertInto('events').values({ at: now, kind: 'pet', action: 'created', subject_id: 1, data: '{}' })),
+  query(db =>
+    db.insertInto('idempotency').values({ account_id: 1, key: 'k', fingerprint: 'f', body: '{}', created_at: now }),
+  ),
+  query(db =>
+    db
+      .insertInto('messages')
+      .values({ account_id: 1, text: 'a\nb', status: 'queued', created_at: now, updated_at: now }),
+  ),
+  query(db =>
+    db
+      .insertInto('message_attempts')
+      .values({ message_id: 1, number: 1, at: now, outcome: 'failed', reason: 'refused' }),
+  ),
 ];
 
 async function fill(database: Database) {
@@ -109,6 +166,54 @@ describe('the steps of the schema', () => {
 });
 
 onEachEngine(engine => {
+  describe('0002, by which the store opens', () => {
+    it('gives categories their slugs, and every animal the event of its creation', async () => {
+      const place = await engine.place();
+      const before = await engine.open({ place, migrations: migrations.slice(0, 1) });
+      await before.write(async tx => {
+        await tx.run(
+          oldQuery(db =>
+            db.insertInto('categories').values({ id: 77, name: 'Category 77', placeholder: 1, created_at: now }),
+          ),
+          {},
+        );
+        const animal = { name: 'Żółw "1" \\ 🐢', category_id: 77, status: 'sold', account_id: 3 } as const;
+        await tx.run(
+          oldQuery(db => db.insertInto('pets').values({ ...animal, created_at: now, updated_at: now })),
+          {},
+        );
+      });
+      await before.close();
+
+      const after = await engine.open({ place });
+      const [event, ...others] = await eventsOf<PetEventData>(after, 'pet', 1);
+      assert.deepEqual(others, []);
+      const pet = stateOf({
+        name: 'Żółw "1" \\ 🐢',
+        categoryId: 77,
+        status: 'sold',
+        statusReason: null,
+        priceAmount: null,
+        priceCurrency: null,
+      });
+      const data: PetEventData = { pet };
+      assert.deepEqual(event, { id: 1, at: now, kind: 'pet', action: 'created', subjectId: 1, accountId: 3, data });
+      const slugs = query(db => db.selectFrom('categories').select(['id', 'slug', 'updated_at']).orderBy('id'));
+      const rows = await after.all(slugs, {});
+      assert.deepEqual(rows.at(-1), { id: 77, slug: 'category-77', updated_at: now });
+      assert.deepEqual(rows.map(({ slug }) => slug).slice(0, 8), [
+        'dog',
+        'cat',
+        'rabbit',
+        'small-furry',
+        'horse',
+        'bird',
+        'scales-fins-other',
+        'barnyard',
+      ]);
+    });
+  });
+
   describe('a database that is brought up to date', { timeout: 60_000 }, () => {
     it('keeps everything that it held, and can do what is new', async () => {
       const place = await engine.place();

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { routes } from '../src/app.ts';
+import { operations as routes } from '../src/app.ts';
 import { errors } from '../src/errors.ts';
 import { revokeKey } from '../src/keys/keys.ts';
 import { testClock } from '../src/lib/clock.ts';
+import type { Route } from '../src/lib/http/route.ts';
 import { openApiDocument } from '../src/openapi.ts';
-import { answersText, recordedAnswers, type SentExample, sendExamples } from './examples.ts';
+import { answersText, examplesAt, recordedAnswers, type SentExample, sendExamples } from './examples.ts';
 import { type Serving, sendRaw, serve } from './serving.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
@@ -14,7 +15,12 @@ type Json = any;
 
 const document: Json = whole(openApiDocument(routes, [{ url: 'https://pets.test/v1', description: 'Production' }]));
 const operations = Object.entries(document.paths as Record<string, Json>).flatMap(([path, methods]) =>
-  Object.entries(methods as Record<string, Json>).map(([method, operation]) => ({ path, method, operation })),
+  Object.entries(methods as Record<string, Json>).map(([method, operation]) => ({
+    path,
+    method,
+    operation,
+    route: (routes as readonly Route<never>[]).find(route => route.operation === operation.operationId)!,
+  })),
 );
 
 /** A JSON document with everything that it refers to in its place. */
@@ -67,11 +73,60 @@ describe('the OpenAPI document', () => {
     );
   });
 
+  test('says of every operation what it promises: retries, versions, what goes and what is not settled', () => {
+    for (const { method, operation, route } of operations) {
+      const { parameters = [], responses, requestBody } = operation;
+      const takes = (name: string) => parameters.some((one: Json) => one.in === 'header' && one.name === name);
+      const may = (status: number) => status in responses;
+      const retried = method === 'post' || method === 'patch';
+      const read = method === 'get' && !route.streams;
+      const changes = route.conditional === true;
+      const what = operation.operationId;
+      assert.deepEqual([takes('Idempotency-Key'), may(409), may(422)], [retried, may(409), retried], what);
+      assert.ok(!retried || may(409), what);
+      assert.deepEqual([takes('If-None-Match'), may(304)], [read, read], what);
+      assert.deepEqual([takes('If-Match'), may(412)], [read || changes, read || changes], what);
+      assert.equal(may(428), changes && method !== 'post', what);
+      assert.equal(
+        may(204),
+        route.successes.some(({ status }) => status === 204),
+        what,
+      );
+      assert.equal(operation['x-stability'], route.stability, what);
+      assert.deepEqual(
+        Object.keys(requestBody?.content ?? {}),
+        route.body === undefined
+          ? []
+          : ['application/json', ...(method === 'patch' ? ['application/merge-patch+json'] : [])],
+        what,
+      );
+      assert.equal(requestBody?.required, route.body && !route.bodyOptional, what);
+      for (const [status, response] of Object.entries(responses as Record<string, Json>)) {
+        const replayed = response.headers['Idempotency-Replayed'] !== undefined;
+        assert.equal(replayed, retried && Number(status) < 300, `${what} ${status}`);
+        const tagged = response.headers.ETag !== undefined;
+        assert.equal(
+          tagged,
+          status === '304' || (Number(status) < 300 && status !== '204' && !route.streams),
+          `${what} ${status}`,
+        );
+      }
+    }
+  });
+
+  test('hides the list of orders from the panel that tries things', () => {
+    const hidden = operations.filter(({ operation }) => operation['x-hideTryItPanel'] === true);
+    assert.deepEqual(
+      hidden.map(({ operation }) => operation.operationId),
+      ['listOrders'],
+    );
+  });
+
   test('documents every error code, but for those that no operation can answer', () => {
     const documented = new Set(
       operations.flatMap(({ operation }) =>
         Object.values(operation.responses as Record<string, Json>).flatMap(response =>
-          Object.keys(response.content['application/problem+json']?.examples ?? {}),
+          Object.keys(response.content?.['application/problem+json']?.examples ?? {}),
         ),
       ),
     );
@@ -85,7 +140,9 @@ describe('the OpenAPI document', () => {
         for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-Request-Id']) {
           assert.ok(response.headers[name], name);
         }
-        for (const [type, { schema, examples }] of Object.entries(response.content as Record<string, Json>)) {
+        const empty = status === '204' || status === '304';
+        assert.equal(response.content === undefined, empty);
+        for (const [type, { schema, examples }] of Object.entries((response.content ?? {}) as Record<string, Json>)) {
           const values = Object.entries((examples ?? {}) as Record<string, Json>);
           assert.ok(values.length > 0, `${type} has no example`);
           for (const [name, { value }] of values) {
@@ -99,7 +156,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('what is answered is what is documented', () => {
-  const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
+  const clock = testClock(examplesAt);
   let service: Serving;
   let sent: readonly SentExample[];
   let key: string;
@@ -107,7 +164,7 @@ describe('what is answered is what is documented', () => {
   before(async () => {
     service = await serve({ clock });
     key = (await service.newKey()).token;
-    sent = await sendExamples(service.urls.production, key);
+    sent = await sendExamples();
   });
   after(() => service.stop());
 
@@ -140,6 +197,20 @@ describe('what is answered is what is documented', () => {
   const list = (token?: string, headers = {}) => call(`${service.urls.production}/pets`, token, { headers });
   const create = (body: string, headers = {}) =>
     call(`${service.urls.production}/pets`, key, { method: 'POST', body, headers });
+  const minka = JSON.stringify({ name: 'Minka', categoryId: 2 });
+
+  /** A new service for an answer that the others would suffer from. */
+  async function elsewhere(
+    options: Parameters<typeof serve>[0],
+    ask: (base: string, token: string) => Promise<Response>,
+  ): Promise<Response> {
+    const other = await serve(options);
+    try {
+      return await ask(other.urls.production, (await other.newKey()).token);
+    } finally {
+      await other.stop();
+    }
+  }
 
   async function raw(request: string): Promise<Response> {
     const { status, headers, text } = (await sendRaw(service.urls.production, request, { count: 1 })).replies[0]!;
@@ -187,18 +258,58 @@ describe('what is answered is what is documented', () => {
     body_too_large: async () => ['createPet', await create('x'.repeat(1024 * 1024 + 1))],
     invalid_content_type: async () => ['createPet', await create('{}', { 'content-type': 'text/plain' })],
     async category_not_found() {
-      const strict = await serve({ environment: { PETSTORE_CATEGORIES: 'strict' } });
-      const { token } = await strict.newKey();
+      const strict = { environment: { PETSTORE_CATEGORIES: 'strict' } };
       const body = JSON.stringify({ name: 'Mia', categoryId: 4711 });
-      const answer = await call(`${strict.urls.production}/pets`, token, { method: 'POST', body });
-      await strict.stop();
-      return ['createPet', answer];
+      const ask = (base: string, token: string) => call(`${base}/pets`, token, { method: 'POST', body });
+      return ['createPet', await elsewhere(strict, ask)];
     },
     async operation_removed() {
-      const later = await serve({ clock: testClock(Date.parse('2030-12-05T00:00:00Z')) });
-      const answer = await call(`${later.urls.production}/pets/1`, (await later.newKey()).token);
-      await later.stop();
-      return ['getPet', answer];
+      const later = { clock: testClock(Date.parse('2030-12-05T00:00:00Z')) };
+      return ['getPet', await elsewhere(later, (base, token) => call(`${base}/pets/1`, token))];
+    },
+    async idempotency_key_reused() {
+      await create(minka, { 'idempotency-key': 'reused' });
+      const other = JSON.stringify({ name: 'Mia', categoryId: 2 });
+      return ['createPet', await create(other, { 'idempotency-key': 'reused' })];
+    },
+    async idempotency_key_in_use() {
+      const both = Array.from({ length: 8 }, () => create(minka, { 'idempotency-key': 'at-once' }));
+      return ['createPet', (await Promise.all(both)).find(({ status }) => status === 409)!];
+    },
+    async precondition_failed() {
+      const { headers } = await create(minka);
+      const location = headers.get('location')!;
+      const body = JSON.stringify({ name: 'Mia' });
+      return ['updatePet', await call(location, key, { method: 'PATCH', body, headers: { 'if-match': '"another"' } })];
+    },
+    async precondition_required() {
+      const careful = { environment: { PETSTORE_REQUIRE_IF_MATCH: 'true' } };
+      const ask = (base: string, token: string) => call(`${base}/pets/1`, token, { method: 'PUT', body: minka });
+      return ['replacePet', await elsewhere(careful, ask)];
+    },
+    async hold_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        for (let n = 0; n < 2; n++) await call(`${base}/pets`, token, { method: 'POST', body: minka });
+        return call(`${base}/holds`, token, { method: 'POST', body: JSON.stringify({ petIds: [1, 2] }) });
+      };
+      return ['createHold', await elsewhere({ environment: { PETSTORE_HELD_MAX: '1' } }, ask)];
+    },
+    async stream_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await call(`${base}/events/stream`, token);
+        return call(`${base}/events/stream`, token);
+      };
+      return ['streamEvents', await elsewhere({ environment: { PETSTORE_STREAMS_MAX: '1' } }, ask)];
+    },
+    async sync_token_expired() {
+      const moving = testClock(examplesAt);
+      const ask = async (base: string, token: string) => {
+        const all = await call(`${base}/pets?updatedSince=2026-11-20T00:00:00Z`, token);
+        const old = encodeURIComponent(all.headers.get('x-sync-token')!);
+        moving.advance(31 * 24 * 60 * 60 * 1000);
+        return call(`${base}/pets?updatedSince=${old}`, token);
+      };
+      return ['listPets', await elsewhere({ clock: moving }, ask)];
     },
   };
 
@@ -236,9 +347,14 @@ function fits(operationId: string, answer: Pick<SentExample, 'status' | 'headers
   const { operation } = operations.find(one => one.operation.operationId === operationId)!;
   const response = operation.responses[answer.status];
   assert.ok(response, `${operationId} documents no ${answer.status}`);
-  const content = response.content[answer.contentType.split(';')[0]!];
-  assert.ok(content, `${answer.status} documents no ${answer.contentType}`);
-  assert.deepEqual(faults(content.schema, answer.body), []);
+  if (answer.body === undefined) {
+    assert.equal(answer.contentType, '');
+    assert.equal(response.content, undefined, `${answer.status} documents a body`);
+  } else {
+    const content = response.content?.[answer.contentType.split(';')[0]!];
+    assert.ok(content, `${answer.status} documents no ${answer.contentType}`);
+    assert.deepEqual(faults(content.schema, answer.body), []);
+  }
   for (const [name, header] of Object.entries(response.headers as Record<string, Json>)) {
     const value = answer.headers.get(name);
     if (header.required) assert.notEqual(value, null, `${answer.status} lacks ${name}`);
@@ -251,4 +367,5 @@ function fits(operationId: string, answer: Pick<SentExample, 'status' | 'headers
 }
 
 /** Headers of HTTP itself, which an OpenAPI document does not list. */
-const common = /^(access-control-.*|connection|content-length|content-type|date|keep-alive|vary)$/;
+const common =
+  /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|x-accel-buffering)$/;

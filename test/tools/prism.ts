@@ -7,40 +7,41 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
+import { openApiOf } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
 import { sendExamples } from '../examples.ts';
-import { type Process, serveApart } from '../serving.ts';
-import { installTools, plentifulKey } from './tools.ts';
+import { installTools } from './tools.ts';
 
 describe('Prism as a validating proxy in front of the service', () => {
-  let service: Process;
   let directory: string;
   let prism: ChildProcess;
-  let base: string;
+  /** Where every store of the examples listens, one after the other, and where Prism does. */
+  let port: number;
+  let through: string;
 
   before(async () => {
     const tools = await installTools();
-    service = await serveApart();
     directory = await mkdtemp(join(tmpdir(), 'petstore-prism-'));
     const file = join(directory, 'openapi.json');
-    await writeFile(file, await (await fetch(new URL('/openapi.json', service.urls.production))).text());
-    const port = await freePort();
-    base = `http://127.0.0.1:${port}`;
+    port = await freePort();
+    const { config } = readConfig({ PETSTORE_PORT: String(port) });
+    await writeFile(file, JSON.stringify(await openApiOf(config, 'production')));
+    const own = await freePort();
+    through = `http://127.0.0.1:${own}`;
     const cli = join(tools, 'node_modules/@stoplight/prism-cli/dist/index.js');
-    const upstream = service.urls.production;
-    prism = spawn(process.execPath, [cli, 'proxy', file, upstream, '--port', String(port)], { stdio: 'pipe' });
+    const upstream = `http://localhost:${port}/v1`;
+    prism = spawn(process.execPath, [cli, 'proxy', file, upstream, '--port', String(own)], { stdio: 'pipe' });
     for await (const line of createInterface(prism.stdout!)) if (/listening/i.test(line)) break;
     prism.stdout!.resume();
   });
   after(async () => {
     prism.kill();
     await once(prism, 'exit');
-    await service.stop();
-    await service.remove();
     await rm(directory, { recursive: true, force: true });
   });
 
   test('finds no answer that differs from the document', async t => {
-    const sent = await sendExamples(base, await plentifulKey(service, 'production'));
+    const sent = await sendExamples({ port, through });
     for (const { route, example, status, headers } of sent) {
       const label = `${route.operation}, "${example.name}"`;
       const violations = JSON.parse(headers.get('sl-violations') ?? '[]') as { location: string[]; message: string }[];

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { getHold } from '../../src/holds/holds.ts';
+import { listHolds } from '../../src/holds/list-holds.ts';
+import { listOrders } from '../../src/orders/list-orders.ts';
+import { getOrder } from '../../src/orders/orders.ts';
+import { listPets } from '../../src/pets/list-pets.ts';
+import { countByStatus, countPets } from '../../src/pets/pet-counts.ts';
+import type { PetFilter } from '../../src/pets/pet-list.ts';
+import { getPet } from '../../src/pets/pets.ts';
+import { earliestEnd } from '../../src/pets/reservations.ts';
+import type { Database, PetStatus } from '../../src/schema.ts';
+import { countsAt, endsAfter, holdAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
+import type { Account, HoldView, OrderView, PetView } from './operation.ts';
+import { holdView, orderView, petView } from './perform.ts';
+import type { Callers } from './resolve.ts';
+
+/** How many animals a database has that are no run's business, by status and by category. */
+export interface Others {
+  readonly status: Record<PetStatus, number>;
+  readonly category: ReadonlyMap<number, number>;
+}
+
+const categories = [1, 2, 3];
+
+/** What a database counts before a run has put anything into it. */
+export async function countOthers(database: Database, now: number): Promise<Others> {
+  const counts = categories.map(async id => [id, (await countPets(database, { categoryId: [id] }, now))!] as const);
+  return { status: await countByStatus(database, now), category: new Map(await Promise.all(counts)) };
+}
+
+/** Demands that some animals are in the store as they are in the model, to whoever gets them. */
+export async function assertPetsAgree(database: Database, model: Model, ids: Iterable<number>, now: number) {
+  await Promise.all(
+    Array.from(ids, async id => {
+      const expected = petAt(model, id, now);
+      const got = getting(async () => petView(await getPet(database, id, now)));
+      assert.deepEqual(await got, expected ?? 'pet_not_found', `animal ${id}`);
+    }),
+  );
+}
+
+/** Demands that every hold is in the store as it is in the model, to whoever may see it. */
+export async function assertHoldsAgree(database: Database, model: Model, callers: Callers, now: number) {
+  const each = Array.from(model.holds.keys(), id =>
+    callers.map(async caller => {
+      const expected = seesHold(model, caller, id) ? holdAt(model, id, now) : 'hold_not_found';
+      const got = getting(async () => holdView(await getHold(database, caller, id, now)));
+      assert.deepEqual(await got, expected, `hold ${id}`);
+    }),
+  );
+  await Promise.all(each.flat());
+}
+
+/** Demands that every order is in the store as it is in the model, to whoever may see it. */
+export async function assertOrdersAgree(database: Database, model: Model, callers: Callers, now: number) {
+  const each = Array.from(model.orders.keys(), id =>
+    callers.map(async caller => {
+      const expected = seesOrder(model, caller, id) ? orderAt(model, id, now) : 'order_not_found';
+      const got = getting(async () => orderView(await getOrder(database, caller, id, now)));
+      assert.deepEqual(await got, expected, `order ${id}`);
+    }),
+  );
+  await Promise.all(each.flat());
+}
+
+/** Demands that every list, count and moment that can be read is as in the model. */
+export async function assertListsAgree(
+  database: Database,
+  model: Model,
+  callers: Callers,
+  others: Others,
+  now: number,
+): Promise<void> {
+  await Promise.all([
+    ...petListsOf(database, model, now),
+    ...holdListsOf(database, model, callers, now),
+    ...orderListsOf(database, model, callers, now),
+  ]);
+
+  const pets = idsOf(model.pets).map(id => petAt(model, id, now)!);
+  const { available, pending, sold } = countsAt(model, now);
+  const { status, category } = others;
+  assert.deepEqual(
+    await countByStatus(database, now),
+    { available: status.available + available, pending: status.pending + pending, sold: status.sold + sold },
+    'counts by status',
+  );
+  for (const id of categories) {
+    const own = pets.filter(({ categoryId }) => categoryId === id).length;
+    assert.equal(await countPets(database, { categoryId: [id] }, now), category.get(id)! + own, `count of ${id}`);
+  }
+  assert.equal(await earliestEnd(database, now), endsAfter(model, now)[0], 'the earliest end');
+}
+
+function* petListsOf(database: Database, model: Model, now: number) {
+  const pets = idsOf(model.pets).map(id => petAt(model, id, now)!);
+  const ids = pets.map(({ id }) => id);
+  if (ids.length === 0) return;
+  const listed = async (filter: PetFilter, wanted: readonly PetView[]) => {
+    const page = await listPets(database, filter, wanted.length + 1, undefined, now);
+    const own = page.pets.filter(({ id }) => id >= ids[0]!);
+    const expected = wanted.map(({ id, name, categoryId, status }) => ({ id, name, categoryId, status }));
+    assert.deepEqual(own, filter.sort === '-id' ? expected.reverse() : expected, JSON.stringify(filter));
+  };
+  for (const status of [['available'], ['pending'], ['sold'], ['available', 'pending']] as const) {
+    const wanted = pets.filter(pet => (status as readonly PetStatus[]).includes(pet.status));
+    // The newest come first, so those of this run do.
+    yield listed({ status, sort: '-id' }, wanted);
+    yield listed({ status, id: ids, sort: 'id' }, wanted);
+    const ofOne = wanted.filter(({ categoryId }) => categoryId === 1);
+    yield listed({ status, categoryId: 1, sort: '-id' }, ofOne);
+  }
+  yield listed({ sort: '-id' }, pets);
+}
+
+const holdFilters: readonly (readonly HoldView['status'][] | undefined)[] = [
+  undefined,
+  ['active'],
+  ['expired', 'used'],
+];
+const orderFilters: readonly (readonly OrderView['status'][] | undefined)[] = [
+  undefined,
+  ['placed'],
+  ['expired', 'delivered'],
+];
+
+/** To each caller the list with one of the filters; the next time it is another. */
+function* holdListsOf(database: Database, model: Model, callers: Callers, now: number) {
+  const holds = idsOf(model.holds).map(id => holdAt(model, id, now)!);
+  for (const [index, caller] of callers.entries()) {
+    const status = holdFilters[(index + holds.length) % holdFilters.length];
+    const petId = ownPetOf(model, caller);
+    const wanted = holds
+      .filter(hold => seesHold(model, caller, hold.id) && (status?.includes(hold.status) ?? true))
+      .filter(({ petIds }) => petId === undefined || petIds.includes(petId));
+    yield (async () => {
+      const { rows } = await listHolds(database, caller, { status, petId }, 100, undefined, now);
+      assert.deepEqual(rows.map(holdView), wanted, `holds ${status} of ${caller.accountId}`);
+    })();
+  }
+}
+
+function* orderListsOf(database: Database, model: Model, callers: Callers, now: number) {
+  const all = idsOf(model.orders).map(id => orderAt(model, id, now)!);
+  for (const [index, caller] of callers.entries()) {
+    const status = orderFilters[(index + all.length) % orderFilters.length];
+    const petId = ownPetOf(model, caller);
+    const wanted = all
+      .filter(order => seesOrder(model, caller, order.id) && (status?.includes(order.status) ?? true))
+      .filter(order => petId === undefined || order.petId === petId);
+    yield (async () => {
+      const { orders } = await listOrders(database, caller, { status, petId }, 100, undefined, now);
+      assert.deepEqual(orders.map(orderView), wanted, `orders ${status} of ${caller.accountId}`);
+    })();
+  }
+}
+
+/** An admin sees what other runs did, too, but not to this animal. */
+function ownPetOf(model: Model, { admin }: Account): number | undefined {
+  return admin ? (idsOf(model.pets)[0] ?? Number.MAX_SAFE_INTEGER) : undefined;
+}
+
+/** Of some things, in the order in which lists have them. */
+function idsOf(things: ReadonlyMap<number, unknown>): number[] {
+  return [...things.keys()].sort((a, b) => a - b);
+}
+
+/** What somebody gets, or the code of the refusal. */
+async function getting(get: () => Promise<object>): Promise<unknown> {
+  try {
+    return await get();
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (typeof code === 'string') return code;
+    throw error;
+  }
+}

@@ -1,0 +1,181 @@
+import type { NewPet, PetPatch, Price } from '../../src/pets/pet.ts';
+import type { OrderStatus } from '../../src/schema.ts';
+import { holdAt, type Kept, keptAt, type Model, type ModelPet, orderAt } from './model.ts';
+import type { Operation } from './operation.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/**
+ * Does to the model what an operation does that nothing speaks against.
+ * @param id the id that the store gave to what was created
+ */
+export function apply(model: Model, operation: Operation, now: number, id: number): void {
+  effects[operation.act](model, operation as never, now, id);
+}
+
+type Act = Operation['act'];
+type Of<One extends Act> = Extract<Operation, { readonly act: One }>;
+
+const effects: { readonly [One in Act]: (model: Model, operation: Of<One>, now: number, id: number) => void } = {
+  createPet(model, { actor: { accountId }, pet }, now, id) {
+    model.pets.set(id, { id, ...whole(pet), accountId, createdAt: now, updatedAt: now, version: 1 });
+  },
+  updatePet(model, { id, patch }, now) {
+    const pet = touched(model, id, now);
+    change(pet, patched(pet, patch), now);
+  },
+  replacePet(model, { id, pet }, now) {
+    change(touched(model, id, now), whole(pet), now);
+  },
+  deletePet(model, { id }) {
+    model.pets.delete(id);
+  },
+  createHold(model, { actor: { accountId }, petIds, expiresAt }, now, id) {
+    const until = expiresAt ?? now + 15 * MINUTE_MS;
+    const pets = sorted(petIds).map(petId => touched(model, petId, now));
+    const owned = { petIds: pets.map(pet => pet.id), ownerIds: pets.map(pet => pet.accountId) };
+    const times = { expiresAt: until, endedAt: null, createdAt: now, updatedAt: now };
+    model.holds.set(id, { id, accountId, ...owned, status: 'active', version: 1, ...times });
+    for (const pet of pets) keep(pet, { holdId: id, until }, now);
+  },
+  extendHold(model, { id, expiresAt }, now) {
+    const hold = model.holds.get(id)!;
+    // What changes nothing is no change.
+    if (hold.expiresAt === expiresAt) return;
+    Object.assign(hold, { expiresAt, version: hold.version + 1, updatedAt: now });
+    for (const pet of heldIn(model, id)) pet.kept = { holdId: id, until: expiresAt };
+  },
+  releaseHold(model, { id }, now) {
+    for (const pet of heldIn(model, id)) free(pet, 'available', now);
+    endHold(model, id, 'released', now);
+  },
+  placeOrder(model, { actor: { accountId }, petId, holdId }, now, id) {
+    const pet = touched(model, petId, now);
+    const { accountId: ownerId, priceAmount, priceCurrency } = pet;
+    const expiresAt = now + 7 * DAY_MS;
+    const who = { accountId, ownerId, holdId: holdId ?? null };
+    const times = { expiresAt, createdAt: now, updatedAt: now };
+    model.orders.set(id, { id, petId, ...who, status: 'placed', priceAmount, priceCurrency, ...times, version: 1 });
+    keep(pet, { orderId: id, until: expiresAt }, now);
+    if (holdId !== undefined && heldIn(model, holdId).length === 0) endHold(model, holdId, 'used', now);
+  },
+  approveOrder(model, { id }, now) {
+    moveOrder(model, id, 'approved', now);
+    orderedIn(model, id).kept = { orderId: id, until: null };
+  },
+  deliverOrder(model, { id }, now) {
+    free(orderedIn(model, id), 'sold', now);
+    moveOrder(model, id, 'delivered', now);
+  },
+  cancelOrder(model, { id }, now) {
+    free(orderedIn(model, id), 'available', now);
+    moveOrder(model, id, 'cancelled', now);
+  },
+  returnOrder(model, { id, ready = true }, now) {
+    takeBack(model, id, ready ? 'available' : 'pending', now);
+    moveOrder(model, id, 'returned', now);
+  },
+};
+
+/** An animal that is gone, is not sold any more or was sold again since is left as it is. */
+function takeBack(model: Model, orderId: number, status: ModelPet['status'], now: number): void {
+  const { petId } = model.orders.get(orderId)!;
+  expirePet(model, petId, now);
+  const pet = model.pets.get(petId);
+  const later = [...model.orders.values()].filter(order => order.petId === petId && order.id > orderId);
+  if (later.some(order => order.status === 'delivered' || order.status === 'returned')) return;
+  if (pet?.status === 'sold') put(pet, { status, statusReason: null }, now);
+}
+
+/** Ends what an animal was kept for and has run out by `now`, at the moment at which it did; false where nothing has. */
+export function expirePet(model: Model, petId: number, now: number): boolean {
+  const pet = model.pets.get(petId);
+  if (pet?.kept === undefined || keptAt(pet, now) !== undefined) return false;
+  free(pet, 'available', pet.kept.until!);
+  return true;
+}
+
+/** Notes that a hold has run out; false where it has not, or that was noted before. */
+export function expireHold(model: Model, id: number, now: number): boolean {
+  const hold = model.holds.get(id);
+  const seen = holdAt(model, id, now);
+  if (hold?.status !== 'active' || seen?.status !== 'expired') return false;
+  Object.assign(hold, seen);
+  return true;
+}
+
+/** Notes that an order has run out; false where it has not, or that was noted before. */
+export function expireOrder(model: Model, id: number, now: number): boolean {
+  const order = model.orders.get(id);
+  const seen = orderAt(model, id, now);
+  if (order?.status !== 'placed' || seen?.status !== 'expired') return false;
+  Object.assign(order, seen);
+  return true;
+}
+
+function endHold(model: Model, id: number, status: 'released' | 'used', now: number): void {
+  const hold = model.holds.get(id)!;
+  Object.assign(hold, { status, endedAt: now, updatedAt: now, version: hold.version + 1 });
+}
+
+function moveOrder(model: Model, id: number, status: OrderStatus, now: number): void {
+  const order = model.orders.get(id)!;
+  // Nothing but a placed order runs out.
+  Object.assign(order, { status, expiresAt: null, updatedAt: now, version: order.version + 1 });
+}
+
+/** The animals that a hold still keeps, whatever the time. */
+function heldIn(model: Model, id: number): ModelPet[] {
+  return [...model.pets.values()].filter(pet => pet.kept?.holdId === id);
+}
+
+function orderedIn(model: Model, id: number): ModelPet {
+  return model.pets.get(model.orders.get(id)!.petId)!;
+}
+
+/** An animal that is about to change. */
+function touched(model: Model, petId: number, now: number): ModelPet {
+  expirePet(model, petId, now);
+  return model.pets.get(petId)!;
+}
+
+function keep(pet: ModelPet, kept: Kept, now: number): void {
+  pet.kept = kept;
+  put(pet, pet.status === 'pending' ? {} : { status: 'pending', statusReason: null }, now);
+}
+
+function free(pet: ModelPet, status: ModelPet['status'], at: number): void {
+  pet.kept = undefined;
+  put(pet, { status, statusReason: null }, at);
+}
+
+/** A wish that changes nothing is no change. */
+function change(pet: ModelPet, wanted: Partial<ModelPet>, now: number): void {
+  const fresh = wanted.status !== undefined && wanted.status !== pet.status && wanted.statusReason === undefined;
+  const all: Partial<ModelPet> = { ...wanted, ...(fresh && { statusReason: null }) };
+  const differs = Object.entries(all).some(([member, value]) => pet[member as keyof ModelPet] !== value);
+  if (differs) put(pet, all, now);
+}
+
+function put(pet: ModelPet, change: Partial<ModelPet>, at: number): void {
+  Object.assign(pet, change, { version: pet.version + 1, updatedAt: at });
+}
+
+function patched(pet: ModelPet, { price, ...rest }: PetPatch): Partial<ModelPet> {
+  if (price === undefined) return rest;
+  if (price === null) return { ...rest, ...priced(null) };
+  return { ...rest, priceAmount: price.amount ?? pet.priceAmount, priceCurrency: price.currency ?? pet.priceCurrency };
+}
+
+function whole({ name, categoryId, status = 'available', statusReason, price }: NewPet) {
+  return { name, categoryId, status, statusReason: statusReason ?? null, ...priced(price) };
+}
+
+function priced(price: Price | null | undefined) {
+  return { priceAmount: price?.amount ?? null, priceCurrency: price?.currency ?? null };
+}
+
+function sorted(ids: readonly number[]): number[] {
+  return [...ids].sort((a, b) => a - b);
+}

@@ -1,0 +1,87 @@
+import { problem } from '../../src/errors.ts';
+import type { HoldRow } from '../../src/holds/hold-rows.ts';
+import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
+import { Problem } from '../../src/lib/http/problem.ts';
+import { formatTime } from '../../src/lib/time.ts';
+import type { OrderRow } from '../../src/orders/order-rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/order-steps.ts';
+import { placeOrder } from '../../src/orders/orders.ts';
+import { createPet, deletePet, type Expectation, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
+import type { Database, Transaction } from '../../src/schema.ts';
+import type { Done, HoldView, Operation, OrderView, Outcome, PetView } from './operation.ts';
+
+/** Does an operation on the store, in a transaction of its own. Anything but a success or a refusal is thrown on. */
+export async function perform(database: Database, operation: Operation, heldMax: number): Promise<Outcome> {
+  try {
+    return { done: await database.write(tx => work(tx, operation, heldMax)) };
+  } catch (error) {
+    if (error instanceof Problem) return { refused: error.code };
+    throw error;
+  }
+}
+
+async function work(tx: Transaction, operation: Operation, heldMax: number): Promise<Done> {
+  const expect = 'etag' in operation ? expecting(operation.etag) : undefined;
+  switch (operation.act) {
+    case 'createPet': {
+      const { id } = await createPet(tx, operation.actor.accountId, operation.pet, 'open');
+      return petView(await getPet(tx, id, tx.now));
+    }
+    case 'updatePet':
+      return petView(await updatePet(tx, operation.actor, operation.id, operation.patch, 'open', expect));
+    case 'replacePet':
+      return petView(await replacePet(tx, operation.actor, operation.id, operation.pet, 'open', expect));
+    case 'deletePet':
+      return await deletePet(tx, operation.actor, operation.id, expect);
+    case 'createHold': {
+      const { actor, petIds, expiresAt } = operation;
+      const end = expiresAt === undefined ? {} : { expiresAt: formatTime(expiresAt) };
+      return holdView(await createHold(tx, actor, { petIds: [...petIds], ...end }, heldMax));
+    }
+    case 'extendHold': {
+      const { actor, id, expiresAt } = operation;
+      return holdView(await extendHold(tx, actor, id, { expiresAt: formatTime(expiresAt) }, expect));
+    }
+    case 'releaseHold':
+      return holdView(await releaseHold(tx, operation.actor, operation.id, expect));
+    case 'placeOrder': {
+      const { actor, act: _, ...order } = operation;
+      return orderView(await placeOrder(tx, actor, order));
+    }
+    case 'returnOrder': {
+      const { actor, id, ready } = operation;
+      return orderView(await returnOrder(tx, actor, id, ready === undefined ? {} : { ready }, expect));
+    }
+    default:
+      return orderView(await steps[operation.act](tx, operation.actor, operation.id, {}, expect));
+  }
+}
+
+const steps = { approveOrder, deliverOrder, cancelOrder };
+
+/** Refuses another version than the one in mind, as a header would. */
+function expecting(etag: string | undefined): Expectation | undefined {
+  if (etag === undefined) return undefined;
+  return present => {
+    if (present !== etag) throw problem('precondition_failed');
+  };
+}
+
+/** The members of an animal that the model knows. */
+export function petView({ id, name, categoryId, status, ...row }: PetView): PetView {
+  const { statusReason, priceAmount, priceCurrency, accountId, createdAt, updatedAt, version } = row;
+  const rest = { statusReason, priceAmount, priceCurrency, accountId, createdAt, updatedAt, version };
+  return { id, name, categoryId, status, ...rest };
+}
+
+/** The members of a hold that the model knows. */
+export function holdView({ note: _, ...hold }: HoldRow): HoldView {
+  return hold;
+}
+
+/** The members of an order that the model knows. */
+export function orderView({ id, petId, accountId, ownerId, holdId, status, ...row }: OrderRow): OrderView {
+  const { priceAmount, priceCurrency, expiresAt, createdAt, updatedAt, version } = row;
+  const rest = { priceAmount, priceCurrency, expiresAt, createdAt, updatedAt, version };
+  return { id, petId, accountId, ownerId, holdId, status, ...rest };
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import type { Actor, Event } from '../../src/events/event.ts';
+import { eventsOf } from '../../src/events/log.ts';
+import type { PetEventData, PetState } from '../../src/pets/change-pet.ts';
+import { petHistory } from '../../src/pets/history.ts';
+import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';
+import { holdAt, keptAt, type Model, orderAt } from './model.ts';
+
+/**
+ * Demands that storage itself is sound: what happened to each thing leads without a gap from its beginning to what is
+ * stored, versions count the changes in the log, what runs out does so once, and nothing else is in force than the
+ * model says.
+ * @param petIds also those that are gone
+ * @param how.alone whether everything was done one after the other: else what waited for another may have an earlier time
+ * @param how.swept whether what has run out was swept: then it is written down as well
+ */
+export async function assertStorageIsSound(
+  database: Database,
+  model: Model,
+  petIds: Iterable<number>,
+  now: number,
+  how: { readonly alone: boolean; readonly swept: boolean },
+): Promise<void> {
+  await Promise.all([
+    ...Array.from(petIds, id => assertPetIsSound(database, model, id, now, how)),
+    ...Array.from(model.holds.keys(), id => assertEndsOnce('hold', id, storedHold, holdAt(model, id, now)!)),
+    ...Array.from(model.orders.keys(), id => assertEndsOnce('order', id, storedOrder, orderAt(model, id, now)!)),
+  ]);
+
+  /** A hold or an order expires once at most, and its version counts its changes. */
+  async function assertEndsOnce(
+    kind: EventKind,
+    id: number,
+    stored: typeof storedHold | typeof storedOrder,
+    { status }: { readonly status: string },
+  ): Promise<void> {
+    const events = await eventsOf<object>(database, kind, id);
+    const { version, expired } = (await database.first(stored, { id }))!;
+    assert.equal(version, events.length, `${kind} ${id}: changes`);
+    assert.equal(expired, events.filter(({ action }) => action === 'expired').length, `${kind} ${id}: expired`);
+    assert.ok(!how.swept || status !== 'expired' || expired === 1, `${kind} ${id}: not swept`);
+  }
+}
+
+async function assertPetIsSound(
+  database: Database,
+  model: Model,
+  id: number,
+  now: number,
+  { alone, swept }: { readonly alone: boolean; readonly swept: boolean },
+): Promise<void> {
+  const events = await eventsOf<PetEventData>(database, 'pet', id);
+  const last = lastOf(id, events);
+  const back = events.find(({ at }, index) => index > 0 && at < events[index - 1]!.at);
+  assert.ok(!alone || back === undefined, `animal ${id}: back in time`);
+  const stored = await database.first(storedPet, { id });
+  const inForce = await database.all(claims, { id });
+  const pet = model.pets.get(id);
+  await assertHistoryAgrees(database, id, pet && last);
+  if (pet === undefined) {
+    assert.deepEqual([stored, inForce, events.at(-1)!.action], [undefined, [], 'deleted'], `animal ${id} is gone`);
+    return;
+  }
+  assert.equal(stored!.version, events.length, `animal ${id}: changes`);
+  assert.deepEqual(stateOf(stored!), last, `animal ${id}: as the log has it`);
+
+  const { holdId = null, orderId = null, until = null } = keptAt(pet, now) ?? {};
+  const kept = inForce.filter(one => one.until === null || one.until > now);
+  const expected = holdId === null && orderId === null ? [] : [{ holdId, orderId, until }];
+  assert.deepEqual(kept, expected, `animal ${id}: in force`);
+  assert.equal(stored!.reservedUntil, inForce[0]?.until ?? null, `animal ${id}: its end`);
+  assert.ok(inForce.length <= (swept ? kept.length : 1), `animal ${id}: one at a time, and swept`);
+}
+
+/** What an animal is at the end of its log, where each change begins with what the one before ended with. */
+function lastOf(id: number, [created, ...changes]: readonly Event<PetEventData>[]): PetState {
+  assert.equal(created?.action, 'created', `animal ${id}`);
+  let before = created.data.pet;
+  for (const event of changes) {
+    const { pet, was = {} } = event.data;
+    if (event.action === 'updated') assert.deepEqual(undone(pet, was), before, `animal ${id}, event ${event.id}`);
+    else assert.deepEqual([event.action, pet, event === changes.at(-1)], ['deleted', before, true], `animal ${id}`);
+    before = pet;
+  }
+  return before;
+}
+
+/** Demands that the history tells strangers the same as the log, member by member, and nobody's business. */
+async function assertHistoryAgrees(database: Database, id: number, last: PetState | undefined): Promise<void> {
+  const told: Record<string, unknown> = {};
+  let cursor: string | undefined;
+  do {
+    const { entries, next } = await petHistory(database, stranger, id, 5, cursor);
+    for (const { changes = {}, ...entry } of entries) {
+      assert.deepEqual([entry.accountId, entry.holdId, entry.orderId], [undefined, undefined, undefined]);
+      for (const [member, { from, to }] of Object.entries(changes)) {
+        assert.deepEqual(told[member], from, `animal ${id}: ${member} in its history`);
+        if (to === undefined) delete told[member];
+        else told[member] = to;
+      }
+    }
+    cursor = next;
+  } while (cursor !== undefined);
+  assert.deepEqual(told, last ?? {}, `animal ${id}: its history`);
+}
+
+const stranger: Actor = { accountId: 0, admin: false };
+
+/** What an animal was before a change. */
+function undone(pet: PetState, was: NonNullable<PetEventData['was']>): PetState {
+  const before = Object.entries({ ...pet, ...was }).filter(([, value]) => value !== null);
+  return Object.fromEntries(before) as unknown as PetState;
+}
+
+function stateOf({ name, categoryId, status, statusReason, priceAmount, priceCurrency }: StoredPet): PetState {
+  return {
+    ...{ name, categoryId, status },
+    ...(statusReason !== null && { statusReason }),
+    ...(priceAmount !== null && { price: { amount: priceAmount, currency: priceCurrency! } }),
+  };
+}
+
+type StoredPet = NonNullable<(typeof storedPet)['row']>;
+
+const storedPet = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('pets')
+    .select([
+      'name',
+      'category_id as categoryId',
+      'status',
+      'status_reason as statusReason',
+      'price_amount as priceAmount',
+      'price_currency as priceCurrency',
+      'version',
+      'reserved_until as reservedUntil',
+    ])
+    .where('id', '=', p.id),
+);
+
+const claims = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('reservations')
+    .select(['hold_id as holdId', 'order_id as orderId', 'until'])
+    .where('pet_id', '=', p.id)
+    .where('active', '=', 1),
+);
+
+const storedHold = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('holds')
+    .select(eb => ['version', eb.case().when('outcome', '=', 'expired').then(1).else(0).end().as('expired')])
+    .where('id', '=', p.id),
+);
+
+const storedOrder = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('orders')
+    .select(eb => ['version', eb.case().when('status', '=', 'expired').then(1).else(0).end().as('expired')])
+    .where('id', '=', p.id),
+);
