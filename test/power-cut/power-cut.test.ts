@@ -30,7 +30,7 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
   });
 
   it('would be caught if answers did not wait for the flush', async () => {
-    const flushers = new Set(threadsOf(honest).map(({ thread }) => thread));
+    const flushers = new Set(flushesWhileServing(honest).map(({ thread }) => thread));
     const unflushed = honest.filter(one => one.op !== 'flush ended' || !flushers.has(one.thread));
     const { failures } = await replay(unflushed, 20, directory, 1);
     assert.notEqual(failures.length, 0);
@@ -43,9 +43,10 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
   });
 
   it('the thread that answers flushes nothing', () => {
-    const main = honest.flatMap(one => (one.op === 'noted' && one.note.role === 'server' ? [one.note.serving] : []));
+    const flushes = flushesWhileServing(honest);
+    assert.notEqual(flushes.length, 0);
     assert.deepEqual(
-      threadsOf(honest).filter(({ thread }) => main.includes(thread)),
+      flushes.filter(({ thread, serving }) => serving.includes(thread)),
       [],
     );
   });
@@ -78,14 +79,17 @@ async function record(directory: string, settings: Record<string, string>): Prom
   return happeningsOf(readFileSync(log));
 }
 
-/** Flushes that a serving server's threads ended, but for the worker's. */
-function threadsOf(happenings: readonly Happening[]): { thread: number }[] {
-  const flushes: { thread: number }[] = [];
-  let serving = false;
+/**
+ * Flushes that ended while a server served, with the servers that did. The answering thread has its process's number. A
+ * server that is about to serve may flush; one that was killed flushes no more, though nobody noted its end.
+ */
+function flushesWhileServing(happenings: readonly Happening[]): { thread: number; serving: number[] }[] {
+  const flushes: { thread: number; serving: number[] }[] = [];
+  const serving = new Set<number>();
   for (const one of happenings) {
-    if (one.op === 'noted' && one.note.role === 'server') serving = true;
-    if (one.op === 'noted' && one.note.ending !== undefined) serving = false;
-    if (serving && one.op === 'flush ended') flushes.push({ thread: one.thread });
+    if (one.op === 'noted' && one.note.role === 'server') serving.add(one.note.serving!);
+    if (one.op === 'noted' && one.note.ending !== undefined) serving.delete(one.note.ending);
+    if (serving.size > 0 && one.op === 'flush ended') flushes.push({ thread: one.thread, serving: [...serving] });
   }
   return flushes;
 }
