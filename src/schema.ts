@@ -24,6 +24,12 @@ export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'returned' | 'ca
 /** How far a message is. */
 export type MessageStatus = 'queued' | 'delivered' | 'failed';
 
+/** Whether events are delivered to a webhook: not yet or not any more by its owner's wish, or switched off by the store. */
+export type WebhookStatus = 'inactive' | 'active' | 'disabled';
+
+/** How far a delivery is. */
+export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
+
 /** What an event is about. */
 export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message';
 
@@ -154,6 +160,82 @@ export interface Tables {
     data: string;
     seq: Generated<number | null>;
   };
+  /** Where accounts have events sent to. */
+  webhooks: {
+    id: Generated<number>;
+    account_id: number;
+    url: string;
+    description: string | null;
+    /** The types of events that are wanted, as a JSON array of `pet.created` or `pet.*`; null for all. */
+    types: string | null;
+    /** The categories whose events are wanted, as a JSON array of ids; null for all. */
+    category_ids: string | null;
+    status: WebhookStatus;
+    /** Why the store switched it off: its receiver is gone (410), or failed for too long. */
+    disabled_reason: 'gone' | 'failing' | null;
+    /** Events up to this place are not for it: they were before it was active. */
+    behind_place: number;
+    /** Since when no attempt has succeeded; null where the last one did. */
+    failing_since: number | null;
+    /** When to look at its deliveries: the earliest `due_at` of them, or later where enough of them are in hand. */
+    due_at: number | null;
+    deleted_at: number | null;
+    /** Counts the changes by its owner and its switching off, from 1; what makes the ETag. */
+    version: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What deliveries are signed with: the one without an end, and those that were rotated out and overlap. */
+  webhook_secrets: {
+    id: Generated<number>;
+    webhook_id: number;
+    /** Encrypted. */
+    secret: string;
+    created_at: number;
+    expires_at: number | null;
+  };
+  /** An event that is to be delivered to a webhook, or was. */
+  deliveries: {
+    id: Generated<number>;
+    webhook_id: number;
+    /** The place of the event; null for a test. */
+    place: number | null;
+    /** The event's type. */
+    type: string;
+    /** What it keeps its order with: the deliveries of one lane go out one after the other. */
+    lane: string;
+    status: DeliveryStatus;
+    /** When to try it, or when who has it in hand is given up; null while one before it in its lane is not done. */
+    due_at: number | null;
+    /** 1 while a process has it in hand. */
+    leased: Generated<number>;
+    /** Counts how often it was taken in hand. */
+    takes: Generated<number>;
+    /** Counts the attempts that failed. */
+    failures: Generated<number>;
+    created_at: number;
+    updated_at: number;
+  };
+  /** What came of an attempt: the status of an answer with its beginning, or why there was none. */
+  delivery_attempts: {
+    delivery_id: number;
+    number: number;
+    at: number;
+    duration_ms: number;
+    status: number | null;
+    fault: string | null;
+    answer: string | null;
+  };
+  /** A stretch of the log that is to be delivered to a webhook once more: behind `place`, up to `up_to`. */
+  redeliveries: {
+    id: Generated<number>;
+    webhook_id: number;
+    place: number;
+    up_to: number;
+    /** Only what was written down at this time or later. */
+    since: number;
+    created_at: number;
+  };
   /** The answers to requests that carried an `Idempotency-Key`. */
   idempotency: {
     account_id: number;
@@ -197,7 +279,7 @@ export interface Tables {
   minute_counts: { subject: string; second: number; requests: number };
   /** Processes that serve this database. */
   nodes: { id: string; started_at: number; seen_at: number };
-  /** Single facts of a deployment, such as when it was filled with sample data. */
+  /** Single facts of a deployment: when it was filled with sample data, up to which event deliveries were made. */
   facts: { name: string; value: string };
   /** Counts the announcements of a topic, for processes that look (PostgreSQL). */
   announcements: { topic: string; version: number };

@@ -22,6 +22,7 @@ const stairs = [
   'orders',
   'messages',
   'feed',
+  'webhooks',
   'expiry.ts',
   'samples',
   'config.ts',
