@@ -68,6 +68,14 @@ export const settings = {
     right: 'IP addresses or networks like 10.0.0.0/8, with commas between them',
     parse: parseNetworks,
   }),
+  webhookNetworks: setting<readonly string[]>({
+    name: 'PETSTORE_WEBHOOK_NETWORKS',
+    sentence:
+      'The networks to which webhooks may go besides the public internet, there also over http and to any port, with commas between them.',
+    otherwise: 'none',
+    right: 'IP addresses or networks like 10.0.0.0/8, with commas between them',
+    parse: parseNetworks,
+  }),
   categories: setting<'open' | 'strict'>({
     name: 'PETSTORE_CATEGORIES',
     sentence: 'Whether an animal may name a category never seen before: open makes one for it, strict refuses.',
@@ -159,6 +167,8 @@ export interface Config {
   readonly publicUrls: Readonly<Partial<Record<AddressName, string>>>;
   /** IP addresses and networks. */
   readonly trustedProxies: readonly string[];
+  /** IP addresses and networks. */
+  readonly webhookNetworks: readonly string[];
   readonly categories: 'open' | 'strict';
   readonly requireIfMatch: boolean;
   /** 1 to 1,000,000. */
@@ -205,6 +215,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       messages: read(settings.messagesPublicUrl),
     }),
     trustedProxies: read(settings.trustedProxies) ?? [],
+    webhookNetworks: read(settings.webhookNetworks) ?? [],
     categories: read(settings.categories)!,
     requireIfMatch: read(settings.requireIfMatch)!,
     heldMax: read(settings.heldMax)!,
@@ -346,7 +357,7 @@ function parseNetworks(text: string): string[] | undefined {
 
 function isNetwork(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');
-  const family = isIP(address);
+  const family = address.includes('%') ? 0 : isIP(address);
   if (family === 0 || more.length > 0) return false;
   if (prefix === undefined) return true;
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128);
