@@ -1,0 +1,287 @@
+import type { Actor } from '../events/event.ts';
+import { eventsAt } from '../events/in-order.ts';
+import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { knows, publicEvent } from '../feed/seen-by.ts';
+import type { Outcome, Outgoing } from '../lib/http/outgoing.ts';
+import type { SecretBox } from '../lib/secret-box.ts';
+import { signed } from '../lib/signature.ts';
+import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Result, type SwitchedOff, settler } from './settle.ts';
+import { isAdmin } from './subscriptions.ts';
+import { sealedFor } from './webhook-rows.ts';
+
+/** What sends deliveries. */
+export interface Means {
+  readonly database: Database;
+  /** Where accounts are kept. */
+  readonly registry: Reader;
+  readonly outgoing: Outgoing;
+  readonly secrets: SecretBox;
+  /** How long to wait after each attempt that failed, in milliseconds. */
+  readonly scheduleMs: readonly number[];
+  /** Tells the owner of a webhook that it was switched off, in the transaction in which it is. */
+  tellOwner(tx: Transaction, webhook: SwitchedOff): Promise<void>;
+  now(): number;
+}
+
+/** A delivery that was taken in hand. */
+export interface Job {
+  readonly id: number;
+  readonly webhookId: number;
+  readonly lane: string;
+  readonly type: string;
+  readonly takes: number;
+  readonly failures: number;
+  readonly url: string;
+  readonly secrets: readonly Buffer[];
+  readonly actor: Actor;
+  /** `undefined` where the log does not have it any more. */
+  readonly event: OwnedEvent | undefined;
+}
+
+/**
+ * Takes deliveries in hand that are due, and sends them.
+ *
+ * A delivery is in one hand at a time, for half a minute at most. A webhook that failed last gets one attempt at a time,
+ * and such webhooks have half of the room together at most, so that who is away or slow holds up nobody else.
+ */
+export function delivering(means: Means) {
+  const { database, registry, outgoing, secrets, now } = means;
+  const settle = settler(means);
+  let failingInHand = 0;
+
+  return {
+    atOnce: DELIVERIES_AT_ONCE,
+
+    /** Embedded, one process serves a database: what another one had in hand is free. */
+    async begin(): Promise<void> {
+      if (database.engine !== 'sqlite') return;
+      await database.write(async tx => {
+        await tx.run(lookAtThoseInHand, { now: tx.now });
+        await tx.run(releaseAll, { now: tx.now });
+      });
+    },
+
+    async take(most: number) {
+      const taken = await database.write(async tx => {
+        const room = Math.min(most, FAILING_AT_ONCE - failingInHand);
+        const webhooks = [
+          ...(await tx.all(dueWebhooks, { now: tx.now, most })),
+          ...(room > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, most: room }) : []),
+        ];
+        const found = [];
+        let left = most;
+        for (const webhook of webhooks) {
+          if (left === 0) break;
+          const { id, failingSince } = webhook;
+          const inHand = (await tx.first(countInHand, { id, now: tx.now }))!.deliveries;
+          const share = Math.min(left, (failingSince === null ? OF_ONE_AT_ONCE : 1) - inHand);
+          const deliveries =
+            share > 0 ? await tx.all(takeDue, { id, now: tx.now, until: tx.now + LEASE_MS, most: share }) : [];
+          left -= deliveries.length;
+          // Where enough are in hand it is looked at again when one of them is done, or given up.
+          const full = left > 0 && deliveries.length >= share;
+          await tx.run(full ? lookAfterOneInHand : lookAtNextDue, { id, now: tx.now });
+          const keys = deliveries.length === 0 ? [] : await tx.all(secretsOf, { id, now: tx.now });
+          found.push({ webhook, deliveries, keys });
+        }
+        return { found, rows: webhooks.length };
+      });
+      return { rows: taken.rows, jobs: await jobsOf(taken.found) };
+    },
+
+    async work(job: Job & { readonly failing: boolean }): Promise<void> {
+      if (job.failing) failingInHand++;
+      try {
+        await settle(await send(job));
+      } finally {
+        if (job.failing) failingInHand--;
+      }
+    },
+  };
+
+  async function jobsOf(found: readonly Found[]): Promise<(Job & { readonly failing: boolean })[]> {
+    const places = found.flatMap(({ deliveries }) => deliveries.map(({ place }) => place));
+    if (places.length === 0) return [];
+    const events = await withOwners(database, await eventsAt(database, [...new Set(places)]));
+    const byPlace = new Map(events.map(event => [event.place, event]));
+    const jobs = [];
+    for (const { webhook, deliveries, keys } of found) {
+      if (deliveries.length === 0) continue;
+      const { id, url, accountId, failingSince } = webhook;
+      const actor = { accountId, admin: await isAdmin(registry, accountId) };
+      const opened = keys.map(({ secret }) => secrets.open(secret, sealedFor(id)));
+      for (const { place, ...delivery } of deliveries) {
+        const event = byPlace.get(place);
+        jobs.push({ ...delivery, webhookId: id, url, secrets: opened, actor, event, failing: failingSince !== null });
+      }
+    }
+    return jobs;
+  }
+
+  async function send({ id, webhookId, lane, takes, failures, url, secrets, actor, event }: Job): Promise<Result> {
+    const at = Math.floor(now());
+    const common = { id, webhookId, lane, takes, failures, at };
+    if (event === undefined) return { ...common, outcome: undefined };
+    const told = publicEvent(event, knows(actor, event));
+    const body = bodyOf(told);
+    return { ...common, outcome: await post(outgoing, url, told.id, at, body, secrets) };
+  }
+}
+
+/** What is sent of an event: as `GET /events` tells it, with its time under the name that Standard Webhooks has for it. */
+export function bodyOf({ type, time, ...event }: { readonly type: string; readonly time: string }): string {
+  return JSON.stringify({ type, timestamp: time, time, ...event });
+}
+
+/** Sends one signed delivery. */
+export function post(
+  outgoing: Outgoing,
+  url: string,
+  id: string,
+  at: number,
+  body: string,
+  secrets: readonly Buffer[],
+): Promise<Outcome> {
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Petstore-Webhooks/1',
+    ...signed(id, at, body, secrets),
+  };
+  return outgoing.post({ url, headers, body });
+}
+
+/** How many deliveries are in hand at the same time, and how many of them to receivers that failed last. */
+const DELIVERIES_AT_ONCE = 256;
+const FAILING_AT_ONCE = 128;
+/** How many deliveries to one receiver. */
+const OF_ONE_AT_ONCE = 16;
+/** How long a delivery is in one hand: an attempt takes 15 seconds at most. */
+const LEASE_MS = 30_000;
+
+interface Found {
+  readonly webhook: {
+    readonly id: number;
+    readonly url: string;
+    readonly accountId: number;
+    readonly failingSince: number | null;
+  };
+  readonly deliveries: readonly (Pick<Job, 'id' | 'lane' | 'type' | 'takes' | 'failures'> & {
+    readonly place: number;
+  })[];
+  readonly keys: readonly { readonly secret: string }[];
+}
+
+/** When the next delivery is due, as a query for one value: of receivers that took the last one, and of the others. */
+export const nextDelivery = query(db =>
+  db.selectNoFrom(({ selectFrom }) => [
+    selectFrom('webhooks')
+      .select('due_at')
+      .where('status', '=', sql.lit('active'))
+      .where('failing_since', 'is', null)
+      .where('due_at', 'is not', null)
+      .orderBy('due_at')
+      .limit(1)
+      .as('healthy'),
+    selectFrom('webhooks')
+      .select('due_at')
+      .where('status', '=', sql.lit('active'))
+      .where('failing_since', 'is not', null)
+      .where('due_at', 'is not', null)
+      .orderBy('due_at')
+      .limit(1)
+      .as('failing'),
+  ]),
+);
+
+const webhooksDue = (failing: boolean) =>
+  query((db, p: Params<{ now: number; most: number }>, engine) => {
+    const webhooks = db
+      .selectFrom('webhooks')
+      .select(['id', 'url', 'account_id as accountId', 'failing_since as failingSince'])
+      .where('status', '=', sql.lit('active'))
+      .where('failing_since', failing ? 'is not' : 'is', null)
+      .where('due_at', '<=', p.now)
+      .orderBy('due_at')
+      .limit(p.most);
+    return engine === 'postgres' ? webhooks.forUpdate().skipLocked() : webhooks;
+  });
+
+const dueWebhooks = webhooksDue(false);
+const dueFailingWebhooks = webhooksDue(true);
+
+const countInHand = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .selectFrom('deliveries')
+    .select(({ fn }) => fn.countAll<number>().as('deliveries'))
+    .where('webhook_id', '=', p.id)
+    .where('leased', '=', sql.lit(1))
+    .where('due_at', '>', p.now),
+);
+
+const takeDue = query((db, p: Params<{ id: number; now: number; until: number; most: number }>) =>
+  db
+    .updateTable('deliveries')
+    .set(eb => ({ due_at: p.until, leased: 1, takes: eb('takes', '+', 1) }))
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('deliveries')
+        .select('id')
+        .where('webhook_id', '=', p.id)
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .orderBy('id')
+        .limit(p.most),
+    )
+    .returning(['id', 'place', 'type', 'lane', 'takes', 'failures'])
+    .$narrowType<{ place: number }>(),
+);
+
+const lookAtNextDue = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set(({ selectFrom }) => ({
+      due_at: selectFrom('deliveries')
+        .select('due_at')
+        .where('webhook_id', '=', p.id)
+        .where('due_at', 'is not', null)
+        .orderBy('due_at')
+        .limit(1),
+    }))
+    .where('id', '=', p.id),
+);
+
+const lookAfterOneInHand = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set(({ selectFrom }) => ({
+      due_at: selectFrom('deliveries')
+        .select('due_at')
+        .where('webhook_id', '=', p.id)
+        .where('leased', '=', sql.lit(1))
+        .where('due_at', '>', p.now)
+        .orderBy('due_at')
+        .limit(1),
+    }))
+    .where('id', '=', p.id),
+);
+
+const secretsOf = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .selectFrom('webhook_secrets')
+    .select('secret')
+    .where('webhook_id', '=', p.id)
+    .where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', p.now)]))
+    .orderBy('id', 'desc'),
+);
+
+const lookAtThoseInHand = query((db, p: Params<{ now: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set({ due_at: p.now })
+    .where('id', 'in', eb => eb.selectFrom('deliveries').select('webhook_id').where('leased', '=', sql.lit(1))),
+);
+
+const releaseAll = query((db, p: Params<{ now: number }>) =>
+  db.updateTable('deliveries').set({ due_at: p.now, leased: 0 }).where('leased', '=', sql.lit(1)),
+);

@@ -1,0 +1,212 @@
+import { eventsBehind } from '../events/in-order.ts';
+import { lastPlace, putInOrder } from '../events/log.ts';
+import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { ifPossible } from '../lib/storage/if-possible.ts';
+import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Subscription, subscriptions, wantedBy } from './subscriptions.ts';
+
+/** An event that is to be delivered to a webhook. */
+export interface NewDelivery {
+  /** The place of the event. */
+  readonly place: number;
+  readonly type: string;
+  readonly lane: string;
+}
+
+/**
+ * Makes deliveries of what happened since it was called last, a few hundred events at a time, and of what is to be
+ * delivered once more.
+ *
+ * Each event becomes one delivery for each webhook that wants it, whoever else is at it: the place up to which that was
+ * done moves in the transaction that keeps them.
+ * @returns how many events were looked at; 0 where others are at it, or nothing is left
+ */
+export async function dispatch(database: Database, registry: Reader): Promise<number> {
+  await ifPossible(putInOrder(database));
+  const end = await lastPlace(database);
+  // Who is activated from here on begins at this end or behind it.
+  const webhooks = await subscriptions(database, registry);
+  if (webhooks.length === 0) return 0;
+  try {
+    return (await dispatchLog(database, webhooks, end)) + (await dispatchAgain(database, webhooks));
+  } catch (error) {
+    if (error instanceof Changed) return 1;
+    throw error;
+  }
+}
+
+/** What an event keeps its order with: an animal's events and those of its orders go out one after the other. */
+export function laneOf({ kind, subjectId, data }: Pick<OwnedEvent, 'kind' | 'subjectId' | 'data'>): string {
+  const { petId } = (kind === 'order' ? data[kind] : {}) as { petId?: number };
+  return petId === undefined ? `${kind} ${subjectId}` : `pet ${petId}`;
+}
+
+/** The delivery that an event makes. */
+export function deliveryOf(event: OwnedEvent): NewDelivery {
+  return { place: event.place, type: `${event.kind}.${event.action}`, lane: laneOf(event) };
+}
+
+/**
+ * Adds deliveries to a webhook, in this order: the first of each lane may go at once where nothing before it waits there.
+ *
+ * Whoever settles a delivery of the webhook waits until this is done, so that none is left behind.
+ * @param version that of the webhook, where they are made for what it wanted then
+ * @returns false where the webhook is not active any more, or of another version; then nothing was added
+ */
+export async function insertDeliveries(
+  tx: Transaction,
+  webhookId: number,
+  deliveries: readonly NewDelivery[],
+  version?: number,
+): Promise<boolean> {
+  const webhook = await tx.first(lockedWebhook, { id: webhookId });
+  if (webhook === undefined || (version !== undefined && webhook.version !== version)) return false;
+  const lanes = JSON.stringify([...new Set(deliveries.map(({ lane }) => lane))]);
+  const waiting = new Set((await tx.all(lanesThatWait, { webhookId, lanes })).map(({ lane }) => lane));
+  const rows = deliveries.map(({ place, type, lane }) => {
+    const first = !waiting.has(lane);
+    waiting.add(lane);
+    return { place, type, lane, due: first ? tx.now : null };
+  });
+  await tx.run(addDeliveries, { webhookId, rows: JSON.stringify(rows), now: tx.now });
+  if (rows.some(({ due }) => due !== null)) await tx.run(lookNow, { id: webhookId, now: tx.now });
+  return true;
+}
+
+const EVENTS_AT_ONCE = 500;
+
+async function dispatchLog(database: Database, webhooks: readonly Subscription[], end: number): Promise<number> {
+  const from = (await database.first(dispatchedPlace, {}))!.place;
+  if (from >= end) return 0;
+  const events = await withOwners(database, await eventsBehind(database, from, end, EVENTS_AT_ONCE));
+  const upTo = events.length < EVENTS_AT_ONCE ? end : events.at(-1)!.place;
+  const wanted = await wantedBy(database, webhooks, events);
+  const kept = await database.write(async tx => {
+    if ((await tx.run(moveDispatched, { from: String(from), upTo: String(upTo) })) === 0) return false;
+    await addAll(tx, wanted);
+    return true;
+  });
+  return kept ? Math.max(1, events.length) : 0;
+}
+
+/** One batch of the oldest stretch that is to be delivered once more. */
+async function dispatchAgain(database: Database, webhooks: readonly Subscription[]): Promise<number> {
+  const stretch = await database.first(oldestRedelivery, {});
+  if (stretch === undefined) return 0;
+  const { id, place, upTo, since } = stretch;
+  const webhook = webhooks.find(one => one.id === stretch.webhookId);
+  if (webhook === undefined) return 0;
+  const read = await eventsBehind(database, place, upTo, EVENTS_AT_ONCE);
+  const events = await withOwners(
+    database,
+    read.filter(({ at }) => at >= since),
+  );
+  const wanted = await wantedBy(database, [{ ...webhook, behindPlace: 0 }], events);
+  const next = read.length < EVENTS_AT_ONCE ? upTo : read.at(-1)!.place;
+  const kept = await database.write(async tx => {
+    const moved =
+      next >= upTo
+        ? await tx.run(endRedelivery, { id, place })
+        : await tx.run(moveRedelivery, { id, place, upTo: next });
+    if (moved > 0) await addAll(tx, wanted);
+    return moved > 0;
+  });
+  return kept ? Math.max(1, read.length) : 0;
+}
+
+/** All of them, or nothing where a webhook was changed meanwhile: then its wishes are to be read anew. */
+async function addAll(tx: Transaction, wanted: ReadonlyMap<Subscription, readonly OwnedEvent[]>): Promise<void> {
+  for (const [{ id, version }, events] of wanted) {
+    if (!(await insertDeliveries(tx, id, events.map(deliveryOf), version))) throw new Changed();
+  }
+}
+
+/** Thrown to undo a transaction. */
+class Changed extends Error {}
+
+const dispatchedPlace = query<Record<never, never>, { place: number }>((db, _, engine) =>
+  db
+    .selectFrom('facts')
+    .select(
+      engine === 'postgres' ? sql<number>`value::bigint`.as('place') : sql<number>`cast(value as integer)`.as('place'),
+    )
+    .where('name', '=', 'dispatched'),
+);
+
+const moveDispatched = query((db, p: Params<{ from: string; upTo: string }>) =>
+  db.updateTable('facts').set({ value: p.upTo }).where('name', '=', 'dispatched').where('value', '=', p.from),
+);
+
+const lockedWebhook = query((db, p: Params<{ id: number }>, engine) => {
+  const webhook = db
+    .selectFrom('webhooks')
+    .select('version')
+    .where('id', '=', p.id)
+    .where('status', '=', sql.lit('active'))
+    .where('deleted_at', 'is', null);
+  return engine === 'postgres' ? webhook.forUpdate() : webhook;
+});
+
+const lanesThatWait = query((db, p: Params<{ webhookId: number; lanes: string }>, engine) =>
+  db
+    .selectFrom('deliveries')
+    .select('lane')
+    .distinct()
+    .where('webhook_id', '=', p.webhookId)
+    .where('status', '=', sql.lit('pending'))
+    .where(
+      'lane',
+      'in',
+      engine === 'postgres'
+        ? sql<string>`(select value from json_array_elements_text(${p.lanes}::json))`
+        : sql<string>`(select value from json_each(${p.lanes}))`,
+    ),
+);
+
+/** Rows of a JSON array, in its order. */
+const addDeliveries = query((db, p: Params<{ webhookId: number; rows: string; now: number }>, engine) =>
+  db
+    .insertInto('deliveries')
+    .columns(['webhook_id', 'place', 'type', 'lane', 'status', 'due_at', 'created_at', 'updated_at'])
+    .expression(
+      engine === 'postgres'
+        ? sql`select ${p.webhookId}::bigint, (value->>'place')::bigint, value->>'type', value->>'lane', 'pending',
+            (value->>'due')::bigint, ${p.now}::bigint, ${p.now}::bigint
+            from json_array_elements(${p.rows}::json) with ordinality as rows(value, number) order by number`
+        : sql`select ${p.webhookId}, value->>'place', value->>'type', value->>'lane', 'pending', value->>'due',
+            ${p.now}, ${p.now} from json_each(${p.rows}) order by key`,
+    ),
+);
+
+const lookNow = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set({ due_at: p.now })
+    .where('id', '=', p.id)
+    .where(eb => eb.or([eb('due_at', 'is', null), eb('due_at', '>', p.now)])),
+);
+
+const oldestRedelivery = query(db =>
+  db
+    .selectFrom('redeliveries')
+    .innerJoin('webhooks', 'webhooks.id', 'redeliveries.webhook_id')
+    .select([
+      'redeliveries.id',
+      'redeliveries.webhook_id as webhookId',
+      'redeliveries.place',
+      'redeliveries.up_to as upTo',
+      'redeliveries.since',
+    ])
+    .where('webhooks.status', '=', sql.lit('active'))
+    .where('webhooks.deleted_at', 'is', null)
+    .orderBy('redeliveries.id')
+    .limit(1),
+);
+
+const moveRedelivery = query((db, p: Params<{ id: number; place: number; upTo: number }>) =>
+  db.updateTable('redeliveries').set({ place: p.upTo }).where('id', '=', p.id).where('place', '=', p.place),
+);
+
+const endRedelivery = query((db, p: Params<{ id: number; place: number }>) =>
+  db.deleteFrom('redeliveries').where('id', '=', p.id).where('place', '=', p.place),
+);
