@@ -73,8 +73,9 @@ export function mailing(
     return (await database.all(addresses, { id: toAccountId ?? 0 })).map(({ email }) => email);
   }
 
-  function send({ id, petId, replyTo, text, createdAt }: MessageToMail, to: readonly string[]) {
-    const subject = petId === null ? 'A message to the pet store' : `A message about your animal ${petId}`;
+  function send({ id, accountId, petId, replyTo, text, createdAt }: MessageToMail, to: readonly string[]) {
+    const ofTheStore = accountId === null ? 'A message from the pet store' : 'A message to the pet store';
+    const subject = petId === null ? ofTheStore : `A message about your animal ${petId}`;
     return mailer.send({ id: `${messageIdOf(id)}.${createdAt}`, to, replyTo, subject, text, at: createdAt });
   }
 

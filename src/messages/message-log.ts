@@ -17,7 +17,7 @@ export interface MessageEventData {
 /** What the log is told of a message, beside its status. */
 export interface LoggedMessage {
   readonly id: number;
-  readonly accountId: number;
+  readonly accountId: number | null;
   readonly toAccountId: number | null;
   readonly petId: number | null;
   readonly createdAt: number;
@@ -41,7 +41,7 @@ export function messageEvent(
     message: {
       status,
       createdAt: formatTime(createdAt),
-      accountId,
+      ...(accountId !== null && { accountId }),
       ...(toAccountId !== null && { toAccountId }),
       ...(petId !== null && { petId }),
     },

@@ -15,7 +15,8 @@ export interface MailAttempt {
 /** A message with all there is to say about it. Times are milliseconds since the Unix epoch. */
 export interface MessageRow {
   readonly id: number;
-  readonly accountId: number;
+  /** Who sent it; `null` for the store itself. */
+  readonly accountId: number | null;
   /** `null` for the store itself. */
   readonly toAccountId: number | null;
   readonly petId: number | null;
@@ -79,7 +80,7 @@ export function messageOf(row: MessageRow): Message {
     message: text,
     status,
     createdAt: formatTime(createdAt),
-    accountId,
+    ...(accountId !== null && { accountId }),
     ...(toAccountId !== null && { toAccountId }),
     ...(petId !== null && { petId }),
     ...(replyTo !== null && { replyTo }),

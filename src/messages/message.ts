@@ -89,7 +89,13 @@ export const Message = Type.Object(
     message: Text,
     status: MessageStatus,
     createdAt,
-    accountId: Type.Integer({ format: 'int64', minimum: 1, description: 'The account that sent it.' }),
+    accountId: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        minimum: 1,
+        description: 'The account that sent it; absent where it is from the store itself.',
+      }),
+    ),
     toAccountId: Type.Optional(
       Type.Integer({
         format: 'int64',

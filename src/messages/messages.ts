@@ -19,7 +19,15 @@ export async function sendMessage(
   { message, petId, replyTo }: NewMessage,
 ): Promise<MessageRow> {
   const toAccountId = petId === undefined ? null : (await getPet(tx, petId, tx.now)).accountId;
-  const values = { accountId, toAccountId, petId: petId ?? null, replyTo: replyTo ?? null, text: message };
+  return keep(tx, { accountId, toAccountId, petId: petId ?? null, replyTo: replyTo ?? null, text: message });
+}
+
+/** Keeps a message from the store itself to an account, to be delivered like any other. */
+export async function sendNotice(tx: Transaction, toAccountId: number, text: string): Promise<void> {
+  await keep(tx, { accountId: null, toAccountId, petId: null, replyTo: null, text });
+}
+
+async function keep(tx: Transaction, values: Omit<NewRow, 'now'>): Promise<MessageRow> {
   const { id } = (await tx.first(insertMessage, { ...values, now: tx.now }))!;
   const row: MessageRow = {
     ...values,
@@ -49,12 +57,12 @@ export async function getMessage(reader: Reader, actor: Actor, id: number): Prom
 }
 
 function isSeenBy(actor: Actor, { accountId, toAccountId, arrivedAt }: MessageColumns): boolean {
-  if (actor.accountId === accountId) return true;
+  if (accountId !== null && accountId === actor.accountId) return true;
   return toAccountId === null ? actor.admin : toAccountId === actor.accountId && arrivedAt !== null;
 }
 
 type NewRow = {
-  accountId: number;
+  accountId: number | null;
   toAccountId: number | null;
   petId: number | null;
   replyTo: string | null;

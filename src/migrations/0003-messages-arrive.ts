@@ -5,7 +5,7 @@ export const messagesArrive: Migration = {
   name: '0003-messages-arrive',
   up: ({ id, int, text, end }) => [
     `create table messages (
-       id ${id}, account_id ${int} not null, to_account_id ${int}, pet_id ${int}, reply_to ${text}, text ${text} not null,
+       id ${id}, account_id ${int}, to_account_id ${int}, pet_id ${int}, reply_to ${text}, text ${text} not null,
        status ${text} not null check (status in ('queued', 'delivered', 'failed')),
        arrived_at ${int}, due_at ${int}, leased ${int} not null default 0, takes ${int} not null default 0,
        version ${int} not null default 1, created_at ${int} not null, updated_at ${int} not null,
