@@ -31,7 +31,7 @@ export type WebhookStatus = 'inactive' | 'active' | 'disabled';
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
 
 /** What an event is about. */
-export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message';
+export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban';
 
 /**
  * Every table of the product on one page, as both engines hold them. Times are whole milliseconds since the Unix
@@ -120,8 +120,8 @@ export interface Tables {
   };
   messages: {
     id: Generated<number>;
-    /** Who sent it. */
-    account_id: number;
+    /** Who sent it; null for the store itself. */
+    account_id: number | null;
     /** Whose inbox it goes to; null for the store's own. */
     to_account_id: number | null;
     pet_id: number | null;
