@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isEmail } from './accounts/account.ts';
 import { Refusal } from './lib/refusal.ts';
-import { parseTime } from './lib/time.ts';
+import { parseDuration, parseTime } from './lib/time.ts';
 import type { Deployment } from './schema.ts';
 
 /** A setting: an environment variable, and how its text becomes a value. */
@@ -127,6 +127,14 @@ export const settings = {
     right: 'an e-mail address like store@example.org',
     parse: text => (isEmail(text) ? text : undefined),
   }),
+  webhookScheduleMs: setting<readonly number[]>({
+    name: 'PETSTORE_WEBHOOK_SCHEDULE',
+    sentence:
+      'How long to wait after each attempt at a delivery that failed, a tenth more or less; behind the last one it has failed for good.',
+    default: '5s,5m,30m,2h,5h,10h,10h',
+    right: 'up to 50 durations from 1s to 7d like 30s, 15m, 24h or 7d, with commas between them',
+    parse: parseSchedule,
+  }),
   startAtMs: setting({
     name: 'PETSTORE_NOW',
     sentence: 'For tests: the time at which the clock starts; refused unless NODE_ENV=test.',
@@ -179,6 +187,8 @@ export interface Config {
   readonly streamsMax: number;
   /** Where messages go out as e-mail, and from which address. */
   readonly mail?: { readonly url: string; readonly from: string };
+  /** How long to wait after each attempt at a delivery that failed. */
+  readonly webhookScheduleMs: readonly number[];
   /** Where the clock starts (milliseconds since the Unix epoch), in tests. */
   readonly startAtMs?: number;
   /** 32 bytes. */
@@ -216,6 +226,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     }),
     trustedProxies: read(settings.trustedProxies) ?? [],
     webhookNetworks: read(settings.webhookNetworks) ?? [],
+    webhookScheduleMs: read(settings.webhookScheduleMs)!,
     categories: read(settings.categories)!,
     requireIfMatch: read(settings.requireIfMatch)!,
     heldMax: read(settings.heldMax)!,
@@ -353,6 +364,12 @@ function parseSmtpUrl(text: string): string | undefined {
 function parseNetworks(text: string): string[] | undefined {
   const networks = text.split(',').map(network => network.trim());
   return networks.every(isNetwork) ? networks : undefined;
+}
+
+function parseSchedule(text: string): number[] | undefined {
+  const waits = text.split(',').map(wait => parseDuration(wait.trim()));
+  const right = (ms: number | undefined) => ms !== undefined && ms >= 1000 && ms <= parseDuration('7d')!;
+  return waits.length <= 50 && waits.every(right) ? (waits as number[]) : undefined;
 }
 
 function isNetwork(text: string): boolean {

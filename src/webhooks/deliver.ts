@@ -42,7 +42,7 @@ export interface Job {
 /**
  * Takes deliveries in hand that are due, and sends them.
  *
- * A delivery is in one hand at a time, for half a minute at most. A webhook that failed last gets one attempt at a time,
+ * A delivery is in one hand at a time, for 25 seconds at most. A webhook that failed last gets one attempt at a time,
  * and such webhooks have half of the room together at most, so that who is away or slow holds up nobody else.
  */
 export function delivering(means: Means) {
@@ -156,8 +156,8 @@ const DELIVERIES_AT_ONCE = 256;
 const FAILING_AT_ONCE = 128;
 /** How many deliveries to one receiver. */
 const OF_ONE_AT_ONCE = 16;
-/** How long a delivery is in one hand: an attempt takes 15 seconds at most. */
-const LEASE_MS = 30_000;
+/** How long a delivery is in one hand: an attempt takes 10 seconds at most, and waits as long for a connection. */
+const LEASE_MS = 25_000;
 
 interface Found {
   readonly webhook: {

@@ -82,7 +82,7 @@ export function settler({
       let off: SwitchedOff['reason'] | undefined;
       for (const { result } of some) {
         const { outcome } = result;
-        if (outcome !== undefined) failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
+        if (outcome !== undefined && !isOurs(outcome)) failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
         if (statusOf(outcome) === GONE) off = 'gone';
         await settleOne(tx, result);
       }
@@ -96,6 +96,10 @@ export function settler({
 
   async function settleOne(tx: Transaction, { id, webhookId, lane, takes, failures, at, outcome }: Result) {
     const { now } = tx;
+    if (outcome !== undefined && isOurs(outcome)) {
+      await tx.run(putBack, { id, takes, dueAt: now + OUR_WAIT_MS });
+      return;
+    }
     const taken = outcome !== undefined && isTaken(outcome);
     const wait = outcome === undefined || statusOf(outcome) === GONE ? undefined : waitAfter(outcome, failures + 1);
     const status = taken ? 'delivered' : wait === undefined ? 'failed' : 'pending';
@@ -133,12 +137,19 @@ function statusOf(outcome: Outcome | undefined): number | undefined {
   return outcome !== undefined && 'status' in outcome ? outcome.status : undefined;
 }
 
+/** Whether nothing was sent for reasons that are not the receiver's: that was no attempt. */
+function isOurs(outcome: Outcome): boolean {
+  return 'fault' in outcome && (outcome.fault === 'busy' || outcome.fault === 'aborted' || outcome.fault === 'failed');
+}
+
 const GONE = 410;
 const DAY_MS = 86_400_000;
 /** How long a webhook may fail before it is switched off. */
 const PATIENCE_MS = 5 * DAY_MS;
 /** The longest wait that a receiver may ask for. */
 const WISHED_MAX_MS = DAY_MS;
+/** How long to wait where nothing could be sent. */
+const OUR_WAIT_MS = 5000;
 const TOGETHER_MAX = 200;
 
 const lockedWebhook = query((db, p: Params<{ id: number }>, engine) => {
@@ -199,6 +210,15 @@ const settleFailed = query(
       .where('id', '=', p.id)
       .where('status', '=', 'pending')
       .where('takes', '=', p.takes),
+);
+
+const putBack = query((db, p: Params<{ id: number; takes: number; dueAt: number }>) =>
+  db
+    .updateTable('deliveries')
+    .set({ due_at: p.dueAt, leased: 0 })
+    .where('id', '=', p.id)
+    .where('status', '=', 'pending')
+    .where('takes', '=', p.takes),
 );
 
 const freeNext = query((db, p: Params<{ webhookId: number; lane: string; id: number; now: number }>) =>
