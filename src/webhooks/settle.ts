@@ -82,7 +82,8 @@ export function settler({
       let off: SwitchedOff['reason'] | undefined;
       for (const { result } of some) {
         const { outcome } = result;
-        if (outcome !== undefined && !isOurs(outcome)) failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
+        if (outcome !== undefined && !isOurs(outcome))
+          failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
         if (statusOf(outcome) === GONE) off = 'gone';
         await settleOne(tx, result);
       }

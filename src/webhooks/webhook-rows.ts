@@ -1,4 +1,6 @@
+import { formatTime } from '../lib/time.ts';
 import type { Tables } from '../schema.ts';
+import type { Webhook } from './webhook.ts';
 
 /** A webhook as it is stored and worked with. */
 export interface WebhookRow {
@@ -52,4 +54,27 @@ export function rowOf({ types, categoryIds, ...rest }: WebhookColumns): WebhookR
 /** What the secrets of a webhook are sealed for. */
 export function sealedFor(webhookId: number): string {
   return `webhook ${webhookId}`;
+}
+
+/** A webhook as it is answered. */
+export function webhookOf(row: WebhookRow): Webhook {
+  const { id, url, description, types, categoryIds, status, disabledReason, failingSince, accountId } = row;
+  return {
+    id,
+    url,
+    ...(description !== null && { description }),
+    ...(types !== null && { types: [...types] as NonNullable<Webhook['types']> }),
+    ...(categoryIds !== null && { categoryIds: [...categoryIds] }),
+    status,
+    ...(disabledReason !== null && { disabledReason }),
+    ...(failingSince !== null && { failingSince: formatTime(failingSince) }),
+    createdAt: formatTime(row.createdAt),
+    updatedAt: formatTime(row.updatedAt),
+    accountId,
+  };
+}
+
+/** The entity tag of a webhook: another one after every change, also when its receiver begins or ceases to fail. */
+export function webhookEtag({ id, version, failingSince }: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>): string {
+  return failingSince === null ? `"${id}.${version}"` : `"${id}.${version}.${failingSince}"`;
 }
