@@ -18,8 +18,23 @@ export interface Reader {
  * It sees its own changes. A constraint that refuses a change throws the engine's error out of the work.
  */
 export interface Transaction extends Reader {
-  /** The one time at which everything in this transaction happens: whole milliseconds since the Unix epoch. */
+  /**
+   * The one time at which everything in this transaction happens: whole milliseconds since the Unix epoch. It stands
+   * still, but for `locked`.
+   */
   readonly now: number;
+  /**
+   * Moves `now` on, because locks may have been waited for: others were at it until this moment. Called behind a lock,
+   * before the first change.
+   * @param after when what is locked was changed last, maybe by another clock: `now` is not before it
+   */
+  locked(after?: number): void;
+  /**
+   * Demands that what this transaction changes is seen before `end`, at which readers would see something else. Until it
+   * is, readers of this process do not come to that time (`Database.readableAt`).
+   * @param late makes what is thrown where that is not sure: here, or by `write` instead of the commit
+   */
+  seenBefore(end: number, late: () => Error): void;
   /** Runs a query for its effect; how many rows it changed. */
   run<P, R>(query: Query<P, R>, params: P): Soon<number>;
   /** Tells every process on this database, once this transaction is committed, that `topic` has changed. */
@@ -42,6 +57,12 @@ export interface Database extends Reader {
    *   it was changed is not known), `closed` while stopping, `failed` when a flush failed, which is final
    */
   write<T>(work: (tx: Transaction) => Soon<T>): Promise<T>;
+  /**
+   * The time as of which reads see how things are: `now`, unless a change is under way that has to be seen before an end
+   * (`Transaction.seenBefore`) that has come meanwhile; then a moment before that end.
+   * @param now whole milliseconds since the Unix epoch
+   */
+  readableAt(now: number): number;
   /**
    * A number that moves whenever what reads see of `table` may have changed, by this process or another; answers made
    * of nothing else are good while it stands still. `undefined` where an answer must not be kept (PostgreSQL).

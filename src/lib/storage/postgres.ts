@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { type Database, type Health, StorageError, type Transaction } from './database.ts';
+import { COMMIT_MS, Deadlines, type TransactionDeadlines } from './deadlines.ts';
 import type { Migration } from './migration.ts';
 import { CALL_MS, type Connection, type Pool, postgresServer, type Server } from './postgres-connection.ts';
 import { migratePostgres, requireMigrated } from './postgres-migrate.ts';
@@ -56,6 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
   const watching = role === 'server' ? watchFor(server, pool, log) : undefined;
   const calls = callsOver(pool);
   const now = wholeMilliseconds(clock);
+  const deadlines = new Deadlines(now, COMMIT_MS);
 
   const rows = <P, R>(query: Query<P, R>, params: P): Promise<R[]> =>
     calls.run(async (connection, deadlineMs) => (await connection.ask(deadlineMs, ...statement(query, params))).rows);
@@ -82,7 +84,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
         const result = await calls.run((connection, deadlineMs) => {
           announced.clear();
           changed.clear();
-          return transaction(connection, deadlineMs, now(), { announced, changed }, work);
+          return transaction(connection, deadlineMs, { now, deadlines: deadlines.ofOne(), announced, changed }, work);
         });
         health.wrote();
         for (const [topic, version] of announced) watching?.announced(topic, version);
@@ -98,6 +100,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
         throw error;
       }
     },
+    readableAt: time => deadlines.readableAt(time),
     version: () => undefined,
     heard: topic => watching?.heard(topic),
     watch(table, listener) {
@@ -232,14 +235,23 @@ function statement<P, R>(query: Query<P, R>, params: P): [string, unknown[], str
   return [sql, values(params), `q${query.number}`];
 }
 
+/** What is around one transaction. */
+interface Surroundings {
+  /** The clock in whole milliseconds. */
+  now(): number;
+  readonly deadlines: TransactionDeadlines;
+  readonly announced: Map<string, number>;
+  readonly changed: Set<string>;
+}
+
 async function transaction<T>(
   connection: Connection,
   deadlineMs: number,
-  now: number,
-  { announced, changed }: { announced: Map<string, number>; changed: Set<string> },
+  { now, deadlines, announced, changed }: Surroundings,
   work: (tx: Transaction) => T | Promise<T>,
 ): Promise<T> {
   let open = true;
+  let time = now();
   let refusal: { error: unknown } | undefined;
   const ask = async (text: string, values: unknown[], name: string) => {
     if (!open) throw new Error('a transaction was used after its end');
@@ -257,7 +269,13 @@ async function transaction<T>(
   };
   const tx: Transaction = {
     engine: 'postgres',
-    now,
+    get now() {
+      return time;
+    },
+    locked(after = 0) {
+      time = Math.max(time, now(), after);
+    },
+    seenBefore: deadlines.seenBefore,
     all: async (query, params) => (await run(query, params)).rows,
     first: async (query, params) => (await run(query, params)).rows[0],
     run: async (query, params) => (await run(query, params)).rowCount ?? 0,
@@ -273,12 +291,15 @@ async function transaction<T>(
     // After a refusal the server undoes the whole transaction, whatever the work made of it.
     if (refusal !== undefined) throw refusal.error;
     open = false;
+    deadlines.judge();
     await commit(connection, deadlineMs);
     return result;
   } catch (error) {
     open = false;
     if (!connection.broken) await connection.ask(deadlineMs, 'rollback').catch(() => {});
     throw error;
+  } finally {
+    deadlines.over();
   }
 }
 

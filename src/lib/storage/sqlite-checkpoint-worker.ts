@@ -3,7 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf, SqliteConnection } from './sqlite-connection.ts';
 
 /** What the thread is asked to do: a part of a checkpoint, or to end. */
-export type CheckpointTask = 'passive' | 'truncate' | 'close';
+export type CheckpointTask = CheckpointPart | 'close';
+
+/** `passive` lets all go on; `truncate` empties the WAL where nobody needs it; `touch` makes readers keep it as it is. */
+export type CheckpointPart = 'passive' | 'truncate' | 'touch';
 
 /** What it answers. */
 export type CheckpointAnswer =
@@ -23,8 +26,12 @@ port.on('message', (task: CheckpointTask) => {
   port.postMessage(run(task));
 });
 
-function run(task: 'passive' | 'truncate'): CheckpointAnswer {
+function run(task: CheckpointPart): CheckpointAnswer {
   try {
+    if (task === 'touch') {
+      connection.touch();
+      return { left: 1, truncated: false };
+    }
     const result = connection.checkpoint(task);
     // No old frame may come back behind new ones: the WAL is empty on disk before the next one is written.
     if (result.truncated) flushWal();

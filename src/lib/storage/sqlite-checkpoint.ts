@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../log.ts';
-import type { CheckpointAnswer, CheckpointTask } from './sqlite-checkpoint-worker.ts';
-import type { Commits } from './sqlite-commits.ts';
-import { isFailedFlush } from './sqlite-connection.ts';
+import type { CheckpointAnswer, CheckpointPart, CheckpointTask } from './sqlite-checkpoint-worker.ts';
+import type { Commits, Room } from './sqlite-commits.ts';
+import { isBusy, isFailedFlush } from './sqlite-connection.ts';
 import type { WalFlush } from './sqlite-flush.ts';
 import type { Snapshots } from './sqlite-snapshots.ts';
 
@@ -21,6 +21,8 @@ export interface CheckpointsParts {
 /** The WAL is never longer than 64 MiB; what the batches of one flush write fits in between. */
 const WAL_BYTES_MAX = 48 * 1024 * 1024;
 const RETRY_MS = 1000;
+/** The same when all that was missing is the write lock, which commands hold for a moment. */
+const RETRY_LOCK_MS = 20;
 /** A rest that is small enough for writes to wait for it, in pages, and how often it is tried to get there. */
 const SMALL_REST = 256;
 const PASSIVE_ROUNDS = 4;
@@ -32,7 +34,10 @@ export class Checkpoints {
   readonly #parts: CheckpointsParts;
   readonly #thread: CheckpointThread;
   #running: Promise<void> | undefined;
-  #failed = false;
+  /** Why the last one did not come to its end. */
+  #failed: 'locked' | 'other' | undefined;
+  /** Whether a commit could begin the WAL anew, over old frames, so that none may be made. */
+  #loose = false;
   #retry: NodeJS.Timeout | undefined;
 
   constructor(file: string, parts: CheckpointsParts) {
@@ -40,17 +45,19 @@ export class Checkpoints {
     this.#thread = new CheckpointThread(file);
   }
 
-  /** Begins one where the WAL is long enough, unless one is under way or has just failed. */
+  /** Begins one where the WAL is long enough or loose, unless one is under way or has just failed. */
   consider(): void {
-    if (this.#parts.flush.bytes < this.#parts.bytes || this.#running !== undefined || this.#retry !== undefined) return;
+    if (this.#running !== undefined || this.#retry !== undefined) return;
+    if (this.#parts.flush.bytes < this.#parts.bytes && !this.#loose) return;
     this.#running = this.#run();
   }
 
   /** Whether the WAL takes more. Only where it cannot be emptied it takes no more at all. */
-  room(): 'now' | 'wait' | 'never' {
-    if (this.#parts.flush.bytes < WAL_BYTES_MAX) return 'now';
+  room(): Room {
+    if (this.#parts.flush.bytes < WAL_BYTES_MAX && !this.#loose) return 'now';
     this.consider();
-    return this.#failed ? 'never' : 'wait';
+    if (this.#failed === undefined) return 'wait';
+    return this.#failed === 'locked' ? 'locked' : 'never';
   }
 
   /** Waits for the one that is under way, and ends the thread. */
@@ -62,20 +69,22 @@ export class Checkpoints {
 
   async #run(): Promise<void> {
     const { commits, log, failed } = this.#parts;
-    const again = this.#failed;
+    const again = this.#failed !== undefined;
     try {
-      this.#failed = !(await this.#checkpoint());
+      this.#failed = (await this.#checkpoint()) ? undefined : 'other';
     } catch (error) {
-      this.#failed = true;
+      this.#failed = isBusy(error) ? 'locked' : 'other';
       if (isFailedFlush(error)) failed(error as Error);
-      else if (!again) log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
+      else if (!again && !isBusy(error))
+        log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
     }
     this.#running = undefined;
-    if (this.#failed) {
-      this.#retry = setTimeout(() => {
+    if (this.#failed !== undefined) {
+      const retry = () => {
         this.#retry = undefined;
         this.consider();
-      }, RETRY_MS).unref();
+      };
+      this.#retry = setTimeout(retry, this.#failed === 'locked' ? RETRY_LOCK_MS : RETRY_MS).unref();
     }
     commits.release();
   }
@@ -89,18 +98,24 @@ export class Checkpoints {
     }
     await commits.hold();
     // From here on the readers no longer keep the next commit from beginning the WAL anew over old frames.
-    commits.beCareful(true);
+    this.#loose = true;
+    let inFile = false;
     for (let attempt = 0; attempt < TRUNCATE_ATTEMPTS; attempt++) {
       // Readers of the newest frames let all of them into the file; when they read the file alone, the WAL is free.
       this.#renew();
       await this.#thread.run('passive');
       this.#renew();
-      const { truncated } = await this.#thread.run('truncate');
+      const { left, truncated } = await this.#thread.run('truncate');
       flush.measure();
+      inFile = left === 0;
       if (!truncated) continue;
-      commits.beCareful(false);
+      this.#loose = false;
       return true;
     }
+    // Somebody else reads. Over a frame that is not in the file our readers keep the WAL again.
+    if (inFile) await this.#thread.run('touch');
+    this.#renew();
+    this.#loose = false;
     return false;
   }
 
@@ -127,8 +142,8 @@ class CheckpointThread {
     this.#file = file;
   }
 
-  /** `passive` lets all go on; `truncate` empties the WAL where nobody needs it any more. One at a time. */
-  async run(task: 'passive' | 'truncate'): Promise<{ readonly left: number; readonly truncated: boolean }> {
+  /** Does one part at a time. */
+  async run(task: CheckpointPart): Promise<{ readonly left: number; readonly truncated: boolean }> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     worker.ref();

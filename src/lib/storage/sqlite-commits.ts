@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Soon } from '../soon.ts';
 import { type Health, StorageError, type Transaction } from './database.ts';
+import { Deadlines } from './deadlines.ts';
 import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './sqlite-connection.ts';
 import type { WalFlush } from './sqlite-flush.ts';
 import type { Snapshots } from './sqlite-snapshots.ts';
@@ -8,19 +9,23 @@ import { type Outcome, runWork, Turn } from './sqlite-work.ts';
 
 /** What commits are made with. */
 export interface CommitsParts {
-  /** Flushes nothing by itself and never waits for a lock. */
+  /** Never waits for a lock; flushes nothing by itself from now on. */
   readonly writer: SqliteConnection;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
   readonly clock: Clock;
-  /** Whether old frames may stand in the WAL that the first commit would write over. */
-  readonly careful: boolean;
 }
+
+/** Whether the WAL takes a batch. */
+export type Room = 'now' | 'wait' | 'locked' | 'never';
 
 /** What happens around the commits. */
 export interface Surroundings {
-  /** Whether a batch may begin: `wait` until it is scheduled anew, `never` when the WAL takes no more. */
-  room(): 'now' | 'wait' | 'never';
+  /**
+   * Whether a batch may begin: `wait` until it is scheduled anew, `locked` as long as another process holds the write
+   * lock, `never` when the WAL takes no more.
+   */
+  room(): Room;
   /** A batch has the write lock and has written nothing yet. */
   locked(): void;
   /** A batch was lost, and the writing connection with what it knew of others. */
@@ -67,12 +72,11 @@ interface Waiting {
 export class Commits {
   readonly #parts: CommitsParts;
   readonly #around: Surroundings;
+  readonly #deadlines: Deadlines;
   #queue: Job[] = [];
   #scheduled = false;
   #running = false;
   #lastNow = 0;
-  /** Whether the next commit flushes the WAL's header, because old frames may stand behind it. */
-  #careful = false;
   /** Why all is over. */
   #end: StorageError | undefined;
 
@@ -92,7 +96,8 @@ export class Commits {
   constructor(parts: CommitsParts, around: Surroundings) {
     this.#parts = parts;
     this.#around = around;
-    this.beCareful(parts.careful);
+    this.#deadlines = new Deadlines(() => this.#now(), 0);
+    parts.writer.synchronous('off');
   }
 
   /** What `write` of a database promises. */
@@ -103,6 +108,11 @@ export class Commits {
       this.schedule();
       this.#watch ??= setTimeout(this.#overdue, WATCH_MS);
     });
+  }
+
+  /** As `Database` promises it. A change is seen as soon as the flush has ended that covers it. */
+  readableAt(now: number): number {
+    return this.#deadlines.readableAt(now);
   }
 
   /** Lets what is queued go on, when something has changed that it waits for. */
@@ -143,12 +153,6 @@ export class Commits {
     return this.#wait(() => this.#queue.length === 0 && this.flushedAll && this.#heldMs === undefined);
   }
 
-  /** Whether the next commit flushes the WAL's header before its frames. No batch may be under way. */
-  beCareful(careful: boolean): void {
-    this.#careful = careful;
-    this.#parts.writer.synchronous(careful ? 'header' : 'off');
-  }
-
   /** Refuses everybody who waits or comes. */
   end(error: StorageError): void {
     this.#end = error;
@@ -165,8 +169,9 @@ export class Commits {
     if (this.#heldMs !== undefined || this.#stalled(performance.now())) return;
     const room = this.#around.room();
     if (room === 'wait') return;
+    if (room === 'locked') return this.#waitForLock();
     if (room === 'never') {
-      const sentence = 'The write-ahead log is full and cannot be emptied; nothing was changed.';
+      const sentence = 'The write-ahead log cannot be emptied; nothing was changed.';
       return this.#refuse(this.#take(), new StorageError('full', sentence));
     }
     try {
@@ -187,17 +192,17 @@ export class Commits {
 
   /** Makes what is queued one transaction, each job within a savepoint of its own. */
   async #batch(): Promise<void> {
-    const { writer, clock } = this.#parts;
+    const { writer } = this.#parts;
     const queue = this.#take();
     const done: Job[] = [];
     try {
       this.#around.locked();
-      this.#lastNow = Math.max(this.#lastNow, Math.floor(clock.now()));
+      const now = this.#now();
       const until = performance.now() + BATCH_MS;
       const turn = new Turn();
       for (const job of queue) {
         done.push(job);
-        job.outcome = await runWork(writer, job.work, this.#lastNow, turn);
+        job.outcome = await runWork(writer, job.work, now, this.#deadlines.ofOne(), turn);
         if (performance.now() > until) break;
       }
       turn.over();
@@ -205,6 +210,7 @@ export class Commits {
     } catch (error) {
       writer.rollback();
       this.#around.lost();
+      for (const { outcome } of done) outcome?.over();
       return this.#refuse(done.length > 0 ? done : queue, error);
     } finally {
       this.#queue = [...queue.slice(done.length).filter(job => !job.answered), ...this.#queue];
@@ -230,8 +236,6 @@ export class Commits {
     for (const job of jobs) waiting.jobs.push(job);
     for (const topic of topics) waiting.topics.add(topic);
     this.#beginFlush();
-    // The snapshot of that flush holds a read lock on the WAL.
-    if (this.#careful && changed) this.beCareful(false);
   }
 
   #beginFlush(): void {
@@ -259,6 +263,12 @@ export class Commits {
     this.schedule();
     this.#wake();
   };
+
+  /** The clock in whole milliseconds, never less than before. */
+  #now(): number {
+    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#parts.clock.now()));
+    return this.#lastNow;
+  }
 
   #take(): Job[] {
     const jobs = this.#queue;
@@ -329,6 +339,8 @@ export class Commits {
 
 function answerAll(jobs: readonly Job[]): void {
   for (const job of jobs) {
+    // Also where its caller was told that it lasts too long.
+    job.outcome!.over();
     if (job.answered) continue;
     job.answered = true;
     if (job.outcome!.threw) job.reject(job.outcome!.value);

@@ -5,7 +5,7 @@ import type { Query } from './query.ts';
 
 /** How a connection behaves; each is set on purpose and never left to how SQLite was built. */
 export interface SqliteConnectionOptions {
-  /** `full` flushes at every commit; `header` only when the WAL begins anew; `off` never, for those who flush themselves. */
+  /** `full` flushes at every commit; `off` never, for those who flush themselves. */
   readonly synchronous: Synchronous;
   /** The page cache's bound in KiB. */
   readonly cacheKiB: number;
@@ -13,9 +13,7 @@ export interface SqliteConnectionOptions {
   readonly busyMs: number;
 }
 
-export type Synchronous = 'off' | 'header' | 'full';
-
-const synchronousWords: Record<Synchronous, string> = { off: 'off', header: 'normal', full: 'full' };
+export type Synchronous = 'off' | 'full';
 
 /** One connection to a SQLite file in WAL mode, with its prepared statements. Automatic checkpoints are off. */
 export class SqliteConnection {
@@ -96,7 +94,7 @@ export class SqliteConnection {
   }
 
   synchronous(value: Synchronous): void {
-    this.#db.pragma(`synchronous = ${synchronousWords[value]}`);
+    this.#db.pragma(`synchronous = ${value}`);
   }
 
   /** How long SQLite itself waits for a lock. */
@@ -141,6 +139,23 @@ export class SqliteConnection {
   undo(): void {
     this.#rollbackTo.run();
     this.#release.run();
+  }
+
+  /**
+   * Commits a frame to the WAL that changes nothing. While it is not in the file, whoever begins to read holds a lock on
+   * the WAL, so that no commit begins it anew over old frames.
+   */
+  touch(): void {
+    this.beginWrite();
+    try {
+      // The number is nobody's; setting it writes its page also where it stays the same.
+      const version = this.#db.pragma('user_version', { simple: true });
+      this.#db.pragma(`user_version = ${version}`);
+      this.commit();
+    } catch (error) {
+      this.rollback();
+      throw error;
+    }
   }
 
   /** A number that moves when another connection has changed the file (SQLite, `PRAGMA data_version`). */

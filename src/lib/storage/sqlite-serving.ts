@@ -11,14 +11,12 @@ import { rowsOf } from './sqlite-work.ts';
 
 /** What a serving database is made of. */
 export interface ServingParts {
-  /** Never waits for a lock. */
+  /** Never waits for a lock, and has touched the WAL before the snapshots were opened. */
   readonly writer: SqliteConnection;
   /** The writer's `dataVersion` before the snapshots were opened. */
   readonly dataVersion: number;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
-  /** Whether old frames may stand in the WAL that the first commit would write over. */
-  readonly careful: boolean;
   readonly checkpointBytes: number;
 }
 
@@ -89,6 +87,10 @@ export class ServingSqlite implements Database {
   async write<T>(work: (tx: Transaction) => Soon<T>): Promise<T> {
     if (this.#closing !== undefined || this.#failure !== undefined) throw this.#refusal();
     return this.#commits.write(work);
+  }
+
+  readableAt(now: number): number {
+    return this.#commits.readableAt(now);
   }
 
   version(table: string): number | undefined {

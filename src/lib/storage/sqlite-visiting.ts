@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Soon } from '../soon.ts';
 import { type Database, type Health, StorageError, type Transaction } from './database.ts';
+import { COMMIT_MS, Deadlines } from './deadlines.ts';
 import type { Query } from './query.ts';
 import type { SqliteOptions } from './sqlite.ts';
 import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './sqlite-connection.ts';
@@ -20,6 +21,7 @@ export class VisitingSqlite implements Database {
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #flush: WalFlush;
+  readonly #deadlines: Deadlines;
   #state: 'open' | 'closed' | 'failed' = 'open';
   #last: Promise<unknown> = Promise.resolve();
   #lastNow = 0;
@@ -30,6 +32,7 @@ export class VisitingSqlite implements Database {
     this.#writer = writer;
     this.#reader = reader;
     this.#flush = flush;
+    this.#deadlines = new Deadlines(() => this.#now(), COMMIT_MS);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -45,6 +48,10 @@ export class VisitingSqlite implements Database {
     const answer = this.#last.then(() => this.#write(work));
     this.#last = answer.catch(() => {});
     return answer as Promise<T>;
+  }
+
+  readableAt(now: number): number {
+    return this.#deadlines.readableAt(now);
   }
 
   version(): number | undefined {
@@ -107,9 +114,9 @@ export class VisitingSqlite implements Database {
 
   async #transaction(work: (tx: Transaction) => Soon<unknown>): Promise<Outcome> {
     const turn = new Turn();
+    const deadlines = this.#deadlines.ofOne();
     try {
-      this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#options.clock.now()));
-      const outcome = await runWork(this.#writer, work, this.#lastNow, turn);
+      const outcome = await runWork(this.#writer, work, this.#now(), deadlines, turn);
       this.#writer.commit();
       return outcome;
     } catch (error) {
@@ -118,7 +125,14 @@ export class VisitingSqlite implements Database {
       throw isFull(error) ? full(error) : error;
     } finally {
       turn.over();
+      deadlines.over();
     }
+  }
+
+  /** The clock in whole milliseconds, never less than before. */
+  #now(): number {
+    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#options.clock.now()));
+    return this.#lastNow;
   }
 
   #flushNow(): void {

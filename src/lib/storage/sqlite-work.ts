@@ -1,4 +1,5 @@
 import type { Soon, Transaction } from './database.ts';
+import type { TransactionDeadlines } from './deadlines.ts';
 import type { Query } from './query.ts';
 import type { SqliteConnection } from './sqlite-connection.ts';
 
@@ -11,6 +12,8 @@ export interface Outcome {
   /** Whether it changed anything. */
   readonly changed: boolean;
   readonly topics: readonly string[];
+  /** Called once what it changed is seen, or nothing is left of it. */
+  over(): void;
 }
 
 /** The topic that a change of a table's rows announces by itself. */
@@ -21,6 +24,7 @@ export function rowsOf(table: string): string {
 /**
  * Runs work in a savepoint of the transaction that is open on `connection`: all of its changes stay in it, or none.
  *
+ * @param deadlines the ends before which the work has to be seen
  * @param turn ends work that awaits anything else than its transaction, which answers at once; see `Turn`
  * @throws what ended the whole transaction, such as a full disk
  */
@@ -28,37 +32,54 @@ export async function runWork(
   connection: SqliteConnection,
   work: (tx: Transaction) => Soon<unknown>,
   now: number,
+  deadlines: TransactionDeadlines,
   turn: Turn,
 ): Promise<Outcome> {
   connection.savepoint();
-  const tx = new SqliteTransaction(connection, now);
+  const tx = new SqliteTransaction(connection, now, deadlines);
   try {
     const answer = work(tx);
     const value = answer instanceof Promise ? await turn.before(answer) : answer;
     tx.end();
     connection.release();
-    return { threw: false, value, changed: tx.changed, topics: tx.topics };
+    return { threw: false, value, changed: tx.changed, topics: tx.topics, over: deadlines.over };
   } catch (error) {
     tx.over();
+    deadlines.over();
     if (!connection.inTransaction) throw error;
     connection.undo();
-    return { threw: true, value: error, changed: false, topics: [] };
+    return { threw: true, value: error, changed: false, topics: [], over() {} };
   }
 }
 
 class SqliteTransaction implements Transaction {
   readonly engine = 'sqlite';
-  readonly now: number;
   readonly topics: string[] = [];
   changed = false;
   readonly #connection: SqliteConnection;
+  readonly #deadlines: TransactionDeadlines;
+  #now: number;
   /** The refusal of a statement; as on PostgreSQL, nothing comes after it. */
   #refused: unknown;
   #over = false;
 
-  constructor(connection: SqliteConnection, now: number) {
+  constructor(connection: SqliteConnection, now: number, deadlines: TransactionDeadlines) {
     this.#connection = connection;
-    this.now = now;
+    this.#now = now;
+    this.#deadlines = deadlines;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Writes come one by one and wait for nothing; but another process may have written by a clock that is ahead. */
+  locked(after = 0): void {
+    this.#now = Math.max(this.#now, after);
+  }
+
+  seenBefore(end: number, late: () => Error): void {
+    this.#deadlines.seenBefore(end, late);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -82,10 +103,11 @@ class SqliteTransaction implements Transaction {
     this.#over = true;
   }
 
-  /** Takes no more calls; throws what a statement was refused with, also when the work has hidden it. */
+  /** Takes no more calls; throws what a statement was refused with, also when the work has hidden it, or what is late. */
   end(): void {
     this.#over = true;
     if (this.#refused !== undefined) throw this.#refused;
+    this.#deadlines.judge();
   }
 
   #run<P, R>(query: Query<P, R>, params: P): { rows: R[]; changes: number } {

@@ -82,17 +82,16 @@ function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connec
   const flush = new WalFlush(file);
   flush.now();
   flushDirectory(dirname(file));
-  writer.busyMs(0);
   const dataVersion = writer.dataVersion();
+  // A command may have come between: the WAL need not be empty, but the readers are to keep it as it is.
+  writer.touch();
+  writer.busyMs(0);
   const snapshots = new Snapshots(connect(READER_CACHE_KIB, READER_BUSY_MS), connect(READER_CACHE_KIB, READER_BUSY_MS));
-  // Once more under the eyes of the readers, because a command may have come between.
-  const empty = writer.checkpoint('truncate').truncated;
   return new ServingSqlite(options, {
     writer,
     dataVersion,
     snapshots,
     flush,
-    careful: !empty,
     checkpointBytes: options.checkpointBytes ?? CHECKPOINT_BYTES,
   });
 }
