@@ -35,14 +35,19 @@ overEachEngine(engine => {
       assertAnswer(line.reply());
       assert.equal(line.reply().headers['content-type'], 'text/event-stream');
       assert.equal(line.reply().headers['x-ratelimit-remaining'], '999999998');
+      const { headers } = await send(`${base}/events`, { key });
       await add('Moritz');
       await line.until(() => line.events.length === 1);
-      const { body: listed } = await send(`${base}/events?after=evt_1`, { key });
+      const { body: listed } = await send(`${base}/events?after=${headers['x-sync-token']}`, { key });
       assert.deepEqual(line.events, listed);
       line.end();
       const again = new Line(base, key.token, 'Last-Event-ID: evt_0\r\n');
-      await again.until(() => again.events.length === 2);
-      assert.deepEqual(again.ids, ['evt_1', 'evt_2']);
+      await again.until(() => again.events.length === 4);
+      assert.deepEqual(again.ids, ['evt_1', 'evt_2', 'evt_3', 'evt_4']);
+      assert.deepEqual(
+        again.events.map(({ type }) => type),
+        ['account.created', 'key.created', 'pet.created', 'pet.created'],
+      );
       again.end();
     });
 
@@ -54,6 +59,30 @@ overEachEngine(engine => {
       const sinceMs = performance.now();
       await line.closed;
       t.diagnostic(`${Math.round(performance.now() - sinceMs)} ms`);
+    });
+
+    it('tells of a revoked key on the other streams of its account; its own ends without', async t => {
+      const { serving, base, key } = await start(t);
+      const other = await serving.newKey({ accountId: key.accountId });
+      const stranger = await serving.newKey();
+      const [own, others, foreign] = [key, other, stranger].map(({ token }) => new Line(base, token)) as [
+        Line,
+        Line,
+        Line,
+      ];
+      await Promise.all([own, others, foreign].map(line => line.until(text => text.includes('retry: '))));
+      await serving.app.databases.production.write(tx => revokeKey(tx, key.id));
+      await own.closed;
+      assert.deepEqual(own.events, []);
+      await others.until(() => others.events.length === 1);
+      const [revoked] = others.events;
+      assert.deepEqual([revoked.type, revoked.data.id], ['key.revoked', key.id]);
+      assert.deepEqual(revoked.changes, { revokedAt: { to: revoked.data.revokedAt } });
+      // Something that the stranger does hear of, behind it.
+      await send(`${base}/pets`, { method: 'POST', key: other, body: { name: 'Minka', categoryId: 2 } });
+      await foreign.until(() => foreign.events.length === 1);
+      assert.equal(foreign.events[0].type, 'pet.created');
+      for (const line of [others, foreign]) line.end();
     });
 
     it('is bounded for each account, and one that ends makes room', async t => {
@@ -149,7 +178,9 @@ overEachEngine(engine => {
       }
       await Promise.all(writers);
       await line.closed;
-      for (const { sequence, data } of line.events) told.push({ sequence, name: data.name });
+      for (const { type, sequence, data } of line.events) {
+        if (type.startsWith('pet.')) told.push({ sequence, name: data.name });
+      }
     }
     const names = told.map(({ name }) => name);
     assert.equal(new Set(names).size, names.length, 'nothing is told twice');

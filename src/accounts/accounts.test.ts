@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
+import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { Refusal } from '../lib/refusal.ts';
 import type { NewAccount } from './account.ts';
@@ -26,6 +27,36 @@ onEachEngine(engine => {
       });
       assert.deepEqual(await getAccount(database, 1), account);
       assert.deepEqual(await findAccountByEmail(database, 'ANN@example.ORG'), account);
+    });
+
+    it('writes down who is registered, but not the e-mail address', async () => {
+      const database = await engine.open({ clock: testClock(NOON) });
+      await database.write(tx => createAccount(tx, ann));
+      const agreed = { plan: 'enterprise', perMinute: 7, perDay: 70 } as const;
+      await database.write(tx => createAccount(tx, { email: 'big@example.org', name: 'Big', admin: true, ...agreed }));
+      await assert.rejects(
+        database.write(tx => createAccount(tx, ann)),
+        Refusal,
+      );
+      const [first, ...more] = await eventsOf<object>(database, 'account', 1);
+      const [second] = await eventsOf<object>(database, 'account', 2);
+      assert.deepEqual(await eventsOf(database, 'account', 3), []);
+      assert.deepEqual([first!.action, first!.accountId, more], ['created', null, []]);
+      const createdAt = '2026-11-20T12:00:00.000Z';
+      assert.deepEqual(first!.data, {
+        account: {
+          name: 'Änn 小雪',
+          plan: 'free',
+          limits: { perMinute: 60, perDay: 1000 },
+          admin: false,
+          createdAt,
+        },
+        ownerId: 1,
+      });
+      assert.deepEqual(second!.data, {
+        account: { name: 'Big', plan: 'enterprise', limits: { perMinute: 7, perDay: 70 }, admin: true, createdAt },
+        ownerId: 2,
+      });
     });
 
     it('takes the agreed numbers of enterprise', async () => {

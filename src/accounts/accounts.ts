@@ -1,7 +1,9 @@
+import { record } from '../events/log.ts';
 import { Refusal } from '../lib/refusal.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, type Soon, type Tables, type Transaction } from '../schema.ts';
 import { type Account, checkNewAccount, type NewAccount } from './account.ts';
+import { accountEvent } from './account-log.ts';
 
 /**
  * Registers an account.
@@ -23,8 +25,10 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
       createdAt: tx.now,
     }),
   );
+  const created = accountOf(row!);
+  await record(tx, accountEvent(created));
   await tx.announce('registry');
-  return accountOf(row!);
+  return created;
 }
 
 /**

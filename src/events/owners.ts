@@ -3,7 +3,7 @@ import type { PlacedEvent } from './latest.ts';
 
 /** An event with what decides who may see it. */
 export interface OwnedEvent extends PlacedEvent<LoggedData> {
-  /** Whose things are concerned: the animal's or the category's owner, the owners of a hold's animals. */
+  /** Whose things are concerned: the owner of the animal, the category or the key, the owners of a hold's animals. */
   readonly ownerIds: readonly number[];
 }
 
@@ -16,6 +16,7 @@ export interface LoggedData {
   readonly holdId?: number;
   readonly orderId?: number;
   readonly intoId?: number;
+  readonly keyId?: string;
   readonly note?: string;
   readonly ownerId?: number;
   readonly ownerIds?: readonly number[];

@@ -23,6 +23,12 @@ export const eventTypes = [
   'message.queued',
   'message.delivered',
   'message.failed',
+  'account.created',
+  'key.created',
+  'key.rotated',
+  'key.revoked',
+  'ban.imposed',
+  'ban.lifted',
 ] as const;
 
 /** A type of event, or all types of one kind of thing. */
@@ -69,7 +75,8 @@ export const PublicEvent = Type.Object(
       {
         additionalProperties: true,
         description:
-          'The thing as it was after the change, or at its end: members of a pet, a category, a hold or an order; of a message, never its text.',
+          'The thing as it was after the change, or at its end: members of a pet, a category, a hold or an order; of a message, never its text; ' +
+          'of an account, never its e-mail address; of a key and of its ban, never a secret, and the `id` is the key’s.',
       },
     ),
     changes: Type.Record(
@@ -94,6 +101,11 @@ export const PublicEvent = Type.Object(
           ),
           intoId: Type.Optional(
             Type.Integer({ format: 'int64', description: 'The category that took over, where one was merged.' }),
+          ),
+          keyId: Type.Optional(
+            Type.String({
+              description: 'The other key of a rotation: the one before it, or the one that takes its place.',
+            }),
           ),
           note: Type.Optional(Type.String({ description: 'What was said with the step of an order.' })),
         },

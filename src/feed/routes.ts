@@ -19,7 +19,8 @@ const list = route({
     'that was read. Follow the `next` link of the `Link` header, or `x-next`, until there is none; the last page has an ' +
     '`X-Sync-Token`, which is the next `after`. Events of animals and categories are seen by everybody; those of a hold by ' +
     'the account that placed it and the owners of its animals, those of an order by the account that placed it and the ' +
-    'owner of the animal; all by admins. Events are told for 30 days. ' +
+    'owner of the animal; those of an account, its keys and their bans by that account, on production alone; all by ' +
+    'admins. Events are told for 30 days. ' +
     'A page looks at 20,000 events: it may be short, even empty, and still have a next one.',
   query: Type.Object({
     limit: Type.Optional(
@@ -57,7 +58,7 @@ const list = route({
       name: 'first page',
       summary: 'What happened in a small store: an animal was set aside, an order was placed',
       given: ['updatePet: set aside', 'placeOrder: a dog with a date'],
-      query: 'after=evt_3',
+      query: 'after=evt_9',
       status: 200,
     },
     {
@@ -65,6 +66,12 @@ const list = route({
       summary: 'Only what became of holds',
       given: ['createHold: two cats', 'releaseHold: a hold'],
       query: 'types=hold.*&limit=2',
+      status: 200,
+    },
+    {
+      name: 'of the account',
+      summary: 'What happened to the account that asks',
+      query: 'types=account.*',
       status: 200,
     },
     {

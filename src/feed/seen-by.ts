@@ -7,7 +7,7 @@ import { idAt, type PublicEvent } from './public-event.ts';
 /**
  * Whether somebody may see an event: everybody those of animals and categories; a hold's who placed it and the owners of
  * its animals; an order's who placed it and the owner of the animal; a message's who wrote it, and once it has arrived to whom;
- * admins all.
+ * an account's, its keys' and their bans' that account; admins all.
  * As it is with the things themselves.
  */
 export function sees(actor: Actor, event: OwnedEvent): boolean {
@@ -46,6 +46,7 @@ export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
     ...(known && accountId !== null && { accountId }),
     data: {
       id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
+      // A key has its own id, and the account's is the one that the log goes by.
       ...thingOf(event),
       // As with `view=full`, everybody may know whose animal it is.
       ...(kind === 'pet' && ownerIds.length > 0 && { accountId: ownerIds[0] }),
@@ -60,18 +61,19 @@ function thingOf({ kind, data }: OwnedEvent): Readonly<Record<string, unknown>> 
 }
 
 function causeOf(data: LoggedData, known: boolean): NonNullable<PublicEvent['cause']> {
-  const { reason, holdId, orderId, intoId, note } = data;
+  const { reason, holdId, orderId, intoId, keyId, note } = data;
   return {
     ...(reason !== undefined && { reason }),
     ...(known && holdId !== undefined && { holdId }),
     ...(known && orderId !== undefined && { orderId }),
     ...(intoId !== undefined && { intoId }),
+    ...(keyId !== undefined && { keyId }),
     ...(note !== undefined && { note }),
   };
 }
 
 /** With these a thing begins. */
-const beginnings = ['created', 'placed', 'queued'];
+const beginnings = ['created', 'placed', 'queued', 'imposed'];
 /** With these it is no more. */
 const ends = ['deleted', 'merged'];
 
@@ -80,7 +82,7 @@ function changesOf(event: OwnedEvent): PublicEvent['changes'] {
   const thing = thingOf(event);
   const begins = beginnings.includes(event.action);
   const gone = ends.includes(event.action);
-  const members = Object.keys(begins || gone ? thing : (event.data.was ?? {}));
+  const members = Object.keys(begins || gone ? thing : (event.data.was ?? {})).filter(member => member !== 'id');
   const changes = members.map(member => {
     const from = begins ? undefined : gone ? thing[member] : (event.data.was?.[member] ?? undefined);
     const to = gone ? undefined : thing[member];

@@ -46,7 +46,7 @@ export const streamRoute = route({
     {
       name: 'going on',
       summary: 'What came behind an event that one has',
-      query: 'after=evt_3',
+      query: 'after=evt_9',
       status: 200,
     },
     {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
+import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { Refusal } from '../lib/refusal.ts';
 import { keyState } from './key.ts';
@@ -77,6 +78,52 @@ onEachEngine(engine => {
       assert.notEqual(created, before);
       await database.write(tx => revokeKey(tx, id));
       assert.notEqual(database.heard('registry'), created);
+    });
+  });
+
+  describe('the log', () => {
+    it('says what became of a key once each, and nothing of its secret', async () => {
+      const { clock, database, account, newKey } = await setUp();
+      const old = await newKey({ scopes: ['pets:read'], expiresAt: NOON + 48 * HOUR });
+      clock.advance(HOUR);
+      const { issued } = await database.write(tx => rotateKey(tx, old.id, HOUR));
+      for (let times = 0; times < 2; times++) await database.write(tx => revokeKey(tx, issued.id));
+      await refuses(
+        database.write(tx => rotateKey(tx, issued.id, 0)),
+        /revoked/,
+      );
+
+      const events = await eventsOf<object>(database, 'key', account.id);
+      const shared = { accountId: account.id, deployment: 'staging', scopes: ['pets:read'] };
+      const created = { id: old.id, ...shared, createdAt: '2026-11-20T12:00:00.000Z' };
+      const next = { id: issued.id, ...shared, createdAt: '2026-11-20T13:00:00.000Z' };
+      const ownerId = account.id;
+      assert.deepEqual(
+        events.map(({ action, accountId, data }) => ({ action, accountId, ...data })),
+        [
+          { action: 'created', accountId: null, key: { ...created, expiresAt: '2026-11-22T12:00:00.000Z' }, ownerId },
+          {
+            action: 'rotated',
+            accountId: null,
+            key: { ...created, expiresAt: '2026-11-20T14:00:00.000Z' },
+            ownerId,
+            was: { expiresAt: '2026-11-22T12:00:00.000Z' },
+            keyId: issued.id,
+          },
+          { action: 'created', accountId: null, key: next, ownerId, keyId: old.id },
+          {
+            action: 'revoked',
+            accountId: null,
+            key: { ...next, revokedAt: '2026-11-20T13:00:00.000Z' },
+            ownerId,
+            was: { revokedAt: null },
+          },
+        ],
+      );
+      const text = JSON.stringify(events);
+      for (const { token } of [old, issued]) {
+        assert.ok(!text.includes(token.split('_')[3]!) && !text.includes(hashToken(token)));
+      }
     });
   });
 

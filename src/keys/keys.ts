@@ -1,7 +1,10 @@
 import { getAccount } from '../accounts/accounts.ts';
+import { record, recordAll } from '../events/log.ts';
 import { Refusal } from '../lib/refusal.ts';
+import { formatTime } from '../lib/time.ts';
 import { type Deployment, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
+import { keyEvent } from './key-log.ts';
 import { newToken } from './token.ts';
 
 /**
@@ -11,7 +14,9 @@ import { newToken } from './token.ts';
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
   await getAccount(tx, key.accountId);
   refusePast(tx, key.expiresAt);
-  return issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
+  const issued = await issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
+  await record(tx, keyEvent('created', issued));
+  return issued;
 }
 
 /** Every key, revoked and expired ones included, oldest first; of one account where `accountId` is given. */
@@ -30,8 +35,10 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
   const key = await getKey(tx, id);
   if (key.revokedAt !== null) return key;
   await tx.run(setRevoked, { id, at: tx.now });
+  const revoked = { ...key, revokedAt: tx.now };
+  await record(tx, keyEvent('revoked', revoked, { was: { revokedAt: null } }));
   await tx.announce('registry');
-  return { ...key, revokedAt: tx.now };
+  return revoked;
 }
 
 /**
@@ -55,7 +62,16 @@ export async function rotateKey(
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
   const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), expiresAt ?? null);
-  return { issued, previous: { ...old, expiresAt: oldExpiresAt } };
+  const previous = { ...old, expiresAt: oldExpiresAt };
+  const expiredAt = old.expiresAt === null ? null : formatTime(old.expiresAt);
+  await recordAll(tx, [
+    keyEvent('rotated', previous, {
+      was: oldExpiresAt === old.expiresAt ? {} : { expiresAt: expiredAt },
+      keyId: issued.id,
+    }),
+    keyEvent('created', issued, { keyId: id }),
+  ]);
+  return { issued, previous };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Expression } from 'kysely';
 import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { recordBan } from './ban-log.ts';
 import { bounded } from './bounded.ts';
 import { secondOf } from './minute-window.ts';
 import type { Change, WriteBehind } from './write-behind.ts';
@@ -41,6 +42,7 @@ export async function listBans(reader: Reader, now: number): Promise<BanInForce[
  */
 export async function liftBan(tx: Transaction, keyId: string): Promise<boolean> {
   if ((await tx.run(lift, { keyId, now: tx.now })) === 0) return false;
+  await recordBan(tx, 'lifted', keyId);
   await tx.announce('registry');
   return true;
 }
@@ -154,7 +156,9 @@ class NewBan implements Change {
 
   async write(tx: Transaction): Promise<void> {
     const { keyId, step, bannedAt, until } = this.#ban;
-    await tx.run(keep, { keyId, step, bannedAt, until });
+    // Where it stands already, it was written before this process knew, and may have been lifted since.
+    if ((await tx.run(keep, { keyId, step, bannedAt, until })) === 0) return;
+    await recordBan(tx, 'imposed', keyId);
     await tx.announce('registry');
   }
 }
@@ -203,12 +207,15 @@ const keep = query((db, p: Params<{ keyId: string; step: number; bannedAt: numbe
         .where('keys.id', '=', p.keyId),
     )
     .onConflict(conflict =>
-      conflict.column('key_id').doUpdateSet(eb => ({
-        step: eb.ref('excluded.step'),
-        banned_at: eb.ref('excluded.banned_at'),
-        until: eb.ref('excluded.until'),
-        lifted_at: null,
-      })),
+      conflict
+        .column('key_id')
+        .doUpdateSet(eb => ({
+          step: eb.ref('excluded.step'),
+          banned_at: eb.ref('excluded.banned_at'),
+          until: eb.ref('excluded.until'),
+          lifted_at: null,
+        }))
+        .whereRef('bans.banned_at', '<>', 'excluded.banned_at' as never),
     ),
 );
 

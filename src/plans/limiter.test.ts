@@ -3,10 +3,12 @@ import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Engine, onEachEngine, silent } from '../../test/engines.ts';
+import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Database, type Params, query } from '../schema.ts';
+import type { BanEventData } from './ban-log.ts';
 import { liftBan, listBans } from './bans.ts';
 import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './limiter.ts';
 import { type Limits, plans } from './plan.ts';
@@ -428,6 +430,94 @@ onEachEngine(engine => {
       assert.equal((await one.count()).outcome, 'accepted');
     });
 
+    /** What the log says of the account's bans. */
+    const told = async ({ database }: Begun) =>
+      (await eventsOf<BanEventData>(database, 'ban', 1)).map(({ action, accountId, data }) => ({
+        action,
+        accountId,
+        ...data,
+      }));
+
+    test('its begin and its lifting are written down, once each; its end by itself is not', async () => {
+      const one = await begin(engine);
+      await violate(one, 20);
+      for (let i = 0; i < 30; i++) await one.count();
+      for (let i = 0; i < 2; i++) await one.database.write(tx => liftBan(tx, 'key'));
+      const at = (ms: number) => new Date(Math.floor(ms)).toISOString();
+      const ban = {
+        id: 'key',
+        accountId: 1,
+        deployment: 'production',
+        bannedAt: at(one.clock.now()),
+        until: at((Math.ceil(one.clock.now() / 1000) + 60) * 1000),
+      };
+      assert.deepEqual(await told(one), [
+        { action: 'imposed', accountId: null, ban, ownerId: 1 },
+        {
+          action: 'lifted',
+          accountId: null,
+          ban: { ...ban, liftedAt: ban.bannedAt },
+          was: { liftedAt: null },
+          ownerId: 1,
+        },
+      ]);
+      one.clock.advance(90_000);
+      await violate(one, 20);
+      one.clock.advance(3_600_000);
+      assert.equal((await one.count()).outcome, 'accepted');
+      assert.deepEqual(
+        (await told(one)).map(({ action }) => action),
+        ['imposed', 'lifted', 'imposed'],
+      );
+    });
+
+    test('one that is written again, because nobody said that it was, is told once and stays lifted', async () => {
+      const { database, clock } = await begin(engine);
+      let lost = 0;
+      const forgetful = writing(database, async work => {
+        const result = await database.write(work);
+        // What nodes write of themselves answers with something.
+        if (lost === 0 || result !== undefined || (await eventsOf(database, 'ban', 1)).length === 0) return result;
+        lost--;
+        await database.write(tx => liftBan(tx, 'key'));
+        throw new StorageError('unavailable', 'nobody knows whether it was written');
+      });
+      const one = await on(forgetful, clock);
+      await violate(one, 19);
+      lost = 2;
+      assert.equal((await one.count()).outcome, 'banned');
+      while (one.limiter.health().day === 'memory') await pause(20);
+      assert.deepEqual(
+        (await told(one)).map(({ action }) => action),
+        ['imposed', 'lifted'],
+      );
+      assert.equal(lost, 0);
+      assert.deepEqual(await listBans(database, clock.now()), []);
+    });
+
+    test('one that could not be written at first has the time at which it began', async () => {
+      const { database, clock } = await begin(engine);
+      let full = false;
+      const one = await on(
+        writing(database, work =>
+          full ? Promise.reject(new StorageError('full', 'the disk is full')) : database.write(work),
+        ),
+        clock,
+      );
+      for (let i = 0; i < 60; i++) await one.count();
+      full = true;
+      await violate(one, 20);
+      const bannedAt = clock.now();
+      assert.deepEqual(await told(one), []);
+      clock.advance(10_000);
+      full = false;
+      while (one.limiter.health().day === 'memory') await pause(20);
+      const [imposed, ...others] = await told(one);
+      assert.deepEqual(others, []);
+      assert.deepEqual([imposed!.action, imposed!.at], ['imposed', Math.floor(bannedAt)]);
+      assert.equal(imposed!.ban.bannedAt, new Date(Math.floor(bannedAt)).toISOString());
+    });
+
     test('a key that is gone by the time of its ban holds nothing up', async () => {
       const one = await begin(engine);
       for (let i = 0; i < 61; i++) await one.limiter.count(caller({ keyId: 'gone' }));
@@ -436,6 +526,7 @@ onEachEngine(engine => {
       for (let i = 0; i < 20; i++) last = await one.limiter.count(caller({ keyId: 'gone' }));
       assert.equal(last?.outcome, 'banned');
       assert.equal(one.limiter.health().day, 'durable');
+      assert.deepEqual(await told(one), []);
     });
   });
 });

@@ -3,6 +3,7 @@ import { afterEach, describe, it, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Engine, onEachEngine, onPostgres, silent } from '../../test/engines.ts';
 import { ValkeyServer, valkeyUrl, withoutValkey, withoutValkeyServer } from '../../test/valkey-server.ts';
+import { eventsOf } from '../events/log.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type Params, query } from '../schema.ts';
@@ -83,7 +84,7 @@ where(withoutValkey, 'counts that nodes share', () =>
       const outcomes: string[] = [];
       let last: Verdict | undefined;
       for (let i = 0; i < 20; i++) {
-        last = await nodes[0]!.count(caller());
+        last = await nodes[i % 2]!.count(caller());
         outcomes.push(last.outcome);
       }
       assert.deepEqual(outcomes, [...new Array(19).fill('limited'), 'banned']);
@@ -92,7 +93,10 @@ where(withoutValkey, 'counts that nodes share', () =>
       const [ban] = await listBans(database, Date.now());
       assert.equal(ban?.keyId, 'key');
       assert.equal(fields(last!)['X-RateLimit-Reset'], `${ban!.until / 1000}`);
+      const told = async () => (await eventsOf(database, 'ban', 1)).map(({ action }) => action);
+      assert.deepEqual(await told(), ['imposed']);
       await database.write(tx => liftBan(tx, 'key'));
+      assert.deepEqual(await told(), ['imposed', 'lifted']);
       for (const node of nodes) {
         while ((await node.count(caller())).outcome === 'banned') await pause(20);
       }
