@@ -7,7 +7,7 @@ export const webhooksGoOut: Migration = {
     `create table webhooks (
        id ${id}, account_id ${int} not null, url ${text} not null, description ${text}, types ${text},
        category_ids ${text}, status ${text} not null check (status in ('inactive', 'active', 'disabled')),
-       disabled_reason ${text} check (disabled_reason in ('gone', 'failing')),
+       disabled_reason ${text} check (disabled_reason in ('gone', 'failing', 'operator')),
        behind_place ${int} not null default 0, failing_since ${int}, due_at ${int}, deleted_at ${int},
        version ${int} not null default 1, created_at ${int} not null, updated_at ${int} not null,
        check ((status = 'disabled') = (disabled_reason is not null))
@@ -18,11 +18,14 @@ export const webhooksGoOut: Migration = {
     `create index webhooks_failing_due on webhooks (due_at)
        where status = 'active' and failing_since is not null and due_at is not null`,
 
+    'create index webhooks_deleted on webhooks (deleted_at) where deleted_at is not null',
+
     `create table webhook_secrets (
        id ${id}, webhook_id ${int} not null references webhooks (id), secret ${text} not null,
        created_at ${int} not null, expires_at ${int}
      ) ${end}`,
     'create index webhook_secrets_by_webhook on webhook_secrets (webhook_id, id)',
+    'create index webhook_secrets_ended on webhook_secrets (expires_at) where expires_at is not null',
 
     `create table deliveries (
        id ${id}, webhook_id ${int} not null references webhooks (id), place ${int}, type ${text} not null,
@@ -34,8 +37,9 @@ export const webhooksGoOut: Migration = {
     'create index deliveries_by_webhook on deliveries (webhook_id, id)',
     'create index deliveries_by_status on deliveries (webhook_id, status, id)',
     'create index deliveries_by_place on deliveries (webhook_id, place)',
-    'create index deliveries_due on deliveries (webhook_id, due_at) where due_at is not null',
+    'create index deliveries_due on deliveries (webhook_id, due_at, id) where due_at is not null',
     `create index deliveries_in_lane on deliveries (webhook_id, lane, id) where status = 'pending'`,
+    `create index deliveries_done on deliveries (updated_at) where status <> 'pending'`,
     'create index deliveries_leased on deliveries (webhook_id, due_at) where leased = 1',
 
     `create table delivery_attempts (

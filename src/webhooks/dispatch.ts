@@ -147,19 +147,23 @@ const lockedWebhook = query((db, p: Params<{ id: number }>, engine) => {
   return engine === 'postgres' ? webhook.forUpdate() : webhook;
 });
 
+/** Those of these lanes in which something waits, one look at the index for each. */
 const lanesThatWait = query((db, p: Params<{ webhookId: number; lanes: string }>, engine) =>
   db
-    .selectFrom('deliveries')
-    .select('lane')
-    .distinct()
-    .where('webhook_id', '=', p.webhookId)
-    .where('status', '=', sql.lit('pending'))
-    .where(
-      'lane',
-      'in',
+    .selectFrom(
       engine === 'postgres'
-        ? sql<string>`(select value from json_array_elements_text(${p.lanes}::json))`
-        : sql<string>`(select value from json_each(${p.lanes}))`,
+        ? sql<{ lane: string }>`(select value as lane from json_array_elements_text(${p.lanes}::json))`.as('lanes')
+        : sql<{ lane: string }>`(select value as lane from json_each(${p.lanes}))`.as('lanes'),
+    )
+    .select('lanes.lane')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('deliveries')
+          .select('id')
+          .where('webhook_id', '=', p.webhookId)
+          .whereRef('deliveries.lane', '=', 'lanes.lane')
+          .where('status', '=', sql.lit('pending')),
+      ),
     ),
 );
 
