@@ -622,6 +622,7 @@ function writing(database: Database, write: Database['write']): Database {
     all: (q, p) => database.all(q, p),
     first: (q, p) => database.first(q, p),
     write,
+    readableAt: now => database.readableAt(now),
     version: table => database.version(table),
     heard: () => 1,
     health: () => database.health(),
