@@ -325,7 +325,7 @@ interface Wrong {
 function targetOf(text: string, networks: Networks, some: boolean): Target | Wrong {
   const wrong = (sentence: string): Wrong => ({ fault: 'forbidden_url', sentence });
   // What a parser would mend in silence is refused: it would not be what people see.
-  const url = /^https?:\/\/[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
+  const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (url === null) {
     return wrong(
       /^[a-z][a-z\d+.-]*:/i.test(text) && !/^https?:/i.test(text)
