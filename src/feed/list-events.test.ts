@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
+import { createAccount } from '../accounts/accounts.ts';
 import { createCategory } from '../categories/categories.ts';
 import { operator } from '../events/event.ts';
 import { createHold, releaseHold } from '../holds/holds.ts';
+import { createKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import { testClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { messageIdOf } from '../messages/message.ts';
@@ -131,6 +133,63 @@ onEachEngine(engine => {
       const approved = (await all(buyer)).at(-2)!;
       assert.deepEqual(approved.cause, { note: 'Gladly.' });
       assert.deepEqual(approved.changes['status'], { from: 'placed', to: 'approved' });
+    });
+
+    it('tells of an account and its keys that account and admins alone', async () => {
+      const { write, all, clock } = await open();
+      for (const email of ['a@example.org', 'b@example.org'])
+        await write(tx => createAccount(tx, { email, name: 'A' }));
+      const key = await write(tx => createKey(tx, { accountId: 1, deployment: 'staging' }));
+      const foreign = await write(tx => createKey(tx, { accountId: 2, deployment: 'production' }));
+      clock.advance(1000);
+      const { issued } = await write(tx => rotateKey(tx, key.id, DAY));
+      await write(tx => revokeKey(tx, issued.id));
+      const told = async (actor: Parameters<typeof all>[0], ...types: string[]) =>
+        (await all(actor, { types })).map(({ type, data }) => `${type} ${data.id}`);
+      const own = ['account.created 1', `key.created ${key.id}`];
+      const changes = [`key.rotated ${key.id}`, `key.created ${issued.id}`, `key.revoked ${issued.id}`];
+      assert.deepEqual(await told(owner, 'account.*', 'key.*'), [...own, ...changes]);
+      assert.deepEqual(await told(buyer, 'account.*', 'key.*'), ['account.created 2', `key.created ${foreign.id}`]);
+      assert.deepEqual(await told(stranger, 'account.*', 'key.*'), []);
+      assert.equal((await told(operator, 'account.*', 'key.*')).length, 7);
+      assert.deepEqual(await told(owner, 'account.created', 'key.revoked'), [own[0], changes[2]]);
+
+      const [account, , rotated, created, revoked] = await all(owner);
+      assert.deepEqual(account, {
+        id: 'evt_1',
+        type: 'account.created',
+        time: '2026-11-21T12:00:00.000Z',
+        sequence: 1,
+        data: {
+          id: 1,
+          name: 'A',
+          plan: 'free',
+          limits: { perMinute: 60, perDay: 1000 },
+          admin: false,
+          createdAt: '2026-11-21T12:00:00.000Z',
+        },
+        changes: {
+          name: { to: 'A' },
+          plan: { to: 'free' },
+          limits: { to: { perMinute: 60, perDay: 1000 } },
+          admin: { to: false },
+          createdAt: { to: '2026-11-21T12:00:00.000Z' },
+        },
+      });
+      const shared = { accountId: 1, deployment: 'staging', scopes: ['*'] };
+      assert.deepEqual(rotated!.data, {
+        id: key.id,
+        ...shared,
+        createdAt: '2026-11-21T12:00:00.000Z',
+        expiresAt: '2026-11-22T12:00:01.000Z',
+      });
+      assert.deepEqual(rotated!.changes, { expiresAt: { to: '2026-11-22T12:00:01.000Z' } });
+      assert.deepEqual(rotated!.cause, { keyId: issued.id });
+      assert.deepEqual(created!.cause, { keyId: key.id });
+      assert.deepEqual(created!.changes['deployment'], { to: 'staging' });
+      assert.equal('id' in created!.changes, false);
+      assert.deepEqual(revoked!.changes, { revokedAt: { to: '2026-11-21T12:00:01.000Z' } });
+      assert.equal(revoked!.cause, undefined);
     });
 
     it('finds the owners of what earlier releases wrote down', async () => {

@@ -32,7 +32,7 @@ export interface BanInForce extends Ban {
 
 /** Every ban in force at `now` (milliseconds), the one that ends last first. */
 export async function listBans(reader: Reader, now: number): Promise<BanInForce[]> {
-  return await reader.all(bansInForce, { now });
+  return await reader.all(bansInForce, { now: Math.floor(now) });
 }
 
 /**
