@@ -22,9 +22,9 @@ export interface Deployment {
   readonly messageQueued?: () => void;
 }
 
-/** The time as storage counts it: whole milliseconds since the Unix epoch. */
-export function nowOf({ clock }: Deployment): number {
-  return Math.floor(clock.now());
+/** The time as of which readers see how things are: whole milliseconds since the Unix epoch (`Database.readableAt`). */
+export function nowOf({ clock, database }: Pick<Deployment, 'clock' | 'database'>): number {
+  return database.readableAt(Math.floor(clock.now()));
 }
 
 /** Defines a route that serves one deployment. */
