@@ -154,6 +154,7 @@ const ATTEMPTS_MAX = 10;
 async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expectation): Promise<CategoryRow> {
   await lockTree(tx);
   const category = await getCategory(tx, id);
+  tx.locked(category.updatedAt);
   if (!actor.admin && (category.accountId === null || category.accountId !== actor.accountId)) {
     throw problem(
       'not_owner',

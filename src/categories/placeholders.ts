@@ -13,7 +13,11 @@ import { freeSlug } from './slugs.ts';
  * @throws {Problem} `category_not_found` under `strict`, where nothing is made up
  */
 export async function ensureCategory(tx: Transaction, id: number, categories: 'open' | 'strict'): Promise<void> {
-  const there = async () => (await tx.first(lockedCategory, { id })) !== undefined;
+  const there = async () => {
+    const found = await tx.first(lockedCategory, { id });
+    tx.locked();
+    return found !== undefined;
+  };
   if (await there()) return;
   if (categories === 'strict') {
     const message = `There is no category ${id}.`;

@@ -164,7 +164,7 @@ onEachEngine(engine => {
       const { id } = await store.hold(caller, [1, 2]);
       store.clock.advance(MINUTE);
       const later = await store.extend(caller, id, START + 60 * MINUTE);
-      assert.deepEqual([later.expiresAt, later.version, later.updatedAt], [START + 60 * MINUTE, 2, START + MINUTE]);
+      assert.deepEqual([later.expiresAt, later.version, later.updatedAt], [START + 60 * MINUTE, 3, START + MINUTE]);
       assert.deepEqual(await getHold(store.database, caller, id, START + 60 * MINUTE - 1), later);
       const refused = await refusal(store.hold(other, [2]), 'pet_reserved');
       assert.match(refused.message, /until 2026-11-21T13:00:00.000Z/);
@@ -272,7 +272,7 @@ onEachEngine(engine => {
       await store.order(caller, 1, id);
       store.clock.advance(MINUTE);
       const hold = await store.release(caller, id);
-      assert.deepEqual([hold.status, hold.endedAt, hold.version], ['released', START + MINUTE, 2]);
+      assert.deepEqual([hold.status, hold.endedAt, hold.version], ['released', START + MINUTE, 3]);
       assert.deepEqual(await getHold(store.database, caller, id, START + DAY), hold);
       assert.deepEqual(await store.statuses(START + MINUTE), [
         'pending',
@@ -305,7 +305,7 @@ onEachEngine(engine => {
       assert.equal((await getHold(store.database, caller, id, START)).status, 'active');
       await store.order(caller, 2, id);
       const hold = await getHold(store.database, caller, id, START);
-      assert.deepEqual([hold.status, hold.endedAt, hold.version], ['used', START, 2]);
+      assert.deepEqual([hold.status, hold.endedAt, hold.version], ['used', START, 3]);
       const last = (await eventsOf<HoldEventData>(store.database, 'hold', id)).at(-1)!;
       assert.deepEqual([last.action, last.accountId], ['used', 2]);
     });
@@ -316,7 +316,7 @@ onEachEngine(engine => {
         const { id } = await store.hold(caller, [1, 2, 3]);
         await Promise.all([1, 2, 3].map(petId => store.order(caller, petId, id)));
         const hold = await getHold(store.database, caller, id, START);
-        assert.deepEqual([hold.status, hold.version], ['used', 2]);
+        assert.deepEqual([hold.status, hold.version], ['used', 3]);
         await store.database.write(tx => tx.run(freeAll, {}));
         await store.database.write(tx => tx.run(endAll, {}));
       }
@@ -497,10 +497,10 @@ function storeOn(database: Database, clock: TestClock) {
     order: (actor: Actor, petId: number, holdId: number, until: number | null = null) =>
       database.write(async tx => {
         const pet = await lockPet(tx, petId);
-        await activeHoldOf(tx, actor, holdId);
+        const hold = await activeHoldOf(tx, actor, holdId);
         const { id } = (await tx.first(insertOrder, { petId, holdId, now: tx.now }))!;
         await passOn(tx, pet, { orderId: id, until }, actor.accountId);
-        await useHold(tx, holdId);
+        await useHold(tx, hold);
       }),
     set: (id: number, status: 'sold' | 'pending') => database.write(tx => updatePet(tx, owner, id, { status }, 'open')),
     /** What the route for a page of animals answers, with the total. */

@@ -26,10 +26,13 @@ export async function createHold(
   { petIds, expiresAt, note }: NewHold,
   heldMax: number,
 ): Promise<HoldRow> {
-  const until = expiresAt === undefined ? tx.now + USUAL_MS : endOf(expiresAt, tx.now, tx.now);
+  const endFrom = (now: number) => (expiresAt === undefined ? now + USUAL_MS : endOf(expiresAt, now, now));
+  endFrom(tx.now);
   await aloneFor(tx, accountId);
   const pets = await lockPets(tx, petIds);
   requireAll(petIds, pets);
+  // It took a while, maybe.
+  const until = endFrom(tx.now);
   await requireRoom(tx, accountId, pets.length, heldMax);
 
   const values = { accountId, note: note ?? null, expiresAt: until, now: tx.now };
@@ -83,7 +86,8 @@ export async function extendHold(
   expect(holdEtag(hold));
   if (until === hold.expiresAt) return hold;
 
-  const extended = { ...hold, expiresAt: until, updatedAt: tx.now, version: hold.version + 1 };
+  settle(tx, hold);
+  const extended = { ...hold, expiresAt: until, updatedAt: tx.now, version: hold.version + 2 };
   await tx.run(moveHold, { id, expiresAt: until, now: tx.now });
   for (const pet of held) await moveEnd(tx, pet.id, until);
   await recordHold(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
@@ -102,6 +106,7 @@ export async function releaseHold(
 ): Promise<HoldRow> {
   const { hold, held } = await lockActive(tx, actor, id);
   expect(holdEtag(hold));
+  settle(tx, hold);
   for (const pet of held) {
     await endReservation(tx, pet, 'available', { accountId: actor.accountId, reason: 'hold_released', holdId: id });
   }
@@ -109,22 +114,24 @@ export async function releaseHold(
 }
 
 /**
- * A hold that the caller may order from: its own, and active. The animal that is ordered has to be locked before.
+ * A hold that the caller may order from: its own, and active; locked. The animal that is ordered has to be locked before.
  * @throws {Problem} `hold_not_found` where it is not the caller's own; `hold_ended`
  */
-export async function activeHoldOf(tx: Transaction, actor: Actor, id: number): Promise<HoldRow> {
-  const hold = await getHold(tx, { accountId: actor.accountId, admin: false }, id, tx.now);
-  if (hold.accountId !== actor.accountId) throw problem('hold_not_found', `There is no hold ${id} of this account.`);
+export async function activeHoldOf(tx: Transaction, { accountId }: Actor, id: number): Promise<HoldRow> {
+  const hold = await lockHold(tx, id);
+  if (hold?.accountId !== accountId) throw problem('hold_not_found', `There is no hold ${id} of this account.`);
   if (hold.status !== 'active') throw ended(hold);
+  settle(tx, hold);
   return hold;
 }
 
-/** Takes note that an animal of a hold was passed on to an order: with the last one the hold is used up. */
-export async function useHold(tx: Transaction, id: number): Promise<void> {
+/**
+ * Takes note that an animal of a hold was passed on to an order: with the last one the hold is used up.
+ * @param hold active, and locked in this transaction
+ */
+export async function useHold(tx: Transaction, hold: HoldRow): Promise<void> {
   // Several may be ordered at once: who has the row sees what the others did.
-  const row = await tx.first(lockedHold, { id, now: tx.now });
-  if (row === undefined || row.status !== 'active' || (await tx.first(anyHeld, { id })) !== undefined) return;
-  await end(tx, rowOf(row), 'used', row.accountId);
+  if ((await tx.first(anyHeld, { id: hold.id })) === undefined) await end(tx, hold, 'used', hold.accountId);
 }
 
 /** Without a word about the end a hold lasts a quarter of an hour. */
@@ -162,9 +169,8 @@ async function lockActive(
   const seen = await getHold(tx, actor, id, tx.now);
   judge(seen);
   const pets = seen.petIds.length > 0 ? await lockPets(tx, seen.petIds) : [];
-  const row = await tx.first(lockedHold, { id, now: tx.now });
-  if (row === undefined) throw problem('hold_not_found', `There is no hold ${id}.`);
-  const hold = rowOf(row);
+  const hold = await lockHold(tx, id);
+  if (hold === undefined) throw problem('hold_not_found', `There is no hold ${id}.`);
   if (hold.status !== 'active') throw ended(hold);
   const held = pets.filter(pet => pet.reservation?.holdId === id);
   // While this waited for the lock, the end may have come and somebody may have seen it: then it has.
@@ -173,13 +179,30 @@ async function lockActive(
   return { hold, held };
 }
 
+/** A hold, locked, as it is once it is. */
+async function lockHold(tx: Transaction, id: number): Promise<HoldRow | undefined> {
+  const row = await tx.first(lockedHold, { id });
+  tx.locked(row?.updatedAt);
+  if (row === undefined) return undefined;
+  const hold = rowOf(row);
+  return hold.status === 'active' && hold.expiresAt <= tx.now ? { ...hold, status: 'expired' } : hold;
+}
+
+/** Demands that a change of an active hold is seen before its end, as of which everybody sees that it has expired. */
+function settle(tx: Transaction, { id, expiresAt }: HoldRow): void {
+  tx.seenBefore(expiresAt, () => {
+    const message = `Hold ${id} ends at ${formatTime(expiresAt)}; it is too late to change that.`;
+    return problem('hold_ended', `${message} Place a new one when the animals are available.`);
+  });
+}
+
 async function end(
   tx: Transaction,
   hold: HoldRow,
   outcome: Exclude<HoldOutcome, 'expired'>,
   accountId: number | null,
 ): Promise<HoldRow> {
-  const over = { ...hold, status: outcome, endedAt: tx.now, updatedAt: tx.now, version: hold.version + 1 };
+  const over = { ...hold, status: outcome, endedAt: tx.now, updatedAt: tx.now, version: hold.version + 2 };
   await tx.run(endHold, { id: hold.id, outcome, now: tx.now });
   await recordHold(tx, outcome, over, accountId, { was: { status: 'active' } });
   return over;
@@ -228,8 +251,10 @@ const holdSeenBy = query((db, p: Params<{ id: number; now: number; accountId: nu
     ),
 );
 
-const lockedHold = query((db, p: Params<{ id: number; now: number }>, engine) => {
-  const hold = db.selectFrom('holds').select(holdColumns(p.now)).$castTo<HoldColumns>().where('holds.id', '=', p.id);
+/** As it is stored, its end passed or not; on the embedded engine writes come one by one. */
+const lockedHold = query((db, p: Params<{ id: number }>, engine) => {
+  const never = sql.lit(0);
+  const hold = db.selectFrom('holds').select(holdColumns(never)).$castTo<HoldColumns>().where('holds.id', '=', p.id);
   return engine === 'postgres' ? hold.forUpdate() : hold;
 });
 
@@ -240,13 +265,13 @@ const anyHeld = query((db, p: Params<{ id: number }>) =>
 const moveHold = query((db, p: Params<{ id: number; expiresAt: number; now: number }>) =>
   db
     .updateTable('holds')
-    .set(eb => ({ expires_at: p.expiresAt, version: eb('version', '+', 1), updated_at: p.now }))
+    .set(eb => ({ expires_at: p.expiresAt, version: eb('version', '+', 2), updated_at: p.now }))
     .where('id', '=', p.id),
 );
 
 const endHold = query((db, p: Params<{ id: number; outcome: HoldOutcome; now: number }>) =>
   db
     .updateTable('holds')
-    .set(eb => ({ ended_at: p.now, outcome: p.outcome, version: eb('version', '+', 1), updated_at: p.now }))
+    .set(eb => ({ ended_at: p.now, outcome: p.outcome, version: eb('version', '+', 2), updated_at: p.now }))
     .where('id', '=', p.id),
 );

@@ -141,11 +141,11 @@ async function store(engine: Engine) {
       await database.write(async tx => {
         const expiresAt = formatTime(tx.now + (round === 3 && index % 2 === 0 ? 60 : 10) * MINUTE);
         // One after the other on the same animals: each ends before the next begins.
-        const { id } = await createHold(tx, actor, { petIds, expiresAt }, 100);
-        if (round === 0) await releaseHold(tx, actor, id);
+        const hold = await createHold(tx, actor, { petIds, expiresAt }, 100);
+        if (round === 0) await releaseHold(tx, actor, hold.id);
         if (round === 1) {
           for (const petId of petIds) await endReservation(tx, await lockPet(tx, petId), 'available', { accountId: 1 });
-          await useHold(tx, id);
+          await useHold(tx, hold);
         }
       });
       if (round === 1) clock.advance(1);

@@ -6,7 +6,7 @@ import { changePet, type LockedPet } from '../pets/change-pet.ts';
 import { lockPets } from '../pets/lock-pets.ts';
 import type { Expectation } from '../pets/pets.ts';
 import { endReservation, moveEnd } from '../pets/reservations.ts';
-import { type OrderStatus, type Params, query, type Transaction } from '../schema.ts';
+import { type OrderStatus, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { NewOrderReturn, NewOrderStep } from './order.ts';
 import { recordOrder, withSteps } from './order-log.ts';
 import { type FoundOrder, type OrderRow, orderColumns, orderEtag } from './order-rows.ts';
@@ -119,19 +119,22 @@ async function take(
   const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
   if (!actor.admin && !step.placer && ownerId !== actor.accountId) throw notOwner();
   const [pet] = await lockPets(tx, [petId]);
-  const before = (await tx.first(lockOrder, { id, now: tx.now }))!;
+  const before = await lockOrder(tx, id);
   expect(orderEtag(before));
   // While this waited for the animal, the order may have run out for somebody who came later: then it has.
   const gone = before.status === 'placed' && pet?.reservation?.orderId !== id;
   if (gone) throw wrongState({ ...before, status: 'expired', updatedAt: before.expiresAt! });
   if (!step.from.includes(before.status)) throw wrongState(before);
+  // From its end on everybody sees that a placed order has expired.
+  if (before.status === 'placed') tx.seenBefore(before.expiresAt!, () => tooLate(before));
 
   const { to: status } = step;
   const after: OrderRow = {
     ...before,
     status,
     expiresAt: null,
-    version: before.version + 1,
+    // The next version of a placed order is that of its running out; readers may have seen it.
+    version: before.version + (before.status === 'placed' ? 2 : 1),
     updatedAt: tx.now,
   };
   await tx.run(moveOrder, { id, status, version: after.version, now: tx.now });
@@ -159,8 +162,23 @@ function wrongState({ id, status, updatedAt }: OrderRow): Problem {
   return problem('invalid_order_transition', `Order ${id} ${state}; ${next}.`);
 }
 
-const lockOrder = query((db, p: Params<{ id: number; now: number }>, engine) => {
-  const order = db.selectFrom('orders').select(orderColumns(p.now)).where('id', '=', p.id);
+function tooLate({ id, expiresAt }: OrderRow): Problem {
+  const message = `Order ${id} expires at ${formatTime(expiresAt!)}; it is too late to change that.`;
+  return problem('invalid_order_transition', message);
+}
+
+/** An order, locked, as it is once it is. */
+async function lockOrder(tx: Transaction, id: number): Promise<OrderRow> {
+  const order = (await tx.first(lockedOrder, { id }))!;
+  tx.locked(order.updatedAt);
+  if (order.status !== 'placed' || order.expiresAt! > tx.now) return order;
+  return { ...order, status: 'expired', updatedAt: order.expiresAt!, version: order.version + 1 };
+}
+
+/** As it is stored, its end passed or not. */
+const lockedOrder = query((db, p: Params<{ id: number }>, engine) => {
+  const never = sql.lit(0);
+  const order = db.selectFrom('orders').select(orderColumns(never)).where('id', '=', p.id);
   // Where the animal is gone there was nothing to lock; on the embedded engine writes come one by one.
   return engine === 'postgres' ? order.forUpdate() : order;
 });

@@ -240,6 +240,8 @@ onEachEngine(engine => {
       const counting = (tx: Transaction): Transaction => ({
         engine: tx.engine,
         now: tx.now,
+        locked: after => tx.locked(after),
+        seenBefore: (end, late) => tx.seenBefore(end, late),
         all: (...asked) => count(tx.all(...asked)),
         first: (...asked) => count(tx.first(...asked)),
         run: (...asked) => count(tx.run(...asked)),

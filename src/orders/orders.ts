@@ -1,5 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import type { HoldRow } from '../holds/hold-rows.ts';
 import { activeHoldOf, useHold } from '../holds/holds.ts';
 import { parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change-pet.ts';
@@ -31,17 +32,17 @@ export async function placeOrder(
   const { accountId } = actor;
   const { petId, holdId } = order;
   const pet = await lockPet(tx, petId);
-  if (holdId === undefined) await requireNotKept(tx, actor, pet);
-  else await requireHeld(tx, actor, pet, holdId);
+  const hold = holdId === undefined ? undefined : await requireHeld(tx, actor, pet, holdId);
+  if (hold === undefined) await requireNotKept(tx, actor, pet);
 
   const row = newRow(pet, accountId, order, tx.now);
   // The row is there before the reservation, which refers to it.
   const { id } = (await tx.first(insertOrder, row))!;
   const claim = { orderId: id, until: row.expiresAt };
-  if (holdId === undefined) await reserve(tx, pet, claim, accountId);
+  if (hold === undefined) await reserve(tx, pet, claim, accountId);
   else {
     await passOn(tx, pet, claim, accountId);
-    await useHold(tx, holdId);
+    await useHold(tx, hold);
   }
   const placed: OrderRow = { id, ...row };
   await recordOrder(tx, placed, { accountId });
@@ -70,9 +71,9 @@ async function requireNotKept(tx: Transaction, { accountId }: Actor, pet: Locked
   throw problem('pet_reserved', message, { headers: refusal.headers });
 }
 
-async function requireHeld(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<void> {
-  await activeHoldOf(tx, actor, holdId);
-  if (pet.reservation?.holdId === holdId) return;
+async function requireHeld(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<HoldRow> {
+  const hold = await activeHoldOf(tx, actor, holdId);
+  if (pet.reservation?.holdId === holdId) return hold;
   throw problem('hold_ended', `Hold ${holdId} does not keep animal ${pet.id}, or no longer.`);
 }
 

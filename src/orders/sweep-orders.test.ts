@@ -34,7 +34,7 @@ onEachEngine(engine => {
       assert.deepEqual(await store.database.all(stored, {}), [
         { status: 'expired', version: 2 },
         { status: 'expired', version: 2 },
-        { status: 'approved', version: 2 },
+        { status: 'approved', version: 3 },
       ]);
       await store.assertSound();
       const [, expired, ...rest] = await eventsOf<OrderEventData>(store.database, 'order', 1);

@@ -85,7 +85,7 @@ export async function changePet(
     ...before,
     ...change,
     ...statusReason,
-    version: before.version + 1,
+    version: before.version + versionsTo(cause, reservation),
     updatedAt: at ?? tx.now,
   };
   const was = differences(stateOf(before), stateOf(after));
@@ -107,6 +107,15 @@ export async function changePet(
   };
   await record(tx, { kind: 'pet', action: 'updated', subjectId: after.id, accountId, data });
   return { ...after, reservation };
+}
+
+/**
+ * By how many versions an animal moves on. While it is kept, the next version is that of its running out, and belongs to
+ * nothing else: readers may have seen it already.
+ */
+function versionsTo({ reason }: PetCause, reservation: Reservation | undefined): number {
+  const ranOut = reason === 'hold_expired' || reason === 'order_expired';
+  return reservation === undefined || ranOut ? 1 : 2;
 }
 
 /** What the log says of an animal. */

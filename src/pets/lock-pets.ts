@@ -6,14 +6,16 @@ import { endReservation, reservationOf } from './reservations.ts';
 
 /**
  * Locks animals for a change until the transaction ends, in the order of their ids, so that nobody waits for somebody
- * who waits for him. What they were kept for and has run out is ended first.
+ * who waits for him. What they were kept for and has run out by then is ended first.
  * @returns the animals in that order; those that do not exist are left out
  */
 export async function lockPets(tx: Transaction, ids: readonly number[]): Promise<LockedPet[]> {
   const ordered = [...new Set(ids)].sort((a, b) => a - b);
   const values = Object.fromEntries(ordered.map((id, index) => [`id${index}`, id]));
+  const rows = await tx.all(lock(ordered.length), values);
+  tx.locked(Math.max(0, ...rows.map(({ updatedAt }) => updatedAt)));
   const locked: LockedPet[] = [];
-  for (const { reservedUntil, ...row } of await tx.all(lock(ordered.length), values)) {
+  for (const { reservedUntil, ...row } of rows) {
     const reservation = row.status === 'pending' ? await reservationOf(tx, row.id) : undefined;
     const pet = { ...row, reservation };
     const runOut = reservedUntil !== null && reservedUntil <= tx.now;

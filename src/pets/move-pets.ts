@@ -18,6 +18,7 @@ export async function movePets(
   { from, to, most, accountId }: { from: number; to: number; most: number; accountId: number | null },
 ): Promise<number> {
   let moving = await tx.all(lockedIn, { category: from, most });
+  tx.locked(Math.max(0, ...moving.map(({ updatedAt }) => updatedAt)));
   if (moving.length === 0) return 0;
   const runOut = moving.filter(({ reservedUntil }) => reservedUntil !== null && reservedUntil <= tx.now);
   if (runOut.length > 0) {
@@ -66,6 +67,7 @@ const lockedIn = query((db, p: Params<{ category: number; most: number }>, engin
       'price_amount as priceAmount',
       'price_currency as priceCurrency',
       'account_id as accountId',
+      'updated_at as updatedAt',
       'reserved_until as reservedUntil',
     ])
     .where('category_id', '=', p.category)
@@ -74,6 +76,9 @@ const lockedIn = query((db, p: Params<{ category: number; most: number }>, engin
   return engine === 'postgres' ? pets.forUpdate() : pets;
 });
 
+/** Whether an animal is kept: then its next version is that of its running out, as for `changePet`. */
+const isKept = sql`exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1)`;
+
 const move = query((db, p: Params<{ ids: string; category: number; now: number }>, engine) => {
   const ids =
     engine === 'postgres'
@@ -81,6 +86,10 @@ const move = query((db, p: Params<{ ids: string; category: number; now: number }
       : sql<number>`(select value from json_each(${p.ids}))`;
   return db
     .updateTable('pets')
-    .set(eb => ({ category_id: p.category, version: eb('version', '+', 1), updated_at: p.now }))
+    .set({
+      category_id: p.category,
+      version: sql<number>`version + case when ${isKept} then 2 else 1 end`,
+      updated_at: p.now,
+    })
     .where('id', 'in', ids);
 });

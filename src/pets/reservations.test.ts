@@ -154,7 +154,7 @@ onEachEngine(engine => {
         holdId: 1,
         ownerId: 1,
       });
-      assert.equal((await getPet(database, id, START)).version, 3);
+      assert.equal((await getPet(database, id, START)).version, 4);
     });
   });
 

@@ -186,6 +186,7 @@ function bound(database: Database): Database {
     all: (...args) => database.all(...args),
     first: (...args) => database.first(...args),
     write: work => database.write(work),
+    readableAt: now => database.readableAt(now),
     version: table => database.version(table),
     heard: topic => database.heard(topic),
     health: () => database.health(),
