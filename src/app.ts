@@ -6,6 +6,7 @@ import { eventHub } from './events/hub.ts';
 import { sweepWhenDue } from './expiry.ts';
 import { feedRoutes } from './feed/routes.ts';
 import { holdRoutes } from './holds/routes.ts';
+import { requireNotReused } from './idempotency/once.ts';
 import { createGate } from './keys/admit.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { KeyUses } from './keys/key-uses.ts';
@@ -197,6 +198,7 @@ class Address {
   readonly #limiter: Limiter;
   readonly #log: Log;
   readonly #messagesUrl: () => string | undefined;
+  readonly #pagesUrl: (tls?: boolean) => string;
   readonly #refusals = new Episodes();
   readonly #server: HttpServer;
   #port: number | undefined;
@@ -231,11 +233,13 @@ class Address {
     this.#limiter = limiter;
     this.#log = log;
     this.#messagesUrl = messagesUrl;
+    this.#pagesUrl = (tls = false) => (prefix === '' ? pagesUrl(tls) : undefined) ?? this.publicUrl(tls);
     this.#server = createServer<Deployment>({
       routes,
       prefix,
       contextOf,
       requireIfMatch: config.requireIfMatch,
+      refusingBody: requireNotReused,
       gate,
       errors,
       problemOf: (error, requestId) => {
@@ -246,7 +250,7 @@ class Address {
       answered: observation && ((...answer) => observation.answered(name, ...answer)),
       proxies,
       publicUrl: tls => this.publicUrl(tls),
-      pagesUrl: tls => (prefix === '' ? pagesUrl(tls) : undefined) ?? this.publicUrl(tls),
+      pagesUrl: this.#pagesUrl,
       now: () => clock.now(),
       pages: {
         '/openapi.json': () => this.#openApi(),
@@ -292,7 +296,7 @@ class Address {
   }
 
   async #openApi(): Promise<Page> {
-    const urls = { own: this.publicUrl(), messages: this.#messagesUrl() };
+    const urls = { own: this.publicUrl(), messages: this.#messagesUrl(), pages: this.#pagesUrl() };
     this.#document ??= json(await documentOf(this.#name, urls));
     return this.#document;
   }
@@ -316,20 +320,27 @@ const descriptions: Record<AddressName, string> = {
 export function openApiOf(config: Config, name: AddressName) {
   const { ports } = config;
   const messages = ports.messages === undefined ? undefined : publicUrlOf(config, 'messages', ports.messages);
-  return documentOf(name, { own: publicUrlOf(config, name, ports[name]), messages });
+  const own = publicUrlOf(config, name, ports[name]);
+  const withPages = (['production', 'staging'] as const).find(one => ports[one] !== undefined);
+  const pages = name === 'messages' && withPages !== undefined ? publicUrlOf(config, withPages, ports[withPages]) : own;
+  return documentOf(name, { own, messages, pages });
 }
 
 /**
  * The OpenAPI document of an address; that of a deployment has the operations of the message address too, where that is
  * served. What it takes is loaded when it is first asked for: the start has no need of it.
  */
-async function documentOf(name: AddressName, { own, messages }: { own: string; messages: string | undefined }) {
+async function documentOf(
+  name: AddressName,
+  { own, messages, pages }: { own: string; messages: string | undefined; pages: string },
+) {
   const { openApiDocument } = await import('./openapi.ts');
-  if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description: descriptions[name] }]);
+  if (name === 'messages')
+    return openApiDocument(messageRoutes, [{ url: own, description: descriptions[name] }], pages);
   const servers = [{ url: own + PREFIX, description: descriptions[name] }];
-  if (messages === undefined) return openApiDocument(routes, servers);
+  if (messages === undefined) return openApiDocument(routes, servers, pages);
   const server = { url: messages, description: descriptions.messages };
-  return openApiDocument(operations, servers, route => (isOfMessages(route) ? server : undefined));
+  return openApiDocument(operations, servers, pages, route => (isOfMessages(route) ? server : undefined));
 }
 
 function isOfMessages(route: Route<never>): boolean {

@@ -12,11 +12,13 @@ export const interfaceVersion = '1.0.0';
  * The examples of answers in it are real ones, recorded by `npm run docs`. Load this file when somebody asks for the
  * document, not at start.
  * @param servers base addresses with their prefix; the first is the public one of the address that answers
+ * @param pagesUrl where the pages are that explain the error codes: a public address, without a slash at the end
  * @param serverOf where a route is served apart from the others
  */
 export function openApiDocument(
   routes: readonly Route<never>[],
   servers: readonly Server[],
+  pagesUrl: string,
   serverOf: (route: Route<never>) => Server | undefined = () => undefined,
 ): OpenApiDocument {
   const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
@@ -50,6 +52,7 @@ export function openApiDocument(
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
     routes,
     errors,
+    pagesUrl,
     codesOf,
     headers,
     answerTo: (route, example) => recorded[route.operation]?.[example.name],
@@ -62,10 +65,9 @@ export function codesOf(route: Route<never>): ErrorCode[] {
   const add = (...more: readonly string[]) => {
     for (const code of more) codes.add(code);
   };
-  if (route.query || takesIdempotencyKey(route) || takesIfMatch(route)) add('invalid_parameter');
+  add('invalid_parameter');
   // Also where no body is read one may come.
-  if (route.method !== 'GET') add('invalid_content_type', 'body_too_large');
-  if (route.body) add('invalid_json', 'invalid_body');
+  if (route.method !== 'GET') add('invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body');
   add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
   add('wrong_deployment');
   if (route.access.scope) add('insufficient_scope');

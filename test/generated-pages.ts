@@ -147,7 +147,8 @@ as [beta or experimental](stability.md) is not settled yet. Paths without \`/v1\
 |---|---|---|
 ${sharedHeaders(all).join('\n')}
 
-A success with a body carries an \`ETag\`; the answer to a retry carries \`Idempotency-Replayed: true\`.
+A success with a body carries an \`ETag\`; the answer to a retry carries \`Idempotency-Replayed: true\`; where a preference was applied,
+\`Preference-Applied\` names it.
 ${all.map(route => operationSection(route, all, [...shared.values()].flat())).join('')}
 ## Errors that operations have in common
 
@@ -156,13 +157,19 @@ ${lists.join('\n')}
 `;
 }
 
+/** Where headers are explained that are not about versions. */
+const headerPages: Readonly<Record<string, string>> = {
+  'Idempotency-Key': 'retries.md',
+  Prefer: 'decisions/requests-and-answers.md',
+};
+
 /** A row for each header that operations take because of what they are. */
 function sharedHeaders(all: readonly Route<never>[]): string[] {
   const headers = new Map(all.flatMap(route => Object.entries(impliedHeadersOf(route))));
   return Array.from(headers, ([name, says]) => {
     const methods = [...new Set(all.map(({ method }) => method))].filter(method => isTakenByAll(name, method, all));
     const some = all.some(route => isMarked(name, route, all)) ? ['where it is named below'] : [];
-    const page = name === 'Idempotency-Key' ? 'retries.md' : 'concurrent-changes.md';
+    const page = headerPages[name] ?? 'concurrent-changes.md';
     const takers = [...methods.map(method => `\`${method}\``), ...some].join(', ');
     return `| [\`${name}\`](${page}) | ${takers} | ${says} |`;
   });

@@ -183,6 +183,40 @@ overEachEngine(engine => {
     assert.equal(spaced.headers['idempotency-replayed'], 'true');
   });
 
+  it('the same key with another body is refused with 422 also where that body is wrong', async () => {
+    const before = await pets();
+    for (const body of [{ name: '' }, '{', '[]', { ...minka, status: 'lost' }]) {
+      const unused = await create(body);
+      assert.deepEqual([unused.status, unused.headers['idempotency-replayed']], [400, undefined], unused.text);
+    }
+    assert.equal((await create()).status, 201);
+    for (const body of [{ name: '' }, '{', '[]', { ...minka, status: 'lost' }]) {
+      const reused = await create(body);
+      assertAnswer(reused);
+      assert.deepEqual([reused.status, reused.body.code], [422, 'idempotency_key_reused'], reused.text);
+    }
+    assert.equal((await create()).headers['idempotency-replayed'], 'true');
+    assert.equal(await pets(), before + 1);
+    // To others the key is their own; and a refusal that comes before the body comes first.
+    assert.equal((await create({ name: '' }, { key: await serving.newKey() })).status, 400);
+    const reader = await serving.newKey({ accountId: key.accountId, scopes: ['pets:read'] });
+    assert.equal((await create({ name: '' }, { key: reader })).body.code, 'insufficient_scope');
+    assert.equal((await create({ name: '' }, { name: 'a b' })).body.code, 'invalid_body');
+    clock.advance(24 * HOUR_MS);
+    assert.equal((await create({ name: '' })).body.code, 'invalid_body');
+  });
+
+  it('the same body that is not taken any more is refused for what is wrong with it', async () => {
+    const { id } = (await create(minka, { name: `${idempotencyKey}-first` })).body;
+    const body = { name: 'Mia', colour: 'red' };
+    assert.equal((await patch(id, body)).status, 200);
+    const strict = { Prefer: 'handling=strict' };
+    const refused = await patch(id, body, strict);
+    assert.deepEqual([refused.status, refused.body.errors[0].code], [400, 'unknown_member']);
+    assert.equal((await patch(id, { name: 'Mia', size: 1 }, strict)).body.code, 'idempotency_key_reused');
+    assert.equal((await patch(id, body)).headers['idempotency-replayed'], 'true');
+  });
+
   it('the same key of another account is another key, and of another key of the account the same', async () => {
     const { body } = await create();
     const other = await create(minka, { key: await serving.newKey() });

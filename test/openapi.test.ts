@@ -13,7 +13,9 @@ import { type Serving, sendRaw, serve } from './serving.ts';
 // biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
 type Json = any;
 
-const document: Json = whole(openApiDocument(routes, [{ url: 'https://pets.test/v1', description: 'Production' }]));
+const document: Json = whole(
+  openApiDocument(routes, [{ url: 'https://pets.test/v1', description: 'Production' }], 'https://pets.test'),
+);
 const operations = Object.entries(document.paths as Record<string, Json>).flatMap(([path, methods]) =>
   Object.entries(methods as Record<string, Json>).map(([method, operation]) => ({
     path,
@@ -78,6 +80,7 @@ describe('the OpenAPI document', () => {
       const { parameters = [], responses, requestBody } = operation;
       const takes = (name: string) => parameters.some((one: Json) => one.in === 'header' && one.name === name);
       const may = (status: number) => status in responses;
+      assert.ok(takes('Prefer'), operation.operationId);
       const retried = method === 'post' || method === 'patch';
       const read = method === 'get' && !route.streams;
       const changes = route.conditional === true;
@@ -172,6 +175,13 @@ describe('what is answered is what is documented', () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
       const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
       assert.equal(served.servers[0].url, service.urls[name]);
+      const codes = whole(served.paths[name === 'messages' ? '/messages' : '/pets'].get.responses[401], served) as Json;
+      const shown = codes.content['application/problem+json'].examples.missing_api_key.value;
+      const accept = { accept: 'application/problem+json' };
+      const answer = await fetch(`${service.urls[name]}/${name === 'messages' ? 'messages' : 'pets'}`, {
+        headers: accept,
+      });
+      assert.equal(shown.type, ((await answer.json()) as Json).type);
     }
   });
 

@@ -54,7 +54,6 @@ const list = route({
       }),
     ),
   }),
-  headers: { Prefer: '`handling=strict` refuses unknown parameters.' },
   successes: [
     {
       status: 200,
@@ -110,7 +109,6 @@ const create = route({
     'ever had. Without a `slug` one is made from the name: lower case, without accents, with a number behind it where it is taken. ' +
     'The tree has at most ten levels.',
   body: NewCategory,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 201,
@@ -214,7 +212,6 @@ const update = route({
   parameters: { categoryId: categoryIdInPath },
   conditional: true,
   body: CategoryPatch,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 200,

@@ -38,7 +38,6 @@ const list = route({
       }),
     ),
   }),
-  headers: { Prefer: '`handling=strict` refuses unknown parameters.' },
   successes: [
     {
       status: 200,

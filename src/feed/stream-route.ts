@@ -29,7 +29,6 @@ export const streamRoute = route({
   headers: {
     'Last-Event-ID':
       'The `id` of the last message that you got: the stream goes on behind it. Stands above `after`; clients of server-sent events send it by themselves.',
-    Prefer: '`handling=strict` refuses unknown parameters.',
   },
   streams: true,
   successes: [

@@ -31,7 +31,6 @@ const create = route({
     'say, 30 days from now at most; from that very moment the animals are `available` again. The animals in all active ' +
     'holds of an account are limited (`PETSTORE_HELD_MAX`).',
   body: NewHold,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [{ status: 201, description: 'The hold.', schema: Hold, headers: { Location: 'The URL of the hold.' } }],
   errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_limit_exceeded'],
   examples: [
@@ -126,7 +125,6 @@ const list = route({
       }),
     ),
   }),
-  headers: { Prefer: '`handling=strict` refuses unknown parameters.' },
   successes: [
     {
       status: 200,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Deployment } from '../deployment.ts';
+import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { Answer, Call } from '../lib/http/route.ts';
 import { type Database, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
@@ -43,6 +43,29 @@ export async function once(
   } finally {
     running.delete(subject);
   }
+}
+
+/**
+ * Demands of a request whose body is about to be refused that it does not carry the key of another: whoever retries with
+ * another body is told so, whatever is wrong with that. `undefined` where it carries none.
+ * @param call its body as far as it could be read
+ * @throws {Problem} `idempotency_key_reused`
+ */
+export function requireNotReused(
+  call: Pick<
+    Call<Deployment, unknown, unknown, unknown>,
+    'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
+  >,
+): Promise<void> | undefined {
+  const key = call.header('idempotency-key');
+  return key !== undefined && isKey(key) ? requireSame(call, key) : undefined;
+}
+
+async function requireSame(call: Parameters<typeof requireNotReused>[0], key: string): Promise<void> {
+  const { context, caller } = call;
+  const tooOld = nowOf(context) - KEPT_MS;
+  const stored = await context.database.first(storedAnswer, { accountId: caller.accountId, key, tooOld });
+  if (stored !== undefined && stored.fingerprint !== fingerprintOf(call)) throw problem('idempotency_key_reused');
 }
 
 /** A request that carries a key. */

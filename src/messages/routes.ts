@@ -21,7 +21,6 @@ const send = route({
     'into the inbox of whom it is for, and is mailed to them where the store sends e-mail. `replyTo` says where an answer ' +
     'goes. What is sent with a key of staging stays in staging and never leaves as e-mail.',
   body: NewMessage,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 202,
@@ -106,7 +105,6 @@ const list = route({
       }),
     ),
   }),
-  headers: { Prefer: '`handling=strict` refuses unknown parameters.' },
   successes: [
     {
       status: 200,

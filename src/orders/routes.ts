@@ -43,7 +43,6 @@ const list = route({
       }),
     ),
   }),
-  headers: { Prefer: '`handling=strict` refuses unknown parameters.' },
   successes: [
     {
       status: 200,
@@ -112,7 +111,6 @@ const place = route({
     'available again. An animal that is on hold for the account is ordered with its `holdId`; the other animals of the hold stay on hold. ' +
     'The answer comes once the order is on disk.',
   body: NewOrder,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 201,

@@ -18,7 +18,6 @@ export const createRoute = route({
     'Adds an animal, which then belongs to the account of the key. The answer comes once the animal is on disk. ' +
     'Without a status it is `available`. Unknown members are ignored, an `id` among them: the service assigns it.',
   body: NewPet,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 201,

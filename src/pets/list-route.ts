@@ -100,7 +100,6 @@ export const listRoute = route({
         'X-Sync-Token':
           'With `updatedSince`, on the page without a next one: what to send as `updatedSince` next time, for 30 days.',
         'X-Total-Count': 'How many animals there are in all pages together, where `count=exact` was applied.',
-        'Preference-Applied': 'Which preferences were applied (RFC 7240).',
       },
     },
   ],

@@ -20,7 +20,6 @@ const merge = route({
   parameters: { categoryId: categoryIdInPath },
   conditional: true,
   body: CategoryMerger,
-  headers: { Prefer: '`handling=strict` refuses unknown members of the body.' },
   successes: [
     {
       status: 200,

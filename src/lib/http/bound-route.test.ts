@@ -113,6 +113,73 @@ describe('a body that may be left out', () => {
   });
 });
 
+describe('a body that an operation does not take', () => {
+  const release = answering('POST', {}, body => ({ body: { read: body === undefined } }));
+  const strict = { ...json, prefer: 'handling=strict' };
+
+  it('is not read', () => {
+    for (const [headers, body] of [
+      [json, '{"note":"x"}'],
+      [json, '{'],
+      [{}, 'x'],
+    ] as const) {
+      assert.equal(ask(release, headers, body).bytes, '{"read":true}');
+    }
+  });
+
+  it('has no members where asked to be strict', () => {
+    for (const body of [undefined, '', '{}']) assert.equal(ask(release, strict, body).bytes, '{"read":true}');
+    assert.throws(
+      () => ask(release, strict, '{"note":"x"}'),
+      (refusal: Problem) => {
+        const errors = [{ path: '/note', code: 'unknown_member', message: 'There is no such member.' }];
+        assert.deepEqual([refusal.status, refusal.code, refusal.errors], [400, 'invalid_body', errors]);
+        return true;
+      },
+    );
+    for (const [headers, body, code] of [
+      [strict, '[]', 'invalid_body'],
+      [strict, '{', 'invalid_json'],
+      [{ prefer: 'handling=strict' }, '{}', 'invalid_content_type'],
+    ] as const) {
+      assert.equal(
+        codeOf(() => ask(release, headers, body)),
+        code,
+      );
+    }
+  });
+});
+
+describe('a body that is refused', () => {
+  const strict = { ...json, prefer: 'handling=strict' };
+
+  it('is asked about before, with what was read of it, where the request may be retried', async () => {
+    const asked: unknown[] = [];
+    const options = { refusingBody: async ({ body }: { body: unknown }) => void asked.push(body) };
+    const step = answering('POST', { body: note });
+    for (const [route, headers, body, code] of [
+      [step, json, '{"note":1}', 'invalid_body'],
+      [answering('PATCH', { body: note }), strict, '{"x":1}', 'invalid_body'],
+      [step, json, '{', 'invalid_json'],
+      [answering('POST'), strict, '{"x":1}', 'invalid_body'],
+    ] as const) {
+      await assert.rejects(async () => await ask(route, headers, body, options), { code });
+    }
+    assert.deepEqual(asked, [{ note: 1 }, { x: 1 }, undefined, undefined]);
+    assert.equal(
+      codeOf(() => ask(answering('PUT', { body: note }), json, '{"note":1}', options)),
+      'invalid_body',
+    );
+    assert.equal(asked.length, 4);
+  });
+
+  it('is answered with what is thrown then', async () => {
+    const other = new Problem('other', 422, 'Another.');
+    const options = { refusingBody: () => Promise.reject(other) };
+    await assert.rejects(async () => await ask(answering('POST', { body: note }), json, '{', options), other);
+  });
+});
+
 describe('a merge patch', () => {
   it('is a type of body for PATCH alone', () => {
     assert.equal(ask(answering('PATCH', { body: note }), merge, '{}').bytes, '{}');
@@ -205,6 +272,18 @@ describe('a change of a thing that has a tag', () => {
 it('an answer without a body has none', () => {
   const remove = answering('DELETE', { successes: [{ status: 204, description: '' }] }, () => ({}));
   assert.deepEqual(ask(remove), { status: 204, bytes: '', headers: [] });
+});
+
+it('a stream says that a preference was applied', () => {
+  const stream = { begin() {}, drained() {}, closed() {} };
+  const follow = answering('GET', { streams: true }, () => ({ stream }));
+  assert.deepEqual(ask(follow, { prefer: 'handling=strict' }), {
+    status: 200,
+    bytes: '',
+    headers: ['Preference-Applied', 'handling=strict'],
+    stream,
+  });
+  assert.deepEqual(ask(follow).headers, []);
 });
 
 it('preferences that were applied stand in one header', () => {

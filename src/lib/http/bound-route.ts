@@ -6,8 +6,16 @@ import { etagOf, isKnown, type Preconditions, requireExpected } from './conditio
 import type { Admission } from './gate.ts';
 import { parsePrefer } from './prefer.ts';
 import { type FieldError, Problem } from './problem.ts';
-import type { Answer, Call, Caller, PathParameter, Route, Stream } from './route.ts';
-import { BodyReader, NotJson, parseJson, QueryReader, type Reading, readPathParameter } from './validation.ts';
+import {
+  type Answer,
+  type Call,
+  type Caller,
+  type PathParameter,
+  type Route,
+  type Stream,
+  takesIdempotencyKey,
+} from './route.ts';
+import { BodyReader, NotJson, parseJson, QueryReader, readPathParameter } from './validation.ts';
 
 /** A route ready to serve: its schemas compiled, its fixed headers made. */
 export interface BoundRoute {
@@ -34,18 +42,29 @@ export interface FinishedAnswer {
   readonly stream?: Stream;
 }
 
+/** What a deployment wants of all its routes. */
+export interface BindingOptions<Context> {
+  /** Whether a change of a thing that has an entity tag must name it in `If-Match`. */
+  readonly requireIfMatch?: boolean;
+  /**
+   * Asked before a body is refused that is not what the operation takes, where that may be retried; what it throws is
+   * answered in place of that. The call's body is what could be read of it as JSON: `undefined` where nothing could, or
+   * where the operation takes none.
+   */
+  refusingBody?(call: Call<Context, unknown, unknown, unknown>): Promise<void> | undefined;
+}
+
 /**
  * Binds a route to what it serves.
  * @param contextOf the deployment that a caller's request is for
  * @param prefix what comes between the public address and the route's path
- * @param options.requireIfMatch whether a change of a thing that has an entity tag must name it
  * @throws when the route does not state who may call it
  */
 export function bindRoute<Context>(
   route: Route<Context>,
   contextOf: (caller: Caller) => Context,
   prefix: string,
-  { requireIfMatch = false }: { requireIfMatch?: boolean } = {},
+  { requireIfMatch = false, refusingBody }: BindingOptions<Context> = {},
 ): BoundRoute {
   if (route.access?.key !== true) {
     throw new Error(`The route ${route.operation} does not state who may call it.`);
@@ -90,13 +109,13 @@ export function bindRoute<Context>(
       if (needsIfMatch && headers['if-match'] === undefined) {
         throw new Problem('precondition_required', 428, 'This needs If-Match, with the ETag of the version to change.');
       }
-      const body = bodyReader && readBody(headers['content-type'], bytes, strict);
+      const body = readBody(headers['content-type'], bytes, strict);
       const call = {
         context: contextOf(caller),
         caller,
         path: values,
         query,
-        body,
+        body: body.value,
         header: (name: string) => headers[name] as string | undefined,
         prefer,
         operation: route.operation,
@@ -106,6 +125,14 @@ export function bindRoute<Context>(
         baseUrl,
         url,
       };
+      if (body.refusal !== undefined) {
+        const { refusal } = body;
+        const asked = takesIdempotencyKey(route) ? refusingBody?.(call) : undefined;
+        if (asked === undefined) throw refusal;
+        return asked.then(() => {
+          throw refusal;
+        });
+      }
       const answer = (route.handle as (call: Call<Context, unknown, unknown, unknown>) => Soon<Answer>)(call);
       return answer instanceof Promise ? answer.then(finished) : finished(answer);
 
@@ -115,9 +142,11 @@ export function bindRoute<Context>(
         headers: own = noHeaders,
         stream,
       }: Answer): FinishedAnswer {
-        if (stream !== undefined) return { status, bytes: '', headers: own, stream };
         const bytes = body === undefined ? '' : Buffer.isBuffer(body) ? body : JSON.stringify(body);
-        const whole = reads ? forReader(headers, status, bytes, own) : { status, bytes, headers: own };
+        const whole =
+          reads && stream === undefined
+            ? forReader(headers, status, bytes, own)
+            : { status, bytes, headers: own, ...(stream && { stream }) };
         return strict ? { ...whole, headers: withPreference(whole.headers, 'handling=strict') } : whole;
       }
     },
@@ -138,9 +167,11 @@ export function bindRoute<Context>(
     });
   }
 
-  function readBody(contentType: string | undefined, bytes: Buffer | undefined, strict: boolean): unknown {
+  function readBody(contentType: string | undefined, bytes: Buffer | undefined, strict: boolean): ReadBody {
+    const reader = bodyReader ?? (strict ? noMembers : undefined);
     const empty = bytes === undefined || bytes.length === 0;
-    if (empty && route.bodyOptional) return bodyIn(bodyReader!.read({}, strict));
+    if (reader === undefined || (empty && bodyReader === undefined)) return { value: undefined };
+    if (empty && route.bodyOptional) return judged({});
     if (contentType === undefined || !isJson(contentType, route.method === 'PATCH')) {
       const right = `application/json${route.method === 'PATCH' ? ' or application/merge-patch+json' : ''}`;
       throw new Problem(
@@ -151,23 +182,36 @@ export function bindRoute<Context>(
           : `The Content-Type must be ${right}.`,
       );
     }
-    let value: unknown;
     try {
-      value = parseJson(bytes ?? Buffer.alloc(0));
+      return judged(parseJson(bytes ?? Buffer.alloc(0)));
     } catch (error) {
-      if (error instanceof NotJson) throw new Problem('invalid_json', 400, error.message);
-      throw error;
+      if (!(error instanceof NotJson)) throw error;
+      return { value: undefined, refusal: new Problem('invalid_json', 400, error.message) };
     }
-    return bodyIn(bodyReader!.read(value, strict));
+
+    function judged(json: unknown): ReadBody {
+      const reading = reader!.read(json, strict);
+      // What is not read is no part of the request.
+      const value = bodyReader && json;
+      return 'value' in reading ? { value } : { value, refusal: invalidBody(reading.errors) };
+    }
   }
+}
+
+/** A body as it was understood, and why it is refused where it is not what the operation takes. */
+interface ReadBody {
+  readonly value: unknown;
+  readonly refusal?: Problem;
 }
 
 /** What an operation without parameters takes, for callers who want to hear of those that it does not know. */
 const noParameters = new QueryReader(Type.Object({}));
 
-function bodyIn(reading: Reading<unknown>): unknown {
-  if ('value' in reading) return reading.value;
-  throw new Problem('invalid_body', 400, listed('Invalid body', reading.errors), { errors: reading.errors });
+/** The same for the members of a body. */
+const noMembers = new BodyReader(Type.Object({}));
+
+function invalidBody(errors: readonly FieldError[]): Problem {
+  return new Problem('invalid_body', 400, listed('Invalid body', errors), { errors });
 }
 
 /**

@@ -109,6 +109,7 @@ function documentOf(routes: readonly Route<never>[], change: Partial<Interface> 
       missing_key: { ...entry, status: 401 },
       in_the_way: { ...entry, status: 409 },
     } as never,
+    pagesUrl: 'https://pages.test',
     codesOf: one => ['missing_key', ...one.errors],
     headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
     answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
@@ -177,15 +178,20 @@ describe('the OpenAPI document of some routes', () => {
         .filter(parameter => parameter.in === 'header')
         .map(({ name }) => name);
     assert.deepEqual(headersOf(get), ['Prefer', 'If-Match', 'If-None-Match']);
-    assert.deepEqual(headersOf(add), ['Idempotency-Key']);
-    assert.deepEqual(headersOf(move), ['Idempotency-Key', 'If-Match']);
-    assert.deepEqual(headersOf(remove), ['If-Match']);
+    assert.deepEqual(headersOf(add), ['Prefer', 'Idempotency-Key']);
+    assert.deepEqual(headersOf(move), ['Prefer', 'Idempotency-Key', 'If-Match']);
+    assert.deepEqual(headersOf(remove), ['Prefer', 'If-Match']);
     assert.deepEqual(Object.keys(document.components.parameters).sort(), [
       'Idempotency-Key',
       'If-Match',
       'If-None-Match',
+      'Prefer',
     ]);
-    assert.deepEqual(add.parameters, [{ $ref: '#/components/parameters/Idempotency-Key' }]);
+    assert.deepEqual(add.parameters, [
+      { $ref: '#/components/parameters/Prefer' },
+      { $ref: '#/components/parameters/Idempotency-Key' },
+    ]);
+    assert.equal(get.parameters[3].description, 'What you would like.', 'its own words stand above those of all');
   });
 
   test('takes a merge patch where a part is changed, and no body where it may be left out', () => {
@@ -207,6 +213,14 @@ describe('the OpenAPI document of some routes', () => {
     assert.equal(add.responses[304], undefined);
   });
 
+  test('says on each success, and on 304, that preferences may have been applied', () => {
+    const responses = [get.responses[200], get.responses[304], add.responses[201], remove.responses[204]];
+    for (const { headers } of responses) {
+      assert.equal(follow(document, headers['Preference-Applied']).required, undefined);
+      assert.equal(follow(document, headers['X-Request-Id']).required, true);
+    }
+  });
+
   test('tells a replay by its header, and a conflict in how long it may be over', () => {
     assert.ok(add.responses[201].headers['Idempotency-Replayed']);
     assert.equal(get.responses[200].headers['Idempotency-Replayed'], undefined);
@@ -225,7 +239,10 @@ describe('the OpenAPI document of some routes', () => {
       message: 'There is no such shelf.',
       status: 404,
     });
-    assert.equal(content['application/problem+json'].examples.shelf_not_found.value.type, '/errors/shelf_not_found');
+    assert.equal(
+      content['application/problem+json'].examples.shelf_not_found.value.type,
+      'https://pages.test/errors/shelf_not_found',
+    );
     assert.ok(headers['X-Request-Id']);
     assert.deepEqual(document.components.schemas.Error.required, ['code', 'message', 'status']);
   });

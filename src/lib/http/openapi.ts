@@ -19,6 +19,8 @@ export interface Interface {
   readonly bearer: string;
   readonly routes: readonly Route<never>[];
   readonly errors: Catalogue;
+  /** The address below which the error codes are documented, without a slash at its end. */
+  readonly pagesUrl: string;
   /** Every error code that a route may answer, those included that any route may. */
   codesOf(route: Route<never>): readonly string[];
   /** The headers of every answer, whatever its status: name → description and schema. */
@@ -153,9 +155,9 @@ function parametersOf(route: Route<never>, components: Components): object {
     };
   });
   const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));
-  const implied = Object.entries(impliedHeadersOf(route)).map(([name, says]) =>
-    components.parameter(name, headerParameter(name, says)),
-  );
+  const implied = Object.entries(impliedHeadersOf(route))
+    .filter(([name]) => route.headers?.[name] === undefined)
+    .map(([name, says]) => components.parameter(name, headerParameter(name, says)));
   const parameters = [...path, ...query, ...own, ...implied];
   return parameters.length > 0 ? { parameters } : {};
 }
@@ -198,7 +200,7 @@ function responsesOf(route: Route<never>, description: Interface, components: Co
   if (route.method === 'GET' && !route.streams) {
     responses[304] = {
       description: 'What `If-None-Match` names is what there is.',
-      headers: { ...common, ETag: components.header('ETag', etagHeader) },
+      headers: { ...common, ETag: components.header('ETag', etagHeader), ...preferenceApplied(components) },
     };
   }
   const statuses = Map.groupBy(new Set(description.codesOf(route)), code => {
@@ -232,6 +234,7 @@ function successOf(
     headers: {
       ...common,
       ...(success.schema && !route.streams && { ETag: components.header('ETag', etagHeader) }),
+      ...preferenceApplied(components),
       ...(takesIdempotencyKey(route) && { 'Idempotency-Replayed': replayedHeader }),
       ...Object.fromEntries(own),
     },
@@ -246,12 +249,17 @@ function successOf(
   };
 }
 
+/** What answers say whose caller prefers something. */
+function preferenceApplied(components: Components): object {
+  return { 'Preference-Applied': components.header('Preference-Applied', appliedHeader, false) };
+}
+
 /** An error response: its codes in words and, for each, an example body in both shapes. */
 function failureOf(
   route: Route<never>,
   status: number,
   codes: readonly string[],
-  { errors, answerTo }: Interface,
+  { errors, answerTo, pagesUrl }: Interface,
   components: Components,
   common: Record<string, object>,
 ): object {
@@ -265,7 +273,7 @@ function failureOf(
       .find(answer => answer !== undefined);
     const body = recorded ?? { code, message: entry.message, status };
     plain[code] = { summary: entry.message, value: body };
-    problem[code] = { summary: entry.message, value: asProblem(body as ErrorBody) };
+    problem[code] = { summary: entry.message, value: asProblem(body as ErrorBody, pagesUrl) };
   }
   const extra = Object.entries(failureHeaders[status] ?? {});
   return components.response((STATUS_CODES[status] ?? String(status)).replaceAll(/[^A-Za-z]/g, ''), {
@@ -290,8 +298,13 @@ interface ErrorBody {
 }
 
 /** The same error as `application/problem+json` has it. */
-function asProblem(body: ErrorBody): object {
-  return problemBody(body, `${errorPages}${body.code}`, STATUS_CODES[body.status] ?? 'Error', exampleRequestId);
+function asProblem(body: ErrorBody, pagesUrl: string): object {
+  return problemBody(
+    body,
+    `${pagesUrl}${errorPages}${body.code}`,
+    STATUS_CODES[body.status] ?? 'Error',
+    exampleRequestId,
+  );
 }
 
 const exampleRequestId = '5f2b8c1e9d3a4076';
@@ -332,8 +345,9 @@ class Components {
     return this.#refer('parameters', name, parameter);
   }
 
-  header(name: string, header: Header): object {
-    return this.#refer('headers', name, { ...header, required: true });
+  /** A header that comes with every answer that names it, unless that is said not to be so. */
+  header(name: string, header: Header, required = true): object {
+    return this.#refer('headers', name, { ...header, ...(required && { required }) });
   }
 
   /** The response by reference, unless its name is already taken by one with other contents. */
@@ -411,7 +425,7 @@ export const problemSchema = {
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'code', 'message', 'requestId'],
   properties: {
-    type: { type: 'string', format: 'uri-reference', description: 'The page that documents the code.' },
+    type: { type: 'string', format: 'uri', description: 'The page that documents the code.' },
     title: { type: 'string', description: 'The name of the HTTP status.' },
     detail: { type: 'string', description: 'The same as `message`.' },
     requestId: { type: 'string', description: 'The same as the `X-Request-Id` header.' },
@@ -438,6 +452,11 @@ const deprecationHeaders: Record<string, Header> = {
 const etagHeader: Header = {
   description: 'The entity tag of this version: the same for every caller, another one after every change.',
   schema: { type: 'string', examples: ['"7.1"'] },
+};
+
+const appliedHeader: Header = {
+  description: 'Which of the preferences in `Prefer` were applied (RFC 7240).',
+  schema: { type: 'string', examples: ['handling=strict'] },
 };
 
 const replayedHeader: Header = {
@@ -470,6 +489,7 @@ const failureHeaders: Record<number, Record<string, Header>> = {
 
 /** What is more to say of the texts in request headers. */
 const requestHeaderSchemas: Record<string, object> = {
+  Prefer: { examples: ['handling=strict'] },
   'Idempotency-Key': { minLength: 1, maxLength: 255, examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'] },
   'If-Match': { examples: ['"7.1"'] },
   'If-None-Match': { examples: ['"7.1"'] },

@@ -168,7 +168,10 @@ export interface Route<Context> {
    * calls `expect`. A deployment may require `If-Match` for it.
    */
   readonly conditional?: true;
-  /** Request headers that it reads: name → what it does. */
+  /**
+   * Request headers that it reads: name → what it does. Those that follow from what it is are left out, unless there is
+   * more to say of them here.
+   */
   readonly headers?: Readonly<Record<string, string>>;
   readonly successes: readonly [Success, ...Success[]];
   /** Whether its success goes on for as long as both sides want: it has no entity tag, and its handler answers a `stream`. */
@@ -202,6 +205,7 @@ export function impliedHeadersOf(
   route: Pick<Route<never>, 'method' | 'conditional' | 'streams'>,
 ): Readonly<Record<string, string>> {
   return {
+    Prefer: '`handling=strict` refuses parameters and members of the body that the operation does not know.',
     ...(takesIdempotencyKey(route) && {
       'Idempotency-Key':
         'A text of your choice, such as a UUID: a retry with the same one within 24 hours does nothing and gets the same answer.',

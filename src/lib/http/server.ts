@@ -6,7 +6,7 @@ import type { Soon } from '../soon.ts';
 import { prefersHtml } from './accept.ts';
 import { callerAddress, cameByTls, type TrustedProxies } from './address.ts';
 import { answer, answerJson, answerOnSocket, answerProblem, answerStream } from './answers.ts';
-import { type BoundRoute, bindRoute, type FinishedAnswer } from './bound-route.ts';
+import { type BindingOptions, type BoundRoute, bindRoute, type FinishedAnswer } from './bound-route.ts';
 import { Connections } from './connections.ts';
 import type { Admission, Gate } from './gate.ts';
 import { type Catalogue, Problem } from './problem.ts';
@@ -26,15 +26,13 @@ export interface HttpServer {
 }
 
 /** What a server is made of. */
-export interface HttpServerOptions<Context> {
+export interface HttpServerOptions<Context> extends BindingOptions<Context> {
   readonly routes: readonly Route<Context>[];
   /** Where the interface begins: `/v1`; '' where every path belongs to it. */
   readonly prefix: string;
   /** What a caller's request is for; the same each time where the address serves one deployment. */
   contextOf(caller: Caller): Context;
   readonly gate: Gate;
-  /** Whether a change of a thing that has an entity tag must name it in `If-Match`. */
-  readonly requireIfMatch?: boolean;
   readonly errors: Catalogue;
   /** What an error that was thrown below a route is told as; it notes what is not the caller's to know. */
   problemOf(error: unknown, requestId: string): Problem;
@@ -130,9 +128,7 @@ declare module 'fastify' {
  */
 export function createServer<Context>(options: HttpServerOptions<Context>): HttpServer {
   const { gate, errors, prefix, proxies } = options;
-  const bound = options.routes.map(route =>
-    bindRoute(route as Route<never>, options.contextOf as never, prefix, options),
-  );
+  const bound = options.routes.map(route => bindRoute(route, options.contextOf, prefix, options));
   const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
   const { headersMs, requestMs, idleMs, stalledMs, lookMs, connectionsMax } = { ...bounds, ...options.bounds };
   let closing = false;
