@@ -98,6 +98,13 @@ export const settings = {
     right: 'a whole number from 1 to 1000000',
     parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
   }),
+  webhooksMax: setting<number>({
+    name: 'PETSTORE_WEBHOOKS_MAX',
+    sentence: 'How many webhooks one account has at most.',
+    default: '10',
+    right: 'a whole number from 1 to 1000000',
+    parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
+  }),
   eventsDays: setting<number>({
     name: 'PETSTORE_EVENTS_DAYS',
     sentence: 'For how many days events are told; the history of each animal stays.',
@@ -144,7 +151,8 @@ export const settings = {
   }),
   secretKey: setting<Buffer>({
     name: 'PETSTORE_SECRET_KEY',
-    sentence: 'Encrypts what must be readable again.',
+    sentence:
+      'Encrypts what must be readable again: the secrets of webhooks. All nodes of a deployment have the same one, and a new one opens nothing that another has sealed.',
     otherwise: 'secret.key in the data directory',
     right: '32 random bytes in base64, as `openssl rand -base64 32` prints them',
     parse: text => (/^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined),
@@ -181,6 +189,8 @@ export interface Config {
   readonly requireIfMatch: boolean;
   /** 1 to 1,000,000. */
   readonly heldMax: number;
+  /** 1 to 1,000,000. */
+  readonly webhooksMax: number;
   /** 1 to 3650. */
   readonly eventsDays: number;
   /** 1 to 1,000,000. */
@@ -230,6 +240,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     categories: read(settings.categories)!,
     requireIfMatch: read(settings.requireIfMatch)!,
     heldMax: read(settings.heldMax)!,
+    webhooksMax: read(settings.webhooksMax)!,
     eventsDays: read(settings.eventsDays)!,
     streamsMax: read(settings.streamsMax)!,
     ...defined({

@@ -1,7 +1,9 @@
 import type { EventHub } from './events/hub.ts';
 import type { Clock } from './lib/clock.ts';
+import type { Outgoing } from './lib/http/outgoing.ts';
 import { routesIn } from './lib/http/route.ts';
-import type { Database, Deployment as DeploymentName } from './schema.ts';
+import type { SecretBox } from './lib/secret-box.ts';
+import type { Database, Deployment as DeploymentName, Reader } from './schema.ts';
 
 /** One deployment as its routes see it. */
 export interface Deployment {
@@ -20,6 +22,24 @@ export interface Deployment {
   readonly eventsKeptMs: number;
   /** Tells who delivers messages that one more waits; where nobody is told it is found in time. */
   readonly messageQueued?: () => void;
+  /** What webhooks need. */
+  readonly webhooks: Webhooks;
+}
+
+/** What webhooks need beside the database. */
+export interface Webhooks {
+  /** The way out. */
+  readonly outgoing: Outgoing;
+  /** What their secrets are sealed with. */
+  readonly secrets: SecretBox;
+  /** The networks to which they may go besides the public internet. */
+  readonly networks: readonly string[];
+  /** How many an account has at most. */
+  readonly max: number;
+  /** Where accounts are kept. */
+  readonly registry: Reader;
+  /** Tells who delivers that there is more to do; where nobody is told it is found in time. */
+  wake?(): void;
 }
 
 /** The time as of which readers see how things are: whole milliseconds since the Unix epoch (`Database.readableAt`). */

@@ -133,6 +133,26 @@ export const errors = {
       'No message has this id, or the key’s account neither sent it nor got it. What was sent to the store itself is seen by admins.',
     remedy: 'List the messages, and use an id from there.',
   },
+  event_not_found: {
+    status: 404,
+    message: 'There is no event with this id.',
+    meaning:
+      'No event has this id, the owner of the webhook may not see it, or it is older than events are told (`PETSTORE_EVENTS_DAYS`).',
+    remedy: 'List the events, and use an id from there.',
+  },
+  webhook_not_found: {
+    status: 404,
+    message: 'There is no webhook with this id.',
+    meaning: 'No webhook has this id, or it belongs to another account. To anyone else it does not exist.',
+    remedy: 'List the webhooks, and use an id from there.',
+  },
+  delivery_not_found: {
+    status: 404,
+    message: 'There is no delivery with this id.',
+    meaning:
+      'No delivery to this webhook has this id. What was done with is kept for as long as events are told (`PETSTORE_EVENTS_DAYS`).',
+    remedy: 'List the deliveries to the webhook, and use an id from there.',
+  },
   route_not_found: {
     status: 404,
     message: 'There is nothing at this path.',
@@ -202,6 +222,45 @@ export const errors = {
     message: 'The account has as many streams open as it may.',
     meaning: 'The event streams that an account has open at the same time are limited (`PETSTORE_STREAMS_MAX`).',
     remedy: 'Close one of them. One stream tells all types of events: share it.',
+  },
+  webhook_limit_exceeded: {
+    status: 409,
+    message: 'The account has as many webhooks as it may have.',
+    meaning: 'The webhooks of an account are limited (`PETSTORE_WEBHOOKS_MAX`).',
+    remedy: 'Delete one that is not needed. One webhook can get all types of events.',
+  },
+  webhook_test_failed: {
+    status: 409,
+    message: 'The receiver did not take the test.',
+    meaning:
+      'A webhook is activated once its receiver has answered a test delivery with a status from 200 to 299; the message says what happened instead. Or the webhook was changed while it was tested.',
+    remedy:
+      'Mend the receiver, and activate the webhook again. The test stands among the deliveries, with what was answered.',
+  },
+  webhook_test_running: {
+    status: 409,
+    message: 'The webhook is being tested.',
+    meaning: 'A test of the same webhook is under way, for an activation or by itself.',
+    remedy: 'Wait for its end: half a minute at most.',
+  },
+  webhook_not_active: {
+    status: 409,
+    message: 'The webhook is not active.',
+    meaning: 'Events are delivered again to an active webhook alone.',
+    remedy: 'Activate the webhook first.',
+  },
+  webhook_secret_limit_exceeded: {
+    status: 409,
+    message: 'The webhook has as many secrets as it may have.',
+    meaning:
+      'Deliveries are signed with five secrets at most: the newest, and those before it that have not ended yet.',
+    remedy: 'Wait until the first of them ends, or rotate with `overlapSeconds` 0, which ends them all at once.',
+  },
+  redelivery_running: {
+    status: 409,
+    message: 'Events are being delivered to the webhook again already.',
+    meaning: 'A webhook has one redelivery of everything since a time at once.',
+    remedy: 'Wait until it is worked off, or ask for single events.',
   },
   invalid_order_transition: {
     status: 409,

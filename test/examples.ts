@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { operations } from '../src/app.ts';
@@ -27,6 +30,8 @@ export interface ExampleStore {
   readonly baseUrl: string;
   /** The base address of the operations on messages. */
   readonly messagesUrl: string;
+  /** What stands in the place of `https://receiver.example` in what is sent and answered. */
+  readonly receiverUrl: string;
   /** The tokens of those who ask. */
   readonly keys: Readonly<Record<'owner' | NonNullable<Example['as']>, string>>;
 }
@@ -48,10 +53,23 @@ export async function openExampleStore(
 ): Promise<ExampleStore> {
   const { port = 0, environment } = options;
   const clock = testClock(examplesAt);
-  const serving = await serve({
+  const receiver = await openReceiver();
+  const served = await serve({
     clock,
-    environment: { PETSTORE_PORT: `${port}`, PETSTORE_STAGING_PORT: '', ...environment },
+    environment: {
+      PETSTORE_PORT: `${port}`,
+      PETSTORE_STAGING_PORT: '',
+      PETSTORE_WEBHOOK_NETWORKS: '127.0.0.1',
+      ...environment,
+    },
   });
+  const serving: Serving = {
+    ...served,
+    async stop() {
+      await served.stop();
+      receiver.close();
+    },
+  };
   const owner = (await serving.newKey()).token;
   const { id } = await serving.app.databases.production.write(tx =>
     createAccount(tx, {
@@ -73,8 +91,30 @@ export async function openExampleStore(
     const { status, text } = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
     if (status !== 201) throw new Error(`${body.name} is not there: ${text}`);
   }
-  return { serving, clock, baseUrl, messagesUrl: serving.urls.messages, keys };
+  return { serving, clock, baseUrl, messagesUrl: serving.urls.messages, receiverUrl: receiver.url, keys };
 }
+
+/** The receiver of the webhooks in examples: takes everything, but at `/missing`. */
+async function openReceiver() {
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/missing')
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('There is nothing here.');
+    else response.writeHead(204).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Where the examples' receiver is, as people read it. */
+const RECEIVER = 'https://receiver.example';
 
 /**
  * Sends every example of every route, each to a store in which nothing happened but what it says was there before; so
@@ -152,9 +192,10 @@ export async function sendExample(
   const response = await fetch(baseUrlOf(route, store) + path, {
     method: route.method,
     headers: { ...headers, ...more },
-    ...(body !== undefined && { body }),
+    ...(body !== undefined && { body: body.replaceAll(RECEIVER, store.receiverUrl) }),
   });
-  const text = route.streams && response.ok ? await firstMessage(response) : await response.text();
+  const answered = route.streams && response.ok ? await firstMessage(response) : await response.text();
+  const text = answered.replaceAll(store.receiverUrl, RECEIVER);
   return {
     route,
     example,
@@ -211,7 +252,13 @@ export const answersFile = new URL('../src/openapi-answers.json', import.meta.ur
 export function answersText(sent: readonly SentExample[]): string {
   const answers = Object.fromEntries(operations.map(({ operation }) => [operation, {} as Record<string, unknown>]));
   for (const { route, example, body } of sent) answers[route.operation]![example.name] = body;
-  return `${JSON.stringify(answers, null, 2)}\n`;
+  return `${JSON.stringify(answers, steady, 2)}\n`;
+}
+
+/** What is another one each time stands in the documentation as it was once. */
+function steady(member: string, value: unknown): unknown {
+  if (member === 'secret' && typeof value === 'string') return 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLwSwcTRmvxDpmbQ=';
+  return member === 'durationMs' && typeof value === 'number' ? 38 : value;
 }
 
 /** The text of that file as it is. */

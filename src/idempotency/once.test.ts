@@ -35,6 +35,7 @@ onEachEngine(engine => {
         eventsKeptMs: 0,
         streamsMax: 1,
         hub: eventHub({ database: on, log: silent }),
+        webhooks: {} as Call['context']['webhooks'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false },
       operation: 'makeThing',

@@ -19,29 +19,68 @@ export interface Change extends Answer {
  * @throws {Problem} `idempotency_key_reused` when the key came with another request, `idempotency_key_in_use` while that
  *   has no answer yet, `invalid_parameter` for a key that is none; and what the work throws
  */
-export async function once(
-  call: Pick<
-    Call<Deployment, unknown, unknown, unknown>,
-    'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
-  >,
-  work: (tx: Transaction) => Soon<Change>,
-): Promise<Answer> {
-  const { context, caller, header } = call;
-  const { database } = context;
-  const key = header('idempotency-key');
+export async function once(call: Keyable, work: (tx: Transaction) => Soon<Change>): Promise<Answer> {
+  const { database } = call.context;
+  const key = keyOf(call);
   if (key === undefined) return database.write(work);
-  if (!isKey(key)) throw notAKey();
+  return alone(database, keyedOf(call, key), keyed => database.write(tx => onceIn(tx, keyed, work)));
+}
 
+/**
+ * The same with something that goes before the transaction and may wait for anything, such as somebody else's answer. It
+ * is left out for a retry of what was answered; where it throws nothing is stored.
+ *
+ * Between the two everything may have changed: the work looks at it again.
+ * @throws {Problem} as `once`
+ */
+export async function onceAfter<T>(
+  call: Keyable,
+  ahead: () => Promise<T>,
+  work: (tx: Transaction, result: T) => Soon<Change>,
+): Promise<Answer> {
+  const { database } = call.context;
+  const key = keyOf(call);
+  if (key === undefined) {
+    const result = await ahead();
+    return database.write(tx => work(tx, result));
+  }
+  return alone(database, keyedOf(call, key), async keyed => {
+    const tooOld = nowOf(call.context) - KEPT_MS;
+    const replay = replayFor(keyed, await database.first(storedAnswer, { ...keyed, tooOld }));
+    if (replay !== undefined) return replay;
+    const result = await ahead();
+    return database.write(tx => onceIn(tx, keyed, written => work(written, result)));
+  });
+}
+
+/** What of a call tells its retries from others. */
+type Keyable = Pick<
+  Call<Deployment, unknown, unknown, unknown>,
+  'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
+>;
+
+function keyOf({ header }: Keyable): string | undefined {
+  const key = header('idempotency-key');
+  if (key !== undefined && !isKey(key)) throw notAKey();
+  return key;
+}
+
+function keyedOf(call: Keyable, key: string): Keyed {
+  const { context, caller } = call;
   // Both deployments may be in one database on PostgreSQL, where the locks of a database know no tables.
   const subject = `${context.name} ${caller.accountId} ${key}`;
+  return { subject, accountId: caller.accountId, key, fingerprint: fingerprintOf(call) };
+}
+
+/** Does work while no other request of this process with the same key is worked on. */
+async function alone(database: Database, keyed: Keyed, work: (keyed: Keyed) => Promise<Answer>): Promise<Answer> {
   const running = runningOn(database);
-  if (running.has(subject)) throw inUse();
-  running.add(subject);
-  const { accountId } = caller;
+  if (running.has(keyed.subject)) throw inUse();
+  running.add(keyed.subject);
   try {
-    return await database.write(tx => onceIn(tx, { subject, accountId, key, fingerprint: fingerprintOf(call) }, work));
+    return await work(keyed);
   } finally {
-    running.delete(subject);
+    running.delete(keyed.subject);
   }
 }
 
@@ -77,19 +116,13 @@ interface Keyed {
   readonly fingerprint: string;
 }
 
-async function onceIn(
-  tx: Transaction,
-  { subject, accountId, key, fingerprint }: Keyed,
-  work: (tx: Transaction) => Soon<Change>,
-): Promise<Answer> {
+async function onceIn(tx: Transaction, keyed: Keyed, work: (tx: Transaction) => Soon<Change>): Promise<Answer> {
+  const { subject, accountId, key, fingerprint } = keyed;
   // Another node may be at it; on the embedded engine there is none.
   if (tx.engine === 'postgres' && !(await tx.first(tryAlone, { subject }))!.alone) throw inUse();
   const tooOld = tx.now - KEPT_MS;
-  const stored = await tx.first(storedAnswer, { accountId, key, tooOld });
-  if (stored !== undefined) {
-    if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
-    return replayOf(stored);
-  }
+  const replay = replayFor(keyed, await tx.first(storedAnswer, { accountId, key, tooOld }));
+  if (replay !== undefined) return replay;
 
   const { secrets, ...answer } = await work(tx);
   const bytes = answer.body === undefined ? '' : JSON.stringify(answer.body);
@@ -146,6 +179,12 @@ interface StoredAnswer {
   readonly body: string;
   readonly location: string | null;
   readonly etag: string | null;
+}
+
+function replayFor({ fingerprint }: Keyed, stored: StoredAnswer | undefined): Answer | undefined {
+  if (stored === undefined) return undefined;
+  if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
+  return replayOf(stored);
 }
 
 function replayOf({ status, body, location, etag }: StoredAnswer): Answer {

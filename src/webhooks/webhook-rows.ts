@@ -75,6 +75,10 @@ export function webhookOf(row: WebhookRow): Webhook {
 }
 
 /** The entity tag of a webhook: another one after every change, also when its receiver begins or ceases to fail. */
-export function webhookEtag({ id, version, failingSince }: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>): string {
+export function webhookEtag({
+  id,
+  version,
+  failingSince,
+}: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>): string {
   return failingSince === null ? `"${id}.${version}"` : `"${id}.${version}.${failingSince}"`;
 }

@@ -5,6 +5,8 @@ import { parseTime } from '../lib/time.ts';
 
 /** The most characters that the URL of a receiver has. */
 const URL_LENGTH_MAX = 2048;
+/** The most types that a webhook names. */
+const TYPES_MAX = 50;
 /** The most categories that a webhook names. */
 const CATEGORIES_MAX = 100;
 
@@ -32,7 +34,7 @@ const Url = Type.String({
 
 const Types = Type.Array(EventTypes.items, {
   minItems: 1,
-  maxItems: EventTypes.maxItems,
+  maxItems: TYPES_MAX,
   uniqueItems: true,
   description: 'Only events of these types, or of all types of one kind such as `pet.*`; without it, of every type.',
 });
