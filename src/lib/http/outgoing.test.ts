@@ -818,7 +818,7 @@ describe('connections to the outside', () => {
         ),
       ),
     );
-    const outgoing = open(t, { networks: ['127.0.0.0/8'] }, { ofEach: 3, inAll: 7 });
+    const outgoing = open(t, { networks: ['127.0.0.0/8'] }, { ofEach: 3, inAll: 7, idleMs: 60_000 });
     const posts = ({ port }: Listener, i: number) =>
       Array.from({ length: 30 }, () => post(outgoing, `http://${hosts[i]}:${port}/`));
     assert.deepEqual(new Set((await Promise.all(posts(listeners[0]!, 0))).map(gist)), new Set([200]));
