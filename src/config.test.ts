@@ -26,6 +26,7 @@ describe('readConfig', () => {
       heldMax: 100,
       eventsDays: 30,
       streamsMax: 5,
+      webhooksMax: 10,
     });
     assert.deepEqual(warnings, []);
   });
@@ -73,6 +74,7 @@ describe('readConfig', () => {
       heldMax: 100,
       eventsDays: 30,
       streamsMax: 5,
+      webhooksMax: 10,
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),
       secretKey: Buffer.alloc(32, 7),
     });
