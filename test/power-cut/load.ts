@@ -4,7 +4,7 @@
  *
  * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `visitor`, ROWS is how many are added, and
  * ENDING is `close`, `exit` (at once) or `leave` (without closing). `LEAK=1` lets its readers look past the promise, at
- * what is not flushed yet.
+ * what is not flushed yet. `RESTLESS=1` lets a visitor write all the time and hold snapshots open for a while.
  */
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,6 +34,7 @@ const database = await openSqlite({
 });
 note({ serving: process.pid, role });
 
+const restless = process.env.RESTLESS === '1';
 const view: Pick<Database, 'all'> =
   process.env.LEAK === '1' ? new SqliteConnection(file, { synchronous: 'full', cacheKiB: 512, busyMs: 50 }) : database;
 let left = Number(rows);
@@ -47,7 +48,7 @@ async function add(): Promise<void> {
       return [await tx.first(addRow, { name }), await tx.first(total, {})] as const;
     });
     note({ rows: [[row!.id, name]], total: sum!.total });
-    await pause(role === 'visitor' ? 20 : Math.random() * 20);
+    await pause(role === 'server' ? Math.random() * 20 : restless ? 1 : 20);
   }
 }
 
@@ -76,8 +77,20 @@ async function read(): Promise<void> {
   }
 }
 
+/** Keeps the log from being emptied, again and again. */
+async function hold(): Promise<void> {
+  const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB: 512, busyMs: 1000 });
+  while (left > 0) {
+    connection.beginRead();
+    await pause(Math.random() * 150);
+    connection.rollback();
+    await pause(5);
+  }
+  connection.close();
+}
+
 const adders = role === 'server' ? 32 : 1;
-await Promise.all([...Array.from({ length: adders }, add), read(), refuse()]);
+await Promise.all([...Array.from({ length: adders }, add), read(), refuse(), restless && hold()]);
 note({ ending: process.pid });
 if (ending === 'close') await database.close();
 if (ending !== 'leave') process.exit(0);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../src/lib/clock.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite.ts';
 import { SqliteConnection } from '../../src/lib/storage/sqlite-connection.ts';
@@ -50,13 +51,33 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
       [],
     );
   });
+
+  it('not even when a command has written while it opened its readers', { timeout: 60_000 }, async () => {
+    const home = join(directory, 'between');
+    mkdirSync(home);
+    const [log, pausing] = [join(directory, 'between.log'), join(directory, 'between.pause')];
+    const start = (role: string, adding: number, settings: Record<string, string> = {}) =>
+      startRecorded(home, './load.ts', [role, home, `${adding}`, 'close'], { ...settings, RECORD_LOG: log });
+    assert.equal(await ended(start('server', 10)), 0);
+    const server = start('server', 100, { RECORD_PAUSE: pausing });
+    while (!existsSync(pausing)) await pause(5);
+    assert.equal(await ended(start('visitor', 3)), 0);
+    rmSync(pausing);
+    assert.equal(await ended(server), 0);
+    const flushes = flushesWhileServing(happeningsOf(readFileSync(log)));
+    assert.notEqual(flushes.length, 0);
+    assert.deepEqual(
+      flushes.filter(({ thread, serving }) => serving.includes(thread)),
+      [],
+    );
+  });
 });
 
 /** Lives of a server, ending in different ways, with a command beside it: everything that happened on the disk. */
 async function record(directory: string, settings: Record<string, string>): Promise<Happening[]> {
   mkdirSync(directory);
   const log = join(directory, '..', `${basename(directory)}.log`);
-  const life = async (ending: string, how: Record<string, string> = {}) => {
+  const life = async (ending: string, how: Record<string, string> = {}, beside: Record<string, string> = {}) => {
     const server = startRecorded(
       directory,
       './load.ts',
@@ -67,13 +88,17 @@ async function record(directory: string, settings: Record<string, string>): Prom
         RECORD_LOG: log,
       },
     );
-    const visitor = startRecorded(directory, './load.ts', ['visitor', directory, '20', 'close'], { RECORD_LOG: log });
+    const adding = 'RESTLESS' in beside ? '500' : '20';
+    const visitor = startRecorded(directory, './load.ts', ['visitor', directory, adding, 'close'], {
+      ...beside,
+      RECORD_LOG: log,
+    });
     const ends = await Promise.all([ended(server), ended(visitor)]);
     assert.deepEqual(ends, ['RECORD_KILL_AT' in how ? 'SIGKILL' : 0, 0]);
   };
   await life('close', { RECORD_KILL_AT: String(5 * rows) });
   await life('leave');
-  await life('exit');
+  await life('exit', {}, { RESTLESS: '1' });
   await life('close', { RECORD_KILL_AT: String(7 * rows) });
   await life('close');
   return happeningsOf(readFileSync(log));

@@ -8,6 +8,7 @@
  *   RECORD_EIO_AT     the n-th fdatasync of a -wal file fails with EIO (1 is the first)
  *   RECORD_FULL       while this file exists, writes fail with ENOSPC
  *   RECORD_STALL      while this file exists, fdatasync of a -wal file does not come back
+ *   RECORD_PAUSE      the second opening of a .db file makes this file, and does not come back before it is removed
  *
  * A record: op, thread, file (a number for each file opened), result, offset, length, then `length` bytes.
  */
@@ -46,8 +47,8 @@ static struct { int kind; uint64_t inode; } descriptors[DESCRIPTORS];
 static char directory[4096];
 static size_t directory_length;
 static int log_fd = -1;
-static long records, kill_at, flushes, eio_at;
-static const char *full, *stall;
+static long records, kill_at, flushes, eio_at, databases;
+static const char *full, *stall, *pause_file;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int (*real_open)(const char *, int, ...);
@@ -78,6 +79,7 @@ __attribute__((constructor)) static void begin(void) {
   eio_at = eio ? atol(eio) : 0;
   full = getenv("RECORD_FULL");
   stall = getenv("RECORD_STALL");
+  pause_file = getenv("RECORD_PAUSE");
 }
 
 static int ends(const char *text, const char *end) {
@@ -106,6 +108,11 @@ static void record(uint32_t op, uint64_t file, uint64_t offset, int result, cons
   if (++records == kill_at) kill(getpid(), SIGKILL);
 }
 
+static void wait_in_pause(void) {
+  close(real_open(pause_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  while (access(pause_file, F_OK) == 0) usleep(5000);
+}
+
 static int opened(int fd, const char *path) {
   if (fd < 0 || fd >= DESCRIPTORS || directory_length == 0 || strncmp(path, directory, directory_length) != 0) return fd;
   const char *rest = path + directory_length;
@@ -117,7 +124,9 @@ static int opened(int fd, const char *path) {
   descriptors[fd].inode = status.st_ino;
   descriptors[fd].kind = ends(path, ".notes") ? NOTES : RECORDED | (ends(path, "-wal") ? WAL : 0);
   if (descriptors[fd].kind != NOTES) record(OPENED, status.st_ino, S_ISDIR(status.st_mode), 0, path, strlen(path));
+  int second = ends(path, ".db") && ++databases == 2;
   leave();
+  if (second && pause_file != NULL) wait_in_pause();
   errno = saved;
   return fd;
 }
