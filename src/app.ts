@@ -3,7 +3,6 @@ import type { AddressName, Config } from './config.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
 import { eventHub } from './events/hub.ts';
-import { sweepWhenDue } from './expiry.ts';
 import { feedRoutes } from './feed/routes.ts';
 import { holdRoutes } from './holds/routes.ts';
 import { requireNotReused } from './idempotency/once.ts';
@@ -18,10 +17,10 @@ import { MetricsServer } from './lib/http/metrics-server.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
 import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
+import type { Worker } from './lib/jobs/work-off.ts';
 import type { Log } from './lib/log.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
-import { type Delivery, deliverMessages } from './messages/delivery.ts';
 import { openMailer } from './messages/mail.ts';
 import { messageRoutes } from './messages/routes.ts';
 import { migrations } from './migrations/index.ts';
@@ -32,6 +31,7 @@ import { mergeRoutes } from './pets/merge-routes.ts';
 import { petRoutes } from './pets/routes.ts';
 import { type Limiter, openLimiter } from './plans/limiter.ts';
 import type { Database, Deployment as DeploymentName } from './schema.ts';
+import { workThatWaits } from './work.ts';
 
 /** Everything that one process serves, put together. */
 export interface App {
@@ -64,6 +64,8 @@ export const operations: readonly Route<Deployment>[] = [...routes, ...messageRo
 
 const PREFIX = '/v1';
 const CLOSE_BOUND_MS = 10_000;
+/** How long work that is in hand is waited for; what is not done then is due again. */
+const WORK_BOUND_MS = 5000;
 const DAY_MS = 86_400_000;
 
 /**
@@ -120,11 +122,11 @@ export async function createApp(options: {
     const pagesUrl = (tls: boolean) => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
     const messagesUrl = () => addresses.get('messages')?.publicUrl();
     const shared = { config, clock, log, limiter, proxies, observation, pagesUrl, messagesUrl };
-    const deliveries = new Map<DeploymentName, Delivery>();
+    const workers = new Map<DeploymentName, Worker>();
     const contexts = new Map<string, Deployment>();
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
       const { categories, heldMax } = config;
-      const messageQueued = () => deliveries.get(name)?.nudge();
+      const messageQueued = () => workers.get(name)?.nudge('messages');
       const context: Deployment = {
         name,
         database,
@@ -162,8 +164,9 @@ export async function createApp(options: {
           throw error;
         }
         for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
-          if (addresses.has(name)) keep(sweepWhenDue({ database, clock, log }));
-          deliveries.set(name, keep(deliverMessages({ database, clock, log, mailer: mailers[name] })));
+          const worker = workThatWaits({ database, clock, log, mailer: mailers[name] });
+          workers.set(name, worker);
+          keep({ close: () => worker.close(WORK_BOUND_MS) });
         }
         const urls: [string, string][] = Array.from(addresses, ([name, { localUrl, prefix }]) => [
           name,

@@ -1,6 +1,6 @@
-import type { Generated } from 'kysely';
+import type { AliasableExpression, Generated } from 'kysely';
 import type * as storage from './lib/storage/database.ts';
-import { queriesOver } from './lib/storage/query.ts';
+import { type Builder, type EngineName, queriesOver } from './lib/storage/query.ts';
 
 export type { Params, Query } from './lib/storage/query.ts';
 export { sql } from './lib/storage/query.ts';
@@ -8,6 +8,15 @@ export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;
 export type Soon<T> = storage.Soon<T>;
+
+/**
+ * When the next of something that waits as rows is due: a query for one value, to stand in another one. Milliseconds since
+ * the Unix epoch, also in the past; no row or null where none waits. It costs one look at an index.
+ */
+export type NextDue = (
+  db: Builder<Tables>,
+  engine: EngineName,
+) => AliasableExpression<{ readonly dueAt: number | null }>;
 
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
 export type Deployment = 'production' | 'staging';

@@ -1,5 +1,7 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
 import { lockPets } from '../pets/lock-pets.ts';
-import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, type Transaction } from '../schema.ts';
 import { recordHold } from './hold-log.ts';
 
 /**
@@ -12,12 +14,31 @@ import { recordHold } from './hold-log.ts';
  * @throws {StorageError} as `Database.write`
  */
 export async function sweepHolds(database: Database, now: number): Promise<void> {
-  while (true) {
-    const due = await database.all(someDue, { now });
-    const ended = await Promise.all(due.map(({ id }) => database.write(tx => expireHold(tx, id))));
-    // What is still due then, another process has ended meanwhile.
-    if (!ended.includes(true)) return;
-  }
+  // What is still due where none was ended, another process has ended meanwhile.
+  while ((await sweepSome(database, now)) > 0);
+}
+
+/** The work of ending the holds that have run out, a few at a time. */
+export function endHolds({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+  return {
+    name: 'holds',
+    atOnce: 1,
+    async take() {
+      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+    },
+    async work() {},
+  };
+}
+
+/** When the next hold runs out. */
+export const nextHoldToEnd: NextDue = db =>
+  db.selectFrom('holds').select('expires_at as dueAt').where('ended_at', 'is', null).orderBy('expires_at').limit(1);
+
+/** How many holds it ended. */
+async function sweepSome(database: Database, now: number): Promise<number> {
+  const due = await database.all(someDue, { now });
+  const ended = await Promise.all(due.map(({ id }) => database.write(tx => expireHold(tx, id))));
+  return ended.filter(Boolean).length;
 }
 
 /** So many transactions share a flush, and leave room for others. */

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { record } from '../events/log.ts';
-import type { Episodes } from '../lib/episodes.ts';
+import { Episodes } from '../lib/episodes.ts';
 import { retryAfter } from '../lib/jobs/schedule.ts';
 import type { Work } from '../lib/jobs/work-off.ts';
 import type { Log } from '../lib/log.ts';
-import { type Database, type MessageStatus, type Params, query } from '../schema.ts';
+import { type Database, type MessageStatus, type NextDue, type Params, query } from '../schema.ts';
 import type { Mailer, MailRefusal } from './mail.ts';
 import { messageIdOf } from './message.ts';
 import { type LoggedMessage, loggedColumns, messageEvent } from './message-log.ts';
@@ -18,22 +18,28 @@ export interface MessageToMail extends LoggedMessage {
 
 /**
  * The work of mailing the messages that are in an inbox and are to be mailed.
- * @param episodes what is logged once in each
- * @param stopping aborted when the process ends: then what cannot be noted is left to the next one
+ *
+ * Each message is in one hand at a time. What a process had in hand that was killed is done by the next one; mailed twice
+ * is only what it had sent and not noted. What goes wrong is logged once an episode.
  */
-export function mailing(
-  { database, mailer, log }: { readonly database: Database; readonly mailer: Mailer; readonly log: Log },
-  episodes: Episodes,
-  stopping: AbortSignal,
-): Work<MessageToMail> {
+export function mailing({
+  database,
+  mailer,
+  log,
+}: {
+  readonly database: Database;
+  readonly mailer: Mailer;
+  readonly log: Log;
+}): Work<MessageToMail> {
+  const episodes = new Episodes();
   const inHand = new Set<number>();
-  // Embedded, one process serves a database: whoever had taken something is gone.
-  let othersMayBe = database.engine === 'postgres';
   return {
-    async dueAt() {
-      if (!othersMayBe) await database.write(tx => tx.run(releaseAll, { now: tx.now }));
-      othersMayBe = true;
-      return (await database.first(nextToMail, {}))?.dueAt;
+    name: 'mail',
+    atOnce: MAILS_AT_ONCE,
+
+    async begin() {
+      // Embedded, one process serves a database: whoever had taken something is gone.
+      if (database.engine === 'sqlite') await database.write(tx => tx.run(releaseAll, { now: tx.now }));
     },
 
     async take(most) {
@@ -42,7 +48,7 @@ export function mailing(
       return { rows: taken.length, jobs: taken.filter(({ id }) => !inHand.has(id)) };
     },
 
-    async work(message) {
+    async work(message, stopping) {
       inHand.add(message.id);
       const held = setInterval(() => void hold(message), HOLD_AGAIN_MS).unref();
       try {
@@ -55,7 +61,7 @@ export function mailing(
           );
         }
         // Where nobody is there any more who could be written to, there was no attempt; it is in the inbox.
-        await note(message, refusal, to.length > 0);
+        await note(message, refusal, to.length > 0, stopping);
       } finally {
         clearInterval(held);
         inHand.delete(message.id);
@@ -80,7 +86,12 @@ export function mailing(
   }
 
   /** It was sent or not, and that stays so: this is tried until it is written down. */
-  async function note(message: MessageToMail, refusal: MailRefusal | undefined, tried: boolean): Promise<void> {
+  async function note(
+    message: MessageToMail,
+    refusal: MailRefusal | undefined,
+    tried: boolean,
+    stopping: AbortSignal,
+  ): Promise<void> {
     for (;;) {
       try {
         return await noteOnce(message, refusal, tried);
@@ -112,6 +123,10 @@ export function mailing(
   }
 }
 
+/** When the next message is to be mailed. */
+export const nextToMail: NextDue = db =>
+  db.selectFrom('messages').select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1);
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -119,20 +134,12 @@ const HOUR = 60 * MINUTE;
 /** How long to wait after each time that a mail server did not take a message: some 28 hours in all. */
 const MAIL_SCHEDULE_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
 
+const MAILS_AT_ONCE = 8;
+
 /** How long a message is in one hand, unless that hand says that it still is. */
 const LEASE_MS = 20_000;
 const HOLD_AGAIN_MS = 6000;
 const NOTE_AGAIN_MS = 1000;
-
-const nextToMail = query(db =>
-  db
-    .selectFrom('messages')
-    .select('due_at as dueAt')
-    .$narrowType<{ dueAt: number }>()
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1),
-);
 
 const takeToMail = query((db, p: Params<{ now: number; until: number; most: number }>, engine) =>
   db

@@ -6,7 +6,7 @@ import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
-import { type Delivery, deliverMessages } from './delivery.ts';
+import { workThatWaits } from '../work.ts';
 import { listMessages } from './list-messages.ts';
 import type { Mail, Mailer, MailRefusal } from './mail.ts';
 import { MESSAGE_LENGTH_MAX, messageFault } from './message.ts';
@@ -81,15 +81,15 @@ onEachEngine(engine => {
     const clock = testClock(noon);
     const database = await engine.open({ clock });
     await fill(database);
-    const delivery = deliverMessages({ database, clock, log: silent, mailer });
+    const worker = workThatWaits({ database, clock, log: silent, mailer });
     try {
       await work(database, clock, async (from, message, more = {}) => {
         const row = await database.write(tx => sendMessage(tx, from, { message, ...more }));
-        delivery.nudge();
+        worker.nudge('messages');
         return row;
       });
     } finally {
-      await delivery.close();
+      await worker.close(5000);
     }
   }
 
@@ -241,9 +241,9 @@ onEachEngine(engine => {
       const clock = testClock(noon);
       const database = await engine.open({ clock });
       const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Is anybody there?' }));
-      const delivery = deliverMessages({ database, clock, log: silent, mailer });
+      const worker = workThatWaits({ database, clock, log: silent, mailer });
       await settled(database);
-      await delivery.close();
+      await worker.close(5000);
       const { status, mailed } = await getMessage(database, bob, id);
       assert.deepEqual([status, mailed, mails], ['delivered', [], []]);
     });
@@ -272,17 +272,15 @@ onEachEngine(engine => {
         await new Promise(resolve => setTimeout(resolve, 2));
         return undefined;
       });
-      const deliveries: Delivery[] = databases.map(database =>
-        deliverMessages({ database, clock, log: silent, mailer }),
-      );
+      const workers = databases.map(database => workThatWaits({ database, clock, log: silent, mailer }));
       await Promise.all(
         Array.from({ length: 60 }, async (_, index) => {
           await databases[index % 2]!.write(tx => sendMessage(tx, bob, { message: `${index}`, petId: 1 }));
-          for (const delivery of deliveries) delivery.nudge();
+          for (const worker of workers) worker.nudge('messages');
         }),
       );
       await settled(databases[0]!);
-      for (const delivery of deliveries) await delivery.close();
+      for (const worker of workers) await worker.close(5000);
       assert.deepEqual(
         mails.map(({ text }) => Number(text)).sort((a, b) => a - b),
         Array.from({ length: 60 }, (_, index) => index),
@@ -297,16 +295,16 @@ onEachEngine(engine => {
       await fill(first);
       const stuck = mailbox(() => new Promise(() => {}));
       const { id } = await first.write(tx => sendMessage(tx, bob, { message: 'Hello', petId: 1 }));
-      const killed = deliverMessages({ database: first, clock, log: silent, mailer: stuck.mailer });
+      const killed = workThatWaits({ database: first, clock, log: silent, mailer: stuck.mailer });
       await until(() => stuck.mails.length === 1);
       assert.equal(await first.first(untaken, {}), undefined);
       // It takes nothing any more, and never comes back with what it has.
-      void killed.close();
+      void killed.close(5000);
       if (engine.name === 'sqlite') await first.close();
 
       const next = await engine.open({ place, clock });
       const { mails, mailer } = mailbox();
-      const delivery = deliverMessages({ database: next, clock, log: silent, mailer });
+      const worker = workThatWaits({ database: next, clock, log: silent, mailer });
       if (engine.name === 'postgres') {
         await new Promise(resolve => setTimeout(resolve, 50));
         assert.equal(mails.length, 0, 'it is in another hand');
@@ -314,7 +312,7 @@ onEachEngine(engine => {
       }
       await settled(next);
       assert.deepEqual([mails.length, (await getMessage(next, bob, id)).status], [1, 'delivered']);
-      await delivery.close();
+      await worker.close(5000);
     });
   });
 });

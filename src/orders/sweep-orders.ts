@@ -1,5 +1,7 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
 import { lockPets } from '../pets/lock-pets.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrder } from './order-log.ts';
 import { orderColumns } from './order-rows.ts';
 
@@ -13,13 +15,35 @@ import { orderColumns } from './order-rows.ts';
  * @throws {StorageError} as `Database.write`
  */
 export async function sweepOrders(database: Database, now: number): Promise<void> {
-  for (;;) {
-    const due = await database.all(someDue, { now, most: ORDERS_AT_ONCE });
-    if (due.length === 0) return;
-    const ended = await database.write(tx => expire(tx, due));
-    // The rest is in the hands of others.
-    if (ended === 0) return;
-  }
+  // What is still due where none was ended is in the hands of others.
+  while ((await sweepSome(database, now)) > 0);
+}
+
+/** The work of ending the orders that ran out without approval, fifty at a time. */
+export function endOrders({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+  return {
+    name: 'orders',
+    atOnce: 1,
+    async take() {
+      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+    },
+    async work() {},
+  };
+}
+
+/** When the next order runs out. */
+export const nextOrderToEnd: NextDue = db =>
+  db
+    .selectFrom('orders')
+    .select('expires_at as dueAt')
+    .where('status', '=', sql.lit('placed'))
+    .orderBy('expires_at')
+    .limit(1);
+
+/** How many orders it ended. */
+async function sweepSome(database: Database, now: number): Promise<number> {
+  const due = await database.all(someDue, { now, most: ORDERS_AT_ONCE });
+  return due.length === 0 ? 0 : database.write(tx => expire(tx, due));
 }
 
 /** How many orders are ended in one transaction. */

@@ -1,4 +1,6 @@
-import { type Database, type Params, query } from '../schema.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
+import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock-pets.ts';
 
 /**
@@ -10,20 +12,44 @@ import { lockPets } from './lock-pets.ts';
  * @throws {StorageError} as `Database.write`
  */
 export async function sweepPets(database: Database, now: number): Promise<void> {
-  while ((await database.first(firstDue, { now })) !== undefined) {
-    const freed = await database.write(async tx => {
-      const due = await tx.all(someDue, { now: Math.min(now, tx.now), most: PETS_AT_ONCE });
-      if (due.length > 0) {
-        await lockPets(
-          tx,
-          due.map(({ id }) => id),
-        );
-      }
-      return due.length;
-    });
-    // The rest is in the hands of others.
-    if (freed === 0) return;
-  }
+  // Where none can be had, the rest is in the hands of others.
+  while ((await sweepSome(database, now)) > 0);
+}
+
+/** The work of freeing the animals whose hold or order has run out, a hundred at a time. */
+export function freePets({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+  return {
+    name: 'pets',
+    atOnce: 1,
+    async take() {
+      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+    },
+    async work() {},
+  };
+}
+
+/** When the next animal is to be freed. */
+export const nextToFree: NextDue = db =>
+  db
+    .selectFrom('pets')
+    .select('reserved_until as dueAt')
+    .where('reserved_until', 'is not', null)
+    .orderBy('reserved_until')
+    .limit(1);
+
+/** How many animals it freed. */
+async function sweepSome(database: Database, now: number): Promise<number> {
+  if ((await database.first(firstDue, { now })) === undefined) return 0;
+  return database.write(async tx => {
+    const due = await tx.all(someDue, { now: Math.min(now, tx.now), most: PETS_AT_ONCE });
+    if (due.length > 0) {
+      await lockPets(
+        tx,
+        due.map(({ id }) => id),
+      );
+    }
+    return due.length;
+  });
 }
 
 /** How many animals are freed in one transaction. */

@@ -1,0 +1,24 @@
+import { type Params, query, type Transaction } from '../schema.ts';
+import { dayOf } from './day-counts.ts';
+
+/** Deletes some of the counts of days long over; how many. Yesterday's stay, for a node whose clock is behind. */
+export async function forgetOldDays(tx: Transaction, most: number): Promise<number> {
+  return tx.run(forget, { day: dayOf(tx.now) - 1, most });
+}
+
+const forget = query((db, p: Params<{ day: number; most: number }>, engine) =>
+  db.deleteFrom('day_counts').where(eb =>
+    eb(
+      eb.refTuple('account_id', 'deployment', 'day', 'node'),
+      'in',
+      eb
+        .selectFrom('day_counts')
+        .select(['account_id', 'deployment', 'day', 'node'])
+        .where('day', '<', p.day)
+        .orderBy('day')
+        .limit(p.most)
+        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
+        .$asTuple('account_id', 'deployment', 'day', 'node'),
+    ),
+  ),
+);

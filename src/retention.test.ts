@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { onEachEngine, silent } from '../test/engines.ts';
+import { type TestClock, testClock } from './lib/clock.ts';
+import { StorageError } from './lib/storage/database.ts';
+import { type Forget, forgetting } from './retention.ts';
+import { type Database, type Params, query, type Transaction } from './schema.ts';
+import { workThatWaits } from './work.ts';
+
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+const TODAY = Math.floor(NOON / DAY);
+
+onEachEngine(engine => {
+  describe('retention', () => {
+    it('deletes what is over, and nothing else', async () => {
+      const { database, clock } = await filled(350);
+      const before = await rowsOfAll(database);
+      const worker = workThatWaits({ database, clock, log: silent });
+      await done(database, NOON);
+      await worker.close(2000);
+      assert.deepEqual(await left(database), {
+        // An answer that was given exactly 24 hours ago comes no more.
+        answers: ['nearly', 'new-0', 'new-1'],
+        days: [TODAY - 1, TODAY, TODAY + 1],
+      });
+      const after = await rowsOfAll(database);
+      assert.deepEqual(
+        { ...after, idempotency: 0, day_counts: 0, facts: 0 },
+        { ...before, idempotency: 0, day_counts: 0, facts: 0 },
+      );
+    });
+
+    it('takes a hundred rows in a transaction at most, and leaves time between them', async () => {
+      const { database } = await filled(350);
+      const sizes: number[] = [];
+      const work = forgetting({ database });
+      for (;;) {
+        const { rows, jobs } = await work.take(1);
+        assert.deepEqual(jobs, []);
+        if (rows === 0) break;
+        sizes.push(rows);
+      }
+      assert.ok(work.restMs! > 0);
+      assert.deepEqual(sizes, [100, 100, 100, 51, 2]);
+    });
+
+    it('comes once an hour, in which nothing is looked at', async () => {
+      const { database, clock } = await filled(1);
+      let looks = 0;
+      const kind: Forget = () => {
+        looks++;
+        return 0;
+      };
+      const open = () => workThatWaits({ database, clock, log: silent, forgotten: [kind] });
+      const worker = open();
+      await done(database, NOON);
+      clock.advance(HOUR - 1);
+      await pause(1200);
+      // Another one that starts knows of it.
+      const other = open();
+      await pause(100);
+      assert.equal(looks, 1);
+      await other.close(2000);
+      clock.advance(1);
+      await done(database, NOON + HOUR);
+      await worker.close(2000);
+      assert.equal(looks, 2);
+    });
+
+    it('goes on where it was interrupted, at once with the next start', async () => {
+      const { database, clock } = await filled(350);
+      let writes = 0;
+      const failing = writing(database, () => {
+        if (++writes === 3) throw new StorageError('unavailable', 'The database is away.');
+      });
+      const killed = forgetting({ database: failing });
+      await killed.take(1);
+      await killed.take(1);
+      await assert.rejects(killed.take(1), /away/);
+      assert.equal((await left(database)).answers.length, 350 + 1 + 3 - 200);
+      assert.equal(await database.first(ended, {}), undefined);
+
+      const worker = workThatWaits({ database, clock, log: silent });
+      await done(database, NOON);
+      await worker.close(2000);
+      assert.deepEqual((await left(database)).answers, ['nearly', 'new-0', 'new-1']);
+    });
+
+    it('is shared by several without a row too many', async t => {
+      if (engine.name === 'sqlite') return t.skip('one process serves a file');
+      const { database, clock, place } = await filled(350);
+      const other = await engine.open({ place, clock });
+      const workers = [database, other, database].map(one => workThatWaits({ database: one, clock, log: silent }));
+      await done(database, NOON);
+      // Who came to the end first may have left a few to those who had them in hand.
+      for (let tries = 0; (await left(database)).answers.length > 3 && tries < 500; tries++) await pause(10);
+      for (const worker of workers) await worker.close(2000);
+      assert.deepEqual(await left(database), {
+        answers: ['nearly', 'new-0', 'new-1'],
+        days: [TODAY - 1, TODAY, TODAY + 1],
+      });
+      return undefined;
+    });
+  });
+
+  /** A database with so many answers that are over, one that just is, and three that are not; and counts of days. */
+  async function filled(old: number) {
+    const clock: TestClock = testClock(NOON);
+    const place = await engine.place();
+    const database = await engine.open({ place, clock });
+    await database.write(async tx => {
+      for (let n = 0; n < old; n++) await answer(tx, `old-${n}`, NOON - DAY - 1 - n);
+      await answer(tx, 'just', NOON - DAY);
+      await answer(tx, 'nearly', NOON - DAY + 1);
+      await answer(tx, 'new-0', NOON - HOUR);
+      await answer(tx, 'new-1', NOON);
+      for (const day of [TODAY - 400, TODAY - 2, TODAY - 1, TODAY, TODAY + 1]) await tx.run(addDay, { day });
+    });
+    return { database, clock, place };
+  }
+});
+
+async function answer(tx: Transaction, key: string, at: number) {
+  await tx.run(addAnswer, { key, at });
+}
+
+/** What is left of what may be deleted. */
+async function left(database: Database) {
+  return {
+    answers: (await database.all(answers, {})).map(({ key }) => key).sort(),
+    days: (await database.all(days, {})).map(({ day }) => day),
+  };
+}
+
+/** How many rows each table has. */
+async function rowsOfAll(database: Database) {
+  const rows: Record<string, number> = {};
+  for (const table of tables) rows[table] = (await database.first(counts[table], {}))!.rows;
+  return rows;
+}
+
+/** Waits until all is forgotten that was over at a time. */
+async function done(database: Database, at: number) {
+  while ((await database.first(ended, {}))?.value !== String(at)) await pause(5);
+}
+
+/** A database of whose writes somebody is told before. */
+function writing(database: Database, told: () => void): Database {
+  return new Proxy(database, {
+    get(target, name) {
+      if (name === 'write') {
+        return async (work: Parameters<Database['write']>[0]) => {
+          told();
+          return target.write(work);
+        };
+      }
+      const member = Reflect.get(target, name, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
+const tables = [
+  'categories',
+  'pets',
+  'pet_counts',
+  'holds',
+  'orders',
+  'reservations',
+  'messages',
+  'message_attempts',
+  'events',
+  'idempotency',
+  'accounts',
+  'keys',
+  'bans',
+  'day_counts',
+  'minute_counts',
+  'nodes',
+  'facts',
+  'announcements',
+  'migrations',
+] as const;
+
+const counts = Object.fromEntries(
+  tables.map(table => [table, query(db => db.selectFrom(table).select(({ fn }) => fn.countAll<number>().as('rows')))]),
+) as Record<(typeof tables)[number], ReturnType<typeof query<Record<never, never>, { rows: number }>>>;
+
+const answers = query(db => db.selectFrom('idempotency').select('key'));
+const days = query(db => db.selectFrom('day_counts').select('day').orderBy('day'));
+const ended = query(db => db.selectFrom('facts').select('value').where('name', '=', 'forgotten'));
+
+const addAnswer = query((db, p: Params<{ key: string; at: number }>) =>
+  db.insertInto('idempotency').values({ account_id: 1, key: p.key, fingerprint: 'f', body: '', created_at: p.at }),
+);
+const addDay = query((db, p: Params<{ day: number }>) =>
+  db.insertInto('day_counts').values({ account_id: 1, deployment: 'production', day: p.day, node: 'n', reserved: 1 }),
+);
