@@ -24,6 +24,7 @@ const MINUTE = 60 * SECOND;
 const DAY = 86_400_000;
 const owner = { accountId: 1, admin: false };
 const buyer = { accountId: 2, admin: false };
+const never = new AbortController().signal;
 const box = secretBox(Buffer.alloc(32, 7));
 const schedule = [5 * SECOND, 5 * MINUTE];
 
@@ -126,7 +127,7 @@ onEachEngine(engine => {
       for (;;) {
         const { jobs } = await by.take(256);
         if (jobs.length === 0) return;
-        await Promise.all(jobs.map(job => by.work(job)));
+        await Promise.all(jobs.map(job => by.work(job, never)));
       }
     }
 
@@ -359,7 +360,7 @@ onEachEngine(engine => {
           assert.equal(of(id), 1);
           assert.equal(of(good.id), 16);
           slow.answer = takes;
-          await Promise.all(jobs.map(job => worker.work(job)));
+          await Promise.all(jobs.map(job => worker.work(job, never)));
           await deliver();
           assert.equal(receiver.received.length, 40);
           assert.equal(slow.received.length, 42);
@@ -377,7 +378,7 @@ onEachEngine(engine => {
         const next = delivering(means);
         await deliver(next);
         assert.equal(receiver.received.length, 0);
-        if (engine.name === 'sqlite') await next.begin();
+        if (engine.name === 'sqlite') await next.begin!();
         else clock.advance(26 * SECOND);
         await deliver(next);
         assert.equal(receiver.received.length, 1);

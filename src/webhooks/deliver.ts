@@ -3,9 +3,10 @@ import { eventsAt } from '../events/in-order.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { knows, publicEvent } from '../feed/seen-by.ts';
 import type { Outcome, Outgoing } from '../lib/http/outgoing.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
-import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { type Result, type SwitchedOff, settler } from './settle.ts';
 import { isAdmin } from './subscriptions.ts';
 import { sealedFor } from './webhook-rows.ts';
@@ -35,6 +36,8 @@ export interface Job {
   readonly url: string;
   readonly secrets: readonly Buffer[];
   readonly actor: Actor;
+  /** Whether its receiver failed last. */
+  readonly failing: boolean;
   /** `undefined` where the log does not have it any more. */
   readonly event: OwnedEvent | undefined;
 }
@@ -45,16 +48,17 @@ export interface Job {
  * A delivery is in one hand at a time, for 25 seconds at most. A webhook that failed last gets one attempt at a time,
  * and such webhooks have half of the room together at most, so that who is away or slow holds up nobody else.
  */
-export function delivering(means: Means) {
+export function delivering(means: Means): Work<Job> {
   const { database, registry, outgoing, secrets, now } = means;
   const settle = settler(means);
   let failingInHand = 0;
 
   return {
+    name: 'deliveries',
     atOnce: DELIVERIES_AT_ONCE,
 
     /** Embedded, one process serves a database: what another one had in hand is free. */
-    async begin(): Promise<void> {
+    async begin() {
       if (database.engine !== 'sqlite') return;
       await database.write(async tx => {
         await tx.run(lookAtThoseInHand, { now: tx.now });
@@ -62,7 +66,7 @@ export function delivering(means: Means) {
       });
     },
 
-    async take(most: number) {
+    async take(most) {
       const taken = await database.write(async tx => {
         const room = Math.min(most, FAILING_AT_ONCE - failingInHand);
         const webhooks = [
@@ -90,7 +94,7 @@ export function delivering(means: Means) {
       return { rows: taken.rows, jobs: await jobsOf(taken.found) };
     },
 
-    async work(job: Job & { readonly failing: boolean }): Promise<void> {
+    async work(job) {
       if (job.failing) failingInHand++;
       try {
         await settle(await send(job));
@@ -100,7 +104,7 @@ export function delivering(means: Means) {
     },
   };
 
-  async function jobsOf(found: readonly Found[]): Promise<(Job & { readonly failing: boolean })[]> {
+  async function jobsOf(found: readonly Found[]): Promise<Job[]> {
     const places = found.flatMap(({ deliveries }) => deliveries.map(({ place }) => place));
     if (places.length === 0) return [];
     const events = await withOwners(database, await eventsAt(database, [...new Set(places)]));
@@ -172,27 +176,23 @@ interface Found {
   readonly keys: readonly { readonly secret: string }[];
 }
 
-/** When the next delivery is due, as a query for one value: of receivers that took the last one, and of the others. */
-export const nextDelivery = query(db =>
-  db.selectNoFrom(({ selectFrom }) => [
-    selectFrom('webhooks')
-      .select('due_at')
+/** When the next delivery is due, to receivers that took the last one. */
+export const nextToDeliver: NextDue = nextOf(false);
+
+/** The same of those that failed. */
+export const nextToTryAgain: NextDue = nextOf(true);
+
+function nextOf(failing: boolean): NextDue {
+  return db =>
+    db
+      .selectFrom('webhooks')
+      .select('due_at as dueAt')
       .where('status', '=', sql.lit('active'))
-      .where('failing_since', 'is', null)
+      .where('failing_since', failing ? 'is not' : 'is', null)
       .where('due_at', 'is not', null)
       .orderBy('due_at')
-      .limit(1)
-      .as('healthy'),
-    selectFrom('webhooks')
-      .select('due_at')
-      .where('status', '=', sql.lit('active'))
-      .where('failing_since', 'is not', null)
-      .where('due_at', 'is not', null)
-      .orderBy('due_at')
-      .limit(1)
-      .as('failing'),
-  ]),
-);
+      .limit(1);
+}
 
 const webhooksDue = (failing: boolean) =>
   query((db, p: Params<{ now: number; most: number }>, engine) => {

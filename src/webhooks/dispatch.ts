@@ -1,8 +1,9 @@
 import { eventsBehind } from '../events/in-order.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import type { Work } from '../lib/jobs/work-off.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
-import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { type Subscription, subscriptions, wantedBy } from './subscriptions.ts';
 
 /** An event that is to be delivered to a webhook. */
@@ -12,6 +13,60 @@ export interface NewDelivery {
   readonly type: string;
   readonly lane: string;
 }
+
+/**
+ * The work of making deliveries of what happens.
+ * @param toDeliver told that there are more
+ * @param toDispatch told that something happened, in this process
+ */
+export function dispatching({
+  database,
+  registry,
+  toDeliver,
+  toDispatch,
+}: {
+  readonly database: Database;
+  readonly registry: Reader;
+  toDeliver(): void;
+  toDispatch(): void;
+}): Work<never> {
+  /** The state of the webhooks, as far as it can be told, in which nobody wanted anything. */
+  let idle: number | undefined;
+  database.watch?.('events', () => {
+    if (idle === undefined || database.version('webhooks') !== idle) toDispatch();
+  });
+  return {
+    name: 'events',
+    atOnce: 1,
+    async take() {
+      const version = database.version('webhooks');
+      const active = (await database.first(anyActive, {})) !== undefined;
+      idle = active ? undefined : version;
+      const rows = active ? await dispatch(database, registry) : 0;
+      if (rows > 0) toDeliver();
+      return { rows, jobs: [] };
+    },
+    async work() {},
+  };
+}
+
+/** At once where an event is behind the place up to which deliveries were made, or others are to be made once more. */
+export const nextToDispatch: NextDue = (db, engine) => {
+  const [place, integer] = engine === 'postgres' ? ['seq', 'bigint'] : ['id', 'integer'];
+  const unplaced = engine === 'postgres' ? sql`or exists (select 1 from events where seq is null)` : sql``;
+  return db
+    .selectFrom('facts')
+    .select(sql<number | null>`0`.as('dueAt'))
+    .where('name', '=', sql.lit('dispatched'))
+    .where(
+      sql<boolean>`exists (select 1 from webhooks where status = 'active') and (
+        cast(value as ${sql.raw(integer!)}) <
+          (select ${sql.ref(place!)} from events where ${sql.ref(place!)} is not null order by ${sql.ref(place!)} desc limit 1)
+        or exists (
+          select 1 from redeliveries join webhooks on webhooks.id = webhook_id where webhooks.status = 'active'
+        ) ${unplaced})`,
+    );
+};
 
 /**
  * Makes deliveries of what happened since it was called last, a few hundred events at a time, and of what is to be
@@ -123,6 +178,8 @@ async function addAll(tx: Transaction, wanted: ReadonlyMap<Subscription, readonl
 
 /** Thrown to undo a transaction. */
 class Changed extends Error {}
+
+const anyActive = query(db => db.selectFrom('webhooks').select('id').where('status', '=', sql.lit('active')).limit(1));
 
 const dispatchedPlace = query<Record<never, never>, { place: number }>((db, _, engine) =>
   db
