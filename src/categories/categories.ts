@@ -118,6 +118,7 @@ export async function deleteCategory(
 ): Promise<void> {
   const category = await lockOwn(tx, actor, id, expect);
   await tx.first(lockCategory, { id });
+  tx.locked();
   const contents = await contentsOf(tx, id);
   if (contents !== undefined) throw inUse(id, contents);
   await removeCategory(tx, category, { action: 'deleted', accountId: actor.accountId });

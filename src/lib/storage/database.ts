@@ -25,7 +25,7 @@ export interface Transaction extends Reader {
   readonly now: number;
   /**
    * Moves `now` on, because locks may have been waited for: others were at it until this moment. Called behind a lock,
-   * before the first change.
+   * before what it is for is changed.
    * @param after when what is locked was changed last, maybe by another clock: `now` is not before it
    */
   locked(after?: number): void;
