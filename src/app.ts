@@ -14,11 +14,13 @@ import { Episodes } from './lib/episodes.ts';
 import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
 import type { Gate } from './lib/http/gate.ts';
 import { MetricsServer } from './lib/http/metrics-server.ts';
+import { openOutgoing } from './lib/http/outgoing.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
 import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
 import type { Worker } from './lib/jobs/work-off.ts';
 import type { Log } from './lib/log.ts';
+import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { openMailer } from './messages/mail.ts';
@@ -31,6 +33,9 @@ import { mergeRoutes } from './pets/merge-routes.ts';
 import { petRoutes } from './pets/routes.ts';
 import { type Limiter, openLimiter } from './plans/limiter.ts';
 import type { Database, Deployment as DeploymentName } from './schema.ts';
+import { deliveryRoutes } from './webhooks/delivery-routes.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
+import { checkKey, secretKeyIn } from './webhooks/secret-key.ts';
 import { workThatWaits } from './work.ts';
 
 /** Everything that one process serves, put together. */
@@ -57,6 +62,8 @@ export const routes: readonly Route<Deployment>[] = [
   ...holdRoutes,
   ...orderRoutes,
   ...feedRoutes,
+  ...webhookRoutes,
+  ...deliveryRoutes,
 ];
 
 /** Every operation there is: those of a deployment, then those of the message address. */
@@ -103,7 +110,13 @@ export async function createApp(options: {
     }
     const production = keep(await open('production'));
     const staging = config.ports.staging === undefined ? undefined : keep(await open('staging'));
-    for (const database of [production, staging]) if (database !== undefined) await accept?.(database);
+    const secrets = secretBox(config.secretKey ?? secretKeyIn(config.dataDir, log));
+    for (const database of [production, staging]) {
+      if (database === undefined) continue;
+      await accept?.(database);
+      await checkKey(database, secrets);
+    }
+    const outgoing = keep(openOutgoing({ networks: config.webhookNetworks }, { now: () => clock.now() }));
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
     const uses = keep(new KeyUses(production));
     const ring = new KeyRing(production);
@@ -122,6 +135,13 @@ export async function createApp(options: {
     const pagesUrl = (tls: boolean) => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
     const messagesUrl = () => addresses.get('messages')?.publicUrl();
     const shared = { config, clock, log, limiter, proxies, observation, pagesUrl, messagesUrl };
+    const webhooks = {
+      outgoing,
+      secrets,
+      networks: config.webhookNetworks,
+      max: config.webhooksMax,
+      registry: production,
+    };
     const workers = new Map<DeploymentName, Worker>();
     const contexts = new Map<string, Deployment>();
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
@@ -137,6 +157,7 @@ export async function createApp(options: {
         streamsMax: config.streamsMax,
         hub: keep(eventHub({ database, log })),
         messageQueued,
+        webhooks,
       };
       contexts.set(name, context);
       if (config.ports[name] === undefined) continue;

@@ -38,6 +38,7 @@ export function openApiDocument(
       { name: 'Holds', description: 'Animals that are kept for an account for a while.' },
       { name: 'Store orders', description: 'Orders of animals, step by step, and how many animals there are.' },
       { name: 'Events', description: 'Everything that happened, in the order in which it did.' },
+      { name: 'Webhooks', description: 'URLs to which events are sent as they happen, signed.' },
       {
         name: 'Messages',
         description: 'Messages to the store and to the owners of animals, on an address of their own.',
@@ -46,7 +47,7 @@ export function openApiDocument(
     tagGroups: [
       { name: 'Catalogue', tags: ['Pets', 'Categories'] },
       { name: 'Store', tags: ['Holds', 'Store orders'] },
-      { name: 'What happened', tags: ['Events'] },
+      { name: 'What happened', tags: ['Events', 'Webhooks'] },
       { name: 'Messages', tags: ['Messages'] },
     ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',

@@ -2,8 +2,8 @@ import { problem } from '../errors.ts';
 import { idAt, placeIn } from '../feed/public-event.ts';
 import { type Page, pageById } from '../lib/http/pages-by-id.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Params, type Query, query, type Reader, type Tables } from '../schema.ts';
-import type { AttemptedDelivery, Delivery, DeliveryStatus } from './webhook.ts';
+import { type Params, type Query, query, type Reader, sql, type Tables } from '../schema.ts';
+import type { Delivery, DeliveryStatus } from './webhook.ts';
 
 /** Which deliveries a list has. */
 export interface DeliveryFilter {
@@ -12,8 +12,14 @@ export interface DeliveryFilter {
   readonly eventId?: string | undefined;
 }
 
-/** A delivery with all there is to say about it but its attempts. Times are milliseconds since the Unix epoch. */
-export interface DeliveryRow {
+/** A delivery with all there is to say about it. Times are milliseconds since the Unix epoch. */
+export interface DeliveryRow extends DeliveryColumns {
+  /** Oldest first. */
+  readonly attempts: readonly AttemptRow[];
+}
+
+/** A delivery without its attempts. */
+export interface DeliveryColumns {
   readonly id: number;
   /** The place of the event; null for a test. */
   readonly place: number | null;
@@ -25,8 +31,10 @@ export interface DeliveryRow {
   readonly updatedAt: number;
 }
 
-/** An attempt as it is stored. */
-export type AttemptRow = Omit<Tables['delivery_attempts'], 'delivery_id'>;
+/** An attempt as it is stored; a list has it without what was answered. */
+export type AttemptRow = Omit<Tables['delivery_attempts'], 'delivery_id' | 'answer'> & {
+  readonly answer?: string | null;
+};
 
 /**
  * One page of the deliveries to a webhook, the newest first: who looks wants to know what happened lately.
@@ -51,49 +59,44 @@ export async function listDeliveries(
     const rows = await reader.all(found, values);
     return { rows: rows.map(row => ({ id: mirrored(row.id), row })), edge: undefined };
   });
-  return { ...page, rows: page.rows.map(({ row }) => row) };
+  const ids = JSON.stringify(page.rows.map(({ row }) => row.id));
+  const attempts = Map.groupBy(await reader.all(attemptsOfAll, { ids }), ({ deliveryId }) => deliveryId);
+  return { ...page, rows: page.rows.map(({ row }) => ({ ...row, attempts: attempts.get(row.id) ?? [] })) };
 }
 
 /**
- * A delivery to a webhook with every attempt, oldest first.
+ * A delivery to a webhook, its attempts with what was answered.
  * @throws {Problem} `delivery_not_found`
  */
-export async function getDelivery(
-  reader: Reader,
-  webhookId: number,
-  id: number,
-): Promise<{ readonly delivery: DeliveryRow; readonly attempts: readonly AttemptRow[] }> {
+export async function getDelivery(reader: Reader, webhookId: number, id: number): Promise<DeliveryRow> {
   const delivery = await reader.first(deliveryById, { webhookId, id });
   if (delivery === undefined)
     throw problem('delivery_not_found', `There is no delivery ${id} to webhook ${webhookId}.`);
-  return { delivery, attempts: await reader.all(attemptsOf, { id }) };
+  return { ...delivery, attempts: await reader.all(attemptsOf, { id }) };
 }
 
-/** A delivery as a list shows it. */
-export function deliveryOf({ id, place, type, status, dueAt, leased, createdAt, updatedAt }: DeliveryRow): Delivery {
+/** A delivery as it is answered. */
+export function deliveryOf({ id, place, type, status, dueAt, leased, ...rest }: DeliveryRow): Delivery {
   return {
     id,
     ...(place !== null && { eventId: idAt(place) }),
     type,
     status,
-    createdAt: formatTime(createdAt),
-    updatedAt: formatTime(updatedAt),
+    createdAt: formatTime(rest.createdAt),
+    updatedAt: formatTime(rest.updatedAt),
     ...(dueAt !== null && leased === 0 && { nextAttemptAt: formatTime(dueAt) }),
+    attempts: rest.attempts.map(attemptOf),
   };
 }
 
-/** A delivery with every attempt, as it is answered. */
-export function attemptedOf(delivery: DeliveryRow, attempts: readonly AttemptRow[]): AttemptedDelivery {
+function attemptOf({ number, at, duration_ms, status, fault, answer }: AttemptRow): Delivery['attempts'][number] {
   return {
-    ...deliveryOf(delivery),
-    attempts: attempts.map(({ number, at, duration_ms, status, fault, answer }) => ({
-      number,
-      at: formatTime(at),
-      durationMs: duration_ms,
-      ...(status !== null && { status }),
-      ...(fault !== null && { fault }),
-      ...(answer !== null && answer !== '' && { answer }),
-    })),
+    number,
+    at: formatTime(at),
+    durationMs: duration_ms,
+    ...(status !== null && { status }),
+    ...(fault !== null && { fault }),
+    ...(typeof answer === 'string' && answer !== '' && { answer }),
   };
 }
 
@@ -110,10 +113,10 @@ const columns = [
 
 type Values = { webhookId: number; status: DeliveryStatus; place: number; from: number; rows: number };
 
-const pageQueries = new Map<string, Query<Values, DeliveryRow>>();
+const pageQueries = new Map<string, Query<Values, DeliveryColumns>>();
 
 /** Each follows an index from its place on; of one event there are a few. */
-function pageQuery(backward: boolean, byStatus: boolean, byPlace: boolean): Query<Values, DeliveryRow> {
+function pageQuery(backward: boolean, byStatus: boolean, byPlace: boolean): Query<Values, DeliveryColumns> {
   const shape = [backward, byStatus, byPlace].join();
   let found = pageQueries.get(shape);
   if (found === undefined) {
@@ -141,5 +144,20 @@ const attemptsOf = query((db, p: Params<{ id: number }>) =>
     .selectFrom('delivery_attempts')
     .select(['number', 'at', 'duration_ms', 'status', 'fault', 'answer'])
     .where('delivery_id', '=', p.id)
+    .orderBy('number'),
+);
+
+const attemptsOfAll = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .selectFrom('delivery_attempts')
+    .select(['delivery_id as deliveryId', 'number', 'at', 'duration_ms', 'status', 'fault'])
+    .where(
+      'delivery_id',
+      'in',
+      engine === 'postgres'
+        ? sql<number>`(select value::bigint from json_array_elements_text(${p.ids}::json))`
+        : sql<number>`(select value from json_each(${p.ids}))`,
+    )
+    .orderBy('delivery_id')
     .orderBy('number'),
 );

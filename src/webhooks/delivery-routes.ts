@@ -8,13 +8,13 @@ import { pageHeaders } from '../lib/http/pagination.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Caller, Route } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
-import { attemptedOf, deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
+import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
 import { getWebhook } from './get-webhook.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
 import { webhookId } from './routes.ts';
 import { isAdmin } from './subscriptions.ts';
 import { keepTest, sendTest, testMeansOf } from './try-out.ts';
-import { AttemptedDelivery, Deliveries, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './webhook.ts';
+import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './webhook.ts';
 
 const common = {
   access: { key: true, scope: 'webhooks:write' },
@@ -33,7 +33,7 @@ const test = route({
     'Sends a signed test delivery (`webhook.test`) now, whatever the status of the webhook, and waits for it: 15 seconds, ' +
     'and no longer than that for a free connection. The answer says what the receiver answered, or why it did not; the webhook stays as it is.',
   parameters: { webhookId },
-  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: AttemptedDelivery }],
+  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery }],
   errors: ['webhook_test_running'],
   examples: [
     {
@@ -60,8 +60,7 @@ const test = route({
         return sendTest(testMeansOf(context), webhook);
       },
       async (tx, result) => {
-        const { delivery, attempts } = await keepTest(tx, path.webhookId, result);
-        return { body: attemptedOf(delivery, attempts) };
+        return { body: deliveryOf(await keepTest(tx, path.webhookId, result)) };
       },
     );
   },
@@ -150,7 +149,7 @@ const get = route({
   method: 'GET',
   path: '/webhooks/{webhookId}/deliveries/{deliveryId}',
   summary: 'Get a delivery',
-  description: 'Fetches one delivery to a webhook, with every attempt to send it.',
+  description: 'Fetches one delivery to a webhook, with what was answered to every attempt.',
   parameters: {
     webhookId,
     deliveryId: {
@@ -160,7 +159,7 @@ const get = route({
       absent: 'There is no delivery with this id.',
     },
   },
-  successes: [{ status: 200, description: 'The delivery, with every attempt.', schema: AttemptedDelivery }],
+  successes: [{ status: 200, description: 'The delivery, with every attempt.', schema: Delivery }],
   errors: [],
   examples: [
     {
@@ -182,8 +181,7 @@ const get = route({
   async handle({ context, caller, path }) {
     const { database } = context;
     const { id } = await getWebhook(database, caller, path.webhookId);
-    const { delivery, attempts } = await getDelivery(database, id, path.deliveryId);
-    return { body: attemptedOf(delivery, attempts) };
+    return { body: deliveryOf(await getDelivery(database, id, path.deliveryId)) };
   },
 });
 

@@ -60,15 +60,11 @@ export async function sendTest(
 }
 
 /** Keeps a test among the deliveries to its webhook. */
-export async function keepTest(
-  tx: Transaction,
-  webhookId: number,
-  { at, outcome }: TestResult,
-): Promise<{ readonly delivery: DeliveryRow; readonly attempts: readonly AttemptRow[] }> {
+export async function keepTest(tx: Transaction, webhookId: number, { at, outcome }: TestResult): Promise<DeliveryRow> {
   const status = isTaken(outcome) ? 'delivered' : 'failed';
   const values = { webhookId, status, failures: status === 'failed' ? 1 : 0, at, now: tx.now } as const;
   const { id } = (await tx.first(insertTest, values))!;
-  const attempt: AttemptRow = {
+  const attempt = {
     number: 1,
     at,
     duration_ms: Math.round(outcome.durationMs),
@@ -77,12 +73,12 @@ export async function keepTest(
     answer: 'status' in outcome ? outcome.answer : null,
   };
   await tx.run(insertAttempt, { id, ...attempt });
-  const delivery: DeliveryRow = {
+  return {
     ...{ id, place: null, type: TEST_TYPE, status, dueAt: null, leased: 0 },
     createdAt: at,
     updatedAt: tx.now,
+    attempts: [attempt],
   };
-  return { delivery, attempts: [attempt] };
 }
 
 /**
@@ -141,7 +137,7 @@ const insertTest = query(
       .returning('id'),
 );
 
-const insertAttempt = query((db, p: Params<{ id: number } & AttemptRow>) =>
+const insertAttempt = query((db, p: Params<{ id: number } & Required<AttemptRow>>) =>
   db.insertInto('delivery_attempts').values({
     delivery_id: p.id,
     number: p.number,

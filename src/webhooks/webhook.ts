@@ -158,50 +158,49 @@ export type DeliveryStatus = Static<typeof DeliveryStatus>;
 
 const Event = Type.String({ ...EventId, description: 'The event.' });
 
-const delivery = {
-  id: DeliveryId,
-  eventId: Type.Optional(
-    Type.String({ ...EventId, description: 'The event that it tells, also its `webhook-id`; absent for a test.' }),
-  ),
-  type: Type.String({ description: 'The type of the event; `webhook.test` for a test.', examples: ['pet.updated'] }),
-  status: DeliveryStatus,
-  createdAt: time('When it was made.'),
-  updatedAt: time('When something was done about it last.'),
-  nextAttemptAt: Type.Optional(
-    time('When it is tried next; absent where that is done, under way, or after another event of the same thing.'),
-  ),
-};
-
-/** A delivery as a list shows it. */
-export const Delivery = Type.Object(delivery, {
-  title: 'Delivery',
-  description: 'An event that is sent to a webhook, or was.',
-});
-export type Delivery = Static<typeof Delivery>;
-
-/** A page of deliveries. */
-export const Deliveries = Type.Array(Delivery, { title: 'Deliveries', description: 'Deliveries.' });
-
 const Attempt = Type.Object(
   {
-    number: Type.Integer({ minimum: 1, description: 'Which it was, from 1.' }),
+    number: Type.Integer({
+      minimum: 1,
+      description: 'Which it was, from 1; one that was broken off by a fault of the store is missing.',
+    }),
     at: time('When it began.'),
     durationMs: Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
     status: Type.Optional(
       Type.Integer({ description: 'The HTTP status that was answered; absent where nothing was.' }),
     ),
     fault: Type.Optional(Type.String({ description: 'Why there was no answer.', examples: ['timeout'] })),
-    answer: Type.Optional(Type.String({ description: 'The first 1,024 bytes of what was answered.' })),
+    answer: Type.Optional(
+      Type.String({ description: 'The first 1,024 bytes of what was answered; lists leave it out.' }),
+    ),
   },
   { title: 'WebhookAttempt', description: 'An attempt to send a delivery: it succeeds with a status from 200 to 299.' },
 );
 
-/** A delivery with every attempt. */
-export const AttemptedDelivery = Type.Object(
-  { ...delivery, attempts: Type.Array(Attempt, { description: 'Every attempt, oldest first.' }) },
-  { title: 'AttemptedDelivery', description: 'A delivery with every attempt to send it.' },
+/** A delivery as it is answered. */
+export const Delivery = Type.Object(
+  {
+    id: DeliveryId,
+    eventId: Type.Optional(
+      Type.String({ ...EventId, description: 'The event that it tells, also its `webhook-id`; absent for a test.' }),
+    ),
+    type: Type.String({ description: 'The type of the event; `webhook.test` for a test.', examples: ['pet.updated'] }),
+    status: DeliveryStatus,
+    createdAt: time('When it was made.'),
+    updatedAt: time('When something was done about it last.'),
+    nextAttemptAt: Type.Optional(
+      time(
+        'When it is tried next; absent where it is done with, under way, or waits behind another event of the same thing.',
+      ),
+    ),
+    attempts: Type.Array(Attempt, { description: 'Every attempt, oldest first.' }),
+  },
+  { title: 'Delivery', description: 'An event that is sent to a webhook, or was, with every attempt to.' },
 );
-export type AttemptedDelivery = Static<typeof AttemptedDelivery>;
+export type Delivery = Static<typeof Delivery>;
+
+/** A page of deliveries. */
+export const Deliveries = Type.Array(Delivery, { title: 'Deliveries', description: 'Deliveries.' });
 
 const Since = Type.Refine(
   Type.String({
