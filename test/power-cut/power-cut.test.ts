@@ -13,6 +13,7 @@ import { addRow, migrations, rowsAfter, total } from './rows.ts';
 const long = process.env.PETSTORE_TEST_LONG === '1';
 const images = long ? 500 : 50;
 const rows = long ? 3000 : 1000;
+const WAL_HEADER_BYTES = 32;
 const seed = Number(process.env.PETSTORE_TEST_SEED ?? Date.now() % 2 ** 31);
 
 describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
@@ -59,17 +60,23 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
     const start = (role: string, adding: number, settings: Record<string, string> = {}) =>
       startRecorded(home, './load.ts', [role, home, `${adding}`, 'close'], { ...settings, RECORD_LOG: log });
     assert.equal(await ended(start('server', 10)), 0);
-    const server = start('server', 100, { RECORD_PAUSE: pausing });
+    const server = start('server', 30, { RECORD_PAUSE: pausing });
     while (!existsSync(pausing)) await pause(5);
     assert.equal(await ended(start('visitor', 3)), 0);
     rmSync(pausing);
     assert.equal(await ended(server), 0);
-    const flushes = flushesWhileServing(happeningsOf(readFileSync(log)));
+    const happenings = happeningsOf(readFileSync(log));
+    const flushes = flushesWhileServing(happenings);
     assert.notEqual(flushes.length, 0);
     assert.deepEqual(
       flushes.filter(({ thread, serving }) => serving.includes(thread)),
       [],
     );
+    // Nor is the log begun anew without a flush: its header is written at the start, and nothing empties so short a log.
+    const headers = whileServing(happenings).filter(
+      ({ one }) => one.op === 'written' && one.offset === 0 && one.data.length === WAL_HEADER_BYTES,
+    );
+    assert.deepEqual(headers, []);
   });
 });
 
@@ -109,14 +116,21 @@ async function record(directory: string, settings: Record<string, string>): Prom
  * server that is about to serve may flush; one that was killed flushes no more, though nobody noted its end.
  */
 function flushesWhileServing(happenings: readonly Happening[]): { thread: number; serving: number[] }[] {
-  const flushes: { thread: number; serving: number[] }[] = [];
+  return whileServing(happenings).flatMap(({ one, serving }) =>
+    one.op === 'flush ended' ? [{ thread: one.thread, serving }] : [],
+  );
+}
+
+/** What happened while a server served, with the servers that did. */
+function whileServing(happenings: readonly Happening[]): { one: Happening; serving: number[] }[] {
+  const found: { one: Happening; serving: number[] }[] = [];
   const serving = new Set<number>();
   for (const one of happenings) {
     if (one.op === 'noted' && one.note.role === 'server') serving.add(one.note.serving!);
     if (one.op === 'noted' && one.note.ending !== undefined) serving.delete(one.note.ending);
-    if (serving.size > 0 && one.op === 'flush ended') flushes.push({ thread: one.thread, serving: [...serving] });
+    if (serving.size > 0) found.push({ one, serving: [...serving] });
   }
-  return flushes;
+  return found;
 }
 
 /** Cuts the power at moments of a record and opens what is found; what was wrong with it, up to `enough`. */
