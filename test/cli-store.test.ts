@@ -289,8 +289,11 @@ for (const engine of engines) {
         [['pet', 'list', '--status', 'sold'], /^There are no such animals; `petstore pet list`/],
         [['hold', 'list'], /^There are no holds; /],
         [['hold', 'list', '--status', 'active'], /^There are no such holds; /],
+        [['hold', 'list', '--status', 'active,used'], /^There are no such holds; /],
         [['order', 'list'], /^There are no orders; `petstore order place /],
         [['order', 'list', '--pet', '7'], /^There are no such orders; /],
+        [['order', 'list', '--status', 'placed,approved'], /^There are no such orders; /],
+        [['pet', 'list', '--id', '1,2'], /^There are no such animals; /],
         [['category', 'list', '--placeholders'], /^There are no such categories; /],
       ] as const) {
         assert.match(await textOf(here, ...args), sentence);
@@ -431,6 +434,15 @@ for (const engine of engines) {
       assert.deepEqual([ids.length, new Set(ids).size], [250, 250]);
       const sold = await jsonOf(here, ...list, '--status', 'sold', '--limit', '1000');
       assert.equal(sold.length, 50);
+      const both = await jsonOf(here, ...list, '--status', 'sold,pending,sold', '--limit', '1000');
+      assert.deepEqual(both, sold);
+      const every = await jsonOf(here, ...list, '--status', 'sold,pending', '--status', 'available', '--limit', '1000');
+      assert.equal(every.length, 250);
+      const some = await jsonOf(here, ...list, '--id', `${ids[3]},${ids[249]}`, '--id', `${ids[0]}`);
+      assert.deepEqual(
+        some.map((pet: { id: number }) => pet.id),
+        [ids[0], ids[3], ids[249]],
+      );
       await refused(here, /^--cursor must be/, ...list, '--status', 'sold', cursor);
     });
 

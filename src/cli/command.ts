@@ -12,7 +12,7 @@ export interface Option {
   readonly choices?: readonly string[];
   /** The value where the option is left out. */
   readonly default?: string;
-  /** Whether it may be given several times; the values are then joined by commas. */
+  /** Whether it takes several values: with commas between them, as the command then gets them, or given several times. */
   readonly repeatable?: true;
 }
 

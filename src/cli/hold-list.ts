@@ -9,7 +9,7 @@ export const command = storeCommand({
   sentence: 'Lists holds, by id: which animals are kept for whom, and until when.',
   options: {
     status: {
-      sentence: 'Only holds that are like this; given several times, like one of these.',
+      sentence: 'Only holds that are like this; several, with commas or given several times, are alternatives.',
       value: 'STATUS',
       choices: ['active', 'released', 'used', 'expired'],
       repeatable: true,

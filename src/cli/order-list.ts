@@ -10,7 +10,7 @@ export const command = storeCommand({
   sentence: 'Lists orders, by id.',
   options: {
     status: {
-      sentence: 'Only orders that are so far; given several times, as far as one of these.',
+      sentence: 'Only orders that are so far; several, with commas or given several times, are alternatives.',
       value: 'STATUS',
       choices: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
       repeatable: true,
@@ -20,6 +20,7 @@ export const command = storeCommand({
   },
   examples: [
     { line: 'petstore order list --status placed', sentence: 'what waits for approval' },
+    { line: 'petstore order list --status placed,approved', sentence: 'what is not delivered yet' },
     { line: 'petstore order list --pet 7 --json', sentence: 'for a program' },
   ],
   read: call => {

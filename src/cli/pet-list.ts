@@ -1,8 +1,8 @@
 import type { FullPet } from '../pets/pet.ts';
 import type { PetFilter } from '../pets/pet-list.ts';
-import type { Option } from './command.ts';
+import { Misuse, type Option } from './command.ts';
 import { priceText } from './money.ts';
-import { readOptionalId, storeCommand } from './store-command.ts';
+import { readId, readOptionalId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, readSeveral, sectionOptions } from './store-list.ts';
 
 /** Availability of an animal, as an option. */
@@ -19,9 +19,10 @@ export const command = storeCommand({
   options: {
     status: {
       ...statusOption,
-      sentence: 'Only animals with this availability; given several times, with one of these.',
+      sentence: 'Only animals with this availability; several, with commas or given several times, are alternatives.',
       repeatable: true,
     },
+    id: { sentence: 'Only animals with these ids, with commas or given several times.', value: 'ID', repeatable: true },
     category: { sentence: 'Only animals of this category; see `petstore category list`.', value: 'ID' },
     ...sectionOptions,
   },
@@ -32,6 +33,7 @@ export const command = storeCommand({
   read: call => {
     const filter: PetFilter = {
       status: readSeveral(call.options['status']),
+      id: readIds(call.options['id']),
       categoryId: readOptionalId('--category', call.options['category']),
       sort: 'id',
     };
@@ -43,10 +45,20 @@ export const command = storeCommand({
       const { pets, next } = await listPets(database, filter, limit, cursor, now, 'full');
       return { items: pets, next };
     });
-    const all = filter.status === undefined && filter.categoryId === undefined && section.cursor === undefined;
+    const { status, id, categoryId } = filter;
+    const all = [status, id, categoryId, section.cursor].every(one => one === undefined);
     return listed(found, columns, all ? `There are no animals; ${adding[name]}` : NONE_SUCH);
   },
 });
+
+function readIds(text: string | undefined): number[] | undefined {
+  const ids = readSeveral(text)?.map(id => readId('--id', id));
+  if (ids !== undefined && ids.length > IDS_MAX) throw new Misuse(`--id takes ${IDS_MAX} ids at most.`);
+  return ids;
+}
+
+/** As many as over HTTP. */
+const IDS_MAX = 100;
 
 const columns = {
   ID: (pet: FullPet) => String(pet.id),

@@ -77,7 +77,7 @@ function storeOf(call: CommandCall, name: Deployment, database: Database): Store
 export function readId(name: string, text: string): number {
   const id = Number(text);
   if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(id)) {
-    throw new Misuse(`${name} must be a whole number from 1, such as 7.`);
+    throw new Misuse(`${name} must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}, such as 7.`);
   }
   return id;
 }

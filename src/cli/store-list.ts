@@ -24,7 +24,7 @@ export function readSection({ options: { limit, cursor } }: CommandCall): Sectio
   return { limit: Number(limit), cursor };
 }
 
-/** The values of an option that may be given several times, each once; `undefined` where it is left out. */
+/** The values of an option that takes several, each once; `undefined` where it is left out. */
 export function readSeveral<T extends string>(text: string | undefined): T[] | undefined {
   return text === undefined ? undefined : ([...new Set(text.split(','))] as T[]);
 }

@@ -79,8 +79,10 @@ function optionValue(
   if (token.value === undefined || (token.inlineValue !== true && token.value.startsWith('-'))) {
     throw new Misuse(`--${name} needs a value: --${name}=${option.value}.`);
   }
-  if (option.choices !== undefined && !option.choices.includes(token.value)) {
-    throw new Misuse(`--${name} must be ${option.choices.join(' or ')}${nearest(token.value, option.choices)}`);
+  const { choices, repeatable } = option;
+  if (choices !== undefined) {
+    const wrong = (repeatable ? token.value.split(',') : [token.value]).find(one => !choices.includes(one));
+    if (wrong !== undefined) throw new Misuse(`--${name} must be ${choices.join(' or ')}${nearest(wrong, choices)}`);
   }
   return token.value;
 }
