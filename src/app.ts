@@ -146,6 +146,7 @@ export async function createApp(options: {
     const contexts = new Map<string, Deployment>();
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
       const { categories, heldMax } = config;
+      const wake = () => ['events', 'deliveries'].forEach(kind => workers.get(name)?.nudge(kind));
       const messageQueued = () => workers.get(name)?.nudge('messages');
       const context: Deployment = {
         name,
@@ -157,7 +158,7 @@ export async function createApp(options: {
         streamsMax: config.streamsMax,
         hub: keep(eventHub({ database, log })),
         messageQueued,
-        webhooks,
+        webhooks: { ...webhooks, wake },
       };
       contexts.set(name, context);
       if (config.ports[name] === undefined) continue;
@@ -185,7 +186,16 @@ export async function createApp(options: {
           throw error;
         }
         for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
-          const worker = workThatWaits({ database, clock, log, mailer: mailers[name] });
+          const { eventsKeptMs } = contexts.get(name)!;
+          const sending = { ...webhooks, scheduleMs: config.webhookScheduleMs };
+          const worker = workThatWaits({
+            database,
+            clock,
+            log,
+            mailer: mailers[name],
+            webhooks: sending,
+            eventsKeptMs,
+          });
           workers.set(name, worker);
           keep({ close: () => worker.close(WORK_BOUND_MS) });
         }

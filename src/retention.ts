@@ -2,6 +2,7 @@ import { forgetOldAnswers } from './idempotency/old-answers.ts';
 import type { Work } from './lib/jobs/work-off.ts';
 import { forgetOldDays } from './plans/old-days.ts';
 import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
+import { forgetDeletedWebhooks, forgetEndedSecrets, forgetOldDeliveries } from './webhooks/retention.ts';
 
 /**
  * Deletes some rows that nobody needs any more at `tx.now`; how many. It looks at an index, and asks nobody to wait: on
@@ -14,7 +15,13 @@ export type Forget = (tx: Transaction, most: number) => Soon<number>;
  * What is forgotten. Everything else is kept; `docs/decisions/work-that-waits.md` goes through every table. A room that
  * keeps something for a time only adds a line here.
  */
-const everything: readonly Forget[] = [forgetOldAnswers, forgetOldDays];
+const everything = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly Forget[] => [
+  forgetOldAnswers,
+  forgetOldDays,
+  forgetEndedSecrets,
+  forgetDeletedWebhooks,
+  (tx, most) => forgetOldDeliveries(tx, eventsKeptMs, most),
+];
 
 /**
  * The work of deleting what nobody needs any more: once an hour until nothing is left, a hundred rows at a time, and
@@ -24,9 +31,11 @@ const everything: readonly Forget[] = [forgetOldAnswers, forgetOldDays];
  */
 export function forgetting({
   database,
-  forgotten = everything,
+  eventsKeptMs,
+  forgotten = everything(eventsKeptMs),
 }: {
   database: Database;
+  eventsKeptMs?: number;
   forgotten?: readonly Forget[];
 }): Work<never> {
   return {

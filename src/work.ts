@@ -11,6 +11,9 @@ import { endOrders, nextOrderToEnd } from './orders/sweep-orders.ts';
 import { freePets, nextToFree } from './pets/sweep-pets.ts';
 import { type Forget, forgetting, nextToForget } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
+import { type Means as DeliveryMeans, delivering, nextToDeliver, nextToTryAgain } from './webhooks/deliver.ts';
+import { dispatching, nextToDispatch } from './webhooks/dispatch.ts';
+import { tellOwner } from './webhooks/notice.ts';
 
 /** What the work of a deployment needs. */
 export interface Means {
@@ -19,6 +22,10 @@ export interface Means {
   readonly log: Log;
   /** Where mail goes out; without it messages come into inboxes only. */
   readonly mailer?: Mailer | undefined;
+  /** What webhooks are sent with; without it nothing is delivered to any. */
+  readonly webhooks?: Pick<DeliveryMeans, 'registry' | 'outgoing' | 'secrets' | 'scheduleMs'> | undefined;
+  /** For how long events are told, in milliseconds; what came of their deliveries is kept as long, or for good. */
+  readonly eventsKeptMs?: number;
   /** What is forgotten, instead of everything that is. */
   readonly forgotten?: readonly Forget[];
 }
@@ -34,24 +41,40 @@ interface Waiting {
  * @param nudge tells that there is more of a kind
  */
 function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[] {
-  const { database, log, mailer } = means;
+  const { database, clock, log, mailer, webhooks } = means;
   const toMail = mailer && (() => nudge('mail'));
+  const toTell: DeliveryMeans['tellOwner'] = async (tx, webhook) => {
+    await tellOwner(tx, webhook);
+    nudge('messages');
+  };
+  const toDeliver = () => nudge('deliveries');
+  const toDispatch = () => nudge('events');
   return [
     { work: freePets(means), due: [nextToFree] },
     { work: endHolds(means), due: [nextHoldToEnd] },
     { work: endOrders(means), due: [nextOrderToEnd] },
     { work: arriving({ database, toMail }), due: [nextToArrive] },
     ...(mailer ? [{ work: mailing({ database, log, mailer }), due: [nextToMail] }] : []),
+    ...(webhooks
+      ? [
+          { work: dispatching({ ...webhooks, database, toDeliver, toDispatch }), due: [nextToDispatch] },
+          {
+            work: delivering({ ...webhooks, database, tellOwner: toTell, now: () => clock.now() }),
+            due: [nextToDeliver, nextToTryAgain],
+          },
+        ]
+      : []),
     { work: forgetting(means), due: [nextToForget] },
   ];
 }
 
 /**
  * Does what waits in a deployment's database, from now on: ends what has run out at the instant at which it does, delivers
- * messages, forgets what nobody needs any more. One loop, which asks one query a second while there is nothing to do.
+ * messages and events, forgets what nobody needs any more. One loop, which asks one query a second while there is nothing to do.
  *
  * Several processes may do so on one database, and nothing is done twice. What goes wrong is tried again every second, and
- * logged once an episode. A mail server that is slow or away holds up nothing but mail.
+ * logged once an episode. A mail server that is slow or away holds up
+ * nothing but mail; a receiver of events nothing but what it is sent.
  */
 export function workThatWaits(means: Means): Worker {
   const { database, clock, log } = means;
