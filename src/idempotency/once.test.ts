@@ -202,21 +202,6 @@ onEachEngine(engine => {
     });
   });
 
-  it('forgets old answers a few at a time, and more than come in', async () => {
-    const many = 200;
-    for (let n = 0; n < many; n++) await once(callWith(`old-${n}`), make);
-    clock.advance(DAY_MS);
-    assert.equal(await kept(), many);
-    for (let n = 0, before = many; before > n; n++) {
-      await once(callWith(`new-${n}`), make);
-      const now = await kept();
-      assert.ok(now < before || now === n + 1, `${before} were kept, then ${now}`);
-      assert.ok(now >= before - 9, 'no request forgets many');
-      before = now;
-    }
-    assert.equal(await things(), many + (await kept()));
-  });
-
   it('remembers over a restart', async () => {
     const place = await engine.place();
     const before = await engine.open({ place, clock });

@@ -3,6 +3,7 @@ import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { Answer, Call } from '../lib/http/route.ts';
 import { type Database, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
+import { KEPT_MS } from './old-answers.ts';
 
 /** What a change answers: its body is a JSON value; of its headers `Location` and `ETag` come again for a retry. */
 export interface Change extends Answer {
@@ -126,7 +127,6 @@ async function onceIn(tx: Transaction, keyed: Keyed, work: (tx: Transaction) => 
 
   const { secrets, ...answer } = await work(tx);
   const bytes = answer.body === undefined ? '' : JSON.stringify(answer.body);
-  await tx.run(forgetOld, { tooOld });
   const alone = await tx.run(storeAnswer, {
     accountId,
     key,
@@ -141,9 +141,6 @@ async function onceIn(tx: Transaction, keyed: Keyed, work: (tx: Transaction) => 
   if (alone === 0) throw inUse();
   return answer.body === undefined ? answer : { ...answer, body: Buffer.from(bytes) };
 }
-
-/** How long an answer comes again. */
-const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** The keys under which this process works right now, by database. */
 const runningByDatabase = new WeakMap<Database, Set<string>>();
@@ -276,22 +273,4 @@ const storeAnswer = query(
           }))
           .where('idempotency.created_at', '<=', p.tooOld),
       ),
-);
-
-/** A few at a time, more than come in: so nobody waits for it and they never pile up. */
-const forgetOld = query((db, p: Params<{ tooOld: number }>, engine) =>
-  db.deleteFrom('idempotency').where(eb =>
-    eb(
-      eb.refTuple('account_id', 'key'),
-      'in',
-      eb
-        .selectFrom('idempotency')
-        .select(['account_id', 'key'])
-        .where('created_at', '<=', p.tooOld)
-        .orderBy('created_at')
-        .limit(10)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple('account_id', 'key'),
-    ),
-  ),
 );

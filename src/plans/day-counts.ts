@@ -135,13 +135,6 @@ export async function keepExact(database: Database, counts: readonly DayCount[])
   }
 }
 
-/** Removes the rows of days long over; yesterday's stay, for a node whose clock is behind. */
-export async function removeOldDays(database: Database, today: number): Promise<void> {
-  let removed: number;
-  do removed = await database.write(tx => tx.run(removeBefore, { day: today - 1 }));
-  while (removed === ROWS_AT_ONCE);
-}
-
 /** How many rows one transaction writes, so that it blocks nobody for long. */
 const ROWS_AT_ONCE = 1000;
 
@@ -180,22 +173,5 @@ const setExact = query((db, p: Params<{ rows: string }>, engine) =>
       conflict
         .columns(['account_id', 'deployment', 'day', 'node'])
         .doUpdateSet(eb => ({ reserved: eb.ref('excluded.reserved') })),
-    ),
-);
-
-const removeBefore = query((db, p: Params<{ day: number }>) =>
-  db
-    .deleteFrom('day_counts')
-    .where(eb =>
-      eb(
-        eb.refTuple('account_id', 'deployment', 'day', 'node'),
-        'in',
-        eb
-          .selectFrom('day_counts')
-          .select(['account_id', 'deployment', 'day', 'node'])
-          .where('day', '<', p.day)
-          .limit(sql.lit(ROWS_AT_ONCE))
-          .$asTuple('account_id', 'deployment', 'day', 'node'),
-      ),
     ),
 );

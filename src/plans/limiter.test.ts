@@ -248,15 +248,6 @@ onEachEngine(engine => {
         [65],
       );
     });
-
-    test('the rows of days long over are removed', async () => {
-      const { database, reopen } = await begin(engine);
-      for (const day of [today - 40, today - 2, today]) await database.write(tx => tx.run(addDay, { day }));
-      await reopen();
-      const days = async () => (await database.all(dayRows, {})).map(row => row.day);
-      while ((await days()).length > 1) await pause(5);
-      assert.deepEqual(await days(), [today]);
-    });
   });
 
   describe('when the disk is full or stalls', () => {

@@ -4,7 +4,7 @@ import type { Database, Deployment, Soon } from '../schema.ts';
 import { AccountCounts } from './account-counts.ts';
 import { type Bans, inForce, newBan, nextStep } from './bans.ts';
 import { bounded } from './bounded.ts';
-import { type DayCount, dayOf, endOfDay, keepExact, removeOldDays, reservations } from './day-counts.ts';
+import { type DayCount, dayOf, endOfDay, keepExact, reservations } from './day-counts.ts';
 import { Generations } from './generations.ts';
 import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
 import { keepMinuteCounts, type MinuteCount, readMinuteCounts, removeMinuteCounts } from './minute-counts.ts';
@@ -46,8 +46,6 @@ export class LocalLimiter implements Limiter {
     staging: new Generations<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
   };
   readonly #addresses = new Generations<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
-  #today: number;
-  #removing: Promise<void> | undefined;
   #nodes = 1;
   #addressLimit: number = addressPerMinute;
   #fence = 0;
@@ -70,7 +68,6 @@ export class LocalLimiter implements Limiter {
     this.#writeBehind = options.writeBehind;
     this.#bans = options.bans;
     this.#membership = options.nodes;
-    this.#today = dayOf(options.clock.now());
   }
 
   count(caller: CountedCaller): Soon<Verdict> {
@@ -120,12 +117,10 @@ export class LocalLimiter implements Limiter {
       minute.expire(now);
     }
     await this.#logged(removeMinuteCounts(this.#database));
-    this.#beginDay(this.#today);
   }
 
   /** @param keep.minutes which minute's counts are left for the next start: those counted since `takeOver`, or all */
   async close(keep: { minutes: 'all' | 'since' | 'none' } = { minutes: 'all' }): Promise<void> {
-    await this.#removing;
     await this.#writeBehind.close();
     await this.keepDays();
     if (keep.minutes !== 'none') await this.#keepMinutes(keep.minutes);
@@ -288,7 +283,6 @@ export class LocalLimiter implements Limiter {
 
   #accountCounts(deployment: Deployment, id: number, now: number): AccountCounts {
     const today = dayOf(now);
-    if (today !== this.#today) this.#beginDay(today);
     const accounts = this.#accounts[deployment];
     let account = accounts.get(id, now);
     if (account === undefined) {
@@ -310,11 +304,6 @@ export class LocalLimiter implements Limiter {
     if (minute.fence < this.#fence) minute.fence = this.#fence;
     minute.expire(now);
     return minute;
-  }
-
-  #beginDay(today: number): void {
-    this.#today = today;
-    this.#removing = this.#logged(removeOldDays(this.#database, today));
   }
 
   #addressWindows(minute: MinuteWindow, now: number): Windows {
