@@ -146,7 +146,9 @@ export async function createApp(options: {
     const contexts = new Map<string, Deployment>();
     for (const [name, database] of Object.entries(deployments) as [DeploymentName, Database][]) {
       const { categories, heldMax } = config;
-      const wake = () => ['events', 'deliveries'].forEach(kind => workers.get(name)?.nudge(kind));
+      const wake = () => {
+        for (const kind of ['events', 'deliveries']) workers.get(name)?.nudge(kind);
+      };
       const messageQueued = () => workers.get(name)?.nudge('messages');
       const context: Deployment = {
         name,
