@@ -1,32 +1,22 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serveApart } from './serving.ts';
+import { smallDisk } from './small-disk.ts';
 
 const TIMEOUT_MS = 60_000;
 const MIB = 2 ** 20;
 
 describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
   it('refuses writes alone, and is written to again once there is space', async context => {
-    const directory = smallDisk(context);
-    if (directory === undefined) return;
-    const ballast = join(directory, 'ballast');
-    await refusesWritesAlone(
-      context,
-      directory,
-      {},
-      {
-        fill: () => fill(ballast),
-        empty: () => rmSync(ballast),
-      },
-    );
+    const disk = smallDisk(context, 12);
+    if (disk !== undefined) await refusesWritesAlone(context, disk.directory, {}, disk);
   });
 
   it('does so also where the disk says it at every write', { skip: withoutRecorder ?? false }, async context => {
@@ -440,31 +430,5 @@ async function within(ms: number, holds: () => Promise<boolean>): Promise<void> 
   while (!(await holds())) {
     assert.ok(performance.now() < until, `not so after ${ms} ms`);
     await pause(50);
-  }
-}
-
-/** A file system of 12 MiB; left out with one line where none can be mounted. */
-function smallDisk(context: TestContext): string | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'petstore-small-disk-'));
-  let mounted = false;
-  context.after(() => {
-    if (mounted) execFileSync('umount', ['--lazy', directory]);
-    if (existsSync(directory)) rmSync(directory, { recursive: true });
-  });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', directory], { stdio: 'pipe' });
-    mounted = true;
-  } catch {
-    context.skip('left out: no file system can be mounted here');
-    return undefined;
-  }
-  return directory;
-}
-
-function fill(file: string): void {
-  try {
-    for (;;) writeFileSync(file, Buffer.alloc(4096), { flag: 'a' });
-  } catch (error) {
-    assert.equal((error as { code?: string }).code, 'ENOSPC');
   }
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectValkey } from '../src/plans/valkey.ts';
+import { freePort } from './free-port.ts';
 
 /** The Valkey or Redis that tests may count in; each product's keys have a prefix of their own there. */
 export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.0.1:6379';
@@ -62,13 +62,4 @@ export class ValkeyServer {
   thaw(): void {
     this.#process!.kill('SIGCONT');
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Health } from '../../src/lib/storage/database.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite.ts';
+import { smallDisk } from '../small-disk.ts';
 import {
   ended,
   type RecorderSettings,
@@ -85,15 +84,10 @@ describe('a full disk while a flush is under way', { skip: withoutRecorder ?? fa
 
 describe('a small disk', () => {
   it('is filled by writes, which are refused then, and work again once there is space', async context => {
-    const disk = smallDisk(context);
+    const disk = smallDisk(context, 3);
     if (disk === undefined) return;
-    const served = serve(disk, {});
-    const filler = join(disk, 'filler');
-    await refusesUntilThereIsSpace(
-      served,
-      () => fill(filler),
-      () => rmSync(filler),
-    );
+    const served = serve(disk.directory, {});
+    await refusesUntilThereIsSpace(served, disk.fill, disk.empty);
     assert.equal(await served.close(), 0);
   });
 });
@@ -256,30 +250,4 @@ function notesOf(directory: string): (readonly [id: number, name: string])[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   return lines.flatMap(line => (JSON.parse(line) as Note).rows ?? []);
-}
-
-/** A file system of 3 MiB; left out with one line where none can be mounted. */
-function smallDisk(context: TestContext): string | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'petstore-small-disk-'));
-  let mounted = false;
-  context.after(() => {
-    if (mounted) execFileSync('umount', [directory]);
-    rmSync(directory, { recursive: true });
-  });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', directory], { stdio: 'pipe' });
-    mounted = true;
-  } catch {
-    context.skip('left out: no file system can be mounted here');
-    return undefined;
-  }
-  return directory;
-}
-
-function fill(file: string): void {
-  try {
-    for (;;) writeFileSync(file, Buffer.alloc(4096), { flag: 'a' });
-  } catch (error) {
-    assert.equal((error as { code?: string }).code, 'ENOSPC');
-  }
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { openApiOf } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { sendExamples } from '../examples.ts';
+import { freePort } from '../free-port.ts';
 import { installTools } from './tools.ts';
 
 describe('Prism as a validating proxy in front of the service', () => {
@@ -54,12 +54,3 @@ describe('Prism as a validating proxy in front of the service', () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
