@@ -43,7 +43,7 @@ const effects: { readonly [One in Act]: (model: Model, operation: Of<One>, now: 
     const hold = model.holds.get(id)!;
     // What changes nothing is no change.
     if (hold.expiresAt === expiresAt) return;
-    Object.assign(hold, { expiresAt, version: hold.version + 1, updatedAt: now });
+    Object.assign(hold, { expiresAt, version: hold.version + 2, updatedAt: now });
     for (const pet of heldIn(model, id)) pet.kept = { holdId: id, until: expiresAt };
   },
   releaseHold(model, { id }, now) {
@@ -92,7 +92,9 @@ function takeBack(model: Model, orderId: number, status: ModelPet['status'], now
 export function expirePet(model: Model, petId: number, now: number): boolean {
   const pet = model.pets.get(petId);
   if (pet?.kept === undefined || keptAt(pet, now) !== undefined) return false;
+  const { version } = pet;
   free(pet, 'available', pet.kept.until!);
+  pet.version = version + 1;
   return true;
 }
 
@@ -116,13 +118,14 @@ export function expireOrder(model: Model, id: number, now: number): boolean {
 
 function endHold(model: Model, id: number, status: 'released' | 'used', now: number): void {
   const hold = model.holds.get(id)!;
-  Object.assign(hold, { status, endedAt: now, updatedAt: now, version: hold.version + 1 });
+  Object.assign(hold, { status, endedAt: now, updatedAt: now, version: hold.version + 2 });
 }
 
 function moveOrder(model: Model, id: number, status: OrderStatus, now: number): void {
   const order = model.orders.get(id)!;
-  // Nothing but a placed order runs out.
-  Object.assign(order, { status, expiresAt: null, updatedAt: now, version: order.version + 1 });
+  // Nothing but a placed order runs out; what comes next then is the version of that.
+  const by = order.status === 'placed' ? 2 : 1;
+  Object.assign(order, { status, expiresAt: null, updatedAt: now, version: order.version + by });
 }
 
 /** The animals that a hold still keeps, whatever the time. */
@@ -141,13 +144,11 @@ function touched(model: Model, petId: number, now: number): ModelPet {
 }
 
 function keep(pet: ModelPet, kept: Kept, now: number): void {
-  pet.kept = kept;
-  put(pet, pet.status === 'pending' ? {} : { status: 'pending', statusReason: null }, now);
+  put(pet, { kept, ...(pet.status !== 'pending' && { status: 'pending', statusReason: null }) }, now);
 }
 
 function free(pet: ModelPet, status: ModelPet['status'], at: number): void {
-  pet.kept = undefined;
-  put(pet, { status, statusReason: null }, at);
+  put(pet, { kept: undefined, status, statusReason: null }, at);
 }
 
 /** A wish that changes nothing is no change. */
@@ -158,8 +159,10 @@ function change(pet: ModelPet, wanted: Partial<ModelPet>, now: number): void {
   if (differs) put(pet, all, now);
 }
 
+/** Changes an animal. While it is kept, the version that comes next is that of its running out, and is left to that. */
 function put(pet: ModelPet, change: Partial<ModelPet>, at: number): void {
-  Object.assign(pet, change, { version: pet.version + 1, updatedAt: at });
+  const by = pet.kept === undefined ? 1 : 2;
+  Object.assign(pet, change, { version: pet.version + by, updatedAt: at });
 }
 
 function patched(pet: ModelPet, { price, ...rest }: PetPatch): Partial<ModelPet> {

@@ -11,8 +11,9 @@ type Step = Of<StepName>;
  * Why the store must refuse an operation, by the rules that people are told: any of these codes is a right answer, and
  * where there is none the operation must succeed. What somebody may not know of comes before what he may not do, and
  * that before what does not go as things stand.
+ * @param marginMs for how long before its end what runs out is left alone already
  */
-export function judge(model: Model, operation: Operation, now: number): readonly ErrorCode[] {
+export function judge(model: Model, operation: Operation, now: number, marginMs = 0): readonly ErrorCode[] {
   switch (operation.act) {
     case 'createPet':
       return [];
@@ -24,11 +25,11 @@ export function judge(model: Model, operation: Operation, now: number): readonly
       return judgeHold(model, operation, now);
     case 'extendHold':
     case 'releaseHold':
-      return judgeHoldChange(model, operation, now);
+      return judgeHoldChange(model, operation, now, marginMs);
     case 'placeOrder':
-      return judgeOrder(model, operation, now);
+      return judgeOrder(model, operation, now, marginMs);
     default:
-      return judgeStep(model, operation, now);
+      return judgeStep(model, operation, now, marginMs);
   }
 }
 
@@ -54,14 +55,19 @@ function judgeHold(model: Model, { actor, petIds, expiresAt }: Of<'createHold'>,
   return reasons;
 }
 
-function judgeHoldChange(model: Model, operation: Of<'extendHold' | 'releaseHold'>, now: number): ErrorCode[] {
+function judgeHoldChange(
+  model: Model,
+  operation: Of<'extendHold' | 'releaseHold'>,
+  now: number,
+  marginMs: number,
+): ErrorCode[] {
   const { act, actor, id, etag } = operation;
   const reasons: ErrorCode[] = [];
   if (!seesHold(model, actor, id)) return ['hold_not_found'];
   const hold = holdAt(model, id, now)!;
   if (act === 'extendHold' && !actor.admin && hold.accountId !== actor.accountId) return ['not_owner'];
   if (etag !== undefined && etag !== etagOf(hold)) reasons.push('precondition_failed');
-  if (hold.status !== 'active') reasons.push('hold_ended');
+  if (hold.status !== 'active' || hold.expiresAt <= now + marginMs) reasons.push('hold_ended');
   if (act === 'extendHold' && !isEnd(operation.expiresAt, now, hold.createdAt)) reasons.push('invalid_body');
   return reasons;
 }
@@ -71,13 +77,19 @@ function isEnd(end: number, now: number, createdAt: number): boolean {
   return end >= now + 1000 && end <= createdAt + 30 * 24 * 60 * 60_000;
 }
 
-function judgeOrder(model: Model, { actor, petId, holdId }: Of<'placeOrder'>, now: number): ErrorCode[] {
+function judgeOrder(
+  model: Model,
+  { actor, petId, holdId }: Of<'placeOrder'>,
+  now: number,
+  marginMs: number,
+): ErrorCode[] {
   if (holdId === undefined) return notFree(model, petId, now);
   const pet = model.pets.get(petId);
   const reasons: ErrorCode[] = pet === undefined ? ['pet_not_found'] : [];
   const hold = holdAt(model, holdId, now);
   if (hold?.accountId !== actor.accountId) return [...reasons, 'hold_not_found'];
-  if (hold.status !== 'active' || (pet && keptAt(pet, now)?.holdId !== holdId)) reasons.push('hold_ended');
+  const active = hold.status === 'active' && hold.expiresAt > now + marginMs;
+  if (!active || (pet && keptAt(pet, now)?.holdId !== holdId)) reasons.push('hold_ended');
   return reasons;
 }
 
@@ -89,13 +101,14 @@ function notFree(model: Model, petId: number, now: number): ErrorCode[] {
   return pet.status === 'available' ? [] : ['invalid_status_transition'];
 }
 
-function judgeStep(model: Model, { act, actor, id, etag }: Step, now: number): ErrorCode[] {
+function judgeStep(model: Model, { act, actor, id, etag }: Step, now: number, marginMs: number): ErrorCode[] {
   if (!seesOrder(model, actor, id)) return ['order_not_found'];
   const owns = actor.admin || model.orders.get(id)!.ownerId === actor.accountId;
   if (act !== 'cancelOrder' && !owns) return ['not_owner'];
   const order = orderAt(model, id, now)!;
   if (etag !== undefined && etag !== etagOf(order)) return ['precondition_failed'];
-  return stepsFrom[act].includes(order.status) ? [] : ['invalid_order_transition'];
+  const late = order.status === 'placed' && order.expiresAt! <= now + marginMs;
+  return stepsFrom[act].includes(order.status) && !late ? [] : ['invalid_order_transition'];
 }
 
 const stepsFrom: Record<StepName, readonly OrderStatus[]> = {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/lib/clock.ts';
+import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
 import type { Database } from '../../src/schema.ts';
 import type { Engine } from '../engines.ts';
 
@@ -16,6 +17,11 @@ export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promi
     else nodes.push(await engine.open({ place: { ...place, url: withoutWaiting(place.url) }, clock }));
   }
   return nodes;
+}
+
+/** For how long before its end each node leaves alone what runs out, because others might see it too late. */
+export function marginsOf(engine: Engine): readonly [number, number] {
+  return engine.name === 'sqlite' ? [0, COMMIT_MS] : [COMMIT_MS, COMMIT_MS];
 }
 
 function withoutWaiting(url: string): string {

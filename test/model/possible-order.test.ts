@@ -15,7 +15,7 @@ import { type Engine, onEachEngine, onPostgres } from '../engines.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
 import { emptyModel, petAt } from './model.ts';
-import { openNodes } from './nodes.ts';
+import { marginsOf, openNodes } from './nodes.ts';
 import type { HoldView, Operation, OrderView, PetView } from './operation.ts';
 import { holdView, orderView, perform, petView } from './perform.ts';
 import { assertPossibleOrder } from './possible-order.ts';
@@ -63,7 +63,7 @@ async function rounds(
   const ahead: Clock = { now: () => clock.now() + aheadMs };
   const seed = given === undefined ? randomInt(2 ** 31) : Number(given);
   const nodes = await openNodes(engine, [clock, ahead]);
-  const store: Store = { nodes, clock, aheadMs, random: randomFrom(seed) };
+  const store: Store = { nodes, margins: marginsOf(engine), clock, aheadMs, random: randomFrom(seed) };
 
   const since = performance.now();
   let played = 0;
@@ -82,6 +82,8 @@ async function rounds(
 
 interface Store {
   readonly nodes: readonly Database[];
+  /** For each node, how long before its end it leaves alone what runs out. */
+  readonly margins: readonly number[];
   /** The clock of the first node; that of the second is ahead. */
   readonly clock: TestClock;
   readonly aheadMs: number;
@@ -114,14 +116,15 @@ async function round(store: Store): Promise<void> {
   await mirror.follow();
   const work = async (number: number) => {
     // A command flushes each change by itself; most callers are the server's.
-    const node = nodes[number % (database.engine === 'sqlite' ? 6 : 2) === 1 ? 1 : 0]!;
-    const nowOf = () => clock.now() + (node === nodes[1] ? aheadMs : 0);
+    const place = number % (database.engine === 'sqlite' ? 6 : 2) === 1 ? 1 : 0;
+    const node = nodes[place]!;
+    const nowOf = () => clock.now() + place * aheadMs;
     for (let times = 0; times < OPERATIONS; times++) {
       // While all animals are free, many want them.
       const wish = wishOf(random, known, accounts[number % accounts.length]!, nowOf(), times === 0);
       if (wish.act === 'wait') clock.advance(wish.ms);
       else if (wish.act === 'sweep') await sweeps[wish.what](node, nowOf());
-      else attempts.push(await attempt(node, store, known, others.status, wish, nowOf()));
+      else attempts.push(await attempt(place, store, known, others.status, wish, nowOf()));
     }
   };
   const follow = async () => {
@@ -152,7 +155,7 @@ async function round(store: Store): Promise<void> {
     await assertPetsAgree(database, model, known.petIds, now);
     await assertHoldsAgree(database, model, callers, now);
     await assertOrdersAgree(database, model, callers, now);
-    await assertStorageIsSound(database, model, known.petIds, now, { alone: false, swept });
+    await assertStorageIsSound(database, model, known.petIds, now, { swept });
   }
 }
 
@@ -191,15 +194,17 @@ function mirrorOf(database: Database, clock: Clock) {
 
 /** Does or reads something, and notes when and what came of it. What is no answer is thrown on. */
 async function attempt(
-  node: Database,
-  { clock, aheadMs }: Store,
+  place: number,
+  { nodes, margins, clock, aheadMs }: Store,
   known: Known,
   others: Record<PetStatus, number>,
   operation: Operation | Read,
-  fromMs: number,
+  now: number,
 ): Promise<Attempt> {
+  const node = nodes[place]!;
   const began = ++known.moment;
   const reads = /^(get|count)/.test(operation.act);
+  const fromMs = reads ? node.readableAt(now) : now;
   const outcome = await (reads
     ? read(node, operation as Read, others, fromMs)
     : perform(node, operation as Operation, HELD_MAX));
@@ -211,7 +216,7 @@ async function attempt(
     if (operation.act === 'createPet') known.petIds.push((outcome.done as PetView).id);
     if (operation.act === 'placeOrder') known.orders.push(outcome.done as OrderView);
   }
-  return { operation, outcome, began, ended, fromMs, toMs };
+  return { operation, outcome, began, ended, fromMs, toMs, node: place, marginMs: margins[place]! };
 }
 
 async function read(

@@ -4,14 +4,14 @@ import { eventsOf } from '../../src/events/log.ts';
 import type { PetEventData, PetState } from '../../src/pets/change-pet.ts';
 import { petHistory } from '../../src/pets/history.ts';
 import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';
+import { holdVersion, orderVersion, petVersion } from '../versions.ts';
 import { holdAt, keptAt, type Model, orderAt } from './model.ts';
 
 /**
  * Demands that storage itself is sound: what happened to each thing leads without a gap from its beginning to what is
- * stored, versions count the changes in the log, what runs out does so once, and nothing else is in force than the
- * model says.
+ * stored and never back in time, versions are those that the log leads to, what runs out does so once, and nothing else is
+ * in force than the model says.
  * @param petIds also those that are gone
- * @param how.alone whether everything was done one after the other: else what waited for another may have an earlier time
  * @param how.swept whether what has run out was swept: then it is written down as well
  */
 export async function assertStorageIsSound(
@@ -19,7 +19,7 @@ export async function assertStorageIsSound(
   model: Model,
   petIds: Iterable<number>,
   now: number,
-  how: { readonly alone: boolean; readonly swept: boolean },
+  how: { readonly swept: boolean },
 ): Promise<void> {
   await Promise.all([
     ...Array.from(petIds, id => assertPetIsSound(database, model, id, now, how)),
@@ -27,16 +27,18 @@ export async function assertStorageIsSound(
     ...Array.from(model.orders.keys(), id => assertEndsOnce('order', id, storedOrder, orderAt(model, id, now)!)),
   ]);
 
-  /** A hold or an order expires once at most, and its version counts its changes. */
+  /** A hold or an order expires once at most, and nothing happens to it before what happened last. */
   async function assertEndsOnce(
     kind: EventKind,
     id: number,
     stored: typeof storedHold | typeof storedOrder,
     { status }: { readonly status: string },
   ): Promise<void> {
-    const events = await eventsOf<object>(database, kind, id);
+    const events = await eventsOf<{ readonly at?: number }>(database, kind, id);
     const { version, expired } = (await database.first(stored, { id }))!;
-    assert.equal(version, events.length, `${kind} ${id}: changes`);
+    const counted = (kind === 'hold' ? holdVersion : orderVersion)(events);
+    assert.equal(version, counted, `${kind} ${id}: its version`);
+    assertNeverBack(`${kind} ${id}`, events);
     assert.equal(expired, events.filter(({ action }) => action === 'expired').length, `${kind} ${id}: expired`);
     assert.ok(!how.swept || status !== 'expired' || expired === 1, `${kind} ${id}: not swept`);
   }
@@ -47,12 +49,11 @@ async function assertPetIsSound(
   model: Model,
   id: number,
   now: number,
-  { alone, swept }: { readonly alone: boolean; readonly swept: boolean },
+  { swept }: { readonly swept: boolean },
 ): Promise<void> {
   const events = await eventsOf<PetEventData>(database, 'pet', id);
   const last = lastOf(id, events);
-  const back = events.find(({ at }, index) => index > 0 && at < events[index - 1]!.at);
-  assert.ok(!alone || back === undefined, `animal ${id}: back in time`);
+  assertNeverBack(`animal ${id}`, events);
   const stored = await database.first(storedPet, { id });
   const inForce = await database.all(claims, { id });
   const pet = model.pets.get(id);
@@ -61,7 +62,7 @@ async function assertPetIsSound(
     assert.deepEqual([stored, inForce, events.at(-1)!.action], [undefined, [], 'deleted'], `animal ${id} is gone`);
     return;
   }
-  assert.equal(stored!.version, events.length, `animal ${id}: changes`);
+  assert.equal(stored!.version, petVersion(events), `animal ${id}: its version`);
   assert.deepEqual(stateOf(stored!), last, `animal ${id}: as the log has it`);
 
   const { holdId = null, orderId = null, until = null } = keptAt(pet, now) ?? {};
@@ -70,6 +71,13 @@ async function assertPetIsSound(
   assert.deepEqual(kept, expected, `animal ${id}: in force`);
   assert.equal(stored!.reservedUntil, inForce[0]?.until ?? null, `animal ${id}: its end`);
   assert.ok(inForce.length <= (swept ? kept.length : 1), `animal ${id}: one at a time, and swept`);
+}
+
+/** Demands that each event happened no earlier than the one before. */
+function assertNeverBack(thing: string, events: readonly Event<{ readonly at?: number }>[]): void {
+  const times = events.map(({ at, data }) => data.at ?? at);
+  const back = times.findIndex((time, index) => time < (times[index - 1] ?? time));
+  assert.equal(back, -1, `${thing}: back in time with its event ${events[back]?.id}, ${times}`);
 }
 
 /** What an animal is at the end of its log, where each change begins with what the one before ended with. */

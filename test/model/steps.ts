@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Event } from '../../src/events/event.ts';
 import type { PetEventData, PetReason } from '../../src/pets/change-pet.ts';
 import type { EventKind, PetStatus } from '../../src/schema.ts';
+import { holdVersion, orderVersion, petVersion } from '../versions.ts';
 import type { Done, Operation } from './operation.ts';
 
 /** Something that is read while others are at work. */
@@ -27,6 +28,9 @@ export interface Attempt {
   /** Between these times, in milliseconds since the Unix epoch, it happened. */
   readonly fromMs: number;
   readonly toMs: number;
+  /** Which node did it, and for how long before its end that one leaves alone what runs out. */
+  readonly node: number;
+  readonly marginMs: number;
 }
 
 /** An event of the log of whichever kind. */
@@ -48,15 +52,17 @@ export interface Step {
 /** Puts the events together with what they came from; demands that each came from something, and the other way round. */
 export function stepsOf(attempts: readonly Attempt[], events: readonly AnyEvent[]): Step[] {
   const changes = new Map(attempts.filter(isChange).map(attempt => [nameOf(attempt), attempt]));
-  const counted = new Map<string, number>();
+  const happened = new Map<string, AnyEvent[]>();
   const steps: Step[] = [];
   const last = new Map<string, Step>();
   const usedUp = new Set<number>();
   for (const event of events) {
     const thing = `${event.kind} ${event.subjectId}`;
-    const version = (counted.get(thing) ?? (event.action === 'created' || event.action === 'placed' ? 0 : 1)) + 1;
-    counted.set(thing, version);
-    const name = causeOf(event, version);
+    // The animals were there before.
+    const before = happened.get(thing) ?? (event.kind === 'pet' && event.action !== 'created' ? [created] : []);
+    const itsEvents = [...before, event];
+    happened.set(thing, itsEvents);
+    const name = causeOf(event, versions[event.kind as keyof typeof versions](itsEvents as never));
     if (name === 'expired') {
       steps.push({ id: event.id, at: event.at, expired: event, things: new Set([thing, ...reserved(event)]) });
     } else if (name === 'used') {
@@ -76,6 +82,9 @@ export function stepsOf(attempts: readonly Attempt[], events: readonly AnyEvent[
   for (const [name, attempt] of changes) assert.ok(last.has(name), `is not in the log: ${told(attempt)}`);
   return [...steps, ...last.values()].sort((a, b) => a.id - b.id);
 }
+
+const versions = { pet: petVersion, hold: holdVersion, order: orderVersion };
+const created = { action: 'created', data: {} } as AnyEvent;
 
 /** What an event came from: the name of an attempt, something that ran out, or an order that used up a hold. */
 function causeOf({ kind, action, subjectId, data }: AnyEvent, version: number): string {
