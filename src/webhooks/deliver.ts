@@ -2,7 +2,7 @@ import type { Actor } from '../events/event.ts';
 import { eventsAt } from '../events/in-order.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { knows, publicEvent } from '../feed/seen-by.ts';
-import type { Outcome, Outgoing } from '../lib/http/outgoing.ts';
+import { type Outcome, type Outgoing, TIMEOUT_MS } from '../lib/http/outgoing.ts';
 import type { Work } from '../lib/jobs/work-off.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
@@ -45,7 +45,7 @@ export interface Job {
 /**
  * Takes deliveries in hand that are due, and sends them.
  *
- * A delivery is in one hand at a time, for 25 seconds at most. A webhook that failed last gets one attempt at a time,
+ * A delivery is in one hand at a time, for 35 seconds at most. A webhook that failed last gets one attempt at a time,
  * and such webhooks have half of the room together at most, so that who is away or slow holds up nobody else.
  */
 export function delivering(means: Means): Work<Job> {
@@ -160,8 +160,8 @@ const DELIVERIES_AT_ONCE = 256;
 const FAILING_AT_ONCE = 128;
 /** How many deliveries to one receiver. */
 const OF_ONE_AT_ONCE = 16;
-/** How long a delivery is in one hand: an attempt takes 10 seconds at most, and waits as long for a connection. */
-const LEASE_MS = 25_000;
+/** How long a delivery is in one hand: an attempt waits for a connection, takes as long, and is noted. */
+const LEASE_MS = 2 * TIMEOUT_MS + 5000;
 
 interface Found {
   readonly webhook: {

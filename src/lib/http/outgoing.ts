@@ -97,6 +97,9 @@ export interface OutgoingOptions {
   readonly findAddresses?: FindAddresses;
 }
 
+/** How long a request takes at most where nothing else is said, and how long it waits for a connection before that. */
+export const TIMEOUT_MS = 15_000;
+
 const URL_LENGTH_MAX = 2048;
 /** How much of an answer's body is kept, in bytes. */
 const KEPT_BYTES = 1024;
@@ -126,7 +129,7 @@ export function targetFault(url: string, { networks }: OutgoingRules): string | 
  * @throws {RangeError} when the rules name something that is no network
  */
 export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}): Outgoing {
-  const { timeoutMs = 15_000, ofEach = 16, inAll = 256, idleMs = 4000, now = Date.now, ca } = options;
+  const { timeoutMs = TIMEOUT_MS, ofEach = 16, inAll = 256, idleMs = 4000, now = Date.now, ca } = options;
   const networks = networksOf(rules.networks);
   const findAddresses = options.findAddresses ?? addressFinder();
   const lookUp = guardedLookup(findAddresses, address => isPublicAddress(address) || networks.has(address));
