@@ -360,7 +360,7 @@ onEachEngine(engine => {
       assert.deepEqual(idsOf(await page(third.previous)), [4, 3]);
       assert.deepEqual(idsOf(await page(undefined, { status: 'delivered' })), [1], 'the test of the activation');
       assert.deepEqual(idsOf(await page(undefined, { status: 'failed' })), []);
-      const [{ place }] = (await page()).rows as [{ place: number }];
+      const place = (await page()).rows[0]!.place!;
       assert.deepEqual(idsOf(await page(undefined, { eventId: idAt(place) })), [6]);
       assert.deepEqual(idsOf(await page(undefined, { eventId: idAt(place), status: 'failed' })), []);
       assert.deepEqual((await listDeliveries(store.database, 2, {}, 20, undefined)).rows, []);
