@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Engine, onEachEngine, silent } from '../test/engines.ts';
+import { type Engine, onEachEngine, type Place, silent } from '../test/engines.ts';
 import { createAccount } from './accounts/accounts.ts';
 import { eventsOf } from './events/log.ts';
 import { createHold } from './holds/holds.ts';
 import { systemClock, testClock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
+import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import type { CompiledQuery } from './lib/storage/query.ts';
 import { formatTime } from './lib/time.ts';
@@ -34,7 +35,7 @@ onEachEngine(engine => {
         await createAccount(tx, { email: 'root@example.org', name: 'Root', admin: true });
         await sendMessage(tx, caller, { message: 'Hello' });
       });
-      const worker = workThatWaits({ database: counting, clock, log: silent, mailer: postponing });
+      const worker = workThatWaits({ ...everything(counting), clock });
       await until(async () => (await database.first(triedOnce, {})) !== undefined);
       await pause(300);
       const before = { ...asked };
@@ -55,16 +56,17 @@ onEachEngine(engine => {
           return database.first(read, params);
         },
       });
-      const worker = workThatWaits({ database: reading, clock, log: silent, mailer: postponing });
+      const worker = workThatWaits({ ...everything(reading), clock });
       await until(async () => asked.length > 0);
       await worker.close(2000);
       const plan = (await database.all(planOf(asked[0]!), {})).map(({ detail }) => detail);
       assert.ok(plan.length > 5, plan.join('\n'));
       const without =
         /^(SCAN|SEARCH) (?!CONSTANT ROW)(?!.*USING (COVERING )?(INDEX|PRIMARY KEY|INTEGER PRIMARY KEY))|TEMP B-TREE/;
+      // The last event alone, by the order in which they are kept; what is under way to be delivered once more, a few rows.
       assert.deepEqual(
         plan.filter(line => without.test(line)),
-        [],
+        ['SCAN events', 'SCAN redeliveries'],
       );
       return undefined;
     });
@@ -72,10 +74,14 @@ onEachEngine(engine => {
 
   describe('expiry', () => {
     it('ends holds and orders that have run out, each once, also with several processes at it', async () => {
-      const { clock, database } = await open(engine);
+      const { clock, database, place } = await open(engine);
       await database.write(tx => createHold(tx, caller, { petIds: [1, 2] }, 100));
       await database.write(tx => placeOrder(tx, caller, { petId: 3 }));
-      const several = [1, 2, 3].map(() => workThatWaits({ database, clock, log: silent }));
+      // Embedded, one process serves a file.
+      const other = engine.name === 'postgres' ? await open(engine, clock, place) : { database };
+      const several = [database, other.database, database].map(one =>
+        workThatWaits({ database: one, clock, log: silent }),
+      );
       clock.advance(15 * MINUTE);
       await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
       assert.deepEqual(await actions(database, 'order', 1), ['placed']);
@@ -169,14 +175,19 @@ async function closeAll() {
   await Promise.all(opened.splice(0).map(database => database.close()));
 }
 
-/** A store with three animals of one account. */
-async function open(engine: Engine, clock: { now(): number } = testClock(Date.parse('2026-11-21T12:00:00Z'))) {
-  const database = await engine.open({ clock });
+/** A store with three animals of one account, or once more the one at a place. */
+async function open(
+  engine: Engine,
+  clock: { now(): number } = testClock(Date.parse('2026-11-21T12:00:00Z')),
+  before?: Place,
+) {
+  const place = before ?? (await engine.place());
+  const database = await engine.open({ clock, place });
   opened.push(database);
-  for (let pet = 0; pet < 3; pet++) {
+  for (let pet = 0; pet < 3 && before === undefined; pet++) {
     await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
   }
-  return { database, clock: clock as ReturnType<typeof testClock> };
+  return { database, clock: clock as ReturnType<typeof testClock>, place };
 }
 
 async function actions(database: Database, kind: 'pet' | 'hold' | 'order', id: number) {
@@ -245,6 +256,13 @@ function counted(database: Database) {
 const postponing: Mailer = {
   send: async () => ({ reason: 'postponed', final: false, detail: '' }),
 };
+
+/** What all kinds of work take, where there is no webhook. */
+function everything(database: Database) {
+  const outgoing = { post: () => Promise.reject(new Error('there is no webhook')), close: async () => {} };
+  const webhooks = { registry: database, outgoing, secrets: secretBox(Buffer.alloc(32)), scheduleMs: [] };
+  return { database, log: silent, mailer: postponing, webhooks };
+}
 
 const triedOnce = query(db => db.selectFrom('message_attempts').select('number').limit(1));
 
