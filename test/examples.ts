@@ -19,7 +19,7 @@ export interface SentExample {
   readonly headers: Headers;
   readonly contentType: string;
   readonly text: string;
-  /** The answer's JSON; `undefined` where it has no body. */
+  /** The answer's JSON, of a stream that of its first message; `undefined` where it has no body. */
   readonly body: unknown;
 }
 
@@ -120,16 +120,22 @@ const RECEIVER = 'https://receiver.example';
  * Sends every example of every route, each to a store in which nothing happened but what it says was there before; so
  * every answer is the same each time.
  * @param options.port where each store listens
+ * @param options.where which ones, where not all
  * @param options.through the base address to call instead of the store's own: something that passes requests on to it
  */
 export async function sendExamples(
-  options: { readonly port?: number; readonly through?: string } = {},
+  options: {
+    readonly port?: number;
+    readonly through?: string;
+    where?(route: Route<never>, example: Example): boolean;
+  } = {},
 ): Promise<SentExample[]> {
   const sent: SentExample[] = [];
   let store: ExampleStore | undefined;
   try {
     for (const route of operations as readonly Route<never>[]) {
       for (const example of route.examples) {
+        if (options.where?.(route, example) === false) continue;
         store ??= await openExampleStore(options);
         const reached = { ...store, baseUrl: options.through ?? store.baseUrl };
         await prepare(example, reached);
@@ -203,7 +209,7 @@ export async function sendExample(
     headers: response.headers,
     contentType: response.headers.get('content-type') ?? '',
     text,
-    body: text === '' ? undefined : route.streams && response.ok ? text : JSON.parse(text),
+    body: text === '' ? undefined : JSON.parse(route.streams && response.ok ? /^data: (.*)$/m.exec(text)![1]! : text),
   };
 }
 

@@ -4,7 +4,7 @@ import { problem } from '../errors.ts';
 import { eventStream } from './event-stream.ts';
 import { keptFrom, requireKept } from './list-events.ts';
 import { openStream } from './open-streams.ts';
-import { EventId, EventTypes, placeIn } from './public-event.ts';
+import { EventId, EventTypes, PublicEvent, placeIn } from './public-event.ts';
 
 /** What happens, as it happens. */
 export const streamRoute = route({
@@ -34,9 +34,10 @@ export const streamRoute = route({
   successes: [
     {
       status: 200,
-      description: 'Messages, until either side ends them.',
+      description:
+        'Server-sent events (WHATWG HTML, 9.2), until either side ends them; the `data` of each is an `Event`.',
       contentType: 'text/event-stream',
-      schema: Type.String({ description: 'Server-sent events (WHATWG HTML, 9.2); each `data` is an `Event`.' }),
+      schema: PublicEvent,
     },
   ],
   errors: ['invalid_parameter', 'events_expired', 'stream_limit_exceeded'],

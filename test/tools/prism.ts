@@ -41,7 +41,12 @@ describe('Prism as a validating proxy in front of the service', () => {
   });
 
   test('finds no answer that differs from the document', async t => {
-    const sent = await sendExamples({ port, through });
+    // Prism passes an answer on when it is over, and a stream is not.
+    const sent = await sendExamples({
+      port,
+      through,
+      where: (route, { code }) => !route.streams || code !== undefined,
+    });
     for (const { route, example, status, headers } of sent) {
       const label = `${route.operation}, "${example.name}"`;
       const violations = JSON.parse(headers.get('sl-violations') ?? '[]') as { location: string[]; message: string }[];

@@ -171,6 +171,16 @@ describe('the OpenAPI document of some routes', () => {
     assert.deepEqual([prefer.in, prefer.name], ['header', 'Prefer']);
   });
 
+  test('refers to a named schema also where a parameter has it, in its own words', () => {
+    const Colour = Type.Enum(['red', 'blue'], { title: 'Colour', description: 'How it looks.' });
+    const body = Type.Object({ colour: Colour });
+    const query = Type.Object({ colour: Type.Optional(Colour) });
+    const { paths, components } = documentOf([{ ...addShelf, body, query } as never]);
+    const [colour] = paths['/shelves'].post.parameters;
+    assert.deepEqual([colour.description, colour.schema], ['How it looks.', { $ref: '#/components/schemas/Colour' }]);
+    assert.equal(components.schemas.Colour.description, 'How it looks.');
+  });
+
   test('names the headers that follow from what an operation is, once for all', () => {
     const headersOf = (operation: { parameters: { in?: string }[] }) =>
       operation.parameters

@@ -144,7 +144,9 @@ function parametersOf(route: Route<never>, components: Components): object {
   }));
   const required = new Set(route.query?.required as readonly string[] | undefined);
   const query = Object.entries(route.query?.properties ?? {}).map(([name, property]) => {
-    const { description, ...schema } = property as Schema;
+    const { description, ...rest } = property as Schema;
+    // What has a name means the same everywhere, in the same words.
+    const schema = nameOf(property) === undefined ? rest : (property as Schema);
     return {
       name,
       in: 'query',
@@ -321,6 +323,13 @@ function typed(text: string, schema: object): unknown {
 
 type Schema = Record<string, unknown>;
 
+/** The name of a schema that is a component. */
+function nameOf(schema: object): string | undefined {
+  const { $id, title } = schema as Schema;
+  const name = $id ?? (/^[A-Z][A-Za-z]*$/.test(String(title ?? '')) ? title : undefined);
+  return name === undefined ? undefined : String(name);
+}
+
 /** What is said once and referred to from then on; nothing stands in it that nothing refers to. */
 class Components {
   readonly sections: Record<'schemas' | 'parameters' | 'headers' | 'responses', Record<string, unknown>> = {
@@ -332,13 +341,13 @@ class Components {
 
   /** A schema as the document has it: a reference where it has a name, itself otherwise. */
   schema(value: object): object {
-    const { $id, ...rest } = value as Schema;
-    const name = $id ?? (/^[A-Z][A-Za-z]*$/.test(String(rest.title ?? '')) ? rest.title : undefined);
+    const { $id: _, ...rest } = value as Schema;
+    const name = nameOf(value);
     const members = Object.entries(rest)
       .filter(([key]) => !key.startsWith('~') && !(key === 'title' && name !== undefined))
       .map(([key, member]) => [key, this.#member(key, member)]);
     const schema = constants(Object.fromEntries(members));
-    return name === undefined ? schema : this.#refer('schemas', String(name), schema);
+    return name === undefined ? schema : this.#refer('schemas', name, schema);
   }
 
   parameter(name: string, parameter: object): object {

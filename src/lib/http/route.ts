@@ -37,7 +37,7 @@ export interface PathParameter {
 export interface Success {
   readonly status: number;
   readonly description: string;
-  /** Absent where the answer has no body (204). */
+  /** Absent where the answer has no body (204); of a route that `streams`, what the data of each message is. */
   readonly schema?: TSchema;
   /** `application/json` where left out. */
   readonly contentType?: string;
