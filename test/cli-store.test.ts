@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Terminal } from '../src/cli/command.ts';
 import { withDatabase } from '../src/cli/databases.ts';
 import { main } from '../src/cli/main.ts';
@@ -224,6 +225,23 @@ describe('beside a server', () => {
     await refused(here, /is placed; it can be approved or cancelled now/, 'order', 'deliver', String(placed.id));
   });
 
+  it('sends messages that the server delivers', async () => {
+    const { id } = await jsonOf(here, 'message', 'send', '--to', String(accountId), '--message', 'From the store');
+    const read = async () => (await send(`${server.urls.messages}/messages?box=inbox`, { key })).body;
+    let inbox = await read();
+    while (inbox.length === 0) {
+      await pause(20);
+      inbox = await read();
+    }
+    assert.deepEqual([inbox.length, inbox[0].id, inbox[0].message], [1, id, 'From the store']);
+    assert.equal(inbox[0].status, 'delivered');
+    assert.deepEqual(await jsonOf(here, 'message', 'show', id), inbox[0]);
+    assert.deepEqual(await jsonOf(here, 'message', 'list', '--account', String(accountId)), inbox);
+    const sent = await send(`${server.urls.messages}/messages`, { method: 'POST', key, body: { message: 'To it' } });
+    const { message, accountId: from } = await jsonOf(here, 'message', 'show', sent.body.id);
+    assert.deepEqual([message, from], ['To it', accountId]);
+  });
+
   it('leaves staging alone unless it is named', async () => {
     const animals = await jsonOf(here, 'pet', 'list', '--deployment', 'staging', '--limit', '1000');
     assert.ok(animals.length > 100);
@@ -295,6 +313,8 @@ for (const engine of engines) {
         [['order', 'list', '--status', 'placed,approved'], /^There are no such orders; /],
         [['pet', 'list', '--id', '1,2'], /^There are no such animals; /],
         [['category', 'list', '--placeholders'], /^There are no such categories; /],
+        [['message', 'list'], /^There are no messages; /],
+        [['message', 'list', '--account', 'store'], /^There are no such messages; /],
       ] as const) {
         assert.match(await textOf(here, ...args), sentence);
         assert.deepEqual(await jsonOf(here, ...args), []);
@@ -370,6 +390,12 @@ for (const engine of engines) {
         [/^--cursor must be/, 'category', 'list', '--cursor', 'abc'],
         [/^--cursor must be/, 'hold', 'list', '--cursor', 'abc'],
         [/^--cursor must be/, 'order', 'list', '--cursor', 'abc'],
+        [/^--cursor must be/, 'message', 'list', '--cursor', 'abc'],
+        [/^There is no message msg_4711/, 'message', 'show', 'msg_4711'],
+        [/^There is no account 4711/, 'message', 'list', '--account', '4711'],
+        [/^There is no account 4711/, 'message', 'send', '--to', '4711', '--message', 'x'],
+        [/^There is no account 4711/, 'message', 'send', '--account', '4711', '--message', 'x'],
+        [/^There is no animal/, 'message', 'send', '--account', '1', '--pet', '4711', '--message', 'x'],
       ] as [RegExp, ...string[]][]) {
         await refused(here, sentence, ...args);
       }
@@ -416,6 +442,57 @@ for (const engine of engines) {
       );
     });
 
+    it('sends messages for accounts and from the store, and lists those of anybody', async () => {
+      const send = async (deployment: string, ...args: string[]) =>
+        (await jsonOf(here, 'message', 'send', ...args, '--deployment', deployment)).id;
+      for (const deployment of ['production', 'staging']) {
+        const on = ['--deployment', deployment];
+        const pet = await newPet({ deployment });
+        const long = `${'Is she still there? '.repeat(9)}\n— Buyer`;
+        const toOwner = ['--account=2', '--pet', String(pet.id), '--reply-to=jo@example.org', '--message', long];
+        const ids = [
+          await send(deployment, '--account=2', '--message=Hello'),
+          await send(deployment, ...toOwner),
+          await send(deployment, '--to=2', '--message=Your animals are on the first page.'),
+          await send(deployment, '--account=1', '--pet', String(pet.id), '--message=A note to myself'),
+        ];
+        const listed = async (...args: string[]) =>
+          (await jsonOf(here, 'message', 'list', ...args, ...on)).map(({ id }: { id: string }) => ids.indexOf(id));
+        assert.deepEqual(await listed(), [0, 1, 2, 3]);
+        assert.deepEqual(await listed('--account=2', '--box=inbox'), [], 'nothing has been delivered');
+        await onData(here, deployment as Deployment, database => database.write(tx => tx.run(deliver, {})));
+
+        assert.deepEqual(await listed('--account=2'), [0, 1, 2]);
+        assert.deepEqual(await listed('--account=2', '--box=sent'), [0, 1]);
+        assert.deepEqual(await listed('--account=2', '--box=inbox'), [2]);
+        assert.deepEqual(await listed('--account=1'), [1, 3]);
+        assert.deepEqual(await listed('--account=1', '--box=inbox'), [1, 3]);
+        assert.deepEqual(await listed('--account=store'), [0, 2]);
+        assert.deepEqual(await listed('--account=store', '--box=sent'), [2]);
+        assert.deepEqual(await listed('--account=store', '--box=inbox'), [0]);
+        const { told } = await petstore(here, 'message', 'list', '--account=1', '--limit=1', '--json', ...on);
+        assert.deepEqual(await listed('--account=1', /--cursor=\S+/.exec(told)![0]), [3]);
+        await refused(here, /^--cursor must be/, 'message', 'list', /--cursor=\S+/.exec(told)![0], ...on);
+
+        const table = await textOf(here, 'message', 'list', ...on);
+        assert.match(table, /^ID +FROM +TO +ANIMAL +STATUS +SENT +TEXT\n/);
+        assert.match(table, /account 2 +the store +- +\w+ +\S+ +Hello\n/);
+        assert.match(
+          table,
+          new RegExp(`account 2 +account 1 +${pet.id} .* Is she still there\\? Is she still there\\?…\n`),
+        );
+        assert.match(table, /the store +account 2 +- /);
+        const shown = await textOf(here, 'message', 'show', ids[1], ...on);
+        assert.match(
+          shown,
+          /^message +msg_\d+\nfrom +account 2\nto +account 1\nanimal +\d+\nanswer to +jo@example\.org\n/,
+        );
+        assert.match(shown, /\ntext +(Is she still there\? ){9}\n +— Buyer\n$/);
+        const { message, replyTo, toAccountId } = await jsonOf(here, 'message', 'show', ids[1], ...on);
+        assert.deepEqual([message, replyTo, toAccountId], [long, 'jo@example.org', 1]);
+      }
+    });
+
     it('goes through long lists from where the last section ended, leaving nothing out', async () => {
       await onData(here, 'staging', async database => {
         await database.write(async tx => {
@@ -456,6 +533,7 @@ for (const engine of engines) {
 
     it('lets nothing that is stored reach the terminal but as text', async () => {
       const { id } = await newPet({ reason: 'x', category: '5' });
+      const message = await jsonOf(here, 'message', 'send', '--to', '1', '--message', WICKED);
       await onData(here, 'production', database => database.write(tx => tx.run(spoil, {})));
       for (const args of [
         ['pet', 'list'],
@@ -465,6 +543,8 @@ for (const engine of engines) {
         ['category', 'merge', '5', '--into', '4'],
         ['pet', 'delete', String(id)],
         ['pet', 'show', String(id), '--history'],
+        ['message', 'list'],
+        ['message', 'show', message.id],
       ]) {
         for (const json of [[], ['--json']]) {
           const { printed, told } = await petstore(here, ...args, ...json);
@@ -475,6 +555,9 @@ for (const engine of engines) {
     });
   });
 }
+
+/** What a server does with every message. */
+const deliver = query(db => db.updateTable('messages').set({ arrived_at: 0, status: 'delivered' }));
 
 /** Names that no interface takes. */
 const spoil = query(db => db.updateTable('pets').set({ name: WICKED }));

@@ -14,7 +14,7 @@ describe('the page on messages, word for word', { skip }, () => {
     assert.deepEqual(await server.stop(), [0, null]);
   });
 
-  const [first, toStore, toOwner, one, sent, inbox, ...others] = commandsOf(page);
+  const [first, toStore, toOwner, one, sent, inbox, ofStore, show, write, ...others] = commandsOf(page);
   const run = async (line: string | undefined) => JSON.parse(await server.run(line!));
 
   test('begins with the key, and says something of every line', () => {
@@ -47,5 +47,17 @@ describe('the page on messages, word for word', { skip }, () => {
     const ids = async (line: string | undefined) => (await run(line)).map(({ id }: { id: string }) => id);
     assert.deepEqual(await ids(sent), ['msg_1', 'msg_2']);
     assert.deepEqual(await ids(inbox), ['msg_2']);
+  });
+
+  test('reads what came to the store, and writes to the account', async () => {
+    assert.match(await server.run(ofStore!), /^ID .*\nmsg_1 .* Hello, world!\n$/);
+    assert.match(await server.run(show!), /^message +msg_1\n[\s\S]*\ntext +Hello, world!\n$/);
+    assert.match(await server.run(write!), /^message +msg_3\nfrom +the store\nto +account 1\n/);
+    for (let tries = 0; (await run(inbox)).length < 2; tries++) {
+      assert.ok(tries < 100);
+      await pause(50);
+    }
+    const [, { message, accountId }] = await run(inbox);
+    assert.deepEqual([message, accountId], ['Thank you, we have written it down.', undefined]);
   });
 });

@@ -5,7 +5,7 @@ import type { Database, Deployment } from '../schema.ts';
 import { type Command, type CommandCall, Misuse, type Option, type Printed } from './command.ts';
 import { withDatabase, withRegistry } from './databases.ts';
 
-/** A command on what one deployment holds: its animals, categories, holds and orders. */
+/** A command on what one deployment holds: its animals, categories, holds, orders and messages. */
 export interface StoreCommand<Wish> extends Omit<Command, 'run'> {
   /**
    * What is wished, as far as that can be told from what was typed.
@@ -139,4 +139,5 @@ const optionOf: Readonly<Record<string, string>> = {
   expiresAt: 'until',
   petId: 'pet',
   holdId: 'hold',
+  replyTo: 'reply-to',
 };

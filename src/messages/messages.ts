@@ -23,8 +23,8 @@ export async function sendMessage(
 }
 
 /** Keeps a message from the store itself to an account, to be delivered like any other. */
-export async function sendNotice(tx: Transaction, toAccountId: number, text: string): Promise<void> {
-  await keep(tx, { accountId: null, toAccountId, petId: null, replyTo: null, text });
+export function sendNotice(tx: Transaction, toAccountId: number, text: string): Promise<MessageRow> {
+  return keep(tx, { accountId: null, toAccountId, petId: null, replyTo: null, text });
 }
 
 async function keep(tx: Transaction, values: Omit<NewRow, 'now'>): Promise<MessageRow> {
@@ -44,8 +44,8 @@ async function keep(tx: Transaction, values: Omit<NewRow, 'now'>): Promise<Messa
 }
 
 /**
- * The message with this id, for those who may see it: who sent it, whose inbox it is in, and for the store's own inbox
- * admins.
+ * The message with this id, for those who may see it: who sent it, whose inbox it is in, for the store's own inbox
+ * admins, and the operator.
  * @throws {Problem} `message_not_found`, also for everybody else
  */
 export async function getMessage(reader: Reader, actor: Actor, id: number): Promise<MessageRow> {
@@ -57,7 +57,7 @@ export async function getMessage(reader: Reader, actor: Actor, id: number): Prom
 }
 
 function isSeenBy(actor: Actor, { accountId, toAccountId, arrivedAt }: MessageColumns): boolean {
-  if (accountId !== null && accountId === actor.accountId) return true;
+  if (actor.accountId === null || accountId === actor.accountId) return true;
   return toAccountId === null ? actor.admin : toAccountId === actor.accountId && arrivedAt !== null;
 }
 

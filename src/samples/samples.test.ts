@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
 import { listAccounts } from '../accounts/accounts.ts';
+import { sendMessage } from '../messages/messages.ts';
 import { lockPets } from '../pets/lock-pets.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
-import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { sampleAnimals } from './animals.ts';
 import { giveFirstKey } from './first-key.ts';
 import { fillSamples, resetSamples } from './samples.ts';
@@ -120,6 +121,60 @@ onEachEngine(engine => {
         gone,
       );
       await assertCounted(staging);
+    });
+
+    it('takes out messages and what retries would be answered; ids and events go on', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      const send = () => staging.write(tx => sendMessage(tx, { accountId: 1, admin: false }, { message: 'Hello' }));
+      for (let count = 0; count < 250; count++) await send();
+      await staging.write(async tx => {
+        await tx.run(insertAttempt, {});
+        await tx.run(insertAnswers, { at: tx.now });
+        await tx.run(insertAnswers, { at: tx.now + 60_000 });
+      });
+      const events = (await staging.all(eventIds, {})).map(({ id }) => id);
+      await resetSamples(registry, staging);
+      assert.deepEqual(await staging.all(messages, {}), []);
+      assert.deepEqual(await staging.all(attempts, {}), []);
+      // What was done after the reset had begun is not done again.
+      const answers = await staging.all(answerTimes, {});
+      assert.equal(answers.length, 1500);
+      assert.equal(new Set(answers.map(({ at }) => at)).size, 1);
+      assert.equal((await send()).id, 251);
+      const after = (await staging.all(eventIds, {})).map(({ id }) => id);
+      assert.deepEqual(after.slice(0, events.length), events);
+      assert.ok(after[events.length]! > events.at(-1)!);
+    });
+
+    it('leaves a message that is sent meanwhile', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      const send = (tx: Transaction, message: string) => sendMessage(tx, { accountId: 1, admin: false }, { message });
+      await staging.write(tx => send(tx, 'Early'));
+      let sent = false;
+      const busy: Database = {
+        ...bound(staging),
+        async write(work) {
+          const result = await staging.write(work);
+          if (!sent) {
+            sent = true;
+            await staging.write(tx => send(tx, 'Late'));
+          }
+          return result;
+        },
+      };
+      await resetSamples(registry, busy);
+      assert.deepEqual(await staging.all(messages, {}), [{ text: 'Late' }]);
+    });
+
+    it('goes on with a reset that an earlier release began', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(tx => tx.run(setProgress, { value: 'removing 10' }));
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual([pets.length, pets[0]!.id], [2 * sampleAnimals().length - 10, 11]);
     });
 
     it('is finished by the next start when it was interrupted', async () => {
@@ -259,6 +314,41 @@ const deletions = query(db =>
     .where('kind', '=', 'pet')
     .where('action', '=', 'deleted')
     .orderBy('id'),
+);
+
+const messages = query(db => db.selectFrom('messages').select('text').orderBy('id'));
+const attempts = query(db => db.selectFrom('message_attempts').selectAll());
+const eventIds = query(db => db.selectFrom('events').select('id').orderBy('id'));
+const answerTimes = query(db => db.selectFrom('idempotency').select('created_at as at'));
+
+const insertAttempt = query(db =>
+  db.insertInto('message_attempts').values({ message_id: 7, number: 1, at: 0, outcome: 'delivered', reason: null }),
+);
+
+/** More than go at once. */
+const insertAnswers = query((db, p: Params<{ at: number }>) =>
+  db
+    .insertInto('idempotency')
+    .columns(['account_id', 'key', 'fingerprint', 'body', 'created_at'])
+    .expression(
+      db
+        .selectFrom('pets as one')
+        .crossJoin('pets as other')
+        .select([
+          sql<number>`1`.as('account_id'),
+          sql<string>`one.id || '.' || other.id || '.' || cast(${p.at} as bigint)`.as('key'),
+          sql<string>`''`.as('fingerprint'),
+          sql<string>`''`.as('body'),
+          sql<number>`cast(${p.at} as bigint)`.as('created_at'),
+        ])
+        .where('other.id', '<=', 4)
+        .orderBy('one.id')
+        .limit(1500),
+    ),
+);
+
+const setProgress = query((db, p: Params<{ value: string }>) =>
+  db.updateTable('facts').set({ value: p.value }).where('name', '=', 'samples'),
 );
 
 const counts = query(db => db.selectFrom('pet_counts').selectAll());

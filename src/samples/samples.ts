@@ -22,7 +22,8 @@ export async function fillSamples(registry: Database, staging: Database): Promis
 
 /**
  * Takes every animal that is there when it begins out of staging, with its holds and orders and with categories beyond
- * the usual that are left empty, and fills it anew; ids go on above those that were given.
+ * the usual that are left empty, every message, and the answers that retries would get; and fills it anew. Ids go on above
+ * those that were given. The log stays, and tells mirrors that the animals are gone; webhooks stay.
  *
  * Works beside a running server, in small transactions. What is added meanwhile stays. Safe to repeat; after a crash
  * the next reset, or the next start, finishes it.
@@ -31,14 +32,17 @@ export async function fillSamples(registry: Database, staging: Database): Promis
 export async function resetSamples(registry: Database, staging: Database): Promise<number> {
   await staging.write(async tx => {
     await tx.run(begin, {});
-    const last = (await tx.first(lastPet, {}))?.id ?? 0;
-    await tx.run(advance, { value: `${REMOVING} ${last}` });
+    const { pet, message } = (await tx.first(lasts, {}))!;
+    await tx.run(advance, { value: [REMOVING, pet ?? 0, message ?? 0, tx.now].join(' ') });
   });
   await fillSamples(registry, staging);
   return sampleAnimals().length;
 }
 
-/** How far the filling is, as a fact of the deployment: `filling <animals added>`, `removing <up to this id>` or `done`. */
+/**
+ * How far the filling is, as a fact of the deployment: `filling <animals added>`, `removing <animals up to this id>
+ * <messages up to this id> <answers up to this time>` or `done`. Earlier releases removed animals alone.
+ */
 const FACT = 'samples';
 const FILLING = 'filling';
 const REMOVING = 'removing';
@@ -47,18 +51,17 @@ const DONE = 'done';
 /** How many animals a transaction adds or removes: few enough that nobody waits for it. */
 const ADDED_AT_ONCE = 100;
 const REMOVED_AT_ONCE = 100;
+const ANSWERS_REMOVED_AT_ONCE = 1000;
 const CATEGORIES_REMOVED_AT_ONCE = 20;
 
 /** One transaction's worth of work, and how far it is then. */
 async function step(tx: Transaction, owners: SampleOwners): Promise<string> {
   const { value } = (await tx.first(claim, {}))!;
-  const [word, number] = value.split(' ');
-  const next =
-    word === FILLING
-      ? await fill(tx, owners, Number(number))
-      : word === REMOVING
-        ? await remove(tx, Number(number))
-        : DONE;
+  const [word, ...numbers] = value.split(' ');
+  const [upTo = 0, messagesUpTo = 0, answersUpTo = 0] = numbers.map(Number);
+  let next = DONE;
+  if (word === FILLING) next = await fill(tx, owners, upTo);
+  else if (word === REMOVING) next = (await remove(tx, upTo, messagesUpTo, answersUpTo)) ? value : `${FILLING} 0`;
   await tx.run(advance, { value: next });
   return next;
 }
@@ -74,18 +77,28 @@ async function fill(tx: Transaction, owners: SampleOwners, added: number): Promi
   return added + ADDED_AT_ONCE < animals.length ? `${FILLING} ${added + ADDED_AT_ONCE}` : DONE;
 }
 
-async function remove(tx: Transaction, upTo: number): Promise<string> {
+/** Whether there was something to take out. */
+async function remove(tx: Transaction, upTo: number, messagesUpTo: number, answersUpTo: number): Promise<boolean> {
   const last = (await tx.all(firstPets, { upTo })).at(-1);
   if (last !== undefined) {
     await removePets(tx, last.id);
-    return `${REMOVING} ${upTo}`;
+    return true;
   }
   const removed =
     (await tx.run(removeReservations, { last: upTo })) ||
     (await tx.run(removeOrders, { upTo })) ||
     (await tx.run(removeEmptyHolds, {})) ||
-    (await removeEmptyCategories(tx, CATEGORIES_REMOVED_AT_ONCE));
-  return removed > 0 ? `${REMOVING} ${upTo}` : `${FILLING} 0`;
+    (await removeEmptyCategories(tx, CATEGORIES_REMOVED_AT_ONCE)) ||
+    (await removeMessages(tx, messagesUpTo)) ||
+    (await tx.run(removeAnswers, { upTo: answersUpTo }));
+  return removed > 0;
+}
+
+async function removeMessages(tx: Transaction, upTo: number): Promise<number> {
+  const last = (await tx.all(firstMessages, { upTo })).at(-1);
+  if (last === undefined) return 0;
+  await tx.run(removeAttempts, { last: last.id });
+  return tx.run(removeMessagesUpTo, { last: last.id });
 }
 
 /** Takes animals out with what they are kept for, and writes it down: mirrors of staging hear of it. */
@@ -130,7 +143,16 @@ const advance = query((db, p: Params<{ value: string }>) =>
   db.updateTable('facts').set({ value: p.value }).where('name', '=', FACT),
 );
 
-const lastPet = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));
+const lasts = query(db =>
+  db.selectNoFrom(({ selectFrom }) => [
+    selectFrom('pets')
+      .select(({ fn }) => fn.max('id').as('id'))
+      .as('pet'),
+    selectFrom('messages')
+      .select(({ fn }) => fn.max('id').as('id'))
+      .as('message'),
+  ]),
+);
 
 const firstPets = query((db, p: Params<{ upTo: number }>) =>
   db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(REMOVED_AT_ONCE),
@@ -179,4 +201,35 @@ const removeEmptyHolds = query(db =>
       )
       .limit(REMOVED_AT_ONCE),
   ),
+);
+
+const firstMessages = query((db, p: Params<{ upTo: number }>) =>
+  db.selectFrom('messages').select('id').where('id', '<=', p.upTo).orderBy('id').limit(REMOVED_AT_ONCE),
+);
+
+const removeAttempts = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('message_attempts').where('message_id', '<=', p.last),
+);
+
+const removeMessagesUpTo = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('messages').where('id', '<=', p.last),
+);
+
+/** An answer tells of what is gone: a retry is to do anew what it asked for. */
+const removeAnswers = query((db, p: Params<{ upTo: number }>) =>
+  db
+    .deleteFrom('idempotency')
+    .where(eb =>
+      eb(
+        eb.refTuple('account_id', 'key'),
+        'in',
+        eb
+          .selectFrom('idempotency')
+          .select(['account_id', 'key'])
+          .where('created_at', '<=', p.upTo)
+          .orderBy('created_at')
+          .limit(ANSWERS_REMOVED_AT_ONCE)
+          .$asTuple('account_id', 'key'),
+      ),
+    ),
 );
