@@ -21,6 +21,8 @@ export interface Behaviour {
   recipient?: string | undefined;
   /** To a whole message; `'die'` keeps it, and ends the connection without an answer. */
   message?: string | undefined;
+  /** Told of each mail that is kept, before that is said. */
+  kept?: ((mail: ReceivedMail) => void) | undefined;
 }
 
 /** A mail server on this machine. */
@@ -126,7 +128,11 @@ export async function startSmtpServer({
 
     function whole(): void {
       const { message = '250 kept' } = started.behaviour;
-      if (message.startsWith('2') || message === 'die') mails.push(mailOf(from, to, data!));
+      if (message.startsWith('2') || message === 'die') {
+        const mail = mailOf(from, to, data!);
+        mails.push(mail);
+        started.behaviour.kept?.(mail);
+      }
       data = undefined;
       if (message === 'die') socket.destroy();
       else say(message);
