@@ -39,11 +39,15 @@ export interface FirstServer {
   stop(): Promise<readonly unknown[]>;
 }
 
-/** Starts the service in an empty directory, on free ports, and waits until it says that all is there. */
-export async function startFirstServer(): Promise<FirstServer> {
+/**
+ * Starts the service in an empty directory, on free ports, and waits until it says that all is there.
+ * @param settings further variables of its environment, also of the lines that are run
+ */
+export async function startFirstServer(settings: Readonly<Record<string, string>> = {}): Promise<FirstServer> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-start-'));
   const env = {
     ...process.env,
+    ...settings,
     PETSTORE_PORT: '0',
     PETSTORE_STAGING_PORT: '0',
     PETSTORE_MESSAGES_PORT: '0',
