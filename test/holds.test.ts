@@ -139,7 +139,7 @@ overEachEngine(engine => {
       refused(await other.post(path, to(60)), 404, 'hold_not_found');
       const moved = await holder.post(path, to(60), { 'If-Match': headers.etag! });
       assert.deepEqual([moved.status, moved.body.expiresAt], [200, to(60).expiresAt]);
-      assert.equal(moved.headers.etag, `"${hold.id}.2"`);
+      assert.equal(moved.headers.etag, `"${hold.id}.3"`);
       refused(await holder.post(path, to(90), { 'If-Match': headers.etag! }), 412, 'precondition_failed');
       refused(await holder.post(path, to(-1)), 400, 'invalid_body');
       refused(await holder.post(path, {}), 400, 'invalid_body');
