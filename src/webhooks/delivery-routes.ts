@@ -33,7 +33,7 @@ const test = route({
     'Sends a signed test delivery (`webhook.test`) now, whatever the status of the webhook, and waits for it: 15 seconds, ' +
     'and no longer than that for a free connection. The answer says what the receiver answered, or why it did not; the webhook stays as it is.',
   parameters: { webhookId },
-  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery }],
+  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery, untagged: true }],
   errors: ['webhook_test_running'],
   examples: [
     {
@@ -199,7 +199,7 @@ const redeliver = route({
     'waits of the same thing. A webhook has one redelivery since a time at once.',
   parameters: { webhookId },
   body: NewRedelivery,
-  successes: [{ status: 202, description: 'They will be delivered.', schema: Redelivery }],
+  successes: [{ status: 202, description: 'They will be delivered.', schema: Redelivery, untagged: true }],
   errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running'],
   examples: [
     {

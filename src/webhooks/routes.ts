@@ -393,7 +393,7 @@ const rotate = route({
   parameters: { webhookId },
   body: NewSecret,
   bodyOptional: true,
-  successes: [{ status: 201, description: 'The new secret.', schema: MadeSecret }],
+  successes: [{ status: 201, description: 'The new secret.', schema: MadeSecret, untagged: true }],
   errors: ['webhook_secret_limit_exceeded'],
   examples: [
     {

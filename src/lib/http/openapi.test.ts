@@ -220,6 +220,16 @@ describe('the OpenAPI document of some routes', () => {
       assert.ok(response.headers['X-Request-Id']);
     }
     assert.equal(remove.responses[204].headers.ETag, undefined);
+    const untagged = {
+      ...addShelf,
+      successes: [{ status: 202, description: 'Later.', schema: Shelf, untagged: true }],
+    };
+    const { post } = documentOf([untagged as never]).paths['/shelves'];
+    assert.deepEqual(Object.keys(post.responses[202].headers).sort(), [
+      'Idempotency-Replayed',
+      'Preference-Applied',
+      'X-Request-Id',
+    ]);
     assert.equal(add.responses[304], undefined);
   });
 

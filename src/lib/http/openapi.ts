@@ -235,7 +235,7 @@ function successOf(
     description: success.description,
     headers: {
       ...common,
-      ...(success.schema && !route.streams && { ETag: components.header('ETag', etagHeader) }),
+      ...(success.schema && !success.untagged && !route.streams && { ETag: components.header('ETag', etagHeader) }),
       ...preferenceApplied(components),
       ...(takesIdempotencyKey(route) && { 'Idempotency-Replayed': replayedHeader }),
       ...Object.fromEntries(own),

@@ -41,6 +41,8 @@ export interface Success {
   readonly schema?: TSchema;
   /** `application/json` where left out. */
   readonly contentType?: string;
+  /** Whether what it shows has no entity tag, because it is no version of a thing; reads always have one. */
+  readonly untagged?: true;
   /** Headers beyond those of every answer: name → what it says. */
   readonly headers?: Readonly<Record<string, string>>;
 }
