@@ -51,8 +51,11 @@ describe('every operation that takes an Idempotency-Key', () => {
         clock.advance(1500);
         const retry = await once();
         assert.equal(retry.headers.get('idempotency-replayed'), 'true');
-        assert.deepEqual([retry.status, retry.text], [first.status, first.text]);
-        for (const name of ['location', 'etag', 'content-type', 'content-length']) {
+        // A secret is shown once.
+        const text = first.text.replace(/"secret":"[^"]+"/, '"secret":null');
+        assert.deepEqual([retry.status, retry.text], [first.status, text]);
+        const same = text === first.text ? ['content-length'] : [];
+        for (const name of ['location', 'etag', 'content-type', ...same]) {
           assert.equal(retry.headers.get(name), first.headers.get(name), name);
         }
         const left = (answer: typeof first) => Number(answer.headers.get('x-ratelimit-remaining'));
@@ -64,7 +67,7 @@ describe('every operation that takes an Idempotency-Key', () => {
           'idempotency-key': 'a-key',
           prefer: 'handling=strict',
         });
-        assert.deepEqual([strict.status, strict.text], [first.status, first.text]);
+        assert.deepEqual([strict.status, strict.text], [first.status, text]);
         assert.equal(strict.headers.get('preference-applied'), 'handling=strict');
       });
     });

@@ -60,6 +60,9 @@ const doors: Record<string, string[]> = {
     'pets/list-route.ts',
     'pets/pet.ts',
     'pets/routes.ts',
+    'webhooks/delivery-routes.ts',
+    'webhooks/routes.ts',
+    'webhooks/webhook.ts',
   ],
 };
 
