@@ -180,8 +180,8 @@ export interface Tables {
     /** The categories whose events are wanted, as a JSON array of ids; null for all. */
     category_ids: string | null;
     status: WebhookStatus;
-    /** Why the store switched it off: its receiver is gone (410), or failed for too long. */
-    disabled_reason: 'gone' | 'failing' | null;
+    /** Why it was switched off: its receiver is gone (410) or failed for too long, or the operator did. */
+    disabled_reason: 'gone' | 'failing' | 'operator' | null;
     /** Events up to this place are not for it: they were before it was active. */
     behind_place: number;
     /** Since when no attempt has succeeded; null where the last one did. */
