@@ -3,11 +3,12 @@ import { eventsAt } from '../events/in-order.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { knows, publicEvent } from '../feed/seen-by.ts';
 import { type Outcome, type Outgoing, TIMEOUT_MS } from '../lib/http/outgoing.ts';
+import { paced } from '../lib/jobs/pace.ts';
 import type { Work } from '../lib/jobs/work-off.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { type Result, type SwitchedOff, settler } from './settle.ts';
+import { dueNotBefore, type Result, type SwitchedOff, settler } from './settle.ts';
 import { isAdmin } from './subscriptions.ts';
 import { sealedFor } from './webhook-rows.ts';
 
@@ -51,6 +52,7 @@ export interface Job {
 export function delivering(means: Means): Work<Job> {
   const { database, registry, outgoing, secrets, now } = means;
   const settle = settler(means);
+  const pace = paced(LEAST_AT_ONCE, DELIVERIES_AT_ONCE);
   let failingInHand = 0;
 
   return {
@@ -66,7 +68,8 @@ export function delivering(means: Means): Work<Job> {
       });
     },
 
-    async take(most) {
+    async take(atMost) {
+      const most = Math.min(atMost, await pace());
       const taken = await database.write(async tx => {
         const room = Math.min(most, FAILING_AT_ONCE - failingInHand);
         const webhooks = [
@@ -75,16 +78,18 @@ export function delivering(means: Means): Work<Job> {
         ];
         const found = [];
         let left = most;
-        for (const webhook of webhooks) {
+        for (const [index, webhook] of webhooks.entries()) {
           if (left === 0) break;
           const { id, failingSince } = webhook;
+          const fair = Math.ceil(left / (webhooks.length - index));
           const inHand = (await tx.first(countInHand, { id, now: tx.now }))!.deliveries;
-          const share = Math.min(left, (failingSince === null ? OF_ONE_AT_ONCE : 1) - inHand);
+          const free = (failingSince === null ? OF_ONE_AT_ONCE : 1) - inHand;
+          const share = Math.min(fair, free);
           const deliveries =
             share > 0 ? await tx.all(takeDue, { id, now: tx.now, until: tx.now + LEASE_MS, most: share }) : [];
           left -= deliveries.length;
           // Where enough are in hand it is looked at again when one of them is done, or given up.
-          const full = left > 0 && deliveries.length >= share;
+          const full = share === free && deliveries.length >= share;
           await tx.run(full ? lookAfterOneInHand : lookAtNextDue, { id, now: tx.now });
           const keys = deliveries.length === 0 ? [] : await tx.all(secretsOf, { id, now: tx.now });
           found.push({ webhook, deliveries, keys });
@@ -158,6 +163,8 @@ export function post(
 /** How many deliveries are in hand at the same time, and how many of them to receivers that failed last. */
 const DELIVERIES_AT_ONCE = 256;
 const FAILING_AT_ONCE = 128;
+/** How many are begun at once at least where the thread has much else to do: requests come first. */
+const LEAST_AT_ONCE = 4;
 /** How many deliveries to one receiver. */
 const OF_ONE_AT_ONCE = 16;
 /** How long a delivery is in one hand: an attempt waits for a connection, takes as long, and is noted. */
@@ -237,12 +244,13 @@ const takeDue = query((db, p: Params<{ id: number; now: number; until: number; m
     .$narrowType<{ place: number }>(),
 );
 
+/** Behind all others that are due: they take turns. */
 const lookAtNextDue = query((db, p: Params<{ id: number; now: number }>) =>
   db
     .updateTable('webhooks')
     .set(({ selectFrom }) => ({
       due_at: selectFrom('deliveries')
-        .select('due_at')
+        .select(dueNotBefore(p.now))
         .where('webhook_id', '=', p.id)
         .where('due_at', 'is not', null)
         .orderBy('due_at')

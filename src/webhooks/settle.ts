@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import type { Outcome } from '../lib/http/outgoing.ts';
 import { retryAfter } from '../lib/jobs/schedule.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
@@ -88,7 +89,7 @@ export function settler({
         await settleOne(tx, result);
       }
       if (failingSince !== null && tx.now - failingSince >= PATIENCE_MS) off ??= 'failing';
-      await tx.run(noteWebhook, { id: webhookId, failingSince });
+      await tx.run(noteWebhook, { id: webhookId, failingSince, now: tx.now });
       if (off === undefined || webhook.status !== 'active' || webhook.deletedAt !== null) continue;
       await tx.run(switchOff, { id: webhookId, reason: off, now: tx.now });
       await tellOwner(tx, { id: webhookId, accountId: webhook.accountId, url: webhook.url, reason: off });
@@ -239,14 +240,19 @@ const freeNext = query((db, p: Params<{ webhookId: number; lane: string; id: num
     ),
 );
 
+/** When a delivery is due, or a time where that is later. */
+export function dueNotBefore(now: Expression<number>) {
+  return sql<number>`case when deliveries.due_at < ${now} then ${now} else deliveries.due_at end`.as('due_at');
+}
+
 /** Whether it is failing, and when to look at it: its deliveries have moved. */
-const noteWebhook = query((db, p: Params<{ id: number; failingSince: number | null }>) =>
+const noteWebhook = query((db, p: Params<{ id: number; failingSince: number | null; now: number }>) =>
   db
     .updateTable('webhooks')
     .set(({ selectFrom }) => ({
       failing_since: p.failingSince,
       due_at: selectFrom('deliveries')
-        .select('due_at')
+        .select(dueNotBefore(p.now))
         .where('webhook_id', '=', p.id)
         .where('due_at', 'is not', null)
         .orderBy('due_at')
