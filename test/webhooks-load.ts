@@ -242,6 +242,8 @@ interface Sent {
 export class MessageLoad {
   /** Those that were answered, by what they say. */
   readonly answered = new Map<string, Sent>();
+  /** How often the answer was 503. */
+  unavailable = 0;
   readonly #keys: readonly string[];
   readonly #petIds: readonly number[];
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
@@ -253,15 +255,14 @@ export class MessageLoad {
   }
 
   /** Sends one after the other, with a little time between, until it is over or the server is gone. */
-  async call(url: string, going: () => boolean): Promise<void> {
+  async call(url: string, going: () => boolean, { staysOn = false } = {}): Promise<void> {
     while (going()) {
       const petId = this.#petIds[Math.floor(Math.random() * (this.#petIds.length + 1))];
       const key = this.#keys[Math.floor(Math.random() * this.#keys.length)]!;
       const sent: Sent = { mark: `message ${randomUUID()}`, key, ...(petId !== undefined && { petId }) };
-      if (!(await this.#ask(url, sent))) {
-        this.#open.push(sent);
-        return;
-      }
+      const known = await this.#ask(url, sent);
+      if (!known) this.#open.push(sent);
+      if (!known && !staysOn) return;
       await pause(20);
     }
   }
@@ -289,7 +290,8 @@ export class MessageLoad {
     } catch {
       return false;
     }
-    if (reply.body?.code === 'idempotency_key_in_use') return false;
+    if (reply.status === 503) this.unavailable++;
+    if (reply.status === 503 || reply.body?.code === 'idempotency_key_in_use') return false;
     assert.equal(reply.status, 202, reply.text);
     this.answered.set(mark, sent);
     return true;
