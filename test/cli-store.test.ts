@@ -12,8 +12,10 @@ import { widthOf } from '../src/cli/text-width.ts';
 import { readConfig } from '../src/config.ts';
 import { createHold } from '../src/holds/holds.ts';
 import { systemClock } from '../src/lib/clock.ts';
+import { secretBox } from '../src/lib/secret-box.ts';
 import { createPet } from '../src/pets/pets.ts';
 import { type Database, type Deployment, query } from '../src/schema.ts';
+import { createWebhook } from '../src/webhooks/webhooks.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from './engines.ts';
 import { newProcessKey, type Process, send, serveApart } from './serving.ts';
 
@@ -308,6 +310,7 @@ for (const engine of engines) {
         [['hold', 'list'], /^There are no holds; /],
         [['hold', 'list', '--status', 'active'], /^There are no such holds; /],
         [['hold', 'list', '--status', 'active,used'], /^There are no such holds; /],
+        [['webhook', 'list'], /^There are no webhooks; /],
         [['order', 'list'], /^There are no orders; `petstore order place /],
         [['order', 'list', '--pet', '7'], /^There are no such orders; /],
         [['order', 'list', '--status', 'placed,approved'], /^There are no such orders; /],
@@ -342,6 +345,28 @@ for (const engine of engines) {
         assert.deepEqual([back.return.note, back.return.accountId], ['to the vet', undefined]);
         assert.equal((await jsonOf(here, 'order', 'list', '--pet', String(pet.id), ...on)).length, 1);
       }
+    });
+
+    it('lists webhooks without their secrets, switches them off and takes them away, without the key that sealed them', async () => {
+      const secret = await onData(here, 'production', async database => {
+        const wish = { url: 'https://receiver.example/petstore', types: ['pet.*' as const] };
+        const rules = { max: 10, networks: [] };
+        const box = secretBox(Buffer.alloc(32, 7));
+        return (await database.write(tx => createWebhook(tx, { accountId: 1, admin: false }, wish, rules, box))).secret;
+      });
+      const [webhook] = await jsonOf(here, 'webhook', 'list');
+      assert.deepEqual(await jsonOf(here, 'webhook', 'show', String(webhook.id)), webhook);
+      assert.deepEqual([webhook.status, webhook.accountId, webhook.types], ['inactive', 1, ['pet.*']]);
+      const off = await jsonOf(here, 'webhook', 'disable', String(webhook.id));
+      assert.deepEqual([off.status, off.disabledReason], ['disabled', 'operator']);
+      const texts = [await textOf(here, 'webhook', 'list'), await textOf(here, 'webhook', 'show', String(webhook.id))];
+      for (const text of texts) {
+        assert.match(text, /disabled \(operator\)/);
+        assert.match(text, /https:\/\/receiver\.example\/petstore/);
+        assert.ok(!text.includes(secret));
+      }
+      assert.deepEqual(await jsonOf(here, 'webhook', 'delete', String(webhook.id)), { id: webhook.id });
+      assert.deepEqual(await jsonOf(here, 'webhook', 'list'), []);
     });
 
     it('refuses an account that does not exist, on either deployment', async () => {
@@ -384,6 +409,9 @@ for (const engine of engines) {
         [/^There is no hold 4711/, 'hold', 'extend', '4711', '--until', '1h'],
         [/^There is no hold 4711/, 'hold', 'release', '4711'],
         [/^There is no order 4711/, 'order', 'show', '4711'],
+        [/^There is no webhook 4711/, 'webhook', 'show', '4711'],
+        [/^There is no webhook 4711/, 'webhook', 'disable', '4711'],
+        [/^There is no webhook 4711/, 'webhook', 'delete', '4711'],
         [/^There is no order 4711/, 'order', 'approve', '4711'],
         [/^There is no animal 4711/, 'order', 'place', '--account', '1', '--pet', '4711'],
         [/^--cursor must be one that was told under a list/, 'pet', 'list', '--cursor', 'abc'],

@@ -140,7 +140,10 @@ describe('the documents and the product say the same', () => {
   test('every code that a sentence names exists', () => {
     const words = said(/`([a-z]+(?:_[a-z]+)+)`/g);
     const others = [
+      'forbidden_address',
+      'forbidden_url',
       'full_page_writes',
+      'malformed_answer',
       'petstore_staging',
       'pg_dump',
       'snake_case',

@@ -40,6 +40,7 @@ export const commands: Readonly<Record<string, () => Promise<{ readonly command:
   'webhook list': () => import('./webhook-list.ts'),
   'webhook show': () => import('./webhook-show.ts'),
   'webhook disable': () => import('./webhook-disable.ts'),
+  'webhook delete': () => import('./webhook-delete.ts'),
   'staging reset': () => import('./staging-reset.ts'),
   migrate: () => import('./migrate.ts'),
   openapi: () => import('./openapi.ts'),

@@ -216,6 +216,10 @@ describe('wrong usage', () => {
     ['message send --account 1 --message=', /--message must/],
     ['message send --account 1 --message x --reply-to me', /--reply-to must be an e-mail address/],
     ['migrate up', /takes no "up" there/],
+    ['webhook list --limit 0', /--limit must be/],
+    ['webhook show', /needs ID\./],
+    ['webhook disable x', /ID must be a whole number/],
+    ['webhook delete 3 --force', /no option --force/],
     ['openapi --deployment messages', /--deployment must be production or staging/],
   ];
   for (const [line, sentence] of wrong) {

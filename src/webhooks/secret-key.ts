@@ -118,7 +118,7 @@ function opens(box: SecretBox, sealed: string): boolean {
 
 function otherKey(): Refusal {
   return new Refusal(
-    'The secrets of the webhooks were sealed with another key: set PETSTORE_SECRET_KEY to it, or put its secret.key back into the data directory.',
+    'The secrets of the webhooks were sealed with another key: set PETSTORE_SECRET_KEY to it or put its secret.key back into the data directory, or take the webhooks away with `petstore webhook delete`.',
   );
 }
 
