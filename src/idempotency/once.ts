@@ -91,17 +91,12 @@ async function alone(database: Database, keyed: Keyed, work: (keyed: Keyed) => P
  * @param call its body as far as it could be read
  * @throws {Problem} `idempotency_key_reused`
  */
-export function requireNotReused(
-  call: Pick<
-    Call<Deployment, unknown, unknown, unknown>,
-    'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
-  >,
-): Promise<void> | undefined {
+export function requireNotReused(call: Keyable): Promise<void> | undefined {
   const key = call.header('idempotency-key');
   return key !== undefined && isKey(key) ? requireSame(call, key) : undefined;
 }
 
-async function requireSame(call: Parameters<typeof requireNotReused>[0], key: string): Promise<void> {
+async function requireSame(call: Keyable, key: string): Promise<void> {
   const { context, caller } = call;
   const tooOld = nowOf(context) - KEPT_MS;
   const stored = await context.database.first(storedAnswer, { accountId: caller.accountId, key, tooOld });
