@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,8 +19,11 @@ export interface Engine {
   readonly name: EngineName;
   /** Opens a migrated database of the product: an empty one of its own, or the one at `options.place`. */
   open(options?: OpenOptions): Promise<Database>;
-  /** Makes a place for a database, to open it several times; nothing is there yet. */
-  place(): Promise<Place>;
+  /**
+   * Makes a place for a database, to open it several times; nothing is there yet.
+   * @param options.quick whether it may be in memory, for tests to which the disk makes no difference
+   */
+  place(options?: { readonly quick?: boolean }): Promise<Place>;
 }
 
 /** How a test opens a database; what is left out is as the product has it. */
@@ -62,6 +66,9 @@ export function onPostgres(suite: (engine: Engine) => void) {
 /** A log that nobody reads. */
 export const silent: Log = { info() {}, warn() {}, error() {} };
 
+/** Where Linux keeps files in memory. */
+const MEMORY = '/dev/shm';
+
 function embedded(): Engine {
   const opened: Database[] = [];
   const directories: string[] = [];
@@ -69,8 +76,8 @@ function embedded(): Engine {
     await Promise.all(opened.map(database => database.close()));
     await Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true })));
   });
-  async function place() {
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+  async function place({ quick = false } = {}) {
+    const directory = await mkdtemp(join(quick && existsSync(MEMORY) ? MEMORY : tmpdir(), 'petstore-test-'));
     directories.push(directory);
     return { directory };
   }

@@ -14,7 +14,7 @@ import type { Account, HoldView, OrderView, PetView } from './operation.ts';
 import { holdView, orderView, petView } from './perform.ts';
 import type { Callers } from './resolve.ts';
 
-/** How many animals a database has that are no run's business, by status and by category. */
+/** How many animals were in a database before a run, by status and by category. */
 export interface Others {
   readonly status: Record<PetStatus, number>;
   readonly category: ReadonlyMap<number, number>;
@@ -22,13 +22,13 @@ export interface Others {
 
 const categories = [1, 2, 3];
 
-/** What a database counts before a run has put anything into it. */
+/** Counts what is in a database before a run. */
 export async function countOthers(database: Database, now: number): Promise<Others> {
   const counts = categories.map(async id => [id, (await countPets(database, { categoryId: [id] }, now))!] as const);
   return { status: await countByStatus(database, now), category: new Map(await Promise.all(counts)) };
 }
 
-/** Demands that some animals are in the store as they are in the model, to whoever gets them. */
+/** Demands that whoever gets one of these animals gets what the model has. */
 export async function assertPetsAgree(database: Database, model: Model, ids: Iterable<number>, now: number) {
   await Promise.all(
     Array.from(ids, async id => {
@@ -39,7 +39,7 @@ export async function assertPetsAgree(database: Database, model: Model, ids: Ite
   );
 }
 
-/** Demands that every hold is in the store as it is in the model, to whoever may see it. */
+/** Demands that each caller gets of every hold what the model has, or is told that there is none. */
 export async function assertHoldsAgree(database: Database, model: Model, callers: Callers, now: number) {
   const each = Array.from(model.holds.keys(), id =>
     callers.map(async caller => {
@@ -51,7 +51,7 @@ export async function assertHoldsAgree(database: Database, model: Model, callers
   await Promise.all(each.flat());
 }
 
-/** Demands that every order is in the store as it is in the model, to whoever may see it. */
+/** Demands that each caller gets of every order what the model has, or is told that there is none. */
 export async function assertOrdersAgree(database: Database, model: Model, callers: Callers, now: number) {
   const each = Array.from(model.orders.keys(), id =>
     callers.map(async caller => {
@@ -63,7 +63,7 @@ export async function assertOrdersAgree(database: Database, model: Model, caller
   await Promise.all(each.flat());
 }
 
-/** Demands that every list, count and moment that can be read is as in the model. */
+/** Demands that the lists, the counts and the next end are those of the model. */
 export async function assertListsAgree(
   database: Database,
   model: Model,

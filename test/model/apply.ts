@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Does to the model what an operation does that nothing speaks against.
+ * Changes the model as an operation that is allowed changes the store.
  * @param id the id that the store gave to what was created
  */
 export function apply(model: Model, operation: Operation, now: number, id: number): void {

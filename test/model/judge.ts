@@ -8,9 +8,10 @@ type StepName = 'approveOrder' | 'deliverOrder' | 'cancelOrder' | 'returnOrder';
 type Step = Of<StepName>;
 
 /**
- * Why the store must refuse an operation, by the rules that people are told: any of these codes is a right answer, and
- * where there is none the operation must succeed. What somebody may not know of comes before what he may not do, and
- * that before what does not go as things stand.
+ * The codes with which the store may refuse an operation, by the rules that its users are told. Where there are several,
+ * each is right; where there is none, the operation must succeed.
+ *
+ * That a thing is hidden from the caller comes first, then that the caller may not change it, then what is in the way.
  * @param marginMs for how long before its end what runs out is left alone already
  */
 export function judge(model: Model, operation: Operation, now: number, marginMs = 0): readonly ErrorCode[] {

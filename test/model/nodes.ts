@@ -7,10 +7,10 @@ import type { Engine } from '../engines.ts';
  * Opens one new database several times, once for each clock: on PostgreSQL as nodes do; on the embedded engine, which one
  * process serves, as this process and the command line do.
  *
- * PostgreSQL does not wait for its disk here: that changes nothing of who comes first, and leaves time for more.
+ * Nobody waits for a disk here: that changes nothing of who comes first, and leaves time for more.
  */
 export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promise<Database[]> {
-  const place = await engine.place();
+  const place = await engine.place({ quick: true });
   const nodes: Database[] = [];
   for (const [index, clock] of clocks.entries()) {
     if ('directory' in place) nodes.push(await engine.open({ place, clock, role: index === 0 ? 'server' : 'visitor' }));

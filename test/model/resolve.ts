@@ -46,9 +46,10 @@ export function resolve(command: Command, model: Model, callers: Callers, now: n
       const other = model.holds.get(id)?.ownerIds[0];
       const on = { actor: as(callers, command.who, there?.accountId, other), id, ...tagged(command.tag, there) };
       if (command.do === 'release') return { act: 'releaseHold', ...on };
-      // Often as far as a hold may go, counted from its beginning.
-      const latest = command.toMs > LONGEST_MS ? Number.POSITIVE_INFINITY : (there?.createdAt ?? now) + LONGEST_MS;
-      return { act: 'extendHold', ...on, expiresAt: Math.min(now + command.toMs, latest) };
+      // Often as far as a hold may go, counted from its beginning; seldom a millisecond further.
+      const latest = (there?.createdAt ?? now) + LONGEST_MS;
+      const expiresAt = command.toMs > LONGEST_MS ? latest + 1 : Math.min(now + command.toMs, latest);
+      return { act: 'extendHold', ...on, expiresAt };
     }
     case 'order':
       return { act: 'placeOrder', actor: callers[command.who as 0], petId: pet(command.pet) };

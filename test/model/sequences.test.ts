@@ -23,13 +23,13 @@ const given = process.env.PETSTORE_TEST_SEED;
 
 /** Sequences run beside each other, each lane on a database and a clock of its own: one waits while another works. */
 const LANES = 2;
-const RUNS = long ? 10_000 : 1000;
+const RUNS = long ? 10_000 : 600;
 /** In the short form PostgreSQL takes as many as there is time for. */
-const POSTGRES_MS = 25_000;
+const POSTGRES_MS = 10_000;
 
 describe('any sequence of operations', () => {
   onEachEngine(engine => {
-    it('does to the store what it does to a model of it', { timeout: long ? 7_200_000 : 300_000 }, async t => {
+    it('leaves the store as it leaves a model of the store', { timeout: long ? 7_200_000 : 300_000 }, async t => {
       const since = performance.now();
       const seeds = given === undefined ? Array.from({ length: LANES }, () => randomInt(2 ** 31)) : [Number(given)];
       const outcomes = new Map<string, number>();
@@ -62,7 +62,7 @@ describe('any sequence of operations', () => {
       const seconds = ((performance.now() - since) / 1000).toFixed(1);
       t.diagnostic(`${runs} sequences in ${seconds} s, PETSTORE_TEST_SEED=${seeds}`);
       // Among so many, whatever can come of an operation did.
-      if (runs >= 1000) assert.deepEqual(new Set(possible).difference(new Set(outcomes.keys())), new Set());
+      if (runs >= 600) assert.deepEqual(new Set(possible).difference(new Set(outcomes.keys())), new Set());
     });
   });
 });

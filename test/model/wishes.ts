@@ -93,8 +93,20 @@ const wishes: readonly (readonly [weight: number, wish: (here: Here, known: Know
   ],
   [4, ({ actor, petId }) => ({ act: 'getPet', actor, id: petId })],
   [2, () => ({ act: 'countByStatus' })],
-  [2, here => here.one(here.holds.map(({ id, accountId }) => ({ act: 'getHold', actor: ofId(accountId, here), id })))],
-  [2, here => here.one(here.orders.map(({ id, ownerId }) => ({ act: 'getOrder', actor: ofId(ownerId, here), id })))],
+  [
+    6,
+    here => {
+      const hold = here.one(here.holds.slice(-3));
+      return hold && { act: 'getHold', actor: ofId(hold.accountId, here), id: hold.id };
+    },
+  ],
+  [
+    3,
+    here => {
+      const order = here.one(here.orders.slice(-3));
+      return order && { act: 'getOrder', actor: ofId(order.ownerId, here), id: order.id };
+    },
+  ],
   [4, ({ one }) => ({ act: 'sweep', what: one(['pets', 'holds', 'orders'] as const)! })],
   [4, ({ random }) => ({ act: 'wait', ms: 1 + random(2 * SECOND_MS) })],
   [
