@@ -216,7 +216,7 @@ async function attempt(
     if (operation.act === 'createPet') known.petIds.push((outcome.done as PetView).id);
     if (operation.act === 'placeOrder') known.orders.push(outcome.done as OrderView);
   }
-  return { operation, outcome, began, ended, fromMs, toMs, node: place, marginMs: margins[place]! };
+  return { operation, outcome, began, ended, fromMs, toMs, marginMs: margins[place]! };
 }
 
 async function read(

@@ -28,8 +28,7 @@ export interface Attempt {
   /** Between these times, in milliseconds since the Unix epoch, it happened. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Which node did it, and for how long before its end that one leaves alone what runs out. */
-  readonly node: number;
+  /** For how long before its end the node that did it leaves alone what runs out. */
   readonly marginMs: number;
 }
 
