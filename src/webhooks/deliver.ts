@@ -253,7 +253,7 @@ const lookAtNextDue = query((db, p: Params<{ id: number; now: number }>) =>
         .select(dueNotBefore(p.now))
         .where('webhook_id', '=', p.id)
         .where('due_at', 'is not', null)
-        .orderBy('due_at')
+        .orderBy('deliveries.due_at')
         .limit(1),
     }))
     .where('id', '=', p.id),
