@@ -66,6 +66,37 @@ export async function fill(
   return free;
 }
 
+/**
+ * Leaves deliveries to an active webhook, each about an event of the log and in a lane of its own, all due now; its
+ * receiver is one that failed last.
+ */
+export async function fillDeliveries(
+  database: Database,
+  webhookId: number,
+  animals: number,
+  deliveries: number,
+): Promise<void> {
+  for (let done = 0; done < deliveries; done += animals) {
+    const last = Math.min(animals, deliveries - done);
+    await database.write(tx => tx.run(insertDeliveries, { webhookId, lane: done, last, now: tx.now }));
+  }
+  await database.write(tx => tx.run(failNow, { webhookId, now: tx.now }));
+}
+
+const insertDeliveries = query((db, p: Params<{ webhookId: number; lane: number; last: number; now: number }>) =>
+  db
+    .insertInto('deliveries')
+    .columns(['webhook_id', 'place', 'type', 'lane', 'status', 'due_at', 'created_at', 'updated_at'])
+    .expression(
+      sql`select ${p.webhookId}, id, 'pet.created', 'pet ' || (${p.lane} + subject_id), 'pending', ${p.now}, ${p.now}, ${p.now}
+        from events where kind = 'pet' and action = 'created' and subject_id <= ${p.last} order by id`,
+    ),
+);
+
+const failNow = query((db, p: Params<{ webhookId: number; now: number }>) =>
+  db.updateTable('webhooks').set({ failing_since: p.now, due_at: p.now }).where('id', '=', p.webhookId),
+);
+
 const ROWS = 500;
 const FREE_MAX = 300_000;
 

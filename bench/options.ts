@@ -11,6 +11,10 @@ export interface Options {
   readonly rounds: number;
   /** How many animals the large store holds. */
   readonly large: number;
+  /** How many follow the stream at a slow rate of changes. */
+  readonly subscribers: number;
+  /** How many deliveries wait where many do. */
+  readonly undelivered: number;
   readonly short: boolean;
 }
 
@@ -20,6 +24,11 @@ const otherRows = {
   mixed: 'writes beside reads',
   memory: 'memory with the large store, idle and under load',
   start: 'second start to the first 200',
+  latency: 'from a change to the receiver of a webhook, 100 changes a second',
+  deliveries: 'deliveries a second to receivers that take them at once',
+  streams: 'memory with many subscribers of the stream, and with many changes',
+  'create-delivered': 'adding animals with a webhook and a stream, beside the same without',
+  backlog: 'list, get, create and the next delivery beside a million undelivered ones',
   postgres: 'list, get and create on PostgreSQL (PETSTORE_TEST_DATABASE_URL)',
 };
 
@@ -34,13 +43,13 @@ Options
   --only ROW      Measure only this row; may be given several times.
   --seconds N     How long each load lasts (2; 1 with --short).
   --rounds N      How often each is measured, in turns with its peers; the median counts (5; 1 with --short).
-  --short         Everything once and briefly, with a large store of 50,000 animals: less than a minute.
+  --short         Everything once and briefly, with a large store of 50,000 animals: a minute and a half.
   --help          Show this help.
 
 Rows
-${[...peerRows, ...growthRows].map(({ name, title }) => `  ${name.padEnd(16)}${title.replaceAll('`', '')}`).join('\n')}
+${[...peerRows, ...growthRows].map(({ name, title }) => `  ${name.padEnd(18)}${title.replaceAll('`', '')}`).join('\n')}
 ${Object.entries(otherRows)
-  .map(([name, title]) => `  ${name.padEnd(16)}${title.replaceAll('`', '')}`)
+  .map(([name, title]) => `  ${name.padEnd(18)}${title.replaceAll('`', '')}`)
   .join('\n')}
 
 Needs two cores, and taskset, wrk and nginx (on Debian: apt-get install util-linux wrk nginx-light). The data lies below
@@ -72,6 +81,8 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     seconds: wholeNumber('seconds', values.seconds, short ? 1 : 2),
     rounds: wholeNumber('rounds', values.rounds, short ? 1 : 5),
     large: short ? 50_000 : 1_000_000,
+    subscribers: short ? 1000 : 10_000,
+    undelivered: short ? 50_000 : 1_000_000,
   };
 }
 

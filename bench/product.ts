@@ -4,6 +4,7 @@ import { systemClock } from '../src/lib/clock.ts';
 import { openPostgres } from '../src/lib/storage/postgres.ts';
 import { openSqlite } from '../src/lib/storage/sqlite.ts';
 import { migrations } from '../src/migrations/index.ts';
+import type { Database } from '../src/schema.ts';
 import { fill } from './fill.ts';
 import { cores, type Running, run, start } from './processes.ts';
 import { scratch } from './scratch.ts';
@@ -49,12 +50,7 @@ export async function makeStore(
     const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
     const key = await petstore('key', 'create', '--account', String(account.id));
 
-    const silent = { info() {}, warn() {}, error() {} };
-    const common = { migrations, clock: systemClock(), log: silent };
-    const database =
-      databaseUrl === undefined
-        ? await openSqlite({ ...common, file: join(directory, 'production.db'), role: 'server', onFailed: fail })
-        : await openPostgres({ ...common, url: databaseUrl, role: 'visitor', migrate: false });
+    const database = await openData(directory, databaseUrl);
     const available = await fill(database, account.id, animals, filling);
     await database.close();
     return { animals, available, directory, token: key.token, env, [Symbol.dispose]: files[Symbol.dispose] };
@@ -62,6 +58,15 @@ export async function makeStore(
     files[Symbol.dispose]();
     throw error;
   }
+}
+
+/** The database of a store that nobody serves. */
+export function openData(directory: string, databaseUrl?: string): Promise<Database> {
+  const silent = { info() {}, warn() {}, error() {} };
+  const common = { migrations, clock: systemClock(), log: silent };
+  return databaseUrl === undefined
+    ? openSqlite({ ...common, file: join(directory, 'production.db'), role: 'server', onFailed: fail })
+    : openPostgres({ ...common, url: databaseUrl, role: 'visitor', migrate: false });
 }
 
 function fail(error: Error): never {
@@ -75,11 +80,33 @@ export interface Product extends Running {
   readonly store: Store;
 }
 
-/** Starts the product on a store, on the core for servers. */
-export async function startProduct(store: Store): Promise<Product> {
-  const running = start(cores.server, [launcher, 'serve', '--json'], { env: store.env });
+/** Starts the product on a store, on the core for servers, with these settings besides those of the store. */
+export async function startProduct(store: Store, settings: NodeJS.ProcessEnv = {}): Promise<Product> {
+  const running = start(cores.server, [launcher, 'serve', '--json'], { env: { ...store.env, ...settings } });
   const { production } = JSON.parse(await running.firstLine);
   return { ...running, baseUrl: production.replace('localhost', '127.0.0.1'), token: store.token, store };
+}
+
+/**
+ * What the product answers to one request, read as JSON: a POST where there is something to send.
+ * @param answered called when the head of the answer is here
+ * @throws when it is an error
+ */
+export async function asked(
+  { baseUrl, token }: Product,
+  path: string,
+  body?: object,
+  answered = () => {},
+): Promise<{ readonly id: number }> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const answer = await fetch(
+    baseUrl + path,
+    body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) },
+  );
+  answered();
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${text}`);
+  return JSON.parse(text);
 }
 
 /** Milliseconds from the start of `bin/petstore serve` to its first 200 for a list; it is ended afterwards. */
@@ -112,3 +139,16 @@ export async function memoryOf(pid: number): Promise<{ nowMb: number; mostMb: nu
   const megabytes = (field: string) => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) * 1024) / 1e6;
   return { nowMb: megabytes('VmRSS'), mostMb: megabytes('VmHWM') };
 }
+
+/** Seconds of processor time that a process has taken so far, with all its threads. */
+export async function processorTimeOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return (Number(user) + Number(system)) / TICKS_A_SECOND;
+}
+
+/** What Linux counts processor time in, towards programs. */
+const TICKS_A_SECOND = 100;

@@ -1,7 +1,8 @@
 import type { Measured } from './load.ts';
 import type { Found } from './measurements.ts';
-import { orderRow } from './rows.ts';
+import { createRow, orderRow } from './rows.ts';
 import { median, middle, type Rounds, ratio } from './turns.ts';
+import { type Backlog, type Delivered, type Followed, RECEIVERS } from './what-happens.ts';
 
 /** Everything that a measurement found; what was not measured is not there. */
 export interface Results {
@@ -17,6 +18,11 @@ export interface Results {
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
   readonly memory?: { readonly idleMb: number; readonly loadedMb: number };
   readonly startsMs?: readonly number[];
+  readonly latency?: readonly Measured[];
+  readonly deliveries?: Readonly<Record<'one' | 'several', readonly Delivered[]>>;
+  readonly streams?: Readonly<Record<'many' | 'some', Followed>>;
+  readonly createDelivered?: Rounds<'delivered' | 'alone'>;
+  readonly backlog?: Backlog;
   /** Or why it was left out. */
   readonly postgres?: readonly Found<'embedded' | 'postgres'>[] | string;
 }
@@ -33,6 +39,16 @@ const TIMES = 1.3;
 const START_MS = 700;
 const IDLE_MB = 180;
 const LOADED_MB = 300;
+const DELIVERED_P50_MS = 10;
+const DELIVERED_P99_MS = 50;
+const DELIVERIES_A_SECOND = 2000;
+const STREAMS_MB = 500;
+/** What adding animals keeps of its rate while their events are delivered. */
+const CREATE_KEEPS = 0.7;
+/** What everything keeps of its rate beside undelivered deliveries. */
+const BACKLOG_KEEPS = 0.9;
+/** The next delivery takes at most so many times as long beside them: a tenth more, and what such times differ by anyway. */
+const BACKLOG_TIMES = 1.25;
 
 /** The results as a page. */
 export function report(results: Results): string {
@@ -55,6 +71,7 @@ export function report(results: Results): string {
     ),
     ...section('Orders', results.orders && ordersTable(results.orders)),
     ...section('Writes beside reads', results.mixed && mixedTable(results.mixed)),
+    ...section('What happened, told to others', toldTable(results)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
 }
@@ -63,9 +80,11 @@ function section(title: string, content: string | undefined): string[] {
   return content === undefined || content === '' ? [] : [`## ${title}`, content];
 }
 
+type Target = readonly [what: string, target: string, measured: string, met: boolean | undefined];
+
 function targetTable(results: Results): string | undefined {
   const { peers = [], growth = [], disk, memory, startsMs, animals } = results;
-  const rows: [what: string, target: string, measured: string, met: boolean | undefined][] = [];
+  const rows: Target[] = [];
   for (const { row, rounds } of peers) {
     const share = shares[row.name];
     if (share === undefined) continue;
@@ -106,6 +125,7 @@ function targetTable(results: Results): string | undefined {
       loadedMb <= LOADED_MB,
     ]);
   }
+  rows.push(...toldTargets(results));
   if (rows.length === 0) return undefined;
   return table(
     ['What', 'Target', 'Measured', ''],
@@ -116,6 +136,46 @@ function targetTable(results: Results): string | undefined {
       met === undefined ? 'does not count' : met ? 'met' : '**missed**',
     ]),
   );
+}
+
+function toldTargets({ latency, deliveries, streams, createDelivered, backlog }: Results): Target[] {
+  const rows: Target[] = [];
+  const upTo = (what: string, measured: number, most: number, say: (value: number) => string) =>
+    rows.push([what, `≤ ${say(most)}`, say(measured), measured <= most]);
+  const atLeast = (what: string, measured: number, least: number, of: string) =>
+    rows.push([what, `≥ ${least.toFixed(2)} of ${of}`, measured.toFixed(2), measured >= least]);
+  if (latency !== undefined) {
+    const { p50Ms, p99Ms } = middle(latency);
+    upTo('from a change to its receiver, p50', p50Ms, DELIVERED_P50_MS, ms);
+    upTo('from a change to its receiver, p99', p99Ms, DELIVERED_P99_MS, ms);
+  }
+  if (deliveries !== undefined) {
+    const rate = median(deliveries.one.map(({ perSecond }) => perSecond));
+    const target = `≥ ${count(DELIVERIES_A_SECOND)}/s`;
+    rows.push(['deliveries to one receiver', target, `${count(Math.round(rate))}/s`, rate >= DELIVERIES_A_SECOND]);
+  }
+  for (const { subscribers, changesASecond, mostMb } of streams ? [streams.many, streams.some] : []) {
+    const what = `memory with ${count(subscribers)} subscribers, ${count(changesASecond)} changes a second`;
+    upTo(what, mostMb, STREAMS_MB, value => `${Math.round(value)} MB`);
+  }
+  if (createDelivered !== undefined) {
+    const keeps = ratio(createDelivered, 'delivered', 'alone').median;
+    atLeast(`${createRow.title}, with a webhook and a stream`, keeps, CREATE_KEEPS, 'that without');
+  }
+  if (backlog !== undefined) {
+    const beside = `beside ${count(backlog.deliveries)} undelivered`;
+    for (const { row, rounds } of backlog.rows) {
+      atLeast(`${row.title}, ${beside}`, ratio(rounds, 'with', 'without').median, BACKLOG_KEEPS, 'that without');
+    }
+    const times = middle(backlog.latency.with).p50Ms / middle(backlog.latency.without).p50Ms;
+    rows.push([
+      `from a change to its receiver, p50, ${beside}`,
+      `≤ ${BACKLOG_TIMES} × the time`,
+      `${times.toFixed(2)} ×`,
+      times <= BACKLOG_TIMES,
+    ]);
+  }
+  return rows;
 }
 
 function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify'>[]): string {
@@ -186,6 +246,41 @@ function mixedTable(rounds: Rounds<'readsAlone' | 'reads' | 'writes'>): string {
       return [titles[side], perSecond(rounds[side]), ms(p50Ms), ms(p99Ms)];
     }),
   );
+}
+
+function toldTable({ latency, deliveries, streams, createDelivered, backlog }: Results): string | undefined {
+  const rows: (readonly [what: string, rate: string, p50: string, p99: string])[] = [];
+  const add = (what: string, rounds: readonly Measured[], rate = perSecond(rounds)) => {
+    const { p50Ms, p99Ms } = middle(rounds);
+    rows.push([what, rate, ms(p50Ms), ms(p99Ms)]);
+  };
+  if (latency !== undefined) add('from a change to its receiver', latency);
+  for (const side of ['one', 'several'] as const) {
+    const found = deliveries?.[side];
+    if (found === undefined) continue;
+    const of = (field: keyof Delivered) => count(Math.round(median(found.map(round => round[field]))));
+    const what = `deliveries to ${side === 'one' ? 'one receiver' : `${RECEIVERS} receivers`}`;
+    rows.push([what, `${of('perSecond')}/s, ${of('perProcessorSecond')} in a second of processor time`, '', '']);
+  }
+  for (const followed of streams ? [streams.many, streams.some] : []) {
+    const { subscribers, changesASecond } = followed;
+    add(`${count(subscribers)} subscribers, ${count(changesASecond)} changes a second`, [followed]);
+  }
+  if (createDelivered !== undefined) {
+    add(`${createRow.title}, with a webhook and a stream`, createDelivered.delivered);
+    add(`${createRow.title}, without`, createDelivered.alone);
+  }
+  if (backlog !== undefined) {
+    const both = [
+      ...backlog.rows.map(({ row, rounds }) => [row.title, rounds] as const),
+      ['from a change to its receiver', backlog.latency] as const,
+    ];
+    for (const [title, rounds] of both) {
+      add(`${title}, beside ${count(backlog.deliveries)} undelivered`, rounds.with);
+      add(`${title}, beside none`, rounds.without);
+    }
+  }
+  return rows.length === 0 ? undefined : table(['Row', 'a second', 'p50', 'p99'], rows);
 }
 
 function postgresTable(found: readonly Found<'embedded' | 'postgres'>[] = []): string | undefined {

@@ -18,6 +18,13 @@ import { cores, endAll } from './processes.ts';
 import { makeStore } from './product.ts';
 import { type Results, report } from './report.ts';
 import { growthRows, peerRows, type Row } from './rows.ts';
+import {
+  measureBacklog,
+  measureCreateDelivered,
+  measureDeliveries,
+  measureLatency,
+  measureStreams,
+} from './what-happens.ts';
 
 /** The store that all figures are for where none is named. */
 const SMALL = 10_000;
@@ -25,8 +32,11 @@ const SMALL = 10_000;
 const ORDERABLE = 250_000;
 const FEW_ORDERS = 1000;
 const MANY_ORDERS = 100_000;
+/** How often rows are measured at most whose rounds take long. */
+const BRIEF_ROUNDS = 3;
 /** How long a whole run may take at its usual effort. */
 const BOUND_MS = 600_000;
+const SHORT_BOUND_MS = 120_000;
 
 /** `npm run bench`: measures, prints the page of results, and keeps it when it is whole. */
 async function main(): Promise<void> {
@@ -78,6 +88,19 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
   // From here on there are more animals after each measurement than before.
   if (wanted(peerRows).length > 0) results.peers = await measureBesidePeers(small, wanted(peerRows), effort);
   if (wants('mixed')) results.mixed = await measureMixed(small, effort);
+  // These rows are longer ones.
+  const brief: Effort = { ...effort, rounds: Math.min(rounds, BRIEF_ROUNDS) };
+  if (wants('latency')) results.latency = await measureLatency(small, brief);
+  if (wants('create-delivered')) results.createDelivered = await measureCreateDelivered(small, brief);
+  if (wants('deliveries')) {
+    using store = await makeStore(short ? 2000 : SMALL);
+    results.deliveries = await measureDeliveries(store, brief);
+  }
+  if (wants('streams')) {
+    using store = await makeStore(SMALL);
+    results.streams = await measureStreams(store, options.subscribers, brief);
+  }
+  if (wants('backlog')) results.backlog = await measureBacklog(options.undelivered, { ...brief, seconds: 1 });
   if (wants('postgres')) {
     const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
     results.postgres = await measurePostgres(url, SMALL, effort).catch((error: { code?: unknown } & Error) => {
@@ -90,7 +113,7 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
 
 /** Ends what takes far longer than it should. */
 function boundTime({ short, seconds, rounds }: Options): void {
-  const boundMs = short ? 60_000 : BOUND_MS * Math.max(1, (seconds * rounds) / 10);
+  const boundMs = short ? SHORT_BOUND_MS : BOUND_MS * Math.max(1, (seconds * rounds) / 10);
   setTimeout(
     () => end(`The measurement took longer than ${Math.round(boundMs / 1000)} s and was ended.`),
     boundMs,
