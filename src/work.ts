@@ -59,7 +59,7 @@ function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[
       ? [
           { work: dispatching({ ...webhooks, database, toDeliver, toDispatch }), due: [nextToDispatch] },
           {
-            work: delivering({ ...webhooks, database, tellOwner: toTell, now: () => clock.now() }),
+            work: delivering({ ...webhooks, database, tellOwner: toTell, moreRoom: toDeliver, now: () => clock.now() }),
             due: [nextToDeliver, nextToTryAgain],
           },
         ]

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
 import { type Receiver, startReceiver } from '../../test/receiver.ts';
@@ -364,6 +365,52 @@ onEachEngine(engine => {
           await deliver();
           assert.equal(receiver.received.length, 40);
           assert.equal(slow.received.length, 42);
+        } finally {
+          await slow.close();
+        }
+      }));
+
+    it('goes on to others once those it sends to have let wait for a second, and sends these less at a time', () =>
+      open(async ({ webhook, deliver, pet, receiver, means, database }) => {
+        const { promise: room, resolve } = Promise.withResolvers<void>();
+        let stood = 0;
+        const moreRoom = () => {
+          if (++stood === 256) resolve();
+        };
+        const worker = delivering({ ...means, moreRoom });
+        const slow = await startReceiver();
+        const waiting: ServerResponse[] = [];
+        try {
+          slow.answer = (_, response) => waiting.push(response);
+          const slowIds: number[] = [];
+          for (let n = 0; n < 16; n++) slowIds.push((await webhook({ to: slow })).id);
+          for (let n = 0; n < 20; n++) await pet(`number ${n}`);
+          while ((await dispatch(database, database)) > 0);
+          const first = (await worker.take(1024)).jobs;
+          assert.equal(first.length, 256);
+          const ends = first.map(job => worker.work(job, never));
+
+          const { id } = await webhook();
+          await pet('Minka');
+          while ((await dispatch(database, database)) > 0);
+          assert.equal((await worker.take(1024)).jobs.length, 0);
+          await room;
+          const next = (await worker.take(1024)).jobs;
+          assert.deepEqual(
+            next.map(({ webhookId }) => webhookId),
+            [id],
+          );
+          await Promise.all(next.map(job => worker.work(job, never)));
+          assert.equal(receiver.received.length, 1);
+
+          for (const response of waiting) response.writeHead(204).end();
+          await Promise.all(ends);
+          const rest = (await worker.take(1024)).jobs;
+          for (const slowId of slowIds) assert.equal(rest.filter(({ webhookId }) => webhookId === slowId).length, 4);
+          slow.answer = takes;
+          await Promise.all(rest.map(job => worker.work(job, never)));
+          await deliver(worker);
+          assert.equal(slow.received.length, 16 * 21);
         } finally {
           await slow.close();
         }

@@ -23,6 +23,8 @@ export interface Means {
   readonly scheduleMs: readonly number[];
   /** Tells the owner of a webhook that it was switched off, in the transaction in which it is. */
   tellOwner(tx: Transaction, webhook: SwitchedOff): Promise<void>;
+  /** Told that more can be taken in hand, although nothing has ended. */
+  moreRoom?(): void;
   now(): number;
 }
 
@@ -37,8 +39,8 @@ export interface Job {
   readonly url: string;
   readonly secrets: readonly Buffer[];
   readonly actor: Actor;
-  /** Whether its receiver failed last. */
-  readonly failing: boolean;
+  /** Whether its receiver failed last, or let wait. */
+  readonly slow: boolean;
   /** `undefined` where the log does not have it any more. */
   readonly event: OwnedEvent | undefined;
 }
@@ -46,14 +48,18 @@ export interface Job {
 /**
  * Takes deliveries in hand that are due, and sends them.
  *
- * A delivery is in one hand at a time, for 35 seconds at most. A webhook that failed last gets one attempt at a time,
- * and such webhooks have half of the room together at most, so that who is away or slow holds up nobody else.
+ * A delivery is in one hand at a time, for 35 seconds at most. A webhook that failed last gets one attempt at a time, one
+ * that let wait for a second last gets four. Such webhooks have room of their own, into which an attempt goes once it has
+ * lasted a second: who is away or slow holds up others for no longer.
  */
 export function delivering(means: Means): Work<Job> {
   const { database, registry, outgoing, secrets, now } = means;
   const settle = settler(means);
-  const pace = paced(LEAST_AT_ONCE, DELIVERIES_AT_ONCE);
-  let failingInHand = 0;
+  const pace = paced(LEAST_AT_ONCE, QUICK_AT_ONCE);
+  /** The webhooks whose last answer took a second or more, or still does. */
+  const slow = new Set<number>();
+  let quickInHand = 0;
+  let slowInHand = 0;
 
   return {
     name: 'deliveries',
@@ -69,9 +75,10 @@ export function delivering(means: Means): Work<Job> {
     },
 
     async take(atMost) {
-      const most = Math.min(atMost, await pace());
+      const most = Math.min(atMost, await pace(), QUICK_AT_ONCE - quickInHand);
+      if (most <= 0) return { rows: 0, jobs: [] };
       const taken = await database.write(async tx => {
-        const room = Math.min(most, FAILING_AT_ONCE - failingInHand);
+        let room = Math.min(most, SLOW_AT_ONCE - slowInHand);
         const webhooks = [
           ...(await tx.all(dueWebhooks, { now: tx.now, most })),
           ...(room > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, most: room }) : []),
@@ -81,13 +88,19 @@ export function delivering(means: Means): Work<Job> {
         for (const [index, webhook] of webhooks.entries()) {
           if (left === 0) break;
           const { id, failingSince } = webhook;
-          const fair = Math.ceil(left / (webhooks.length - index));
+          const waits = failingSince !== null || slow.has(id);
+          if (waits && room <= 0) {
+            await tx.run(lookLater, { id, until: tx.now + SLOW_MS });
+            continue;
+          }
+          const fair = Math.ceil(Math.min(left, waits ? room : left) / (webhooks.length - index));
           const inHand = (await tx.first(countInHand, { id, now: tx.now }))!.deliveries;
-          const free = (failingSince === null ? OF_ONE_AT_ONCE : 1) - inHand;
+          const free = (failingSince !== null ? 1 : waits ? OF_ONE_SLOW_AT_ONCE : OF_ONE_AT_ONCE) - inHand;
           const share = Math.min(fair, free);
           const deliveries =
             share > 0 ? await tx.all(takeDue, { id, now: tx.now, until: tx.now + LEASE_MS, most: share }) : [];
           left -= deliveries.length;
+          if (waits) room -= deliveries.length;
           // Where enough are in hand it is looked at again when one of them is done, or given up.
           const full = share === free && deliveries.length >= share;
           await tx.run(full ? lookAfterOneInHand : lookAtNextDue, { id, now: tx.now });
@@ -100,11 +113,27 @@ export function delivering(means: Means): Work<Job> {
     },
 
     async work(job) {
-      if (job.failing) failingInHand++;
+      let quick = !job.slow;
+      if (quick) quickInHand++;
+      else slowInHand++;
+      const timer = setTimeout(() => {
+        slow.add(job.webhookId);
+        if (!quick) return;
+        quick = false;
+        quickInHand--;
+        slowInHand++;
+        means.moreRoom?.();
+      }, SLOW_MS);
+      const begin = performance.now();
       try {
-        await settle(await send(job));
+        const result = await send(job);
+        clearTimeout(timer);
+        if (performance.now() - begin < SLOW_MS) slow.delete(job.webhookId);
+        await settle(result);
       } finally {
-        if (job.failing) failingInHand--;
+        clearTimeout(timer);
+        if (quick) quickInHand--;
+        else slowInHand--;
       }
     },
   };
@@ -122,7 +151,15 @@ export function delivering(means: Means): Work<Job> {
       const opened = keys.map(({ secret }) => secrets.open(secret, sealedFor(id)));
       for (const { place, ...delivery } of deliveries) {
         const event = byPlace.get(place);
-        jobs.push({ ...delivery, webhookId: id, url, secrets: opened, actor, event, failing: failingSince !== null });
+        jobs.push({
+          ...delivery,
+          webhookId: id,
+          url,
+          secrets: opened,
+          actor,
+          event,
+          slow: failingSince !== null || slow.has(id),
+        });
       }
     }
     return jobs;
@@ -160,13 +197,19 @@ export function post(
   return outgoing.post({ url, headers, body });
 }
 
-/** How many deliveries are in hand at the same time, and how many of them to receivers that failed last. */
-const DELIVERIES_AT_ONCE = 256;
-const FAILING_AT_ONCE = 128;
+/** How many deliveries are in hand at the same time. */
+const DELIVERIES_AT_ONCE = 1024;
+/** How many of them are not slow yet: more are not begun. */
+const QUICK_AT_ONCE = 256;
+/** With so many slow ones none is begun to a receiver that failed last or let wait. */
+const SLOW_AT_ONCE = 256;
+/** Who lets wait for so long is slow, in milliseconds. */
+const SLOW_MS = 1000;
 /** How many are begun at once at least where the thread has much else to do: requests come first. */
 const LEAST_AT_ONCE = 4;
-/** How many deliveries to one receiver. */
+/** How many deliveries to one receiver, and to one that let wait. */
 const OF_ONE_AT_ONCE = 16;
+const OF_ONE_SLOW_AT_ONCE = 4;
 /** How long a delivery is in one hand: an attempt waits for a connection, takes as long, and is noted. */
 const LEASE_MS = 2 * TIMEOUT_MS + 5000;
 
@@ -257,6 +300,11 @@ const lookAtNextDue = query((db, p: Params<{ id: number; now: number }>) =>
         .limit(1),
     }))
     .where('id', '=', p.id),
+);
+
+/** There is no room for it now. */
+const lookLater = query((db, p: Params<{ id: number; until: number }>) =>
+  db.updateTable('webhooks').set({ due_at: p.until }).where('id', '=', p.id),
 );
 
 const lookAfterOneInHand = query((db, p: Params<{ id: number; now: number }>) =>

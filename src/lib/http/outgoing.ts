@@ -101,6 +101,8 @@ export interface OutgoingOptions {
 export const TIMEOUT_MS = 15_000;
 
 const URL_LENGTH_MAX = 2048;
+/** How many connections to one host and port are kept idle. */
+const IDLE_OF_EACH = 16;
 /** How much of an answer's body is kept, in bytes. */
 const KEPT_BYTES = 1024;
 /** How much of an answer's body is read, in bytes. */
@@ -129,13 +131,13 @@ export function targetFault(url: string, { networks }: OutgoingRules): string | 
  * @throws {RangeError} when the rules name something that is no network
  */
 export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}): Outgoing {
-  const { timeoutMs = TIMEOUT_MS, ofEach = 16, inAll = 256, idleMs = 4000, now = Date.now, ca } = options;
+  const { timeoutMs = TIMEOUT_MS, ofEach = 256, inAll = 2304, idleMs = 4000, now = Date.now, ca } = options;
   const networks = networksOf(rules.networks);
   const findAddresses = options.findAddresses ?? addressFinder();
   const lookUp = guardedLookup(findAddresses, address => isPublicAddress(address) || networks.has(address));
   const lookUpInside = guardedLookup(findAddresses, networks.has);
   const places = openPlaces({ ofEach, inAll });
-  const connections = keptConnections({ idleOfEach: ofEach, inAll, idleMs, ca });
+  const connections = keptConnections({ idleOfEach: Math.min(ofEach, IDLE_OF_EACH), inAll, idleMs, ca });
   const flights = new Set<Flight>();
   let closed = false;
 
