@@ -1,6 +1,7 @@
 import { eventsBehind } from '../events/in-order.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { giveWay } from '../lib/jobs/pace.ts';
 import type { Work } from '../lib/jobs/work-off.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
@@ -39,6 +40,7 @@ export function dispatching({
     name: 'events',
     atOnce: 1,
     async take() {
+      await giveWay();
       const version = database.version('webhooks');
       const active = (await database.first(anyActive, {})) !== undefined;
       idle = active ? undefined : version;

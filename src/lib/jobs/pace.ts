@@ -1,4 +1,12 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+
+/**
+ * Lets others who share the thread go first: for one turn of its loop, and for a while longer where that was a long one.
+ * What comes meanwhile can be done together, which takes less than one by one.
+ */
+export async function giveWay(): Promise<void> {
+  if ((await turnMs()) > LONG_TURN_MS) await pause(WHILE_MS);
+}
 
 /**
  * How many jobs to begin at once, so that others who share the thread are served in between: more while its turns are
@@ -9,12 +17,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 export function paced(least: number, most: number): () => Promise<number> {
   let some = most;
   return async () => {
-    const beganMs = performance.now();
-    await turn();
-    const tookMs = performance.now() - beganMs;
-    some = tookMs > LONG_TURN_MS ? Math.max(least, Math.floor(some / 2)) : Math.min(most, some + least);
+    some = (await turnMs()) > LONG_TURN_MS ? Math.max(least, Math.floor(some / 2)) : Math.min(most, some + least);
     return some;
   };
 }
 
+/** How long the next turn of the event loop takes. */
+async function turnMs(): Promise<number> {
+  const beganMs = performance.now();
+  await turn();
+  return performance.now() - beganMs;
+}
+
 const LONG_TURN_MS = 3;
+const WHILE_MS = 10;
