@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Episodes } from '../lib/episodes.ts';
+import { giveWay } from '../lib/jobs/pace.ts';
 import type { Log } from '../lib/log.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
 import { type Database, query, sql } from '../schema.ts';
@@ -131,8 +132,7 @@ export function eventHub({ database, log }: { readonly database: Database; reado
 
   function wake() {
     dirty = true;
-    running ??= turn()
-      .then(run)
+    running ??= run()
       .catch(error => {
         seen = undefined;
         if (!closed && episodes.begins('events')) {
@@ -146,7 +146,9 @@ export function eventHub({ database, log }: { readonly database: Database; reado
   }
 
   async function run() {
-    while (dirty && stop !== undefined) {
+    for (;;) {
+      await giveWay();
+      if (!dirty || stop === undefined) return;
       dirty = false;
       const own = session;
       seen = database.version('events');
