@@ -54,6 +54,9 @@ const insertWebhook = query((db, p: Params<NewHook & { now: number }>) =>
     })
     .returning('id'),
 );
+const leadTo = query((db, p: Params<{ id: number; url: string }>) =>
+  db.updateTable('webhooks').set({ url: p.url }).where('id', '=', p.id),
+);
 const insertSecret = query((db, p: Params<{ id: number; secret: string; now: number; until: number | null }>) =>
   db
     .insertInto('webhook_secrets')
@@ -310,6 +313,30 @@ onEachEngine(engine => {
         await pet('three');
         await deliver();
         assert.ok(receiver.received.length <= 2);
+      }));
+
+    it('ends nothing for the word of a receiver to which it does not lead any more, and sends it to the new one', () =>
+      open(async ({ webhook, deliver, pet, worker, clock, database, receiver, told }) => {
+        const old = await startReceiver();
+        try {
+          old.answer = fails(410);
+          const { id } = await webhook({ to: old });
+          await pet('Minka');
+          while ((await dispatch(database, database)) > 0);
+          const { jobs } = await worker.take(256);
+          assert.equal(jobs.length, 1);
+          await database.write(tx => tx.run(leadTo, { id, url: receiver.url }));
+          await worker.work(jobs[0]!, never);
+          assert.equal(old.received.length, 1);
+          const { status, failing_since } = (await database.first(webhookById, { id }))!;
+          assert.deepEqual({ status, failing_since }, { status: 'active', failing_since: null });
+          assert.deepEqual(told, []);
+          clock.advance(6 * SECOND);
+          await deliver();
+          assert.equal(receiver.received.length, 1);
+        } finally {
+          await old.close();
+        }
       }));
 
     it('switches a webhook off that has failed for five days, not before', () =>

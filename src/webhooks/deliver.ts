@@ -167,7 +167,7 @@ export function delivering(means: Means): Work<Job> {
 
   async function send({ id, webhookId, lane, takes, failures, url, secrets, actor, event }: Job): Promise<Result> {
     const at = Math.floor(now());
-    const common = { id, webhookId, lane, takes, failures, at };
+    const common = { id, webhookId, lane, url, takes, failures, at };
     if (event === undefined) return { ...common, outcome: undefined };
     const told = publicEvent(event, knows(actor, event));
     const body = bodyOf(told);

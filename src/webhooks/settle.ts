@@ -8,6 +8,8 @@ export interface Result {
   readonly id: number;
   readonly webhookId: number;
   readonly lane: string;
+  /** Where it was sent to. */
+  readonly url: string;
   readonly takes: number;
   /** How many attempts had failed before. */
   readonly failures: number;
@@ -30,7 +32,7 @@ export interface SwitchedOff {
  *
  * With a success the delivery is done; so it is, failed, when the schedule has ended or the receiver is gone for good
  * (410). Then the next one of its lane may go. A webhook whose receiver is gone, or has taken nothing for five days, is
- * switched off, and its owner told. Who took a delivery in hand later alone says that it failed; that it was taken is
+ * switched off, and its owner told; what a receiver says to which it does not lead any more does neither. Who took a delivery in hand later alone says that it failed; that it was taken is
  * noted whoever says it.
  * @param scheduleMs how long to wait after each failure
  * @param tellOwner told in the transaction
@@ -83,10 +85,12 @@ export function settler({
       let off: SwitchedOff['reason'] | undefined;
       for (const { result } of some) {
         const { outcome } = result;
-        if (outcome !== undefined && !isOurs(outcome))
+        const there = result.url === webhook.url;
+        const gone = there && statusOf(outcome) === GONE;
+        if (there && outcome !== undefined && !isOurs(outcome))
           failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
-        if (statusOf(outcome) === GONE) off = 'gone';
-        await settleOne(tx, result);
+        if (gone) off = 'gone';
+        await settleOne(tx, result, gone);
       }
       if (failingSince !== null && tx.now - failingSince >= PATIENCE_MS) off ??= 'failing';
       await tx.run(noteWebhook, { id: webhookId, failingSince, now: tx.now });
@@ -96,14 +100,15 @@ export function settler({
     }
   }
 
-  async function settleOne(tx: Transaction, { id, webhookId, lane, takes, failures, at, outcome }: Result) {
+  async function settleOne(tx: Transaction, result: Result, gone: boolean) {
+    const { id, webhookId, lane, takes, failures, at, outcome } = result;
     const { now } = tx;
     if (outcome !== undefined && isOurs(outcome)) {
       await tx.run(putBack, { id, takes, dueAt: now + OUR_WAIT_MS });
       return;
     }
     const taken = outcome !== undefined && isTaken(outcome);
-    const wait = outcome === undefined || statusOf(outcome) === GONE ? undefined : waitAfter(outcome, failures + 1);
+    const wait = outcome === undefined || gone ? undefined : waitAfter(outcome, failures + 1);
     const status = taken ? 'delivered' : wait === undefined ? 'failed' : 'pending';
     const dueAt = status === 'pending' ? now + wait! : null;
     if (outcome !== undefined) {
