@@ -10,7 +10,7 @@ export const scopes = {
   'messages:read': 'list and read messages',
   'messages:write': 'send messages',
   'events:read': 'read events',
-  'webhooks:write': 'create, change and delete webhooks',
+  'webhooks:write': 'create, change and delete webhooks, which get every event that the account may see',
 } as const;
 
 /** The name of a scope. */

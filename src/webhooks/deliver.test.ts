@@ -63,6 +63,10 @@ const insertSecret = query((db, p: Params<{ id: number; secret: string; now: num
     .values({ webhook_id: p.id, secret: p.secret, created_at: p.now, expires_at: p.until }),
 );
 
+const spoilSecret = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('webhook_secrets').set({ secret: '1.AAAA.AAAA.AAAA' }).where('webhook_id', '=', p.id),
+);
+
 onEachEngine(engine => {
   /** A store with three accounts, a receiver, and what delivers, on a clock that stands. */
   async function open(work: (store: Awaited<ReturnType<typeof opened>>) => Promise<void>) {
@@ -441,6 +445,21 @@ onEachEngine(engine => {
         } finally {
           await slow.close();
         }
+      }));
+
+    it('holds up nobody else where the secret of one cannot be opened', () =>
+      open(async ({ webhook, pet, receiver, worker, database }) => {
+        const { id } = await webhook();
+        const good = await webhook();
+        await database.write(tx => tx.run(spoilSecret, { id }));
+        await pet();
+        while ((await dispatch(database, database)) > 0);
+        const { jobs } = await worker.take(256);
+        const done = await Promise.allSettled(jobs.map(job => worker.work(job, never)));
+        assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+        assert.equal(receiver.received.length, 1);
+        assert.equal((await database.all(deliveriesOf, { id: good.id }))[0]!.status, 'delivered');
+        assert.equal((await database.all(deliveriesOf, { id }))[0]!.status, 'pending');
       }));
 
     it('sends again what was in the hand of a process that is gone', () =>

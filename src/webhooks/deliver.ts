@@ -37,7 +37,8 @@ export interface Job {
   readonly takes: number;
   readonly failures: number;
   readonly url: string;
-  readonly secrets: readonly Buffer[];
+  /** What it is signed with, as it is stored. */
+  readonly sealed: readonly string[];
   readonly actor: Actor;
   /** Whether its receiver failed last, or let wait. */
   readonly slow: boolean;
@@ -148,14 +149,14 @@ export function delivering(means: Means): Work<Job> {
       if (deliveries.length === 0) continue;
       const { id, url, accountId, failingSince } = webhook;
       const actor = { accountId, admin: await isAdmin(registry, accountId) };
-      const opened = keys.map(({ secret }) => secrets.open(secret, sealedFor(id)));
+      const sealed = keys.map(({ secret }) => secret);
       for (const { place, ...delivery } of deliveries) {
         const event = byPlace.get(place);
         jobs.push({
           ...delivery,
           webhookId: id,
           url,
-          secrets: opened,
+          sealed,
           actor,
           event,
           slow: failingSince !== null || slow.has(id),
@@ -165,13 +166,14 @@ export function delivering(means: Means): Work<Job> {
     return jobs;
   }
 
-  async function send({ id, webhookId, lane, takes, failures, url, secrets, actor, event }: Job): Promise<Result> {
+  async function send({ id, webhookId, lane, takes, failures, url, sealed, actor, event }: Job): Promise<Result> {
     const at = Math.floor(now());
     const common = { id, webhookId, lane, url, takes, failures, at };
     if (event === undefined) return { ...common, outcome: undefined };
     const told = publicEvent(event, knows(actor, event));
     const body = bodyOf(told);
-    return { ...common, outcome: await post(outgoing, url, told.id, at, body, secrets) };
+    const opened = sealed.map(secret => secrets.open(secret, sealedFor(webhookId)));
+    return { ...common, outcome: await post(outgoing, url, told.id, at, body, opened) };
   }
 }
 

@@ -405,6 +405,7 @@ const faults: Readonly<Record<string, OutgoingFault>> = {
   ENETUNREACH: 'unreachable',
   ENETDOWN: 'unreachable',
   EADDRNOTAVAIL: 'unreachable',
+  EAFNOSUPPORT: 'unreachable',
   EACCES: 'unreachable',
   EPERM: 'unreachable',
   EINVAL: 'unreachable',
