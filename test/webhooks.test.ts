@@ -8,6 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { testClock } from '../src/lib/clock.ts';
 import { Refusal } from '../src/lib/refusal.ts';
+import { listMessages } from '../src/messages/list-messages.ts';
 import { type Database, query } from '../src/schema.ts';
 import { overEachEngine } from './engines-over-http.ts';
 import { type Received, type Receiver, startReceiver } from './receiver.ts';
@@ -379,6 +380,25 @@ overEachEngine(engine => {
       await until(() => receiver.received.length === 6);
       assert.equal(verified(receiver.received[5]!, secret).data.name, 'Rex');
       await owner.ask('DELETE', path);
+    });
+
+    it('end where the receiver is gone for good, and their owner finds a message of it in the inbox', async () => {
+      const { id, path } = await make({ types: ['pet.*'] });
+      await owner.post(`${path}/activation`);
+      receiver.answer = (_, response) => response.writeHead(410).end();
+      await addAnimal('Minka');
+      await until(async () => (await owner.get(path)).body.status === 'disabled');
+      assert.equal((await owner.get(path)).body.disabledReason, 'gone');
+      const inboxOf = async ({ accountId }: Caller) =>
+        (await listMessages(database, { accountId, admin: false }, 'inbox', 100, undefined)).rows;
+      await until(async () => (await inboxOf(owner)).length === 1);
+      const [message] = await inboxOf(owner);
+      assert.equal(message!.accountId, null);
+      assert.match(
+        message!.text,
+        new RegExp(`^Your webhook ${id} was switched off, because its receiver answered 410`),
+      );
+      assert.deepEqual(await inboxOf(stranger), []);
     });
 
     it('need the key that sealed their secrets: with another one nothing is served', async context => {
