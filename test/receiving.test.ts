@@ -181,8 +181,8 @@ for (const { language, fence, file, leftOut } of receivers) {
       receiver.lines.length = 0;
       assert.equal((await answer(allAgain!)).since, since.replace('Z', '.000Z'));
       await receiver.prints(/ Bella the Second$/);
-      // The second in which it begins may have more in it.
-      const names = receiver.lines.map(nameIn).filter(name => name !== 'Minka');
+      // The second in which it begins may have more in it, even the samples of the first start.
+      const names = receiver.lines.map(nameIn).filter(name => name.startsWith('Bella the'));
       assert.deepEqual(names, ['Bella the First', 'Bella the Second']);
     });
   });
