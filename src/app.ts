@@ -116,7 +116,9 @@ export async function createApp(options: {
       await accept?.(database);
       await checkKey(database, secrets);
     }
-    const outgoing = keep(openOutgoing({ networks: config.webhookNetworks }, { now: () => clock.now() }));
+    const outgoing = keep(
+      openOutgoing({ networks: config.webhookNetworks }, { now: () => clock.wall?.() ?? clock.now() }),
+    );
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
     const uses = keep(new KeyUses(production));
     const ring = new KeyRing(production);

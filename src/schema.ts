@@ -3,7 +3,7 @@ import type * as storage from './lib/storage/database.ts';
 import { type Builder, type EngineName, queriesOver } from './lib/storage/query.ts';
 
 export type { Params, Query } from './lib/storage/query.ts';
-export { sql } from './lib/storage/query.ts';
+export { numbersIn, sql } from './lib/storage/query.ts';
 export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;

@@ -259,7 +259,11 @@ const postponing: Mailer = {
 
 /** What all kinds of work take, where there is no webhook. */
 function everything(database: Database) {
-  const outgoing = { post: () => Promise.reject(new Error('there is no webhook')), close: async () => {} };
+  const outgoing = {
+    post: () => Promise.reject(new Error('there is no webhook')),
+    close: async () => {},
+    now: () => 0,
+  };
   const webhooks = { registry: database, outgoing, secrets: secretBox(Buffer.alloc(32)), scheduleMs: [] };
   return { database, log: silent, mailer: postponing, webhooks };
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, afterEach, beforeEach, describe, it } from 'node:test';
 import { type Clock, systemClock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import type { Database } from '../src/lib/storage/database.ts';
@@ -14,7 +14,10 @@ import type { EngineName } from '../src/lib/storage/query.ts';
 import { openSqlite } from '../src/lib/storage/sqlite.ts';
 import { migrations } from '../src/migrations/index.ts';
 
-/** An engine that a suite runs on. What it made is closed and removed when the suite ends. */
+/**
+ * An engine that a suite runs on. What a test opened is closed when the test ends, all else when the suite does; what was
+ * made is removed then.
+ */
 export interface Engine {
   readonly name: EngineName;
   /** Opens a migrated database of the product: an empty one of its own, or the one at `options.place`. */
@@ -70,10 +73,10 @@ export const silent: Log = { info() {}, warn() {}, error() {} };
 const MEMORY = '/dev/shm';
 
 function embedded(): Engine {
-  const opened: Database[] = [];
+  const opened = openedHere();
   const directories: string[] = [];
   after(async () => {
-    await Promise.all(opened.map(database => database.close()));
+    await opened.close();
     await Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true })));
   });
   async function place({ quick = false } = {}) {
@@ -96,9 +99,28 @@ function embedded(): Engine {
           throw error;
         },
       });
-      opened.push(database);
+      opened.add(database);
       return database;
     },
+  };
+}
+
+/** The databases that are open in a suite. A server has connections for few of them at a time. */
+function openedHere() {
+  const ofSuite: Database[] = [];
+  let ofTest: Database[] | undefined;
+  const close = (databases: readonly Database[]) => Promise.all(databases.map(database => database.close()));
+  beforeEach(() => {
+    ofTest = [];
+  });
+  afterEach(async () => {
+    const ended = ofTest ?? [];
+    ofTest = undefined;
+    await close(ended);
+  });
+  return {
+    add: (database: Database) => void (ofTest ?? ofSuite).push(database),
+    close: () => close(ofSuite),
   };
 }
 
@@ -106,11 +128,11 @@ function embedded(): Engine {
 function postgres(): Engine {
   const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
   const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
-  const opened: Database[] = [];
+  const opened = openedHere();
   let created: Promise<unknown> | undefined;
   let places = 0;
   after(async () => {
-    await Promise.all(opened.map(database => database.close()));
+    await opened.close();
     if (created !== undefined) await onServer(connection => run(connection, `drop database ${name} with (force)`));
   });
   async function place() {
@@ -134,7 +156,7 @@ function postgres(): Engine {
         // The server's connections are shared by all test files that run at once.
         connectionsMax: 6,
       });
-      opened.push(database);
+      opened.add(database);
       return database;
     },
   };

@@ -69,6 +69,11 @@ describe('every operation that takes an Idempotency-Key', () => {
         });
         assert.deepEqual([strict.status, strict.text], [first.status, text]);
         assert.equal(strict.headers.get('preference-applied'), 'handling=strict');
+
+        // Also where the operation does not read it.
+        const other = { ...example, body: { ...(example.body as object | undefined), more: 1 } };
+        const reused = await sendExample(route, other, store, { 'idempotency-key': 'a-key' });
+        assert.deepEqual([reused.status, (reused.body as { code: string }).code], [422, 'idempotency_key_reused']);
       });
     });
 

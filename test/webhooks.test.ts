@@ -20,7 +20,8 @@ const WEBHOOKS_MAX = 1000;
 
 overEachEngine(engine => {
   describe('webhooks over HTTP', () => {
-    const clock = testClock(START);
+    let behindMs = 0;
+    const clock = Object.assign(testClock(START), { wall: () => clock.now() - behindMs });
     let serving: Serving;
     let database: Database;
     let receiver: Receiver;
@@ -94,6 +95,18 @@ overEachEngine(engine => {
       assert.deepEqual(again.body, { ...rotated.body, secret: null });
       await owner.post(`/webhooks/${webhook.id}/test`);
       await canaries(secret, rotated.body.secret);
+    });
+
+    it('are sent what is signed with the time that others have, also where the process has been ahead', async () => {
+      const { path } = await make();
+      const day = 86_400_000;
+      behindMs = day;
+      const tested = await owner.post(`${path}/test`).finally(() => {
+        behindMs = 0;
+      });
+      assert.equal(tested.body.status, 'delivered', tested.text);
+      assert.equal(receiver.received[0]!.headers['webhook-timestamp'], String(Math.floor((clock.now() - day) / 1000)));
+      assert.equal(tested.body.createdAt, new Date(clock.now()).toISOString());
     });
 
     /** Demands that secrets stand nowhere: not in the log, not in storage, in no encoding. */

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { SelectQueryBuilder } from 'kysely';
-import { problem } from '../errors.ts';
+import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
 import type { Neighbours } from '../lib/http/pagination.ts';
 import { type Params, type Query, query, type Reader, type Tables } from '../schema.ts';
 import type { Category } from './category.ts';
@@ -36,15 +35,17 @@ export async function listCategories(
   limit: number,
   cursorText: string | undefined,
 ): Promise<CategoryPage> {
-  const from = cursorText === undefined ? undefined : decodeCursor(filter, cursorText);
+  const list = listOf(filter);
+  const from = cursorText === undefined ? undefined : placeOf(list, cursorText);
+  if (cursorText !== undefined && from === undefined) throw foreignCursor();
   const shape = shapeOf(filter, from);
   const { rows, edge } = await look(reader, shape, valuesOf(filter, from, limit + 1));
   const page = rows.slice(0, limit);
   // Where the page reads on: behind its last category, or behind the last row that was looked at.
   const onward = rows.length > limit ? page.at(-1) : edge;
-  const ahead = onward && encodeCursor(filter, { backward: shape.backward, id: onward.id });
+  const ahead = onward && cursorOf(list, { backward: shape.backward, id: onward.id });
   const begin = page[0]?.id ?? (from && from.id + (shape.backward ? -1 : 1));
-  const back = from && encodeCursor(filter, { backward: !shape.backward, id: begin! });
+  const back = from && cursorOf(list, { backward: !shape.backward, id: begin! });
 
   const categories = page.map(categoryOf);
   if (!shape.backward) return { categories, next: ahead, previous: back };
@@ -74,37 +75,9 @@ async function lookAt(reader: Reader, shape: Shape, values: Values, rowsMax: num
 const ROWS_LOOKED_AT_MAX = 20_000;
 const FEW_ROWS = 500;
 
-/** A place in a list, and the way to read on from it. */
-interface Cursor {
-  readonly backward: boolean;
-  readonly id: number;
-}
-
-const VERSION = 1;
-
-function encodeCursor(filter: CategoryFilter, { backward, id }: Cursor): string {
-  return Buffer.from(JSON.stringify([VERSION, digest(filter), backward ? 1 : 0, id])).toString('base64url');
-}
-
-function decodeCursor(filter: CategoryFilter, text: string): Cursor {
-  try {
-    const place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown;
-    const [version, filters, backward, id] = place as unknown[];
-    const ours = version === VERSION && filters === digest(filter) && (backward === 0 || backward === 1);
-    if (ours && Number.isSafeInteger(id) && (id as number) >= 0) return { backward: backward === 1, id: id as number };
-  } catch {
-    // No cursor, as below.
-  }
-  const message = 'Must be from a page with the same filters; follow the next link as it is.';
-  throw problem('invalid_parameter', `Invalid parameters. cursor: ${message}`, {
-    errors: [{ path: 'cursor', code: 'invalid_value', message }],
-  });
-}
-
-/** Binds a cursor to its list. */
-function digest({ parentId = 0, placeholder, slug = '' }: CategoryFilter): string {
-  const text = JSON.stringify([parentId, placeholder ?? null, slug]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 8);
+/** Says which list it is: a cursor is good for that one alone. */
+function listOf({ parentId = 0, placeholder, slug = '' }: CategoryFilter): readonly unknown[] {
+  return ['categories', parentId, placeholder ?? null, slug];
 }
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
@@ -120,7 +93,7 @@ interface Shape {
   readonly edged: boolean;
 }
 
-function shapeOf({ parentId, placeholder, slug }: CategoryFilter, from: Cursor | undefined): Shape {
+function shapeOf({ parentId, placeholder, slug }: CategoryFilter, from: Place | undefined): Shape {
   return {
     parent: parentId !== undefined,
     placeholder: placeholder !== undefined,
@@ -143,7 +116,7 @@ interface Values {
   readonly beforeEdge: number;
 }
 
-function valuesOf({ parentId, placeholder, slug }: CategoryFilter, from: Cursor | undefined, rows: number): Values {
+function valuesOf({ parentId, placeholder, slug }: CategoryFilter, from: Place | undefined, rows: number): Values {
   return { parentId, placeholder: placeholder === true ? 1 : 0, slug, fromId: from?.id, rows } as Values;
 }
 

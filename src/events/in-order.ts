@@ -1,4 +1,4 @@
-import { type Params, query, type Reader, sql } from '../schema.ts';
+import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
 import type { PlacedEvent } from './latest.ts';
 
 /**
@@ -59,12 +59,6 @@ const at = query<{ places: string }, Row>((db, p: Params<{ places: string }>, en
   return db
     .selectFrom('events')
     .select(columnsWith(place))
-    .where(
-      place,
-      'in',
-      engine === 'postgres'
-        ? sql<number>`(select value::bigint from json_array_elements_text(${p.places}::json))`
-        : sql<number>`(select value from json_each(${p.places}))`,
-    )
+    .where(place, 'in', numbersIn(p.places, engine))
     .orderBy(place);
 });

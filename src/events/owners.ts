@@ -1,4 +1,4 @@
-import { type Params, query, type Reader, sql } from '../schema.ts';
+import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
 import type { PlacedEvent } from './latest.ts';
 
 /** An event with what decides who may see it. */
@@ -53,12 +53,6 @@ function saidOf({ kind, data }: PlacedEvent<LoggedData>): readonly number[] | un
   if (data.ownerId !== undefined) return [data.ownerId];
   return kind === 'category' ? [] : undefined;
 }
-
-/** The numbers in a JSON array, as rows. */
-const numbersIn = (json: unknown, engine: Reader['engine']) =>
-  engine === 'postgres'
-    ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
-    : sql<number>`(select value from json_each(${json}))`;
 
 /** An animal belongs to who added it. */
 const ownersOfPets = query((db, p: Params<{ ids: string }>, engine) =>

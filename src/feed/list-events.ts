@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { eventsBehind } from '../events/in-order.ts';
 import { lastPlace, placeBefore, putInOrder } from '../events/log.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
-import type { Problem } from '../lib/http/problem.ts';
+import { digestOf, foreignCursor, isCount, opaque, valuesIn } from '../lib/http/cursor.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
 import type { Database, Reader } from '../schema.ts';
 import { idAt, type PublicEvent, placeIn } from './public-event.ts';
@@ -116,36 +115,16 @@ function placeOf(id: string | undefined): number | undefined {
 const VERSION = 1;
 
 function encodeCursor(filter: EventFilter, place: number): string {
-  return Buffer.from(JSON.stringify([VERSION, digest(filter), place])).toString('base64url');
+  return opaque([VERSION, listOf(filter), place]);
 }
 
 function decodeCursor(filter: EventFilter, text: string): number {
-  try {
-    const [version, filters, place, ...more] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    if (
-      version === VERSION &&
-      filters === digest(filter) &&
-      Number.isSafeInteger(place) &&
-      place >= 0 &&
-      more.length === 0
-    ) {
-      return place;
-    }
-  } catch {
-    // Not one of ours.
-  }
+  const [version, list, place] = valuesIn(text, 3) ?? [];
+  if (version === VERSION && list === listOf(filter) && isCount(place)) return place;
   throw foreignCursor();
 }
 
 /** Binds a cursor to its list. */
-function digest({ types, after }: EventFilter): string {
-  const filters = JSON.stringify([types && [...types].sort(), after]);
-  return createHash('sha256').update(filters).digest('base64url').slice(0, 8);
-}
-
-function foreignCursor(): Problem {
-  const message = 'Must be from a page with the same filters; follow the next link as it is.';
-  return problem('invalid_parameter', `Invalid parameters. cursor: ${message}`, {
-    errors: [{ path: 'cursor', code: 'invalid_value', message }],
-  });
+function listOf({ types, after }: EventFilter): string {
+  return digestOf([types && [...types].sort(), after]);
 }

@@ -19,7 +19,7 @@ export const streamRoute = route({
     'message has the `id` of the event, its type as `event`, and the event as one line of JSON in `data`. With ' +
     '`Last-Event-ID` (or `after`) it begins behind that event, without a gap or a repetition; else with what happens from ' +
     'now on. Every 15 seconds without an event comes a comment, with an `id` to go on from. The stream counts as one request. It ends when the key ' +
-    'is revoked, expires or is banned, when the service stops, and when nothing is read from it for 30 seconds.',
+    'is revoked, expires or is banned, when the service stops, and when next to nothing of what waits is read for 30 seconds.',
   query: Type.Object({
     types: Type.Optional(EventTypes),
     after: Type.Optional(

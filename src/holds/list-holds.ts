@@ -1,6 +1,7 @@
 import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
-import { type Found, type Page, type Place, pageById } from '../lib/http/pages-by-id.ts';
+import type { Place } from '../lib/http/cursor.ts';
+import { type Found, type Page, pageById } from '../lib/http/pages-by-id.ts';
 import { type Params, type Query, query, type Reader, sql, type Tables } from '../schema.ts';
 import type { HoldStatus } from './hold.ts';
 import { type HoldColumns, type HoldRow, holdColumns, rowOf, statusAt } from './hold-rows.ts';
@@ -31,7 +32,7 @@ export function listHolds(
   cursorText: string | undefined,
   now: number,
 ): Promise<Page<HoldRow>> {
-  const list = JSON.stringify(['holds', [...(status ?? [])].sort(), petId ?? 0]);
+  const list = ['holds', [...(status ?? [])].sort(), petId ?? 0];
   const seen = petId !== undefined ? 'pet' : actor.admin ? 'all' : 'own';
   return pageById(list, limit, cursorText, async (from, rowsMax) => {
     const shape: Shape = { seen, all: actor.admin, backward: from.backward, statuses: status?.length ?? 0 };

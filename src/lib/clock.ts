@@ -7,6 +7,11 @@
 export interface Clock {
   /** Milliseconds since the Unix epoch, with a fraction; never less than any value returned before. */
   now(): number;
+  /**
+   * The machine's own time in milliseconds since the Unix epoch, which may also be set back; left out where that is `now`.
+   * For what other machines compare with their clocks at once, and nothing else.
+   */
+  wall?(): number;
 }
 
 /** The clock of a process. */
@@ -27,19 +32,22 @@ const LEAD_MS = 1000;
 export function systemClock(startAtMs?: number): SystemClock {
   let anchorMs = (startAtMs ?? Date.now()) - performance.now();
   let nextLookMs = 0;
+  function now() {
+    const elapsedMs = performance.now();
+    if (startAtMs === undefined && elapsedMs >= nextLookMs) {
+      nextLookMs = elapsedMs + LEAD_MS;
+      const wallMs = Date.now();
+      if (wallMs - (anchorMs + elapsedMs) > LEAD_MS) anchorMs = wallMs - elapsedMs;
+    }
+    return anchorMs + elapsedMs;
+  }
+
   return {
     catchUp(ms) {
       anchorMs = Math.max(anchorMs, ms - performance.now());
     },
-    now() {
-      const elapsedMs = performance.now();
-      if (startAtMs === undefined && elapsedMs >= nextLookMs) {
-        nextLookMs = elapsedMs + LEAD_MS;
-        const wallMs = Date.now();
-        if (wallMs - (anchorMs + elapsedMs) > LEAD_MS) anchorMs = wallMs - elapsedMs;
-      }
-      return anchorMs + elapsedMs;
-    },
+    now,
+    wall: startAtMs === undefined ? Date.now : now,
   };
 }
 

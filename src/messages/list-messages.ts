@@ -53,7 +53,7 @@ export function listEveryMessage(
 const ofTheStore = { sent: 'sentByTheStore', inbox: 'inboxOfTheStore', both: 'ofTheStore' } as const;
 
 function page(reader: Reader, which: List, accountId: number, limit: number, cursorText: string | undefined) {
-  return pageById(JSON.stringify(['messages', which]), limit, cursorText, async ({ backward, id }) => {
+  return pageById(['messages', which], limit, cursorText, async ({ backward, id }) => {
     const found = pages[which][backward ? 'backward' : 'forward'];
     const rows = await reader.all(found, { accountId, from: id, rows: limit + 1 });
     return { rows: rows.map(rowOf), edge: undefined };

@@ -105,12 +105,14 @@ export function mailing({
 
   function noteOnce(message: MessageToMail, refusal: MailRefusal | undefined, tried: boolean): Promise<void> {
     const { id, takes } = message;
-    const wait = refusal && !refusal.final ? retryAfter(MAIL_SCHEDULE_MS, takes) : undefined;
     return database.write(async tx => {
       const { now } = tx;
       const outcome = refusal === undefined ? 'delivered' : 'failed';
       const attempt = { id, number: takes, at: now, outcome, reason: refusal?.reason ?? null } as const;
       if (tried) await tx.run(insertAttempt, attempt);
+      // Having been in the hand of a process that was killed is no failure.
+      const { failures } = (await tx.first(countFailures, { id }))!;
+      const wait = refusal && !refusal.final ? retryAfter(MAIL_SCHEDULE_MS, failures) : undefined;
       const status = refusal === undefined ? 'delivered' : wait === undefined ? 'failed' : 'queued';
       const settled = await tx.run(refusal === undefined ? settleSent : settleNotSent, {
         ...{ id, takes, status, now },
@@ -186,6 +188,14 @@ const insertAttempt = query(
       .values({ message_id: p.id, number: p.number, at: p.at, outcome: p.outcome, reason: p.reason })
       // It may have been noted in a transaction of which nobody heard whether it was committed.
       .onConflict(conflict => conflict.columns(['message_id', 'number']).doNothing()),
+);
+
+const countFailures = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('message_attempts')
+    .select(({ fn }) => fn.countAll<number>().as('failures'))
+    .where('message_id', '=', p.id)
+    .where('outcome', '=', 'failed'),
 );
 
 type Settling = { id: number; takes: number; status: MessageStatus; dueAt: number | null; now: number };

@@ -25,7 +25,7 @@ const Text = Type.Refine(
   Type.String({
     minLength: 1,
     maxLength: MESSAGE_LENGTH_MAX,
-    description: 'The text: 1–10,000 characters, kept as sent; line breaks and tabs may be in it.',
+    description: 'The text: 1–10,000 characters, kept as sent; line breaks and tabs may be in it, U+0000 may not.',
   }),
   value => messageFault(value) === undefined,
   value => messageFault(value) ?? '',

@@ -7,8 +7,10 @@ import { testClock } from '../lib/clock.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
 import { workThatWaits } from '../work.ts';
+import { arriving } from './arriving.ts';
 import { listMessages } from './list-messages.ts';
 import type { Mail, Mailer, MailRefusal } from './mail.ts';
+import { mailing } from './mailing.ts';
 import { MESSAGE_LENGTH_MAX, messageFault } from './message.ts';
 import type { MessageEventData } from './message-log.ts';
 import type { MessageRow } from './message-rows.ts';
@@ -246,6 +248,26 @@ onEachEngine(engine => {
       await worker.close(5000);
       const { status, mailed } = await getMessage(database, bob, id);
       assert.deepEqual([status, mailed, mails], ['delivered', [], []]);
+    });
+
+    it('has failed as often as a mail server did not take it, however often somebody was killed who had it in hand', async () => {
+      const clock = testClock(noon);
+      const database = await engine.open({ clock });
+      await fill(database);
+      const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Hello', petId: 1 }));
+      await arriving({ database, toMail() {} }).take(1);
+      const { mailer } = mailbox(() => ({ reason: 'unreachable', final: false, detail: '' }));
+      const work = mailing({ database, mailer, log: silent });
+      for (let killed = 0; killed < 8; killed++) {
+        assert.equal((await work.take(1)).jobs.length, 1);
+        clock.advance(21_000);
+      }
+      const { jobs } = await work.take(1);
+      await work.work(jobs[0]!, new AbortController().signal);
+      const { status, mailed } = await getMessage(database, bob, id);
+      assert.deepEqual([status, mailed.length], ['queued', 1]);
+      clock.advance(6000);
+      assert.equal((await work.take(1)).jobs.length, 1, 'five seconds later, as after the first failure');
     });
 
     it('that is slow holds up no inbox', async () => {

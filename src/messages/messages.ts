@@ -10,7 +10,7 @@ import { type MessageColumns, type MessageRow, messageColumns, rowOf } from './m
 /**
  * Keeps a message, to be delivered: to the owner of an animal, or to the store itself where none is named.
  *
- * Whoever delivers (`delivery.ts`) is to be nudged once the transaction is committed.
+ * Whoever delivers (`arriving.ts`) is to be nudged once the transaction is committed.
  * @throws {Problem} `pet_not_found`
  */
 export async function sendMessage(

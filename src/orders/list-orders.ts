@@ -1,8 +1,8 @@
-import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
 import type { Neighbours } from '../lib/http/pagination.ts';
 import type { Reader } from '../schema.ts';
-import { type Cursor, decodeCursor, encodeCursor, type OrderFilter } from './order-list.ts';
+import { type OrderFilter, orderList } from './order-list.ts';
 import { withSteps } from './order-log.ts';
 import { edgeQuery, type PageValues, pageQuery, type Shape, shapeOf } from './order-page-query.ts';
 import type { FoundOrder, OrderRow } from './order-rows.ts';
@@ -31,13 +31,9 @@ export async function listOrders(
   cursorText: string | undefined,
   now: number,
 ): Promise<OrderPage> {
-  const from = cursorText === undefined ? undefined : decodeCursor(filter, cursorText);
-  if (cursorText !== undefined && from === undefined) {
-    const message = 'Must be from a page with the same filters; follow the next link as it is.';
-    throw problem('invalid_parameter', `Invalid parameters. cursor: ${message}`, {
-      errors: [{ path: 'cursor', code: 'invalid_value', message }],
-    });
-  }
+  const list = orderList(filter);
+  const from = cursorText === undefined ? undefined : placeOf(list, cursorText);
+  if (cursorText !== undefined && from === undefined) throw foreignCursor();
   const backward = from?.backward === true;
   const { rows, edge } = await look(reader, shapeOf(actor, filter, from), {
     accountId: actor.accountId,
@@ -53,10 +49,10 @@ export async function listOrders(
   const onward = rows.length > limit ? found.at(-1)!.id : edge;
   const ahead = onward === undefined ? undefined : { backward, id: onward };
   const back = from && (found[0] === undefined ? returning(from) : { backward: !backward, id: found[0].id });
-  const cursorOf = (place: Cursor | undefined) => place && encodeCursor(filter, place);
+  const cursor = (place: Place | undefined) => place && cursorOf(list, place);
   const orders = await withSteps(reader, backward ? found.reverse() : found);
-  if (!backward) return { orders, next: cursorOf(ahead), previous: cursorOf(back) };
-  return { orders, next: cursorOf(back), previous: cursorOf(ahead) };
+  if (!backward) return { orders, next: cursor(ahead), previous: cursor(back) };
+  return { orders, next: cursor(back), previous: cursor(ahead) };
 }
 
 /** What was found of a page: one row more than it has, where there are so many, and where looking ended before the list. */
@@ -87,7 +83,7 @@ async function lookAt(reader: Reader, shape: Shape, values: PageValues, rowsMax:
 }
 
 /** The way back from a page on which there was nothing: the place that it began at, with what stands there. */
-function returning({ backward, id }: Cursor): Cursor {
+function returning({ backward, id }: Place): Place {
   return { backward: !backward, id: backward ? id - 1 : id + 1 };
 }
 

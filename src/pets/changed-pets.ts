@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
 import { lastEvents, type PlacedEvent, type Stretch } from '../events/latest.ts';
 import { lastPlace, placeBefore, putInOrder } from '../events/log.ts';
+import { digestOf, isCount, opaque, valuesIn } from '../lib/http/cursor.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
@@ -9,7 +10,7 @@ import { categoriesOf } from './categories-of.ts';
 import type { PetEventData } from './change-pet.ts';
 import type { PetViews } from './list-pets.ts';
 import type { RemovedPet } from './pet.ts';
-import { digestOf, foreignCursor, invalidParameter, type PetFilter } from './pet-list.ts';
+import { foreignCursor, invalidParameter, type PetFilter } from './pet-list.ts';
 import { among, fullPetColumns, fullPetOf, type PetRow, petOf } from './pet-rows.ts';
 import { sweepPets } from './sweep-pets.ts';
 
@@ -182,20 +183,20 @@ const TOKEN_MS = 30 * 24 * 60 * 60 * 1000;
 const VERSION = 1;
 
 function encodeToken({ place, issuedAt }: Token): string {
-  return encode([VERSION, place, issuedAt]);
+  return opaque([VERSION, place, issuedAt]);
 }
 
 function decodeToken(text: string): Token | undefined {
-  const [version, place, issuedAt] = decode(text, 3) ?? [];
+  const [version, place, issuedAt] = valuesIn(text, 3) ?? [];
   return version === VERSION && isCount(place) && isCount(issuedAt) ? { place, issuedAt } : undefined;
 }
 
 function encodeCursor(filter: ChangeFilter, { after, end }: Place): string {
-  return encode([VERSION, digest(filter), after, end]);
+  return opaque([VERSION, digest(filter), after, end]);
 }
 
 function decodeCursor(filter: ChangeFilter, text: string): Place | undefined {
-  const [version, filters, after, end] = decode(text, 4) ?? [];
+  const [version, filters, after, end] = valuesIn(text, 4) ?? [];
   if (version !== VERSION || filters !== digest(filter) || !isCount(after) || !isCount(end)) return undefined;
   return after <= end ? { after, end } : undefined;
 }
@@ -209,23 +210,6 @@ function digest({ updatedSince, status = [], categoryId, includeDescendants, inc
     includeDescendants ?? false,
     includeRemoved ?? false,
   ]);
-}
-
-function encode(values: readonly unknown[]): string {
-  return Buffer.from(JSON.stringify(values)).toString('base64url');
-}
-
-function decode(text: string, length: number): unknown[] | undefined {
-  try {
-    const values: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    return Array.isArray(values) && values.length === length ? values : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function notSince() {

@@ -1,12 +1,12 @@
 import { problem } from '../errors.ts';
 import type { Actor, Event } from '../events/event.ts';
 import { eventsBefore, eventsOf } from '../events/log.ts';
+import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
 import type { Neighbours } from '../lib/http/pagination.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
 import type { PetEventData, PetState } from './change-pet.ts';
 import type { PetHistoryEntry } from './pet.ts';
-import { foreignCursor } from './pet-list.ts';
 
 /** One page of what happened to an animal. */
 export interface HistoryPage extends Neighbours {
@@ -32,7 +32,7 @@ export async function petHistory(
 ): Promise<HistoryPage> {
   const [creation] = await eventsOf<PetEventData>(reader, 'pet', petId, { limit: 1 });
   if (creation === undefined) throw problem('pet_not_found', `There never was an animal ${petId}.`);
-  const from = cursorText === undefined ? undefined : decodeCursor(petId, cursorText);
+  const from = cursorText === undefined ? undefined : placeOf(listOf(petId), cursorText);
   if (cursorText !== undefined && from === undefined) throw foreignCursor();
 
   const events = await look(reader, petId, from, limit + 1);
@@ -50,7 +50,7 @@ export async function petHistory(
 async function look(
   reader: Reader,
   petId: number,
-  from: Cursor | undefined,
+  from: Place | undefined,
   limit: number,
 ): Promise<Event<PetEventData>[]> {
   if (from?.backward) return (await eventsBefore<PetEventData>(reader, 'pet', petId, from.id, limit)).reverse();
@@ -60,14 +60,14 @@ async function look(
 function neighbours(
   petId: number,
   events: readonly Event<PetEventData>[],
-  from: Cursor | undefined,
+  from: Place | undefined,
   more: boolean,
 ): Neighbours {
   const first = events[0]?.id ?? (from?.id ?? 0) + 1;
   const last = events.at(-1)?.id ?? (from?.id ?? 0) - 1;
   return {
-    next: more || from?.backward ? encodeCursor(petId, { backward: false, id: last }) : undefined,
-    previous: from && (more || !from.backward) ? encodeCursor(petId, { backward: true, id: first }) : undefined,
+    next: more || from?.backward ? cursorOf(listOf(petId), { backward: false, id: last }) : undefined,
+    previous: from && (more || !from.backward) ? cursorOf(listOf(petId), { backward: true, id: first }) : undefined,
   };
 }
 
@@ -97,29 +97,4 @@ function changesOf(action: string, { pet, was = {} }: PetEventData): NonNullable
   return Object.fromEntries(changes);
 }
 
-/** A place between two entries of a history, and the way to read on from it. */
-interface Cursor {
-  readonly backward: boolean;
-  /** The entry behind which the page begins, or before which it ends. */
-  readonly id: number;
-}
-
-const VERSION = 1;
-
-/** Opaque, good for as long as the history, and only with it. */
-function encodeCursor(petId: number, { backward, id }: Cursor): string {
-  return Buffer.from(JSON.stringify([VERSION, petId, backward ? 1 : 0, id])).toString('base64url');
-}
-
-function decodeCursor(petId: number, text: string): Cursor | undefined {
-  let place: unknown;
-  try {
-    place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(place) || place.length !== 4 || place[0] !== VERSION || place[1] !== petId) return undefined;
-  const [, , backward, id] = place as unknown[];
-  if ((backward !== 0 && backward !== 1) || !Number.isSafeInteger(id) || (id as number) < 0) return undefined;
-  return { backward: backward === 1, id: id as number };
-}
+const listOf = (petId: number) => ['history', petId];

@@ -1,5 +1,5 @@
 import { recordAll } from '../events/log.ts';
-import { type Params, query, sql, type Transaction } from '../schema.ts';
+import { numbersIn, type Params, query, sql, type Transaction } from '../schema.ts';
 import { type PetEventData, type PetState, stateOf } from './change-pet.ts';
 import { lockPets } from './lock-pets.ts';
 import { count } from './pet-counts.ts';
@@ -79,17 +79,13 @@ const lockedIn = query((db, p: Params<{ category: number; most: number }>, engin
 /** Whether an animal is kept: then its next version is that of its running out, as for `changePet`. */
 const isKept = sql`exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1)`;
 
-const move = query((db, p: Params<{ ids: string; category: number; now: number }>, engine) => {
-  const ids =
-    engine === 'postgres'
-      ? sql<number>`(select value::bigint from json_array_elements_text(${p.ids}::json))`
-      : sql<number>`(select value from json_each(${p.ids}))`;
-  return db
+const move = query((db, p: Params<{ ids: string; category: number; now: number }>, engine) =>
+  db
     .updateTable('pets')
     .set({
       category_id: p.category,
       version: sql<number>`version + case when ${isKept} then 2 else 1 end`,
       updated_at: p.now,
     })
-    .where('id', 'in', ids);
-});
+    .where('id', 'in', numbersIn(p.ids, engine)),
+);

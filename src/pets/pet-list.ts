@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { problem } from '../errors.ts';
+import { digestOf, isCount, opaque, valuesIn } from '../lib/http/cursor.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { PetStatus } from '../schema.ts';
 import type { Pet } from './pet.ts';
@@ -34,23 +34,15 @@ export interface Cursor {
  */
 export function encodeCursor(filter: PetFilter, cursor: Cursor): string {
   const place = [VERSION, digest(filter), cursor.backward ? 1 : 0, cursor.id];
-  return Buffer.from(JSON.stringify(byName(filter.sort) ? [...place, cursor.name] : place)).toString('base64url');
+  return opaque(byName(filter.sort) ? [...place, cursor.name] : place);
 }
 
 /** The cursor that a text stands for, or `undefined` where it is none of ours or belongs to another list. */
 export function decodeCursor(filter: PetFilter, text: string): Cursor | undefined {
-  let place: unknown;
-  try {
-    place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(place) || place.length !== (byName(filter.sort) ? 5 : 4)) return undefined;
-  const [version, filters, backward, id, name = ''] = place as unknown[];
+  const [version, filters, backward, id, name = ''] = valuesIn(text, byName(filter.sort) ? 5 : 4) ?? [];
   if (version !== VERSION || filters !== digest(filter) || (backward !== 0 && backward !== 1)) return undefined;
-  if (!Number.isSafeInteger(id) || (id as number) < 0 || typeof name !== 'string' || !isStorable(name))
-    return undefined;
-  return { backward: backward === 1, id: id as number, name };
+  if (!isCount(id) || typeof name !== 'string' || !isStorable(name)) return undefined;
+  return { backward: backward === 1, id, name };
 }
 
 /** Where one animal stands in the list. */
@@ -85,11 +77,6 @@ function digest({ id = [], status = [], categoryId, includeDescendants, sort }: 
   const filters: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
   if (includeDescendants) filters.push('descendants');
   return digestOf(filters);
-}
-
-/** A short text that is another one for other filters. */
-export function digestOf(filters: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(filters)).digest('base64url').slice(0, 8);
 }
 
 /** PostgreSQL takes no NUL in a text, and neither engine a lone surrogate. */

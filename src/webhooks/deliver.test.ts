@@ -13,7 +13,7 @@ import { secretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
 import { placeOrder } from '../orders/orders.ts';
 import { createPet, updatePet } from '../pets/pets.ts';
-import { type Params, query } from '../schema.ts';
+import { type Params, query, type Soon, type Transaction } from '../schema.ts';
 import { delivering, type Job } from './deliver.ts';
 import { dispatch } from './dispatch.ts';
 import type { SwitchedOff } from './settle.ts';
@@ -32,6 +32,16 @@ const schedule = [5 * SECOND, 5 * MINUTE];
 const deliveriesOf = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('deliveries').selectAll().where('webhook_id', '=', p.id).orderBy('id'),
 );
+const deliveriesMade = query(db =>
+  db
+    .selectFrom('deliveries')
+    .select(({ fn }) => fn.countAll<number>().as('deliveries'))
+    .groupBy('webhook_id'),
+);
+const bound = (of: Transaction, name: string | symbol) => {
+  const value = Reflect.get(of, name, of);
+  return typeof value === 'function' ? value.bind(of) : value;
+};
 const attemptsOf = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('delivery_attempts').selectAll().where('delivery_id', '=', p.id).orderBy('number'),
 );
@@ -63,6 +73,9 @@ const insertSecret = query((db, p: Params<{ id: number; secret: string; now: num
     .values({ webhook_id: p.id, secret: p.secret, created_at: p.now, expires_at: p.until }),
 );
 
+const failSince = query((db, p: Params<{ id: number; at: number }>) =>
+  db.updateTable('webhooks').set({ failing_since: p.at }).where('id', '=', p.id),
+);
 const spoilSecret = query((db, p: Params<{ id: number }>) =>
   db.updateTable('webhook_secrets').set({ secret: '1.AAAA.AAAA.AAAA' }).where('webhook_id', '=', p.id),
 );
@@ -87,7 +100,9 @@ onEachEngine(engine => {
       await createAccount(tx, { email: 'root@example.org', name: 'x', admin: true });
     });
     const receiver = await startReceiver();
-    const outgoing = openOutgoing({ networks: ['127.0.0.0/8'] }, { timeoutMs: 2000 });
+    const wall = { aheadMs: 0 };
+    const now = () => clock.now() + wall.aheadMs;
+    const outgoing = openOutgoing({ networks: ['127.0.0.0/8'] }, { timeoutMs: 2000, now });
     const told: SwitchedOff[] = [];
     const means = {
       database,
@@ -145,7 +160,22 @@ onEachEngine(engine => {
     const rename = (id: number, name: string) =>
       database.write(tx => updatePet(tx, owner, id, { name }, 'open')).then(() => undefined);
     const names = () => receiver.received.map(({ body }) => JSON.parse(body).data.name as string);
-    return { clock, database, receiver, outgoing, told, means, worker, webhook, deliver, types, pet, rename, names };
+    return {
+      clock,
+      wall,
+      database,
+      receiver,
+      outgoing,
+      told,
+      means,
+      worker,
+      webhook,
+      deliver,
+      types,
+      pet,
+      rename,
+      names,
+    };
   }
 
   const fails = (status: number, headers: Record<string, string> = {}) => {
@@ -175,6 +205,49 @@ onEachEngine(engine => {
         assert.equal(delivery!.status, 'delivered');
         const [attempt] = await database.all(attemptsOf, { id: delivery!.id });
         assert.equal(attempt!.status, 204);
+      }));
+
+    it('is signed with the time that receivers have, where the clock of the process has been ahead', () =>
+      open(async ({ webhook, deliver, pet, receiver, wall }) => {
+        const { secret } = await webhook();
+        await pet();
+        wall.aheadMs = -24 * 60 * MINUTE;
+        await deliver();
+        const [{ headers, body }] = receiver.received as [Receiver['received'][0]];
+        const expected = signed(JSON.parse(body).id, START - 24 * 60 * MINUTE, body, [secret]);
+        for (const [name, value] of Object.entries(expected)) assert.equal(headers[name], value);
+      }));
+
+    it('gives each of many webhooks each event once, in transactions that stay small, also where one is lost', () =>
+      open(async ({ webhook, pet, database }) => {
+        const [first] = await Promise.all(Array.from({ length: 120 }, () => webhook()));
+        for (let added = 0; added < 40; added++) await pet();
+        await putInOrder(database);
+        const statements: number[] = [];
+        const counted = Object.assign(Object.create(database) as typeof database, {
+          write: <T>(work: (tx: Transaction) => Soon<T>) => {
+            if (statements.push(0) === 3) return Promise.reject(new Error('lost'));
+            return database.write(tx => {
+              const run: Transaction['run'] = (...args) => {
+                statements[statements.length - 1]!++;
+                return tx.run(...args);
+              };
+              return work(new Proxy(tx, { get: (of, name) => (name === 'run' ? run : bound(of, name)) }));
+            });
+          },
+          all: database.all.bind(database),
+          first: database.first.bind(database),
+        });
+        await assert.rejects(dispatch(counted, database), /lost/);
+        while ((await dispatch(counted, database)) > 0);
+        await Promise.all([dispatch(database, database), dispatch(database, database)]);
+        assert.ok(Math.max(...statements) <= 200, String(statements));
+        const made = await database.all(deliveriesMade, {});
+        assert.equal(made.length, 120);
+        assert.deepEqual([...new Set(made.map(({ deliveries }) => Number(deliveries)))], [made[0]!.deliveries]);
+        const rows = await database.all(deliveriesOf, { id: first!.id });
+        assert.equal(new Set(rows.map(({ place }) => place)).size, rows.length);
+        assert.ok(rows.length >= 40);
       }));
 
     it('gives what its owner may see, of the types and categories that it asked for', () =>
@@ -265,6 +338,8 @@ onEachEngine(engine => {
           await deliver();
           assert.ok(receiver.received.length > before);
         }
+        clock.advance(2 * SECOND);
+        await deliver();
         assert.deepEqual(names(), ['one', 'one', 'one', 'two']);
         const [failed, delivered] = await database.all(deliveriesOf, { id });
         assert.equal(failed!.status, 'failed');
@@ -276,6 +351,38 @@ onEachEngine(engine => {
         );
         const ids = receiver.received.slice(0, 3).map(({ headers }) => headers['webhook-id']);
         assert.equal(new Set(ids).size, 1);
+      }));
+
+    it('leaves a receiver alone for a while that has failed for long, however much is due to it, until it takes something', () =>
+      open(async ({ webhook, deliver, pet, receiver, clock }) => {
+        await webhook();
+        for (let added = 0; added < 200; added++) await pet();
+        receiver.answer = fails(500);
+        await deliver();
+        assert.equal(receiver.received.length, 200, 'all of it while it has only just failed');
+        clock.advance(40 * SECOND);
+        for (const [ms, attempts] of [
+          [0, 1],
+          [790, 0],
+          [20, 1],
+          [100_000, 1],
+          [1990, 0],
+          [20, 1],
+        ] as const) {
+          const had: number = receiver.received.length;
+          clock.advance(ms);
+          await deliver();
+          assert.equal(receiver.received.length - had, attempts, `after ${ms} ms`);
+        }
+        // What is new gets no turn before that either.
+        const before: number = receiver.received.length;
+        await pet();
+        await deliver();
+        assert.equal(receiver.received.length, before);
+        clock.advance(2000);
+        receiver.answer = takes;
+        await deliver();
+        assert.ok(receiver.received.length - before > 150, 'everything that is due, at once');
       }));
 
     it('waits as long as the receiver asks for', () =>
@@ -356,6 +463,40 @@ onEachEngine(engine => {
         await deliver();
         assert.deepEqual(told, [{ id, accountId: 1, url: receiver.url, reason: 'failing' }]);
         assert.equal((await database.first(webhookById, { id }))!.status, 'disabled');
+      }));
+
+    it('switches none off for what was no attempt, also after five days', () =>
+      open(async ({ webhook, deliver, pet, receiver, told, database, clock, means }) => {
+        const { id } = await webhook();
+        receiver.answer = fails(500);
+        await pet();
+        await deliver();
+        clock.advance(5 * DAY);
+        const post = async () => ({ fault: 'aborted', durationMs: 0 }) as const;
+        await deliver(delivering({ ...means, outgoing: { ...means.outgoing, post } }));
+        assert.deepEqual(told, []);
+        clock.advance(6 * SECOND);
+        receiver.answer = takes;
+        await deliver();
+        assert.equal((await database.first(webhookById, { id }))!.failing_since, null);
+      }));
+
+    it('gives a receiver that failed its turn while others always have something', () =>
+      open(async ({ webhook, pet, database, means, clock }) => {
+        const hooks = await Promise.all(Array.from({ length: 10 }, () => webhook()));
+        for (let added = 0; added < 10; added++) await pet();
+        while ((await dispatch(database, database)) > 0);
+        const { id } = hooks[0]!;
+        await database.write(tx => tx.run(failSince, { id, at: clock.now() }));
+        const post = async () => ({ status: 200, answer: '', durationMs: 1 });
+        const busy = delivering({ ...means, outgoing: { ...means.outgoing, post } });
+        const sentTo: number[] = [];
+        for (let round = 0; round < 3; round++) {
+          const { jobs } = await busy.take(4);
+          sentTo.push(...jobs.map(({ webhookId }) => webhookId));
+          for (const job of jobs) await busy.work(job, never);
+        }
+        assert.ok(sentTo.includes(id), String(sentTo));
       }));
 
     it('forgets that it failed with the first success', () =>

@@ -8,8 +8,9 @@ import type { Work } from '../lib/jobs/work-off.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { aliveSecrets } from './secrets.ts';
 import { dueNotBefore, type Result, type SwitchedOff, settler } from './settle.ts';
-import { isAdmin } from './subscriptions.ts';
+import { adminsOf } from './subscriptions.ts';
 import { sealedFor } from './webhook-rows.ts';
 
 /** What sends deliveries. */
@@ -80,10 +81,11 @@ export function delivering(means: Means): Work<Job> {
       if (most <= 0) return { rows: 0, jobs: [] };
       const taken = await database.write(async tx => {
         let room = Math.min(most, SLOW_AT_ONCE - slowInHand);
-        const webhooks = [
-          ...(await tx.all(dueWebhooks, { now: tx.now, most })),
-          ...(room > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, most: room }) : []),
-        ];
+        const quick = await tx.all(dueWebhooks, { now: tx.now, most: Math.min(most, WEBHOOKS_AT_ONCE) });
+        // A quarter is for them, before all others: who always has something would leave none.
+        const mostFailing = Math.min(room, Math.ceil(most / 4), WEBHOOKS_AT_ONCE);
+        const failing = room > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, most: mostFailing }) : [];
+        const webhooks = [...failing, ...quick];
         const found = [];
         let left = most;
         for (const [index, webhook] of webhooks.entries()) {
@@ -105,11 +107,12 @@ export function delivering(means: Means): Work<Job> {
           // Where enough are in hand it is looked at again when one of them is done, or given up.
           const full = share === free && deliveries.length >= share;
           await tx.run(full ? lookAfterOneInHand : lookAtNextDue, { id, now: tx.now });
-          const keys = deliveries.length === 0 ? [] : await tx.all(secretsOf, { id, now: tx.now });
+          const keys = deliveries.length === 0 ? [] : await tx.all(aliveSecrets, { webhookId: id, now: tx.now });
           found.push({ webhook, deliveries, keys });
         }
-        return { found, rows: webhooks.length };
+        return { found, rows: webhooks.length, more: Math.max(quick.length, failing.length) === WEBHOOKS_AT_ONCE };
       });
+      if (taken.more) means.moreRoom?.();
       return { rows: taken.rows, jobs: await jobsOf(taken.found) };
     },
 
@@ -144,11 +147,15 @@ export function delivering(means: Means): Work<Job> {
     if (places.length === 0) return [];
     const events = await withOwners(database, await eventsAt(database, [...new Set(places)]));
     const byPlace = new Map(events.map(event => [event.place, event]));
+    const admins = await adminsOf(
+      registry,
+      found.map(({ webhook }) => webhook.accountId),
+    );
     const jobs = [];
     for (const { webhook, deliveries, keys } of found) {
       if (deliveries.length === 0) continue;
       const { id, url, accountId, failingSince } = webhook;
-      const actor = { accountId, admin: await isAdmin(registry, accountId) };
+      const actor = { accountId, admin: admins.has(accountId) };
       const sealed = keys.map(({ secret }) => secret);
       for (const { place, ...delivery } of deliveries) {
         const event = byPlace.get(place);
@@ -173,7 +180,7 @@ export function delivering(means: Means): Work<Job> {
     const told = publicEvent(event, knows(actor, event));
     const body = bodyOf(told);
     const opened = sealed.map(secret => secrets.open(secret, sealedFor(webhookId)));
-    return { ...common, outcome: await post(outgoing, url, told.id, at, body, opened) };
+    return { ...common, outcome: await post(outgoing, url, told.id, body, opened) };
   }
 }
 
@@ -182,19 +189,18 @@ export function bodyOf({ type, time, ...event }: { readonly type: string; readon
   return JSON.stringify({ type, timestamp: time, time, ...event });
 }
 
-/** Sends one signed delivery. */
+/** Sends one signed delivery, with the time that receivers compare with theirs. */
 export function post(
   outgoing: Outgoing,
   url: string,
   id: string,
-  at: number,
   body: string,
   secrets: readonly Buffer[],
 ): Promise<Outcome> {
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Petstore-Webhooks/1',
-    ...signed(id, at, body, secrets),
+    ...signed(id, outgoing.now(), body, secrets),
   };
   return outgoing.post({ url, headers, body });
 }
@@ -205,6 +211,8 @@ const DELIVERIES_AT_ONCE = 1024;
 const QUICK_AT_ONCE = 256;
 /** With so many slow ones none is begun to a receiver that failed last or let wait. */
 const SLOW_AT_ONCE = 256;
+/** How many webhooks of each kind are looked at in one transaction, each in four statements: it has to end in time. */
+const WEBHOOKS_AT_ONCE = 50;
 /** Who lets wait for so long is slow, in milliseconds. */
 const SLOW_MS = 1000;
 /** How many are begun at once at least where the thread has much else to do: requests come first. */
@@ -322,15 +330,6 @@ const lookAfterOneInHand = query((db, p: Params<{ id: number; now: number }>) =>
         .limit(1),
     }))
     .where('id', '=', p.id),
-);
-
-const secretsOf = query((db, p: Params<{ id: number; now: number }>) =>
-  db
-    .selectFrom('webhook_secrets')
-    .select('secret')
-    .where('webhook_id', '=', p.id)
-    .where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', p.now)]))
-    .orderBy('id', 'desc'),
 );
 
 const lookAtThoseInHand = query((db, p: Params<{ now: number }>) =>

@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import { idAt, placeIn } from '../feed/public-event.ts';
 import { type Page, pageById } from '../lib/http/pages-by-id.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Params, type Query, query, type Reader, sql, type Tables } from '../schema.ts';
+import { numbersIn, type Params, type Query, query, type Reader, type Tables } from '../schema.ts';
 import type { Delivery, DeliveryStatus } from './webhook.ts';
 
 /** Which deliveries a list has. */
@@ -49,7 +49,7 @@ export async function listDeliveries(
   limit: number,
   cursorText: string | undefined,
 ): Promise<Page<DeliveryRow>> {
-  const list = JSON.stringify(['deliveries', webhookId, status ?? '', eventId ?? '']);
+  const list = ['deliveries', webhookId, status ?? '', eventId ?? ''];
   const place = eventId === undefined ? undefined : placeIn(eventId);
   // Pages go by rising numbers: these rise as the ids fall.
   const mirrored = (id: number) => Number.MAX_SAFE_INTEGER - id;
@@ -151,13 +151,7 @@ const attemptsOfAll = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('delivery_attempts')
     .select(['delivery_id as deliveryId', 'number', 'at', 'duration_ms', 'status', 'fault'])
-    .where(
-      'delivery_id',
-      'in',
-      engine === 'postgres'
-        ? sql<number>`(select value::bigint from json_array_elements_text(${p.ids}::json))`
-        : sql<number>`(select value from json_each(${p.ids}))`,
-    )
+    .where('delivery_id', 'in', numbersIn(p.ids, engine))
     .orderBy('delivery_id')
     .orderBy('number'),
 );

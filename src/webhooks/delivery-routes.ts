@@ -12,7 +12,7 @@ import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
 import { getWebhook } from './get-webhook.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
 import { webhookId } from './routes.ts';
-import { isAdmin } from './subscriptions.ts';
+import { adminsOf } from './subscriptions.ts';
 import { keepTest, sendTest, testMeansOf } from './try-out.ts';
 import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './webhook.ts';
 
@@ -287,7 +287,7 @@ type RedeliveryCall = Parameters<typeof once>[0] & {
 /** Whose view of the events a webhook has. */
 async function ownerOf({ context, caller, path }: RedeliveryCall) {
   const { accountId } = await getWebhook(context.database, caller, path.webhookId);
-  return { accountId, admin: await isAdmin(context.webhooks.registry, accountId) };
+  return { accountId, admin: (await adminsOf(context.webhooks.registry, [accountId])).has(accountId) };
 }
 
 function onceSince(call: RedeliveryCall, text: string) {

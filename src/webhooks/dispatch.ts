@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { eventsBehind } from '../events/in-order.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
@@ -5,6 +6,7 @@ import { giveWay } from '../lib/jobs/pace.ts';
 import type { Work } from '../lib/jobs/work-off.ts';
 import { ifPossible } from '../lib/storage/if-possible.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { restsUntil } from './settle.ts';
 import { type Subscription, subscriptions, wantedBy } from './subscriptions.ts';
 
 /** An event that is to be delivered to a webhook. */
@@ -74,8 +76,9 @@ export const nextToDispatch: NextDue = (db, engine) => {
  * Makes deliveries of what happened since it was called last, a few hundred events at a time, and of what is to be
  * delivered once more.
  *
- * Each event becomes one delivery for each webhook that wants it, whoever else is at it: the place up to which that was
- * done moves in the transaction that keeps them.
+ * Each event becomes one delivery for each webhook that wants it, whoever else is at it: a webhook's own place moves in the
+ * transaction that keeps them, and that of all with the last of these transactions. Each is small, however many
+ * webhooks there are.
  * @returns how many events were looked at; 0 where others are at it, or nothing is left
  */
 export async function dispatch(database: Database, registry: Reader): Promise<number> {
@@ -118,6 +121,16 @@ export async function insertDeliveries(
 ): Promise<boolean> {
   const webhook = await tx.first(lockedWebhook, { id: webhookId });
   if (webhook === undefined || (version !== undefined && webhook.version !== version)) return false;
+  await addTo(tx, webhook, deliveries);
+  return true;
+}
+
+/** Adds deliveries to a webhook that is locked. */
+async function addTo(
+  tx: Transaction,
+  { id: webhookId, failingSince }: Pick<Subscription, 'id' | 'failingSince'>,
+  deliveries: readonly NewDelivery[],
+): Promise<void> {
   const lanes = JSON.stringify([...new Set(deliveries.map(({ lane }) => lane))]);
   const waiting = new Set((await tx.all(lanesThatWait, { webhookId, lanes })).map(({ lane }) => lane));
   const rows = deliveries.map(({ place, type, lane }) => {
@@ -126,24 +139,64 @@ export async function insertDeliveries(
     return { place, type, lane, due: first ? tx.now : null };
   });
   await tx.run(addDeliveries, { webhookId, rows: JSON.stringify(rows), now: tx.now });
-  if (rows.some(({ due }) => due !== null)) await tx.run(lookNow, { id: webhookId, now: tx.now });
-  return true;
+  if (rows.some(({ due }) => due !== null)) {
+    await tx.run(lookAt, { id: webhookId, at: restsUntil(tx.now, failingSince) });
+  }
 }
 
 const EVENTS_AT_ONCE = 500;
+/** How many webhooks one transaction adds to, each in four statements, and about how many deliveries it adds in all. */
+const WEBHOOKS_AT_ONCE = 50;
+const DELIVERIES_AT_ONCE = 2000;
 
 async function dispatchLog(database: Database, webhooks: readonly Subscription[], end: number): Promise<number> {
   const from = (await database.first(dispatchedPlace, {}))!.place;
   if (from >= end) return 0;
   const events = await withOwners(database, await eventsBehind(database, from, end, EVENTS_AT_ONCE));
   const upTo = events.length < EVENTS_AT_ONCE ? end : events.at(-1)!.place;
-  const wanted = await wantedBy(database, webhooks, events);
+  let last: Wanted = [];
+  for (let some = 0; some < webhooks.length; some += WEBHOOKS_AT_ONCE) {
+    // Others share the thread.
+    if (some > 0) await turn();
+    for (const portion of portionsOf(await wantedBy(database, webhooks.slice(some, some + WEBHOOKS_AT_ONCE), events))) {
+      const full = last;
+      if (full.length > 0) await database.write(tx => addBehind(tx, full, upTo));
+      last = portion;
+    }
+  }
   const kept = await database.write(async tx => {
     if ((await tx.run(moveDispatched, { from: String(from), upTo: String(upTo) })) === 0) return false;
-    await addAll(tx, wanted);
+    await addBehind(tx, last, upTo);
     return true;
   });
   return kept ? Math.max(1, events.length) : 0;
+}
+
+type Wanted = readonly (readonly [Subscription, readonly OwnedEvent[]])[];
+
+/** What is wanted in portions that are added at once: a few webhooks, or what one wants. */
+function* portionsOf(wanted: ReadonlyMap<Subscription, readonly OwnedEvent[]>): Generator<Wanted> {
+  let portion: (readonly [Subscription, readonly OwnedEvent[]])[] = [];
+  let deliveries = 0;
+  for (const one of wanted) {
+    if (portion.length > 0 && deliveries + one[1].length > DELIVERIES_AT_ONCE) {
+      yield portion;
+      portion = [];
+      deliveries = 0;
+    }
+    portion.push(one);
+    deliveries += one[1].length;
+  }
+  if (portion.length > 0) yield portion;
+}
+
+/** Adds what came up to a place, and moves each webhook's own place there; or nothing where one has moved meanwhile. */
+async function addBehind(tx: Transaction, wanted: Wanted, upTo: number): Promise<void> {
+  for (const [webhook, events] of wanted) {
+    const { id, version, behindPlace } = webhook;
+    if ((await tx.run(moveBehind, { id, version, behindPlace, upTo })) === 0) throw new Changed();
+    await addTo(tx, webhook, events.map(deliveryOf));
+  }
 }
 
 /** One batch of the oldest stretch that is to be delivered once more. */
@@ -199,12 +252,23 @@ const moveDispatched = query((db, p: Params<{ from: string; upTo: string }>) =>
 const lockedWebhook = query((db, p: Params<{ id: number }>, engine) => {
   const webhook = db
     .selectFrom('webhooks')
-    .select('version')
+    .select(['id', 'version', 'failing_since as failingSince'])
     .where('id', '=', p.id)
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null);
   return engine === 'postgres' ? webhook.forUpdate() : webhook;
 });
+
+const moveBehind = query((db, p: Params<{ id: number; version: number; behindPlace: number; upTo: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set({ behind_place: p.upTo })
+    .where('id', '=', p.id)
+    .where('status', '=', sql.lit('active'))
+    .where('deleted_at', 'is', null)
+    .where('version', '=', p.version)
+    .where('behind_place', '=', p.behindPlace),
+);
 
 /** Those of these lanes in which something waits, one look at the index for each. */
 const lanesThatWait = query((db, p: Params<{ webhookId: number; lanes: string }>, engine) =>
@@ -241,12 +305,13 @@ const addDeliveries = query((db, p: Params<{ webhookId: number; rows: string; no
     ),
 );
 
-const lookNow = query((db, p: Params<{ id: number; now: number }>) =>
+/** Then, or before where that is known already. */
+const lookAt = query((db, p: Params<{ id: number; at: number }>) =>
   db
     .updateTable('webhooks')
-    .set({ due_at: p.now })
+    .set({ due_at: p.at })
     .where('id', '=', p.id)
-    .where(eb => eb.or([eb('due_at', 'is', null), eb('due_at', '>', p.now)])),
+    .where(eb => eb.or([eb('due_at', 'is', null), eb('due_at', '>', p.at)])),
 );
 
 const oldestRedelivery = query(db =>

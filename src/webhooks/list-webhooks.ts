@@ -18,7 +18,7 @@ export function listWebhooks(
   cursorText: string | undefined,
 ): Promise<Page<WebhookRow>> {
   const own = pages[admin ? 'all' : 'own'];
-  return pageById(JSON.stringify(['webhooks', admin]), limit, cursorText, async ({ backward, id }, rowsMax) => {
+  return pageById(['webhooks', admin], limit, cursorText, async ({ backward, id }, rowsMax) => {
     const { edgeAfter, rowsUpTo } = own[backward ? 'backward' : 'forward'];
     const values = { accountId: accountId!, from: id, rows: limit + 1, beforeEdge: rowsMax - 1 };
     const edge = (await reader.first(edgeAfter, values))?.id;

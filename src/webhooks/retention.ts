@@ -1,4 +1,4 @@
-import { type Params, query, sql, type Transaction } from '../schema.ts';
+import { numbersIn, type Params, query, sql, type Transaction } from '../schema.ts';
 
 /**
  * Deletes secrets that have ended; how many.
@@ -88,12 +88,6 @@ const oldDeliveries = query((db, p: Params<{ before: number; most: number }>, en
     .limit(p.most)
     .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
 );
-
-/** The numbers in a JSON array, as rows. */
-const numbersIn = (json: unknown, engine: Transaction['engine']) =>
-  engine === 'postgres'
-    ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
-    : sql<number>`(select value from json_each(${json}))`;
 
 const deleteAttempts = query((db, p: Params<{ ids: string }>, engine) =>
   db.deleteFrom('delivery_attempts').where('delivery_id', 'in', numbersIn(p.ids, engine)),

@@ -39,16 +39,16 @@ export async function rotateWebhookSecret(
 ): Promise<{ readonly secret: string; readonly previousExpiresAt: number }> {
   await lockWebhook(tx, actor, webhookId);
   const previousExpiresAt = tx.now + overlapSeconds * 1000;
-  await tx.run(endSecrets, { webhookId, expiresAt: previousExpiresAt });
   const alive = await tx.all(aliveSecrets, { webhookId, now: tx.now });
-  if (alive.length >= SECRETS_MAX) {
-    const first = Math.min(...alive.map(({ expiresAt }) => expiresAt!));
+  if (overlapSeconds > 0 && alive.length >= SECRETS_MAX) {
+    const first = Math.min(...alive.flatMap(({ expiresAt }) => expiresAt ?? []));
     throw problem(
       'webhook_secret_limit_exceeded',
       `Deliveries are signed with ${alive.length} secrets already; the first of them ends at ${formatTime(first)}. ` +
         'Rotate after that, or with overlapSeconds 0, which ends them all at once.',
     );
   }
+  await tx.run(endSecrets, { webhookId, expiresAt: previousExpiresAt });
   return { secret: await addSecret(tx, box, webhookId), previousExpiresAt };
 }
 
@@ -77,7 +77,8 @@ const endSecrets = query((db, p: Params<{ webhookId: number; expiresAt: number }
     .where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', p.expiresAt)])),
 );
 
-const aliveSecrets = query((db, p: Params<{ webhookId: number; now: number }>) =>
+/** The secrets of a webhook that are good at a time, sealed, the newest first. */
+export const aliveSecrets = query((db, p: Params<{ webhookId: number; now: number }>) =>
   db
     .selectFrom('webhook_secrets')
     .select(['secret', 'expires_at as expiresAt'])

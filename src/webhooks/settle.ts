@@ -32,8 +32,8 @@ export interface SwitchedOff {
  *
  * With a success the delivery is done; so it is, failed, when the schedule has ended or the receiver is gone for good
  * (410). Then the next one of its lane may go. A webhook whose receiver is gone, or has taken nothing for five days, is
- * switched off, and its owner told; what a receiver says to which it does not lead any more does neither. Who took a delivery in hand later alone says that it failed; that it was taken is
- * noted whoever says it.
+ * switched off, and its owner told; what a receiver says to which it does not lead any more does neither. Who took a
+ * delivery in hand later alone says that it failed; that it was taken is noted whoever says it.
  * @param scheduleMs how long to wait after each failure
  * @param tellOwner told in the transaction
  */
@@ -80,20 +80,27 @@ export function settler({
   /** Webhook by webhook, by rising id, as everybody locks them. */
   async function settleAll(tx: Transaction, results: ReadonlyMap<number, readonly { result: Result }[]>) {
     for (const [webhookId, some] of [...results].sort(([one], [other]) => one - other)) {
-      const webhook = (await tx.first(lockedWebhook, { id: webhookId }))!;
+      const webhook = await tx.first(lockedWebhook, { id: webhookId });
+      // It was deleted long ago, while this process stood still.
+      if (webhook === undefined) continue;
       let { failingSince } = webhook;
+      let failed = false;
       let off: SwitchedOff['reason'] | undefined;
       for (const { result } of some) {
         const { outcome } = result;
         const there = result.url === webhook.url;
         const gone = there && statusOf(outcome) === GONE;
-        if (there && outcome !== undefined && !isOurs(outcome))
-          failingSince = isTaken(outcome) ? null : (failingSince ?? result.at);
+        if (there && outcome !== undefined && !isOurs(outcome)) {
+          failed = !isTaken(outcome);
+          failingSince = failed ? (failingSince ?? result.at) : null;
+        }
         if (gone) off = 'gone';
         await settleOne(tx, result, gone);
       }
-      if (failingSince !== null && tx.now - failingSince >= PATIENCE_MS) off ??= 'failing';
-      await tx.run(noteWebhook, { id: webhookId, failingSince, now: tx.now });
+      // What was no attempt does not end the patience either.
+      if (failed && failingSince !== null && tx.now - failingSince >= PATIENCE_MS) off ??= 'failing';
+      const notBefore = restsUntil(tx.now, failingSince);
+      await tx.run(noteWebhook, { id: webhookId, failingSince, notBefore });
       if (off === undefined || webhook.status !== 'active' || webhook.deletedAt !== null) continue;
       await tx.run(switchOff, { id: webhookId, reason: off, now: tx.now });
       await tellOwner(tx, { id: webhookId, accountId: webhook.accountId, url: webhook.url, reason: off });
@@ -134,6 +141,15 @@ export function settler({
   }
 }
 
+/**
+ * Until when a receiver is left alone, whatever is due to it: a million deliveries are no reason to knock without pause
+ * where nobody opens. The longer it has failed, the longer.
+ */
+export function restsUntil(now: number, failingSince: number | null): number {
+  const failingMs = failingSince === null ? 0 : Math.max(0, now - failingSince);
+  return now + Math.min(Math.round(failingMs * REST_SHARE), REST_MAX_MS);
+}
+
 /** Whether a receiver has taken what was sent. */
 export function isTaken(outcome: Outcome): boolean {
   const status = statusOf(outcome);
@@ -155,9 +171,13 @@ const DAY_MS = 86_400_000;
 const PATIENCE_MS = 5 * DAY_MS;
 /** The longest wait that a receiver may ask for. */
 const WISHED_MAX_MS = DAY_MS;
+/** A receiver rests for a fiftieth of the time for which it has failed, and no longer than two seconds. */
+const REST_SHARE = 1 / 50;
+const REST_MAX_MS = 2000;
 /** How long to wait where nothing could be sent. */
 const OUR_WAIT_MS = 5000;
-const TOGETHER_MAX = 200;
+/** How many are noted together, each in five statements: the transaction has to end in time. */
+const TOGETHER_MAX = 50;
 
 const lockedWebhook = query((db, p: Params<{ id: number }>, engine) => {
   const webhook = db
@@ -251,13 +271,13 @@ export function dueNotBefore(now: Expression<number>) {
 }
 
 /** Whether it is failing, and when to look at it: its deliveries have moved. */
-const noteWebhook = query((db, p: Params<{ id: number; failingSince: number | null; now: number }>) =>
+const noteWebhook = query((db, p: Params<{ id: number; failingSince: number | null; notBefore: number }>) =>
   db
     .updateTable('webhooks')
     .set(({ selectFrom }) => ({
       failing_since: p.failingSince,
       due_at: selectFrom('deliveries')
-        .select(dueNotBefore(p.now))
+        .select(dueNotBefore(p.notBefore))
         .where('webhook_id', '=', p.id)
         .where('due_at', 'is not', null)
         .orderBy('deliveries.due_at')

@@ -2,7 +2,7 @@ import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
 import { wantedOf } from '../feed/list-events.ts';
 import { sees } from '../feed/seen-by.ts';
-import { type Params, query, type Reader, sql } from '../schema.ts';
+import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
 import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns } from './webhook-rows.ts';
 
 /** An active webhook, with what decides which events it gets. */
@@ -19,8 +19,10 @@ export interface Subscription extends WebhookRow {
 export async function subscriptions(reader: Reader, registry: Reader): Promise<Subscription[]> {
   const rows = await reader.all(activeWebhooks, {});
   if (rows.length === 0) return [];
-  const ids = JSON.stringify([...new Set(rows.map(({ accountId }) => accountId))]);
-  const admins = new Set((await registry.all(adminsAmong, { ids })).map(({ id }) => id));
+  const admins = await adminsOf(
+    registry,
+    rows.map(({ accountId }) => accountId),
+  );
   return rows.map(({ behindPlace, ...row }) => ({
     ...rowOf(row),
     behindPlace,
@@ -28,9 +30,10 @@ export async function subscriptions(reader: Reader, registry: Reader): Promise<S
   }));
 }
 
-/** Whether an account is an admin's. */
-export async function isAdmin(registry: Reader, accountId: number): Promise<boolean> {
-  return (await registry.first(adminsAmong, { ids: JSON.stringify([accountId]) })) !== undefined;
+/** Which of these accounts are admins'. */
+export async function adminsOf(registry: Reader, accountIds: readonly number[]): Promise<ReadonlySet<number>> {
+  const ids = JSON.stringify([...new Set(accountIds)]);
+  return new Set((await registry.all(adminsAmong, { ids })).map(({ id }) => id));
 }
 
 /**
@@ -95,12 +98,6 @@ const activeWebhooks = query<Record<never, never>, WebhookColumns & { behindPlac
     .where('deleted_at', 'is', null)
     .orderBy('id'),
 );
-
-/** The numbers in a JSON array, as rows. */
-const numbersIn = (json: unknown, engine: Reader['engine']) =>
-  engine === 'postgres'
-    ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
-    : sql<number>`(select value from json_each(${json}))`;
 
 const adminsAmong = query((db, p: Params<{ ids: string }>, engine) =>
   db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', numbersIn(p.ids, engine)),

@@ -53,7 +53,7 @@ export async function sendTest(
     const keys = await secretsOf(database, secrets, id, at);
     const name = `test_${randomUUID()}`;
     const told = { type: TEST_TYPE, time: formatTime(at), id: name, data: { id } };
-    return { at, outcome: await post(outgoing, url, name, at, bodyOf(told), keys) };
+    return { at, outcome: await post(outgoing, url, name, bodyOf(told), keys) };
   } finally {
     running.delete(id);
   }

@@ -239,6 +239,11 @@ onEachEngine(engine => {
         store.clock.advance(1000);
       }
       const before = await secrets(store);
+      // What a refused rotation would have ended is not what ends first.
+      assert.match(
+        (await refusal(rotate(store, 1), 'webhook_secret_limit_exceeded')).message,
+        /2026-11-21T12:10:00\.000Z/,
+      );
       const refused = await refusal(rotate(store, 86_400), 'webhook_secret_limit_exceeded');
       assert.match(refused.message, /2026-11-21T12:10:00\.000Z/);
       assert.deepEqual(await secrets(store), before, 'nothing was ended');

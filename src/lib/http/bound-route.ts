@@ -170,8 +170,9 @@ export function bindRoute<Context>(
   function readBody(contentType: string | undefined, bytes: Buffer | undefined, strict: boolean): ReadBody {
     const reader = bodyReader ?? (strict ? noMembers : undefined);
     const empty = bytes === undefined || bytes.length === 0;
-    if (reader === undefined || (empty && bodyReader === undefined)) return { value: undefined };
+    if (empty && bodyReader === undefined) return { value: undefined };
     if (empty && route.bodyOptional) return judged({});
+    if (reader === undefined) return { value: unread(bytes!) };
     if (contentType === undefined || !isJson(contentType, route.method === 'PATCH')) {
       const right = `application/json${route.method === 'PATCH' ? ' or application/merge-patch+json' : ''}`;
       throw new Problem(
@@ -191,10 +192,17 @@ export function bindRoute<Context>(
 
     function judged(json: unknown): ReadBody {
       const reading = reader!.read(json, strict);
-      // What is not read is no part of the request.
-      const value = bodyReader && json;
-      return 'value' in reading ? { value } : { value, refusal: invalidBody(reading.errors) };
+      return 'value' in reading ? { value: json } : { value: json, refusal: invalidBody(reading.errors) };
     }
+  }
+}
+
+/** A body that the operation does not read: a retry is told from another request by it. */
+function unread(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes);
+  } catch {
+    return bytes.toString('latin1');
   }
 }
 

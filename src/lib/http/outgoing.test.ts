@@ -223,6 +223,7 @@ describe('targetFault', () => {
       'must not have a user name or a password in it': [
         ...['https://user@example.org/', 'https://user:password@example.org/', 'https://:password@example.org/'],
         'https://example.org%2f@127.0.0.1/',
+        ...['https://@example.org/', 'https://:@example.org/hook'],
       ],
       'must not have a fragment': [
         'https://example.org/#x',
@@ -596,6 +597,33 @@ describe('receivers that answer badly', () => {
     });
   }
 
+  for (const [name, head, part, gistOf] of [
+    [
+      'chunks that are longer than what is in them',
+      'Transfer-Encoding: chunked\r\n\r\n',
+      `1;${'x'.repeat(16_000)}\r\nx\r\n`,
+      200,
+    ],
+    ['a chunk whose size never ends', 'Transfer-Encoding: chunked\r\n\r\n', '0'.repeat(16_384), 200],
+    ['lines before any answer', undefined, '\r\n'.repeat(8192), 'malformed_answer'],
+  ] as const) {
+    it(`with ${name} are cut off as soon as any other`, async t => {
+      let sent = 0;
+      const begin = head === undefined ? '' : `HTTP/1.1 200 OK\r\n${head}`;
+      const listener = await listen(t, (socket, listener) => {
+        endless(begin, part)(socket, listener);
+        socket.on('close', () => {
+          sent = socket.bytesWritten;
+        });
+      });
+      const outcome = await post(open(t, loopback, { timeoutMs: 2000 }), `http://127.0.0.1:${listener.port}/`);
+      assert.equal(gist(outcome), gistOf);
+      await until(() => listener.open === 0);
+      assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were sent`);
+      assert.ok(outcome.durationMs < 1500, `${outcome.durationMs} ms`);
+    });
+  }
+
   it('with a body that comes slowly are cut off in time, and their status counts', async t => {
     const listener = await listen(t, endless('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x', 50));
     const outcome = await post(open(t, loopback, quick), `http://127.0.0.1:${listener.port}/`);
@@ -646,6 +674,7 @@ describe('receivers that answer badly', () => {
       bytes: answering(Buffer.alloc(4096, 0x80)),
       'another version': answering('HTTP/9.9 200 OK\r\n\r\n'),
       'no status': answering('HTTP/1.1 OK\r\n\r\n'),
+      'a status that is none': answering('HTTP/1.1 000 Nothing\r\nContent-Length: 2\r\n\r\nok'),
       'a header without a name': answering(`${head}: x\r\n\r\n`),
       'a header with a control character': answering(`${head}X: a\x01b\r\n\r\n`),
       'two lengths': answering(`${head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nok`),

@@ -75,6 +75,8 @@ export interface Outgoing {
    * one; so a receiver may get it twice.
    */
   post(request: OutgoingRequest): Promise<Outcome>;
+  /** The time that is compared with that of receivers: milliseconds since the Unix epoch. */
+  now(): number;
   /** Aborts what is under way and closes all connections. */
   close(): Promise<void>;
 }
@@ -89,7 +91,7 @@ export interface OutgoingOptions {
   readonly inAll?: number;
   /** After how long an idle connection is closed: less than servers commonly take, which is 5 s and more. */
   readonly idleMs?: number;
-  /** The time, in milliseconds since the Unix epoch, by which `Retry-After` is read. */
+  /** The time as receivers have it, in milliseconds since the Unix epoch: `Retry-After` is read by it. */
   readonly now?: () => number;
   /** Certificates to trust in place of those that Node trusts, for tests. */
   readonly ca?: string;
@@ -110,6 +112,8 @@ const READ_BYTES = 65_536;
 const HEAD_BYTES = 16_384;
 /** How many answers may come before the one that counts (1xx). */
 const INTERIM_MAX = 16;
+/** How many bytes are read for an answer in all: what stands around heads and body is bounded by nothing else. */
+const ANSWER_BYTES = (INTERIM_MAX + 1) * HEAD_BYTES + READ_BYTES;
 /** How many addresses of a host are tried, so that nobody's DNS answer makes us knock at thousands. */
 const ADDRESSES_MAX = 8;
 /** The longest wait that is believed, in milliseconds. */
@@ -179,7 +183,7 @@ export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}
       const kept: Buffer[] = [];
       let read = 0;
       let interim = 0;
-      let heard = false;
+      let heard = 0;
       let over = false;
 
       /** `fault` counts as long as no head came. */
@@ -187,15 +191,16 @@ export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}
         if (over) return;
         over = true;
         clearTimeout(timer);
-        const stale = fault === 'reset' && request?.reusedSocket === true && !heard;
+        const stale = fault === 'reset' && request?.reusedSocket === true && heard === 0;
         resolve(head === undefined ? { fault, stale } : { head, body: Buffer.concat(kept) });
         // A connection on which all was said is kept; any other is not fit for another request.
         if (head?.complete !== true || request?.writableFinished !== true) request?.destroy();
       };
       const timer = setTimeout(end, Math.max(1, ms), 'timeout');
       flight.end = end;
-      const hear = () => {
-        heard = true;
+      const hear = (chunk: Buffer) => {
+        heard += chunk.length;
+        if (heard > ANSWER_BYTES) end('malformed_answer');
       };
 
       try {
@@ -221,8 +226,7 @@ export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}
       request.on('error', error => end(faultOf(error, target.tls)));
       request.on('close', () => end('reset'));
       request.once('socket', (socket: Socket) => {
-        if (!request!.reusedSocket) return;
-        socket.once('data', hear);
+        socket.on('data', hear);
         request!.once('close', () => socket.off('data', hear));
       });
       request.on('information', () => {
@@ -233,6 +237,10 @@ export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}
         end('malformed_answer');
       });
       request.on('response', answer => {
+        if (answer.statusCode! < 100) {
+          end('malformed_answer');
+          return;
+        }
         head = answer;
         answer.on('data', (chunk: Buffer) => {
           if (read < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - read));
@@ -248,6 +256,8 @@ export function openOutgoing(rules: OutgoingRules, options: OutgoingOptions = {}
   }
 
   return {
+    now,
+
     async post(request) {
       const target = targetOf(request.url, networks, rules.networks.length > 0);
       if ('sentence' in target) return { fault: target.fault, durationMs: 0 };
@@ -340,7 +350,9 @@ function targetOf(text: string, networks: Networks, some: boolean): Target | Wro
   }
   const { protocol, username, password, hostname, port: portText, pathname, search, href, host: place } = url;
   if (text.length > URL_LENGTH_MAX || href.length > URL_LENGTH_MAX) return wrong('must have at most 2048 characters');
-  if (username !== '' || password !== '') return wrong('must not have a user name or a password in it');
+  // An empty one is gone from the parsed URL.
+  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text))
+    return wrong('must not have a user name or a password in it');
   if (text.includes('#')) return wrong('must not have a fragment');
 
   const tls = protocol === 'https:';

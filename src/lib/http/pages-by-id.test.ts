@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Place, pageById } from './pages-by-id.ts';
+import type { Place } from './cursor.ts';
+import { pageById } from './pages-by-id.ts';
 
 /** A list in which every thousandth row is wanted. */
 const ROWS = 45_000;
@@ -13,7 +14,7 @@ describe('pages by id', () => {
     let cursor: string | undefined;
     let last: string | undefined;
     do {
-      const page = await pageById('a', 4, cursor, counted(looks, 4));
+      const page = await pageById(['a'], 4, cursor, counted(looks, 4));
       forward.push(...page.rows.map(({ id }) => id));
       last = cursor;
       cursor = page.next;
@@ -27,7 +28,7 @@ describe('pages by id', () => {
     const backward: number[] = [];
     cursor = last;
     while (cursor !== undefined) {
-      const page: Awaited<ReturnType<typeof pageById>> = await pageById('a', 4, cursor, counted(looks, 4));
+      const page: Awaited<ReturnType<typeof pageById>> = await pageById(['a'], 4, cursor, counted(looks, 4));
       if (cursor !== last) backward.unshift(...page.rows.map(({ id }) => id));
       cursor = page.previous;
     }
@@ -37,15 +38,15 @@ describe('pages by id', () => {
 
   it('lead back from a page that is empty to what stands before it', async () => {
     const nothing = () => ({ rows: [], edge: undefined });
-    const first = await pageById('a', 1, undefined, from => inMemory(from, 1, 20_000));
-    const empty = await pageById('a', 1, first.next, nothing);
+    const first = await pageById(['a'], 1, undefined, from => inMemory(from, 1, 20_000));
+    const empty = await pageById(['a'], 1, first.next, nothing);
     assert.deepEqual([empty.rows, empty.next], [[], undefined]);
-    const back = await pageById('a', 1, empty.previous, from => inMemory(from, 1, 20_000));
+    const back = await pageById(['a'], 1, empty.previous, from => inMemory(from, 1, 20_000));
     assert.deepEqual(back.rows, first.rows);
   });
 
   it('take no cursor but their own', async () => {
-    const { next } = await pageById('a', 1, undefined, from => inMemory(from, 1, 20_000));
+    const { next } = await pageById(['a'], 1, undefined, from => inMemory(from, 1, 20_000));
     const texts = [
       next!,
       'x',
@@ -54,7 +55,7 @@ describe('pages by id', () => {
     ];
     for (const cursor of texts) {
       await assert.rejects(
-        pageById('b', 1, cursor, from => inMemory(from, 1, 20_000)),
+        pageById(['b'], 1, cursor, from => inMemory(from, 1, 20_000)),
         { code: 'invalid_parameter', status: 400 },
       );
     }

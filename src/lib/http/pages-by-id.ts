@@ -1,15 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Soon } from '../soon.ts';
+import { cursorOf, foreignCursor, type Place, placeOf } from './cursor.ts';
 import type { Neighbours } from './pagination.ts';
-import { Problem } from './problem.ts';
-
-/** A place in a list that goes by rising ids, and the way to read on from it. */
-export interface Place {
-  /** Whether the page ends before this place instead of beginning behind it. */
-  readonly backward: boolean;
-  /** The id that the page neither has nor passes. */
-  readonly id: number;
-}
 
 /** What was found of a page, in the order in which it was looked for. */
 export interface Found<Row> {
@@ -33,12 +24,13 @@ export interface Page<Row> extends Neighbours {
  * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
  */
 export async function pageById<Row extends { readonly id: number }>(
-  list: string,
+  list: readonly unknown[],
   limit: number,
   cursorText: string | undefined,
   look: (from: Place, rowsMax: number) => Soon<Found<Row>>,
 ): Promise<Page<Row>> {
   const from = cursorText === undefined ? { backward: false, id: 0 } : placeOf(list, cursorText);
+  if (from === undefined) throw foreignCursor();
   let found = await look(from, FEW_ROWS);
   if (found.rows.length <= limit && found.edge !== undefined) found = await look(from, ROWS_LOOKED_AT_MAX);
 
@@ -54,35 +46,3 @@ export async function pageById<Row extends { readonly id: number }>(
 /** The most rows that a page looks at, and how many it looks at first: enough for most filters, and soon done. */
 const ROWS_LOOKED_AT_MAX = 20_000;
 const FEW_ROWS = 500;
-
-const VERSION = 1;
-
-function cursorOf(list: string, { backward, id }: Place): string {
-  return Buffer.from(JSON.stringify([VERSION, digest(list), backward ? 1 : 0, id])).toString('base64url');
-}
-
-function placeOf(list: string, text: string): Place {
-  let place: unknown;
-  try {
-    place = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-  } catch {
-    throw notOfThisList();
-  }
-  if (!Array.isArray(place) || place.length !== 4) throw notOfThisList();
-  const [version, filters, backward, id] = place as unknown[];
-  if (version !== VERSION || filters !== digest(list) || (backward !== 0 && backward !== 1)) throw notOfThisList();
-  if (!Number.isSafeInteger(id) || (id as number) < 0) throw notOfThisList();
-  return { backward: backward === 1, id: id as number };
-}
-
-/** A collision would only read another list of the same caller on. */
-function digest(list: string): string {
-  return createHash('sha256').update(list).digest('base64url').slice(0, 8);
-}
-
-function notOfThisList(): Problem {
-  const message = 'Must be from a page with the same filters; follow the next link as it is.';
-  return new Problem('invalid_parameter', 400, `Invalid parameters. cursor: ${message}`, {
-    errors: [{ path: 'cursor', code: 'invalid_value', message }],
-  });
-}

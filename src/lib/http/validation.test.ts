@@ -46,6 +46,32 @@ describe('parseJson', () => {
   });
 });
 
+describe('a body reader of members that may be null', () => {
+  const reader = new BodyReader(
+    Type.Object({
+      price: Type.Optional(Type.Union([Type.Object({ amount: Type.Integer({ minimum: 0 }) }), Type.Null()])),
+      ids: Type.Optional(Type.Union([Type.Array(Type.Integer()), Type.Null()])),
+    }),
+  );
+  const errorsOf = (value: unknown, strict = false) => {
+    const reading = reader.read(value, strict);
+    return 'errors' in reading ? reading.errors.map(({ path, code }) => `${path} ${code}`) : [];
+  };
+
+  it('says what is wrong with the value, and not besides that it is not null', () => {
+    assert.deepEqual(errorsOf({ price: { amount: -1 } }), ['/price/amount out_of_range']);
+    assert.deepEqual(errorsOf({ price: {} }), ['/price/amount required']);
+    assert.deepEqual(errorsOf({ price: 5 }), ['/price invalid_type']);
+    assert.deepEqual(errorsOf({ ids: [1, 'x'] }), ['/ids/1 invalid_type']);
+    assert.deepEqual(errorsOf({ price: null, ids: null }, true), []);
+  });
+
+  it('finds unknown members inside them where it is strict', () => {
+    assert.deepEqual(errorsOf({ price: { amount: 1, x: 1 } }), []);
+    assert.deepEqual(errorsOf({ price: { amount: 1, x: 1 } }, true), ['/price/x unknown_member']);
+  });
+});
+
 describe('a body reader', () => {
   const reader = new BodyReader(
     Type.Object({

@@ -79,7 +79,8 @@ export class BodyReader {
       const unknown = strict ? unknownMembers(this.#schema, value) : [];
       return unknown.length === 0 ? { value } : { errors: unknown };
     }
-    return { errors: onePerField(this.#validator.Errors(value).flatMap(fieldErrors)).slice(0, FIELD_ERRORS_MAX) };
+    const errors = this.#validator.Errors(value).filter(error => !saysOnlyNotNull(error));
+    return { errors: onePerField(errors.flatMap(fieldErrors)).slice(0, FIELD_ERRORS_MAX) };
   }
 }
 
@@ -93,6 +94,18 @@ function onePerField(errors: readonly FieldError[]): FieldError[] {
 const FIELD_ERRORS_MAX = 50;
 
 type SchemaError = ReturnType<Validator['Errors']>[number];
+
+/**
+ * Whether an error only says that a member which may be `null`, too, is not `null`.
+ *
+ * What is wrong with the member as anything else is among the other errors: that is what the caller meant.
+ */
+function saysOnlyNotNull({ keyword, schemaPath, params }: SchemaError): boolean {
+  if (keyword === 'anyOf') return true;
+  return (
+    keyword === 'type' && /\/anyOf\/\d+$/.test(schemaPath) && (params as Record<string, unknown>)['type'] === 'null'
+  );
+}
 
 function fieldErrors(error: SchemaError): FieldError[] {
   const path = error.instancePath;
@@ -135,7 +148,8 @@ function formatMessage(format: string): string {
 }
 
 function unknownMembers(schema: TSchema, value: unknown, path = '', errors: FieldError[] = []): FieldError[] {
-  const properties = (schema as Partial<TObject>).properties;
+  const { anyOf } = schema as { anyOf?: readonly TSchema[] };
+  const properties = ((anyOf?.find(one => 'properties' in one) ?? schema) as Partial<TObject>).properties;
   if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return errors;
   for (const name in value) {
     if (errors.length >= FIELD_ERRORS_MAX) break;

@@ -159,6 +159,24 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
+  it('that is left to the next process at the end has not gone wrong', async () => {
+    const gate = Promise.withResolvers<void>();
+    const some = rows(testClock(1000), 'a', [1], {
+      async work() {
+        some.done.push(1);
+        await gate.promise;
+        throw new Error('The database is closed.');
+      },
+    });
+    const errors: unknown[] = [];
+    const worker = works(testClock(1000), [some], { failed: error => errors.push(error) });
+    await until(() => some.done.length === 1);
+    await worker.close(1);
+    gate.resolve();
+    await pause(5);
+    assert.deepEqual(errors, []);
+  });
+
   it('goes on after what goes wrong, and says with which kind it did', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', [1, 2], {

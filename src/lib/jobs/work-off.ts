@@ -181,7 +181,9 @@ export function workOff(
     const { work, inHand } = line;
     const done = work
       .work(job, stopping.signal)
-      .catch(error => failed(error, work.name))
+      .catch(error => {
+        if (!stopping.signal.aborted) failed(error, work.name);
+      })
       .then(() => {
         inHand.delete(done);
         // It may be what others waited for.

@@ -49,6 +49,13 @@ export interface CompiledQuery<P> {
   values(params: P): unknown[];
 }
 
+/** The numbers in a parameter that is a JSON array, as the rows of a subquery. */
+export function numbersIn(json: Expression<string>, engine: EngineName) {
+  return engine === 'postgres'
+    ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
+    : sql<number>`(select value from json_each(${json}))`;
+}
+
 /** Stands in the compiled query where a parameter goes. */
 class Placeholder {
   readonly name: string;
