@@ -14,6 +14,32 @@ describe('the clock of a process', () => {
     assert.equal(clock.wall?.(), right);
   });
 
+  it('is right though the process was held up while it was set, and follows every step ahead', t => {
+    let machineMs = 5_000_000.75;
+    let heldUpMs = 50;
+    t.mock.method(performance, 'now', () => machineMs - 5_000_000);
+    t.mock.method(Date, 'now', () => {
+      const wallMs = Math.floor(machineMs + aheadMs);
+      machineMs += heldUpMs;
+      heldUpMs = 0;
+      return wallMs;
+    });
+    let aheadMs = 0;
+    const clock = systemClock();
+    const isRight = () => {
+      const behindMs = machineMs + aheadMs - clock.now();
+      assert.ok(behindMs >= 0 && behindMs < 1, `${behindMs} ms behind`);
+    };
+    isRight();
+    aheadMs = 40;
+    machineMs += 1000;
+    isRight();
+    heldUpMs = 50;
+    machineMs += 1000;
+    const led = clock.now() - (machineMs + aheadMs);
+    assert.ok(led <= 0, `${led} ms ahead`);
+  });
+
   it('that starts elsewhere for a rehearsal is there for everybody', () => {
     const clock = systemClock(Date.parse('2030-01-01T00:00:00Z'));
     assert.ok(clock.wall!() >= Date.parse('2030-01-01T00:00:00Z'));

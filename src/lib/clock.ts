@@ -20,24 +20,28 @@ export interface SystemClock extends Clock {
   catchUp(ms: number): void;
 }
 
-/** How far the wall clock may lead before we follow it: more than jitter, less than anyone would notice. */
-const LEAD_MS = 1000;
+/** How often a clock compares itself with the wall clock. */
+const LOOK_MS = 1000;
 
 /**
  * A clock that runs at the speed of the machine's monotonic clock from an anchor on the wall clock.
  *
- * When the wall clock is set back, this one runs on; when it is set ahead (or the machine slept), this one follows.
+ * When the wall clock is set back, this one runs on; when it is set ahead (or the machine slept), this one follows within
+ * a second. It never leads the wall clock of a machine whose time was not set back, and is behind it by less than the
+ * millisecond that the wall clock's own time may lack.
  * @param startAtMs where the clock starts, for rehearsals (`PETSTORE_NOW`); left out, it is the wall clock's time
  */
 export function systemClock(startAtMs?: number): SystemClock {
   let anchorMs = (startAtMs ?? Date.now()) - performance.now();
   let nextLookMs = 0;
   function now() {
-    const elapsedMs = performance.now();
+    let elapsedMs = performance.now();
     if (startAtMs === undefined && elapsedMs >= nextLookMs) {
-      nextLookMs = elapsedMs + LEAD_MS;
+      nextLookMs = elapsedMs + LOOK_MS;
+      // The wall clock first: a process that is held up between the two never takes that for a lead.
       const wallMs = Date.now();
-      if (wallMs - (anchorMs + elapsedMs) > LEAD_MS) anchorMs = wallMs - elapsedMs;
+      elapsedMs = performance.now();
+      anchorMs = Math.max(anchorMs, wallMs - elapsedMs);
     }
     return anchorMs + elapsedMs;
   }

@@ -198,7 +198,8 @@ export function holdFile(file: string): () => void {
   const holder = new SqliteDatabase(file, { timeout: 0 });
   try {
     holder.pragma('journal_mode = memory');
-    holder.exec('begin exclusive');
+    // Of several at the same moment one gets this lock; the exclusive one may be denied to each for the others' sake.
+    holder.exec('begin immediate');
   } catch (error) {
     holder.close();
     throw error;

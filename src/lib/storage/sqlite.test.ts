@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import SqliteDatabase from 'better-sqlite3';
 import { testClock } from '../clock.ts';
 import { Refusal } from '../refusal.ts';
 import { type Database, isUniqueViolation, StorageError, type Transaction } from './database.ts';
@@ -433,5 +434,18 @@ describe('lockDataDirectory', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     lockDataDirectory(data).release();
+  });
+
+  it('is had by one of several that ask at the same moment, though the others have its file open', t => {
+    const data = join(directory, 'asked-for');
+    lockDataDirectory(data).release();
+    const other = new SqliteDatabase(join(data, 'serve.lock'), { timeout: 0 });
+    t.after(() => other.close());
+    // Where one that asks is, for a moment: it reads, and has not asked for more yet.
+    other.exec('begin');
+    other.pragma('schema_version');
+    const lock = lockDataDirectory(data);
+    assert.throws(() => other.exec('rollback; begin immediate'), /locked/);
+    lock.release();
   });
 });
