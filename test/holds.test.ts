@@ -84,6 +84,8 @@ overEachEngine(engine => {
         [{ petIds: [] }, '/petIds'],
         [{ petIds: [minka, minka] }, '/petIds'],
         [{ petIds: Array.from({ length: 21 }, (_, index) => index + 1) }, '/petIds'],
+        [{ petIds: new Array(32_000).fill(1) }, '/petIds'],
+        [{ petIds: [JSON.parse(`${'['.repeat(9000)}1${']'.repeat(9000)}`)] }, '/petIds/0'],
         [{ petIds: ['1'] }, '/petIds/0'],
         [{ petIds: [0] }, '/petIds/0'],
         [{ petIds: minka }, '/petIds'],

@@ -92,6 +92,7 @@ function slug(description: string) {
     minLength: 1,
     maxLength: SLUG_LENGTH_MAX,
     pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    examples: ['guinea-pigs'],
     description,
   });
 }

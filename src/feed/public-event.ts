@@ -45,6 +45,7 @@ export const EventTypes = Type.Array(
 export const EventId = {
   pattern: '^evt_(0|[1-9]\\d{0,15})$',
   maxLength: 20,
+  examples: ['evt_42'],
 } as const;
 
 /** Something that happened, as it is told. */

@@ -25,7 +25,11 @@ export const Price = Type.Object(
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'In the smallest unit of the currency: 12500 for 125.00 EUR.',
     }),
-    currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217: three capital letters.' }),
+    currency: Type.String({
+      pattern: '^[A-Z]{3}$',
+      examples: ['EUR'],
+      description: 'ISO 4217: three capital letters.',
+    }),
   },
   { title: 'Price', description: 'A price or an adoption fee.' },
 );

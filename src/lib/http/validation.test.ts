@@ -121,6 +121,65 @@ describe('a body reader', () => {
   });
 });
 
+describe('a body reader of lists', () => {
+  const schema = Type.Object({
+    ids: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 20, uniqueItems: true }),
+    types: Type.Optional(
+      Type.Union([Type.Array(Type.Enum(['a', 'b']), { maxItems: 2, uniqueItems: true }), Type.Null()]),
+    ),
+    name: Type.Optional(Type.String({ maxLength: 2 })),
+  });
+  const reader = new BodyReader(schema);
+  const errorsOf = (value: unknown) => {
+    const reading = reader.read(value, false);
+    return 'errors' in reading ? reading.errors.map(({ path, message }) => `${path} ${message}`) : [];
+  };
+
+  it('says of each what is wrong with it, beside all else', () => {
+    const longer = Array.from({ length: 21 }, (_, index) => index + 1);
+    assert.deepEqual(errorsOf({ ids: longer, name: 'abc' }), [
+      '/ids Must not have more than 20 items.',
+      '/name Must have at most 2 characters.',
+    ]);
+    assert.deepEqual(errorsOf({ ids: [7, 1, 7], types: ['b', 'b'], name: 'abc' }), [
+      '/ids Must not have duplicate items.',
+      '/types Must not have duplicate items.',
+      '/name Must have at most 2 characters.',
+    ]);
+    assert.deepEqual(errorsOf({ ids: longer.slice(1), types: null }), []);
+    assert.deepEqual(errorsOf({ ids: [], types: ['c'] }), [
+      '/ids Must not have fewer than 1 items.',
+      '/types/0 Must be one of a, b.',
+    ]);
+  });
+
+  it('looks at no item of one that is too long', () => {
+    let looked = 0;
+    const items = new Proxy(new Array(30_000).fill(1), {
+      get(target, member) {
+        if (/^\d+$/.test(String(member))) looked++;
+        return Reflect.get(target, member);
+      },
+    });
+    assert.deepEqual(errorsOf({ ids: items }), ['/ids Must not have more than 20 items.']);
+    assert.equal(looked, 0);
+  });
+
+  it('does not go down into what is no item', () => {
+    const deep = (open: string, close: string) => JSON.parse(`${open.repeat(30_000)}1${close.repeat(30_000)}`);
+    assert.deepEqual(errorsOf({ ids: [deep('[', ']')] }), ['/ids/0 Must be an integer.']);
+    assert.deepEqual(errorsOf({ ids: [deep('{"a":', '}'), deep('{"a":', '}')], types: [deep('[', ']')] }), [
+      '/ids/0 Must be an integer.',
+      '/ids/1 Must be an integer.',
+      '/types/0 Must be one of a, b.',
+    ]);
+  });
+
+  it('leaves the schema as it is, which the document shows', () => {
+    assert.equal(JSON.parse(JSON.stringify(schema)).properties.ids.uniqueItems, true);
+  });
+});
+
 describe('a query reader', () => {
   const reader = new QueryReader(
     Type.Object({
@@ -128,6 +187,7 @@ describe('a query reader', () => {
       kind: Type.Optional(Type.Array(Type.Enum(['a', 'b']), { maxItems: 2 })),
       text: Type.Optional(Type.String({ minLength: 1 })),
       all: Type.Optional(Type.Boolean()),
+      after: Type.Optional(Type.String({ pattern: '^evt_\\d+$', maxLength: 8, examples: ['evt_42'] })),
     }),
   );
   const read = (text: string, strict = false) => {
@@ -154,6 +214,17 @@ describe('a query reader', () => {
     assert.deepEqual(read('kind=a,b,a'), ['kind too_many']);
     assert.deepEqual(read('kind=a,'), ['kind invalid_value']);
     assert.deepEqual(read('other=1', true), ['other unknown_parameter']);
+    for (const [text, message] of [
+      ['limit=0', 'Must be a whole number from 1 to 100 in decimal digits.'],
+      ['kind=c', 'Must be one of a, b.'],
+      ['text=', 'Must have at least 1 character.'],
+      ['all=1', 'Must be true or false.'],
+      ['after=42', 'Must match the pattern ^evt_\\d+$, as evt_42 does.'],
+      ['after=evt_12345', 'Must have at most 8 characters.'],
+    ] as const) {
+      const reading = reader.read(text, false);
+      assert.deepEqual('errors' in reading && reading.errors.map(error => error.message), [message]);
+    }
     for (const text of ['', '1', 'yes', 'TRUE', 'null', 'true,true']) {
       assert.deepEqual(read(`all=${text}`), ['all invalid_value'], text);
     }

@@ -64,10 +64,12 @@ const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_B
 export class BodyReader {
   readonly #validator: Validator;
   readonly #schema: TSchema;
+  readonly #lists: readonly List[];
 
   constructor(schema: TSchema) {
     this.#schema = schema;
-    this.#validator = Compile(schema) as Validator;
+    this.#validator = Compile(withoutUniqueItems(schema)) as Validator;
+    this.#lists = listsOf(schema);
   }
 
   /**
@@ -75,13 +77,69 @@ export class BodyReader {
    * @param strict whether members that the schema does not know are errors; else they are ignored
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
-    if (this.#validator.Check(value)) {
-      const unknown = strict ? unknownMembers(this.#schema, value) : [];
-      return unknown.length === 0 ? { value } : { errors: unknown };
+    const tooLong = this.#lists.flatMap(list => list.tooLong(value));
+    const wrong = [...tooLong, ...this.#lists.flatMap(list => list.repeated(value))];
+    // Nobody looks at the items of a list that is too long: they may be all that a body can hold.
+    const judged = tooLong.length === 0 ? value : without(value, tooLong);
+    if (wrong.length > 0 || !this.#validator.Check(judged)) {
+      const found = this.#validator.Errors(judged).filter(error => !saysOnlyNotNull(error));
+      const errors = [...wrong, ...found.flatMap(error => fieldErrors(error, this.#schema))];
+      return { errors: onePerField(errors).slice(0, FIELD_ERRORS_MAX) };
     }
-    const errors = this.#validator.Errors(value).filter(error => !saysOnlyNotNull(error));
-    return { errors: onePerField(errors.flatMap(fieldErrors)).slice(0, FIELD_ERRORS_MAX) };
+    const unknown = strict ? unknownMembers(this.#schema, value) : [];
+    return unknown.length === 0 ? { value } : { errors: unknown };
   }
+}
+
+/** A list among the members of a body, with what the validator is not asked about. */
+interface List {
+  tooLong(body: unknown): FieldError[];
+  /** Where it is not too long. */
+  repeated(body: unknown): FieldError[];
+}
+
+function listsOf(schema: TSchema): List[] {
+  const { properties = {} } = schema as Partial<TObject>;
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const list = asNotNull(property, 'items') as { items?: TSchema; maxItems?: number; uniqueItems?: boolean };
+    if (list.items === undefined) return [];
+    const { maxItems = Number.POSITIVE_INFINITY, uniqueItems = false } = list;
+    const judge = (body: unknown, isWrong: (items: readonly unknown[]) => boolean, message: string) => {
+      const items = typeof body === 'object' && body !== null && (body as Record<string, unknown>)[name];
+      return Array.isArray(items) && isWrong(items) ? [{ path: `/${name}`, code: 'invalid_value', message }] : [];
+    };
+    const isTooLong = (items: readonly unknown[]) => items.length > maxItems;
+    // Lists are of numbers or texts.
+    const isRepeated = (items: readonly unknown[]) => !isTooLong(items) && new Set(items).size < items.length;
+    return {
+      tooLong: body => judge(body, isTooLong, `Must not have more than ${maxItems} items.`),
+      repeated: body => (uniqueItems ? judge(body, isRepeated, 'Must not have duplicate items.') : []),
+    };
+  });
+}
+
+/** A body without the members that these errors name. */
+function without(body: unknown, errors: readonly FieldError[]): unknown {
+  const names = new Set(errors.map(({ path }) => path.slice(1)));
+  return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.has(name)));
+}
+
+/**
+ * A schema but for `uniqueItems`. To judge that, the validator makes a hash of every item, going down into each, and a
+ * copy of all of them for every one: seconds for what is small as a body.
+ */
+function withoutUniqueItems<Value>(schema: Value): Value {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(withoutUniqueItems) as Value;
+  const { uniqueItems: _, ...members } = Object.getOwnPropertyDescriptors(schema) as Record<string, PropertyDescriptor>;
+  for (const member of Object.values(members)) if (member.enumerable) member.value = withoutUniqueItems(member.value);
+  return Object.create(Object.getPrototypeOf(schema), members) as Value;
+}
+
+/** What a member is that may also be `null`: the schema with this keyword. */
+function asNotNull(schema: TSchema, keyword: string): TSchema {
+  const { anyOf } = schema as { anyOf?: readonly TSchema[] };
+  return anyOf?.find(one => keyword in one) ?? schema;
 }
 
 /** Of the errors of one field the first: the others often only follow from it. */
@@ -107,7 +165,7 @@ function saysOnlyNotNull({ keyword, schemaPath, params }: SchemaError): boolean 
   );
 }
 
-function fieldErrors(error: SchemaError): FieldError[] {
+function fieldErrors(error: SchemaError, schema: TSchema): FieldError[] {
   const path = error.instancePath;
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
@@ -136,6 +194,8 @@ function fieldErrors(error: SchemaError): FieldError[] {
       return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'])}.` }];
     case 'format':
       return [{ path, code: 'invalid_value', message: formatMessage(String(params['format'])) }];
+    case 'pattern':
+      return [{ path, code: 'invalid_value', message: patternMessage(params['pattern'], schemaAt(schema, error)) }];
     default:
       return [{ path, code: 'invalid_value', message: sentence(error.message) }];
   }
@@ -147,9 +207,19 @@ function formatMessage(format: string): string {
     : `Must have the format ${format}.`;
 }
 
+function patternMessage(pattern: unknown, schema: { readonly examples?: readonly unknown[] } | undefined): string {
+  const [example] = schema?.examples ?? [];
+  return `Must match the pattern ${pattern}${example === undefined ? '' : `, as ${example} does`}.`;
+}
+
+/** The part of a schema that an error comes from. */
+function schemaAt(schema: TSchema, { schemaPath }: SchemaError): TSchema | undefined {
+  const way = schemaPath.split('/').slice(1);
+  return way.reduce((part: unknown, step) => (part as Record<string, unknown> | undefined)?.[step], schema) as TSchema;
+}
+
 function unknownMembers(schema: TSchema, value: unknown, path = '', errors: FieldError[] = []): FieldError[] {
-  const { anyOf } = schema as { anyOf?: readonly TSchema[] };
-  const properties = ((anyOf?.find(one => 'properties' in one) ?? schema) as Partial<TObject>).properties;
+  const { properties } = asNotNull(schema, 'properties') as Partial<TObject>;
   if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return errors;
   for (const name in value) {
     if (errors.length >= FIELD_ERRORS_MAX) break;
@@ -246,7 +316,20 @@ class Parameter {
     const { type } = this.#value as { type?: string };
     const value = type === 'integer' ? integerOf(text) : type === 'boolean' ? booleanOf(text) : text;
     if (value !== undefined && this.#validator.Check(value)) return { value };
-    return this.#error('invalid_value', `Must be ${expectation(this.#value)}.`);
+    return this.#error('invalid_value', this.#expectation(value));
+  }
+
+  /** What would be right instead of a value, or of none. */
+  #expectation(value: unknown): string {
+    const { type, minimum, maximum } = this.#value as Record<string, unknown>;
+    const allowed = (this.#value as { enum?: readonly unknown[] }).enum;
+    if (allowed !== undefined) return `Must be one of ${allowed.join(', ')}.`;
+    if (type === 'boolean') return 'Must be true or false.';
+    if (type === 'integer') {
+      const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
+      return `Must be a whole number${range} in decimal digits.`;
+    }
+    return fieldErrors(this.#validator.Errors(value)[0]!, this.#value)[0]!.message;
   }
 
   #error(code: string, message: string): { errors: FieldError[] } {
@@ -272,20 +355,6 @@ function booleanOf(text: string): boolean | undefined {
 export function readPathParameter(validator: Validator, schema: TSchema, text: string): unknown {
   const value = (schema as { type?: string }).type === 'integer' ? integerOf(text) : text;
   return value !== undefined && validator.Check(value) ? value : undefined;
-}
-
-/** What would be right, as the end of "Must be …". */
-function expectation(schema: TSchema): string {
-  const { type, minimum, maximum, description } = schema as Record<string, unknown>;
-  const allowed = (schema as { enum?: unknown[] }).enum;
-  if (allowed !== undefined) return `one of ${allowed.join(', ')}`;
-  if (type === 'integer') {
-    return minimum === undefined || maximum === undefined
-      ? 'a whole number in decimal digits'
-      : `a whole number from ${minimum} to ${maximum} in decimal digits`;
-  }
-  if (type === 'boolean') return 'true or false';
-  return typeof description === 'string' ? `as documented: ${description}` : 'as documented';
 }
 
 function article(type: string): string {
