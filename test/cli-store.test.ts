@@ -191,19 +191,23 @@ describe('beside a server', () => {
     assert.equal((await ask(`/categories/${kind.id}`)).code, 'no_such_category');
   });
 
-  it('prints as JSON what the interface answers', async () => {
+  it('prints as JSON what the interface answers, and beside it what only a command says', async () => {
     const pet = await newPet({ status: 'pending', reason: 'in foster', price: '99.90 EUR' });
     const id = String(pet.id);
     await jsonOf(here, 'pet', 'update', id, '--status', 'available');
-    await jsonOf(here, 'order', 'place', '--account', String(accountId), '--pet', id, '--note', 'two\nlines');
+    const placing = ['--account', String(accountId), '--pet', id, '--note', 'two\nlines'];
+    const order = await jsonOf(here, 'order', 'place', ...placing);
 
-    const full = (await ask(`/pets?id=${id}&view=full`))[0];
+    const pending = (await ask(`/pets?id=${id}&view=full`))[0];
+    const full = { ...pending, keptFor: { orderId: order.id, until: order.expiresAt } };
     assert.deepEqual(await jsonOf(here, 'pet', 'show', id), full);
     const history = await ask(`/pets/${id}/history`);
     assert.deepEqual(await jsonOf(here, 'pet', 'show', id, '--history'), { ...full, history });
     assert.deepEqual(await jsonOf(here, 'pet', 'list', '--limit', '100'), await ask('/pets?limit=100&view=full'));
     assert.deepEqual(await jsonOf(here, 'category', 'list'), await ask('/categories'));
-    assert.deepEqual(await jsonOf(here, 'category', 'show', '2'), await ask('/categories/2'));
+    const animals = Number((await ask('/pets?categoryId=2&limit=100')).length);
+    const cats = { ...(await ask('/categories/2')), animals, categories: 0 };
+    assert.deepEqual(await jsonOf(here, 'category', 'show', '2'), cats);
     assert.deepEqual(await jsonOf(here, 'hold', 'list'), await ask('/holds'));
     assert.deepEqual(await jsonOf(here, 'order', 'list'), await ask('/store/orders'));
   });

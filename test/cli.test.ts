@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -210,6 +210,22 @@ describe('before the first start', () => {
 });
 
 describe('refusals', () => {
+  it('say so where their output has no room, and nothing where nobody reads it', async () => {
+    const environment = { ...process.env, PETSTORE_DATA_DIR: await newDirectory() };
+    for (const command of ['--help', 'account create --email full@example.org --name Full --json']) {
+      const { status, stderr } = spawnSync('sh', ['-c', `${launcher} ${command} > /dev/full`], { env: environment });
+      assert.equal(status, 1);
+      assert.match(String(stderr), /^It is done, but its output could not be written: ENOSPC[^\n]*\n$/);
+    }
+    const misused = spawnSync('sh', ['-c', `${launcher} nothing > /dev/full`], { env: environment });
+    assert.equal(misused.status, 2);
+    assert.match(String(misused.stderr), /^There is no command [^\n]*\n$/);
+    const unread = spawnSync('bash', ['-c', `${launcher} openapi | true; exit \${PIPESTATUS[0]}`], {
+      env: environment,
+    });
+    assert.deepEqual([unread.status, String(unread.stderr)], [0, '']);
+  });
+
   it('say why in one sentence and exit with 1', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory() };
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];

@@ -36,7 +36,8 @@ export async function categoryPrinted(
 ): Promise<Printed> {
   const { categoryOf } = await import('../categories/category-rows.ts');
   const category = categoryOf(row);
-  return { value: category, text: () => categoryText(category, contents) };
+  const counted = contents && { animals: contents.pets, categories: contents.categories };
+  return { value: { ...category, ...counted }, text: () => categoryText(category, contents) };
 }
 
 function categoryText(

@@ -65,7 +65,11 @@ if (import.meta.main) {
   });
   const code = await main(process.argv.slice(2), process.env, terminal);
   // A pipe takes a long text piece by piece, and what it has not taken by the end of the process is lost.
-  await taken(process.stdout);
+  const lost = await taken(process.stdout);
+  if (code === 0 && lost !== undefined) {
+    terminal.tell(`It is done, but its output could not be written: ${lost.message}.`);
+    process.exit(1);
+  }
   // Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
   process.exit(code);
 }

@@ -24,7 +24,7 @@ export const command = storeCommand({
   read: ({ arguments: { ID }, options }) => ({ id: readId('ID', ID!), past: options['history'] !== undefined }),
   async work({ database, now }, { id, past }) {
     const { getPet } = await import('../pets/pets.ts');
-    const present = async () => petPrinted(await getPet(database, id, now), await keptFor(database, id, now));
+    const present = async () => petPrinted(await getPet(database, id, now), await whatKeeps(database, id, now));
     if (!past) return present();
     // The history first: an animal that is taken out meanwhile still has one.
     const history = await readHistory(database, id, now);
@@ -37,23 +37,27 @@ export const command = storeCommand({
   },
 });
 
-/**
- * An animal as a command tells it.
- * @param kept what it is kept for, in words
- */
-export async function petPrinted(row: PetRow, kept?: string): Promise<Printed> {
-  const { fullPetOf } = await import('../pets/pet-rows.ts');
-  const pet = fullPetOf(row);
-  return { value: pet, text: () => petText(pet, kept) };
+/** The hold or the order that keeps an animal, and its end where it has one. */
+interface KeptFor {
+  readonly holdId?: number;
+  readonly orderId?: number;
+  readonly until?: string;
 }
 
-function petText(pet: FullPet, kept: string | undefined): string {
+/** An animal as a command tells it. */
+export async function petPrinted(row: PetRow, keptFor?: KeptFor): Promise<Printed> {
+  const { fullPetOf } = await import('../pets/pet-rows.ts');
+  const pet = fullPetOf(row);
+  return { value: { ...pet, ...(keptFor && { keptFor }) }, text: () => petText(pet, keptFor) };
+}
+
+function petText(pet: FullPet, keptFor: KeptFor | undefined): string {
   return list([
     ['animal', String(pet.id)],
     ['name', shown(pet.name)],
     ['category', String(pet.categoryId)],
     ['status', shown(statusText(pet))],
-    ...(kept === undefined ? [] : [['kept for', kept] as const]),
+    ...(keptFor === undefined ? [] : [['kept for', keptText(keptFor)] as const]),
     ...(pet.price === undefined ? [] : [['price', priceText(pet.price)] as const]),
     ['account', String(pet.accountId)],
     ['added', pet.createdAt],
@@ -61,14 +65,24 @@ function petText(pet: FullPet, kept: string | undefined): string {
   ]);
 }
 
-/** The hold or the order that keeps an animal: `hold 3 until 2026-11-21T12:15:00.000Z`; `undefined` where none does. */
-async function keptFor(database: Database, id: number, now: number): Promise<string | undefined> {
+function keptText({ holdId, orderId, until }: KeptFor): string {
+  const what = holdId === undefined ? `order ${orderId}` : `hold ${holdId}`;
+  return until === undefined ? what : `${what} until ${until}`;
+}
+
+/** What keeps an animal; `undefined` where nothing does. */
+async function whatKeeps(database: Database, id: number, now: number): Promise<KeptFor | undefined> {
   const [{ reservationOf }, { formatTime }] = await Promise.all([
     import('../pets/reservations.ts'),
     import('../lib/time.ts'),
   ]);
-  const { holdId, orderId, until } = (await reservationOf(database, id)) ?? { until: 0 };
+  const reservation = await reservationOf(database, id);
+  if (reservation === undefined) return undefined;
+  const { holdId, orderId, until } = reservation;
   if (until !== null && until <= now) return undefined;
-  const what = holdId == null ? `order ${orderId}` : `hold ${holdId}`;
-  return until === null ? what : `${what} until ${formatTime(until)}`;
+  return {
+    ...(holdId !== null && { holdId }),
+    ...(orderId !== null && { orderId }),
+    ...(until !== null && { until: formatTime(until) }),
+  };
 }

@@ -22,9 +22,14 @@ export function openTerminal(process: {
   };
 }
 
-/** Waits until who reads has taken all that was written to a stream, or has gone. */
-export function taken(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise(resolve => stream.write('', () => resolve()));
+/**
+ * Waits until all that was written to a stream was taken by who reads it, or they have gone.
+ * @returns why some of it is lost, such as a full disk; `undefined` where nothing is, or nobody reads any more
+ */
+export async function taken(stream: NodeJS.WriteStream): Promise<Error | undefined> {
+  const refused = await new Promise<NodeJS.ErrnoException | null | undefined>(resolve => stream.write('', resolve));
+  const error = (stream.errored ?? refused) as NodeJS.ErrnoException | null | undefined;
+  return error == null || error.code === 'EPIPE' ? undefined : error;
 }
 
 /** Text without marks. */
