@@ -5,17 +5,22 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/engines.ts';
 import { type Receiver, startReceiver } from '../../test/receiver.ts';
 import { createAccount } from '../accounts/accounts.ts';
+import { operator } from '../events/event.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { openOutgoing, TIMEOUT_MS } from '../lib/http/outgoing.ts';
 import { secretBox } from '../lib/secret-box.ts';
 import { signed } from '../lib/signature.ts';
+import { sendMessage } from '../messages/messages.ts';
+import { cancelOrder } from '../orders/order-steps.ts';
 import { placeOrder } from '../orders/orders.ts';
-import { createPet, updatePet } from '../pets/pets.ts';
+import { mergeCategory } from '../pets/merge-category.ts';
+import { createPet, deletePet, updatePet } from '../pets/pets.ts';
 import { type Params, query, type Soon, type Transaction } from '../schema.ts';
 import { delivering, type Job } from './deliver.ts';
 import { dispatch } from './dispatch.ts';
+import { redeliverSince } from './redeliveries.ts';
 import type { SwitchedOff } from './settle.ts';
 import { sealedFor } from './webhook-rows.ts';
 
@@ -248,6 +253,45 @@ onEachEngine(engine => {
         const rows = await database.all(deliveriesOf, { id: first!.id });
         assert.equal(new Set(rows.map(({ place }) => place)).size, rows.length);
         assert.ok(rows.length >= 40);
+      }));
+
+    it('goes by the category that an animal had then, however late that is asked, and whenever again', () =>
+      open(async ({ webhook, deliver, pet, database }) => {
+        const receivers = await Promise.all(Array.from({ length: 2 }, startReceiver));
+        const [before, after] = receivers as [Receiver, Receiver];
+        try {
+          const ids = [await webhook({ to: before, categoryIds: [2] }), await webhook({ to: after, categoryIds: [9] })];
+          const minka = await pet('Minka', 2);
+          await database.write(tx => sendMessage(tx, owner, { message: 'A note to myself', petId: minka }));
+          const { id: holdId } = await database.write(tx => createHold(tx, buyer, { petIds: [minka] }, 100));
+          const { id } = await database.write(tx => placeOrder(tx, buyer, { petId: minka, holdId }));
+          await database.write(tx => updatePet(tx, owner, minka, { categoryId: 9 }, 'open'));
+          await database.write(tx => cancelOrder(tx, buyer, id, {}));
+          await database.write(tx => mergeCategory(tx, operator, { id: 9, intoId: 1 }));
+          await database.write(tx => deletePet(tx, owner, minka));
+          const typesOf = ({ received }: Receiver) => received.map(({ body }) => JSON.parse(body).type).sort();
+          const expected = [
+            [
+              'hold.created',
+              'hold.used',
+              'message.queued',
+              'order.placed',
+              'pet.created',
+              'pet.updated',
+              'pet.updated',
+              'pet.updated',
+            ],
+            ['category.created', 'category.merged', 'order.cancelled', 'pet.updated', 'pet.updated', 'pet.updated'],
+          ];
+          await deliver();
+          assert.deepEqual(receivers.map(typesOf), expected);
+          for (const one of ids) await database.write(tx => redeliverSince(tx, operator, one.id, START, 0));
+          await deliver();
+          const twice = expected.map(types => [...types, ...types].sort());
+          assert.deepEqual(receivers.map(typesOf), twice);
+        } finally {
+          await Promise.all(receivers.map(one => one.close()));
+        }
       }));
 
     it('gives what its owner may see, of the types and categories that it asked for', () =>

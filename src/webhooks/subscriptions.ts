@@ -38,8 +38,8 @@ export async function adminsOf(registry: Reader, accountIds: readonly number[]):
 
 /**
  * Which of these events each webhook gets: those that its owner may see, that came after it was activated, of the types
- * and categories that it asked for. A category is that of the animal that an event is about, before or after; what is
- * about no animal and no category has none.
+ * and categories that it asked for. A category is that of the animal that an event is about, before or after, as it was
+ * then: whenever this is asked, the answer is the same. What is about no animal and no category has none.
  */
 export async function wantedBy(
   reader: Reader,
@@ -65,28 +65,29 @@ export async function wantedBy(
   return found;
 }
 
-/** The categories of what each event is about. */
+/** The categories of what each event is about, as they were when it happened. */
 async function categoriesOf(reader: Reader, events: readonly OwnedEvent[]): Promise<Map<OwnedEvent, number[]>> {
-  const petIds = new Set(events.filter(({ kind }) => kind !== 'pet').flatMap(petIdsOf));
-  const rows = petIds.size === 0 ? [] : await reader.all(categoriesOfPets, { ids: JSON.stringify([...petIds]) });
-  const ofPets = new Map(rows.map(({ id, categoryId }) => [id, categoryId]));
-  return new Map(
-    events.map(event => {
-      const { kind, subjectId, data } = event;
-      if (kind === 'category') return [event, [subjectId]];
-      const ids =
-        kind === 'pet'
-          ? [(data['pet'] as { categoryId?: number } | undefined)?.categoryId, data.was?.['categoryId']]
-          : petIdsOf(event).map(id => ofPets.get(id));
-      return [event, ids.filter(id => typeof id === 'number')];
-    }),
-  );
+  const categories = new Map(events.map(event => [event, ofItself(event)]));
+  const asked = events.flatMap((event, index) => petIdsOf(event).map(petId => [index, petId, event.id]));
+  if (asked.length === 0) return categories;
+  for (const { index, categoryId } of await reader.all(categoriesThen, { asked: JSON.stringify(asked) })) {
+    if (categoryId !== null) categories.get(events[index]!)!.push(categoryId);
+  }
+  return categories;
 }
 
-/** The animals that an event is about. */
-export function petIdsOf({ kind, subjectId, data }: Pick<OwnedEvent, 'kind' | 'subjectId' | 'data'>): number[] {
-  if (kind === 'pet') return [subjectId];
-  const { petId, petIds } = (data[kind] ?? {}) as { petId?: number; petIds?: number[] };
+/** The categories that an event says itself. */
+function ofItself({ kind, subjectId, data }: OwnedEvent): number[] {
+  if (kind === 'category') return [subjectId];
+  if (kind !== 'pet') return [];
+  const { categoryId } = (data['pet'] ?? {}) as { categoryId?: number };
+  return [categoryId, data.was?.['categoryId']].filter(id => typeof id === 'number');
+}
+
+/** The animals that a hold, an order or a message is about. */
+function petIdsOf({ kind, data }: OwnedEvent): readonly number[] {
+  if (kind === 'pet') return [];
+  const { petId, petIds } = (data[kind] ?? {}) as { petId?: number; petIds?: readonly number[] };
   return petIds ?? (petId === undefined ? [] : [petId]);
 }
 
@@ -103,6 +104,32 @@ const adminsAmong = query((db, p: Params<{ ids: string }>, engine) =>
   db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', numbersIn(p.ids, engine)),
 );
 
-const categoriesOfPets = query((db, p: Params<{ ids: string }>, engine) =>
-  db.selectFrom('pets').select(['id', 'category_id as categoryId']).where('id', 'in', numbersIn(p.ids, engine)),
+/** What the log says last of each animal up to an event: of rows with an index of the caller's, the animal and the event. */
+const categoriesThen = query<{ asked: string }, { index: number; categoryId: number | null }>((db, p, engine) =>
+  db
+    .selectFrom(
+      engine === 'postgres'
+        ? sql<{ index: number; petId: number; eventId: number }>`(
+            select (value->>0)::int as "index", (value->>1)::bigint as "petId", (value->>2)::bigint as "eventId"
+            from json_array_elements(${p.asked}::json))`.as('asked')
+        : sql<{ index: number; petId: number; eventId: number }>`(
+            select value->>0 as "index", value->>1 as "petId", value->>2 as "eventId"
+            from json_each(${p.asked}))`.as('asked'),
+    )
+    .select(({ selectFrom }) => [
+      'asked.index',
+      selectFrom('events')
+        .select(
+          (engine === 'postgres'
+            ? sql<number>`(data::json #>> '{pet,categoryId}')::bigint`
+            : sql<number>`data ->> '$.pet.categoryId'`
+          ).as('categoryId'),
+        )
+        .where('kind', '=', sql.lit('pet'))
+        .whereRef('subject_id', '=', 'asked.petId')
+        .whereRef('id', '<=', 'asked.eventId')
+        .orderBy('id', 'desc')
+        .limit(1)
+        .as('categoryId'),
+    ]),
 );
