@@ -145,6 +145,8 @@ export interface Tables {
     leased: Generated<number>;
     /** Counts how often it was taken for mailing: who took it before has no say any more. */
     takes: Generated<number>;
+    /** The accounts to which it is still to be mailed, as a JSON array, where others have it; null before. */
+    mail_left: Generated<string | null>;
     /** Counts the changes, from 1; what makes the ETag. */
     version: Generated<number>;
     created_at: number;

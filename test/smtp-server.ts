@@ -17,8 +17,10 @@ export interface ReceivedMail {
 export interface Behaviour {
   /** Instead of the greeting; `undefined` for the usual one, `'silence'` for none at all. */
   greeting?: string | undefined;
-  /** To RCPT TO. */
-  recipient?: string | undefined;
+  /** To MAIL FROM. */
+  sender?: string | undefined;
+  /** To RCPT TO, for every address or by the address. */
+  recipient?: string | ((address: string) => string | undefined) | undefined;
   /** To a whole message; `'die'` keeps it, and ends the connection without an answer. */
   message?: string | undefined;
   /** Told of each mail that is kept, before that is said. */
@@ -113,10 +115,12 @@ export async function startSmtpServer({
       } else if (verb === 'MAIL') {
         from = /<(.*?)>/.exec(line)![1]!;
         to = [];
-        say('250 ok');
+        say(started.behaviour.sender ?? '250 ok');
       } else if (verb === 'RCPT') {
-        const answer = started.behaviour.recipient ?? '250 ok';
-        if (answer.startsWith('2')) to.push(/<(.*?)>/.exec(line)![1]!);
+        const address = /<(.*?)>/.exec(line)![1]!;
+        const { recipient } = started.behaviour;
+        const answer = (typeof recipient === 'function' ? recipient(address) : recipient) ?? '250 ok';
+        if (answer.startsWith('2')) to.push(address);
         say(answer);
       } else if (verb === 'DATA') {
         data = '';

@@ -72,6 +72,7 @@ describe('mail', () => {
 
   it('that is refused for good is refused for good, and else is worth another try', async () => {
     for (const [behaviour, reason, final] of [
+      [{ sender: '553 not from you' }, 'refused', false],
       [{ recipient: '550 no such user' }, 'refused', true],
       [{ recipient: '451 come back later' }, 'postponed', false],
       [{ message: '554 no' }, 'refused', true],
@@ -85,6 +86,30 @@ describe('mail', () => {
       assert.deepEqual([refusal?.reason, refusal?.final], [reason, final], JSON.stringify([behaviour, refusal]));
       assert.doesNotMatch(refusal!.detail, /pass|ada|no such/);
     }
+  });
+
+  it('that some get is left to those of whom the server said “not now”, however they spell their address', async () => {
+    const to = ['ada@example.org', 'Bob@Example.org', 'eve@exämple.org', 'gone@example.org'];
+    const answers = new Map([
+      ['bob', '450 4.2.0 greylisted'],
+      ['eve', '452 full'],
+      ['gone', '550 no such user'],
+    ]);
+    const recipient = (address: string) => answers.get(address.split('@')[0]!.toLowerCase());
+    server.behaviour = { recipient };
+    const refusal = await mailer.send({ ...mail, to });
+    assert.deepEqual(
+      [refusal?.reason, refusal?.final, refusal?.left],
+      ['postponed', false, ['Bob@Example.org', 'eve@exämple.org']],
+    );
+    assert.deepEqual(server.mails.at(-1)!.to, ['ada@example.org']);
+    answers.delete('bob');
+    answers.delete('eve');
+    const refused = await mailer.send({ ...mail, to });
+    assert.deepEqual([refused?.reason, refused?.final, refused?.left], ['refused', true, []]);
+    answers.set('ada', '450 later').set('bob', '550 never').set('eve', '550 never');
+    const nobody = await mailer.send({ ...mail, to });
+    assert.deepEqual([nobody?.reason, nobody?.final, nobody?.left], ['postponed', false, undefined]);
   });
 
   it('with a wrong password, or to nobody who listens, is worth another try', async () => {

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url';
 import type { MailFault } from './message-rows.ts';
 
 /** An e-mail to send. */
@@ -12,18 +13,23 @@ export interface Mail {
   readonly at: number;
 }
 
-/** Why a mail was not sent. */
+/** Why a mail was not sent, or not to everybody. */
 export interface MailRefusal {
   readonly reason: MailFault;
   /** Whether it makes no sense to try it again. */
   readonly final: boolean;
+  /** To whom it may still be sent, where others have it; left out where nobody has. */
+  readonly left?: readonly string[];
   /** What came from the mail server, without what it said: it may have addresses in it. */
   readonly detail: string;
 }
 
 /** A way to send e-mail. */
 export interface Mailer {
-  /** Hands a mail over to the mail server; why not, or `undefined` when it has it. Ends within two minutes. Never throws. */
+  /**
+   * Hands a mail over to the mail server; why not, or `undefined` when it has it for everybody. Ends within two minutes.
+   * Never throws.
+   */
   send(mail: Mail): Promise<MailRefusal | undefined>;
 }
 
@@ -61,7 +67,7 @@ export async function openMailer({ url, from }: MailSettings): Promise<Mailer> {
     async send({ id, to, replyTo, subject, text, at }) {
       const signal = AbortSignal.timeout(SENDING_MS);
       try {
-        await transport.sendMail({
+        const { rejectedErrors = [] } = await transport.sendMail({
           messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`,
           from: { name: 'Pet Store', address: from },
           to: to.map(address => ({ name: '', address })),
@@ -73,7 +79,7 @@ export async function openMailer({ url, from }: MailSettings): Promise<Mailer> {
           headers: { 'Auto-Submitted': 'auto-generated' },
           signal,
         });
-        return undefined;
+        return rejectedErrors.length === 0 ? undefined : refusalOfSome(rejectedErrors, to);
       } catch (error) {
         return refusalOf(error as SmtpError, signal.aborted);
       }
@@ -85,13 +91,35 @@ export async function openMailer({ url, from }: MailSettings): Promise<Mailer> {
 interface SmtpError {
   readonly code?: unknown;
   readonly responseCode?: unknown;
+  /** What it was an answer to. */
+  readonly command?: unknown;
+  readonly recipient?: unknown;
 }
 
 /** A mail server says 5xx of an address or a message that it will never take; what it says of us may change. */
-function refusalOf({ code, responseCode }: SmtpError, late: boolean): MailRefusal {
+function refusalOf({ code, responseCode, command }: SmtpError, late: boolean): MailRefusal {
   const detail = [code, responseCode].filter(one => one !== undefined).join(' ');
   if (late || code === 'ETIMEDOUT') return { reason: 'timeout', final: false, detail };
   if (typeof responseCode !== 'number') return { reason: 'unreachable', final: false, detail };
   if (responseCode < 500) return { reason: 'postponed', final: false, detail };
-  return { reason: 'refused', final: code === 'EENVELOPE' || code === 'EMESSAGE', detail };
+  const final = (code === 'EENVELOPE' || code === 'EMESSAGE') && command !== 'MAIL FROM';
+  return { reason: 'refused', final, detail };
+}
+
+/** Others have it: those of whom the mail server said "not now" are left. */
+function refusalOfSome(errors: readonly SmtpError[], to: readonly string[]): MailRefusal {
+  const refusals = errors.map(error => ({
+    ...refusalOf(error, false),
+    address: plainAddress(String(error.recipient)),
+  }));
+  const later = refusals.filter(({ final }) => !final);
+  const { reason, final, detail } = later[0] ?? refusals[0]!;
+  const addresses = new Set(later.map(({ address }) => address));
+  return { reason, final, detail, left: to.filter(address => addresses.has(plainAddress(address))) };
+}
+
+/** An address in the one form in which the mail library says it. */
+function plainAddress(address: string): string {
+  const at = address.lastIndexOf('@');
+  return `${address.slice(0, at)}@${domainToASCII(address.slice(at + 1))}`.toLowerCase();
 }

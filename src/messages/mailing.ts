@@ -14,6 +14,13 @@ export interface MessageToMail extends LoggedMessage {
   readonly replyTo: string | null;
   readonly text: string;
   readonly takes: number;
+  /** The accounts to which it is still to be mailed, as a JSON array, where others have it; `null` before. */
+  readonly mailLeft: string | null;
+}
+
+interface Recipient {
+  readonly id: number;
+  readonly email: string;
 }
 
 /**
@@ -53,15 +60,16 @@ export function mailing({
       const held = setInterval(() => void hold(message), HOLD_AGAIN_MS).unref();
       try {
         const to = await recipientsOf(message);
-        const refusal = to.length === 0 ? undefined : await send(message, to);
+        const addresses = to.map(({ email }) => email);
+        const refusal = to.length === 0 ? undefined : await send(message, addresses);
         if (refusal !== undefined && episodes.begins(`mail ${refusal.reason}`)) {
           log.warn(
             { message: messageIdOf(message.id), reason: refusal.reason, detail: refusal.detail },
-            'A message could not be mailed. Others that fail in the same way are not logged.',
+            'A message could not be mailed, or not to everybody. Others that fail in the same way are not logged.',
           );
         }
         // Where nobody is there any more who could be written to, there was no attempt; it is in the inbox.
-        await note(message, refusal, to.length > 0, stopping);
+        await note(message, refusal, to, stopping);
       } finally {
         clearInterval(held);
         inHand.delete(message.id);
@@ -74,9 +82,12 @@ export function mailing({
     await database.write(tx => tx.run(holdOn, { id, takes, until: tx.now + LEASE_MS })).catch(() => undefined);
   }
 
-  async function recipientsOf({ toAccountId }: MessageToMail): Promise<string[]> {
+  async function recipientsOf({ toAccountId, mailLeft }: MessageToMail): Promise<readonly Recipient[]> {
     const addresses = toAccountId === null ? addressesOfAdmins : addressOfAccount;
-    return (await database.all(addresses, { id: toAccountId ?? 0 })).map(({ email }) => email);
+    const all = await database.all(addresses, { id: toAccountId ?? 0 });
+    if (mailLeft === null) return all;
+    const left = new Set<number>(JSON.parse(mailLeft));
+    return all.filter(({ id }) => left.has(id));
   }
 
   function send({ id, accountId, petId, replyTo, text, createdAt }: MessageToMail, to: readonly string[]) {
@@ -89,12 +100,12 @@ export function mailing({
   async function note(
     message: MessageToMail,
     refusal: MailRefusal | undefined,
-    tried: boolean,
+    to: readonly Recipient[],
     stopping: AbortSignal,
   ): Promise<void> {
     for (;;) {
       try {
-        return await noteOnce(message, refusal, tried);
+        return await noteOnce(message, refusal, to);
       } catch (error) {
         if (stopping.aborted) throw error;
         if (episodes.begins('note')) log.warn({ err: error }, 'What came of a mail cannot be noted for now.');
@@ -103,20 +114,23 @@ export function mailing({
     }
   }
 
-  function noteOnce(message: MessageToMail, refusal: MailRefusal | undefined, tried: boolean): Promise<void> {
-    const { id, takes } = message;
+  function noteOnce(message: MessageToMail, refusal: MailRefusal | undefined, to: readonly Recipient[]): Promise<void> {
+    const { id, takes, mailLeft } = message;
     return database.write(async tx => {
       const { now } = tx;
-      const outcome = refusal === undefined ? 'delivered' : 'failed';
-      const attempt = { id, number: takes, at: now, outcome, reason: refusal?.reason ?? null } as const;
-      if (tried) await tx.run(insertAttempt, attempt);
+      const somebodyHasIt = refusal === undefined || refusal.left !== undefined;
+      const failed = refusal !== undefined && !(refusal.final && somebodyHasIt);
+      const attempt = { id, number: takes, at: now, outcome: failed ? 'failed' : 'delivered' } as const;
+      if (to.length > 0) await tx.run(insertAttempt, { ...attempt, reason: failed ? refusal.reason : null });
       // Having been in the hand of a process that was killed is no failure.
       const { failures } = (await tx.first(countFailures, { id }))!;
       const wait = refusal && !refusal.final ? retryAfter(MAIL_SCHEDULE_MS, failures) : undefined;
-      const status = refusal === undefined ? 'delivered' : wait === undefined ? 'failed' : 'queued';
-      const settled = await tx.run(refusal === undefined ? settleSent : settleNotSent, {
+      const status = wait !== undefined ? 'queued' : somebodyHasIt || mailLeft !== null ? 'delivered' : 'failed';
+      const left = refusal?.left && to.filter(({ email }) => refusal.left!.includes(email)).map(one => one.id);
+      const settled = await tx.run(status === 'delivered' ? settleSent : settleNotSent, {
         ...{ id, takes, status, now },
-        dueAt: status === 'queued' ? now + wait! : null,
+        dueAt: wait === undefined ? null : now + wait,
+        mailLeft: left === undefined ? mailLeft : JSON.stringify(left),
       });
       // Somebody else has it in hand, or was done with it: there is one more attempt to show.
       if (settled === 0) await tx.run(countChange, { id, now });
@@ -156,7 +170,7 @@ const takeToMail = query((db, p: Params<{ now: number; until: number; most: numb
         .limit(p.most)
         .$if(engine === 'postgres', some => some.forUpdate().skipLocked()),
     )
-    .returning([...loggedColumns, 'reply_to as replyTo', 'text', 'takes']),
+    .returning([...loggedColumns, 'reply_to as replyTo', 'text', 'takes', 'mail_left as mailLeft']),
 );
 
 const holdOn = query((db, p: Params<{ id: number; takes: number; until: number }>) =>
@@ -173,12 +187,12 @@ const releaseAll = query((db, p: Params<{ now: number }>) =>
 );
 
 const addressOfAccount = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select('email').where('id', '=', p.id),
+  db.selectFrom('accounts').select(['id', 'email']).where('id', '=', p.id),
 );
 
 /** As many as every mail server takes at once. */
 const addressesOfAdmins = query((db, _: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select('email').where('admin', '=', 1).orderBy('id').limit(100),
+  db.selectFrom('accounts').select(['id', 'email']).where('admin', '=', 1).orderBy('id').limit(100),
 );
 
 const insertAttempt = query(
@@ -198,7 +212,14 @@ const countFailures = query((db, p: Params<{ id: number }>) =>
     .where('outcome', '=', 'failed'),
 );
 
-type Settling = { id: number; takes: number; status: MessageStatus; dueAt: number | null; now: number };
+type Settling = {
+  id: number;
+  takes: number;
+  status: MessageStatus;
+  dueAt: number | null;
+  mailLeft: string | null;
+  now: number;
+};
 
 /** A message that is sent is sent, whoever has it in hand. */
 const settleSent = query((db, p: Params<Settling>) =>
@@ -207,6 +228,7 @@ const settleSent = query((db, p: Params<Settling>) =>
     .set(eb => ({
       status: p.status,
       due_at: p.dueAt,
+      mail_left: p.mailLeft,
       leased: 0,
       version: eb('version', '+', 1),
       updated_at: p.now,
@@ -221,6 +243,7 @@ const settleNotSent = query((db, p: Params<Settling>) =>
     .set(eb => ({
       status: p.status,
       due_at: p.dueAt,
+      mail_left: p.mailLeft,
       leased: 0,
       version: eb('version', '+', 1),
       updated_at: p.now,

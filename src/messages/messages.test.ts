@@ -226,6 +226,51 @@ onEachEngine(engine => {
       });
     });
 
+    it('that some have is tried again for the others alone, and delivered whatever becomes of them', async () => {
+      const later = { reason: 'postponed', final: false, detail: '' } as const;
+      const never = { reason: 'refused', final: true, detail: '' } as const;
+      const outcomeOf = ({ reason }: MailRefusal) => ({ outcome: 'failed', reason });
+      const delivered = { outcome: 'delivered', reason: null };
+      const [two, three] = ['two@example.org', 'three@example.org'];
+      for (const [answers, mailedTo, outcomes] of [
+        [
+          [{ ...later, left: [two, three] }, later, { ...later, left: [three] }, undefined],
+          [[two, three], [two, three], [three]],
+          [outcomeOf(later), outcomeOf(later), outcomeOf(later), delivered],
+        ],
+        [[{ ...never, left: [] }], [], [delivered]],
+        [[{ ...later, left: [three] }, never], [[three]], [outcomeOf(later), outcomeOf(never)]],
+        [
+          [{ ...later, left: [three] }, ...new Array(7).fill(later)],
+          new Array(7).fill([three]),
+          new Array(8).fill(outcomeOf(later)),
+        ],
+      ] as [(MailRefusal | undefined)[], string[][], object[]][]) {
+        const { mails, mailer } = mailbox(() => answers.shift());
+        const clock = testClock(noon);
+        const database = await engine.open({ clock });
+        await fill(database);
+        await database.write(async tx => {
+          for (const email of [two, three]) await createAccount(tx, { email, name: 'x', admin: true });
+        });
+        const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Hello store' }));
+        await arriving({ database, toMail() {} }).take(1);
+        for (const _ of outcomes) {
+          const work = mailing({ database, mailer, log: silent });
+          const { jobs } = await work.take(1);
+          assert.equal(jobs.length, 1);
+          await work.work(jobs[0]!, new AbortController().signal);
+          clock.advance(50_000_000);
+        }
+        assert.deepEqual(
+          mails.map(({ to }) => to),
+          [['root@example.org', two, three], ...mailedTo],
+        );
+        const { status, mailed } = await getMessage(database, bob, id);
+        assert.deepEqual([status, mailed.map(({ at, ...outcome }) => outcome)], ['delivered', outcomes]);
+      }
+    });
+
     it('that is refused for good is not tried again', async () => {
       const { mails, mailer } = mailbox(() => ({ reason: 'refused', final: true, detail: '' }));
       await within(mailer, async (database, clock, send) => {

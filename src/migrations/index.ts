@@ -4,6 +4,7 @@ import { theStoreOpens } from './0002-the-store-opens.ts';
 import { messagesArrive } from './0003-messages-arrive.ts';
 import { webhooksGoOut } from './0004-webhooks-go-out.ts';
 import { oldDaysGo } from './0005-old-days-go.ts';
+import { mailComesToAll } from './0006-mail-comes-to-all.ts';
 
 /** Every step of the schema, oldest first. Append only. */
 export const migrations: readonly Migration[] = [
@@ -12,4 +13,5 @@ export const migrations: readonly Migration[] = [
   messagesArrive,
   webhooksGoOut,
   oldDaysGo,
+  mailComesToAll,
 ];
