@@ -5,14 +5,17 @@ import { createAccount } from '../accounts/accounts.ts';
 import { createCategory } from '../categories/categories.ts';
 import { operator } from '../events/event.ts';
 import { putInOrder } from '../events/log.ts';
-import { createHold, releaseHold } from '../holds/holds.ts';
+import { holdOf } from '../holds/hold-rows.ts';
+import { createHold, getHold, releaseHold } from '../holds/holds.ts';
+import { sweepHolds } from '../holds/sweep-holds.ts';
 import { createKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import { testClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { messageIdOf } from '../messages/message.ts';
 import { sendMessage } from '../messages/messages.ts';
-import { approveOrder } from '../orders/order-steps.ts';
-import { placeOrder } from '../orders/orders.ts';
+import { orderOf } from '../orders/order-rows.ts';
+import { approveOrder, deliverOrder } from '../orders/order-steps.ts';
+import { getOrder, placeOrder } from '../orders/orders.ts';
 import { createPet, deletePet, updatePet } from '../pets/pets.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { type EventFilter, listEvents } from './list-events.ts';
@@ -83,6 +86,44 @@ onEachEngine(engine => {
       assert.deepEqual([deleted!.type, deleted!.changes['name']], ['pet.deleted', { from: 'Minki' }]);
     });
 
+    it('says of a hold and an order what they are answered with then, but for their times and steps', async () => {
+      const { database, write, all, clock } = await open();
+      await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
+      await write(tx => createPet(tx, 1, { name: 'Moritz', categoryId: 2 }, 'open'));
+      const hold = await write(tx => createHold(tx, buyer, { petIds: [1, 2], note: 'Both' }, 100));
+      const order = await write(tx => placeOrder(tx, buyer, { petId: 1, holdId: hold.id, note: 'Soon' }));
+      const asAnswered = async () => {
+        const [told, ...more] = (await all(buyer, { types: ['order.*'] })).slice(-1);
+        assert.deepEqual(more, []);
+        const { createdAt, updatedAt, approval, delivery, ...shown } = orderOf(
+          await getOrder(database, buyer, order.id, clock.now()),
+          buyer,
+        );
+        assert.deepEqual(told!.data, shown);
+        return told!.changes;
+      };
+      assert.deepEqual((await asAnswered())['complete'], { to: false });
+      await write(tx => approveOrder(tx, owner, order.id, {}));
+      assert.deepEqual(await asAnswered(), {
+        status: { from: 'placed', to: 'approved' },
+        expiresAt: { from: '2026-11-28T12:00:00.000Z' },
+      });
+      await write(tx => deliverOrder(tx, owner, order.id, {}));
+      assert.deepEqual(await asAnswered(), {
+        status: { from: 'approved', to: 'delivered' },
+        complete: { from: false, to: true },
+      });
+      clock.advance(20 * 60_000);
+      await sweepHolds(database, clock.now());
+      const [ended] = (await all(buyer, { types: ['hold.*'] })).slice(-1);
+      const { createdAt, updatedAt, ...shown } = holdOf(await getHold(database, buyer, hold.id, clock.now()));
+      assert.deepEqual(ended!.data, shown);
+      assert.deepEqual(ended!.changes, {
+        status: { from: 'active', to: ended!.type.slice('hold.'.length) },
+        endedAt: { to: shown.endedAt },
+      });
+    });
+
     it('shows each account what it may see, and who did it to those who may know', async () => {
       const { write, all } = await open();
       for (const name of ['Minka', 'Moritz']) await write(tx => createPet(tx, 1, { name, categoryId: 2 }, 'open'));
@@ -133,7 +174,10 @@ onEachEngine(engine => {
       assert.equal((await told(operator)).length, 12);
       const approved = (await all(buyer)).at(-2)!;
       assert.deepEqual(approved.cause, { note: 'Gladly.' });
-      assert.deepEqual(approved.changes['status'], { from: 'placed', to: 'approved' });
+      assert.deepEqual(approved.changes, {
+        status: { from: 'placed', to: 'approved' },
+        expiresAt: { from: '2026-11-28T12:00:00.000Z' },
+      });
     });
 
     it('tells of an account and its keys that account and admins alone', async () => {

@@ -76,7 +76,8 @@ export const PublicEvent = Type.Object(
       {
         additionalProperties: true,
         description:
-          'The thing as it was after the change, or at its end: members of a pet, a category, a hold or an order; of a message, never its text; ' +
+          'The thing as it was after the change, or at its end: members of a pet, a category, a hold or an order, ' +
+          'but for its times of creation and change and the steps of an order; of a message, never its text; ' +
           'of an account, never its e-mail address; of a key and of its ban, never a secret, and the `id` is the key’s.',
       },
     ),

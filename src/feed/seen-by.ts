@@ -2,6 +2,7 @@ import type { Actor } from '../events/event.ts';
 import type { LoggedData, OwnedEvent } from '../events/owners.ts';
 import { formatTime } from '../lib/time.ts';
 import { messageIdOf } from '../messages/message.ts';
+import { isComplete } from '../orders/order-rows.ts';
 import { idAt, type PublicEvent } from './public-event.ts';
 
 /**
@@ -56,8 +57,18 @@ export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
   };
 }
 
-function thingOf({ kind, data }: OwnedEvent): Readonly<Record<string, unknown>> {
-  return (data[kind] ?? {}) as Readonly<Record<string, unknown>>;
+type Thing = Readonly<Record<string, unknown>>;
+
+function thingOf(event: OwnedEvent): Thing {
+  const logged = (event.data[event.kind] ?? {}) as Thing;
+  return { ...logged, ...following(event, logged['status']) };
+}
+
+/** The members that follow from the status that a thing came to or had, and so are not in the log. */
+function following({ kind, at, data }: OwnedEvent, status: unknown): Thing {
+  if (kind === 'order' && status !== undefined) return { complete: isComplete(status) };
+  if (kind === 'hold' && status !== undefined && status !== 'active') return { endedAt: formatTime(data.at ?? at) };
+  return {};
 }
 
 function causeOf(data: LoggedData, known: boolean): NonNullable<PublicEvent['cause']> {
@@ -82,9 +93,13 @@ function changesOf(event: OwnedEvent): PublicEvent['changes'] {
   const thing = thingOf(event);
   const begins = beginnings.includes(event.action);
   const gone = ends.includes(event.action);
-  const members = Object.keys(begins || gone ? thing : (event.data.was ?? {})).filter(member => member !== 'id');
+  const logged = event.data.was ?? {};
+  const was: Thing = { ...logged, ...following(event, logged['status']) };
+  const followed = Object.keys(following(event, thing['status'])).filter(member => was[member] !== thing[member]);
+  const changed = new Set([...Object.keys(logged), ...followed]);
+  const members = (begins || gone ? Object.keys(thing) : [...changed]).filter(member => member !== 'id');
   const changes = members.map(member => {
-    const from = begins ? undefined : gone ? thing[member] : (event.data.was?.[member] ?? undefined);
+    const from = begins ? undefined : gone ? thing[member] : (was[member] ?? undefined);
     const to = gone ? undefined : thing[member];
     return [member, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }];
   });

@@ -81,6 +81,11 @@ export function sees({ accountId, admin }: Actor, order: Pick<OrderRow, 'account
   return admin || order.accountId === accountId || order.ownerId === accountId;
 }
 
+/** Whether the animal of an order in this status was delivered. */
+export function isComplete(status: unknown): boolean {
+  return status === 'delivered' || status === 'returned';
+}
+
 /** An order as somebody who may see it is answered. */
 export function orderOf(order: FoundOrder, actor: Actor): Order {
   const { id, petId, accountId, status, quantity, shipDate, note, holdId, expiresAt } = order;
@@ -93,7 +98,7 @@ export function orderOf(order: FoundOrder, actor: Actor): Order {
     quantity,
     ...(shipDate !== null && { shipDate: formatTime(shipDate) }),
     status,
-    complete: status === 'delivered' || status === 'returned',
+    complete: isComplete(status),
     ...(note !== null && { note }),
     ...(price && { price }),
     ...(holdId !== null && { holdId }),
