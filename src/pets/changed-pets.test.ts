@@ -13,7 +13,8 @@ import type { NewPet, PetPatch } from './pet.ts';
 import { createPet, deletePet, getPet, updatePet } from './pets.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
-const DAY = 24 * 60 * 60 * 1000;
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
 const ever = '1970-01-01T00:00:00Z';
 
 onEachEngine(engine => {
@@ -207,6 +208,19 @@ onEachEngine(engine => {
       assert.deepEqual((await list(token!)).pets, []);
       clock.advance(1);
       await assert.rejects(list(token!), { code: 'sync_token_expired', status: 410 });
+    });
+
+    it('has the same token for as long as an hour while nothing happens, and each is good for thirty days', async () => {
+      const { add, list, clock } = await open(engine);
+      await add({ name: 'a' });
+      clock.advance(1);
+      const { token } = await list(ever);
+      clock.advance(HOUR - 1);
+      assert.equal((await list(token!)).token, token);
+      clock.advance(1);
+      assert.notEqual((await list(token!)).token, token);
+      clock.advance(30 * DAY - HOUR);
+      assert.deepEqual((await list(token!)).pets, []);
     });
 
     it('refuses a token of a store that was restored to an earlier state', async () => {

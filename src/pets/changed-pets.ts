@@ -58,7 +58,7 @@ export async function changedPets<View extends keyof PetViews = 'plain'>(
   const pets = wanted.pets.map(found => shown<View>(found, view));
   return wanted.upTo < stretch.end
     ? { pets, next: encodeCursor(filter, { ...stretch, after: wanted.upTo }) }
-    : { pets, token: encodeToken({ place: stretch.end, issuedAt: now }) };
+    : { pets, token: encodeToken({ place: stretch.end, issuedAt: Math.ceil(now / HOUR_MS) * HOUR_MS }) };
 }
 
 /** All that is to be listed, from the first page on. */
@@ -179,6 +179,8 @@ interface Token {
 
 /** How long a token is good. */
 const TOKEN_MS = 30 * 24 * 60 * 60 * 1000;
+/** While nothing happens a token stays the same for so long, and with it the answer that it is part of. */
+const HOUR_MS = 60 * 60 * 1000;
 
 const VERSION = 1;
 

@@ -445,8 +445,11 @@ function retryAfterOf(text: string | undefined, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(0, Math.round(wait)), RETRY_AFTER_MAX_MS);
 }
 
+/** A date in one of HTTP's three forms, of which the last one leaves out that it is GMT. */
 function httpDateOf(text: string): number {
-  return /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return Date.parse(text);
+  if (/^\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT$/.test(text)) return Date.parse(text);
+  return /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
 }
 
 /** The beginning of a text that is at most as large as what is kept, without half a character at its end. */
