@@ -296,19 +296,24 @@ class Address {
         '/readyz': () => this.#readiness(),
         // Where the whole address is the interface there is room for nothing else.
         ...(prefix !== '' && {
-          '/': () => html(homePage(name, this.publicUrl() + prefix)),
-          '/errors': () => html(errorsPage()),
-          '/errors/*': ({ rest }) => html(errorPage(rest)),
-          '/deprecations/*': ({ rest }) => html(deprecationPage(routes, rest)),
+          '/': () => html(homePage(this.#root, name, this.publicUrl() + prefix)),
+          '/errors': () => html(errorsPage(this.#root)),
+          '/errors/*': ({ rest }) => html(errorPage(this.#root, rest)),
+          '/deprecations/*': ({ rest }) => html(deprecationPage(this.#root, routes, rest)),
         }),
       },
-      lost: lostPage,
+      lost: () => lostPage(this.#root),
     });
   }
 
   /** What links and documents say: without the prefix, without a slash at the end. */
   publicUrl(tls = false): string {
     return publicUrlOf(this.#config, this.#name, this.#port, tls);
+  }
+
+  /** The path at which callers find the root of it. */
+  get #root(): string {
+    return `${new URL(this.publicUrl()).pathname.replace(/\/$/, '')}/`;
   }
 
   /** Where it really listens. */

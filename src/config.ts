@@ -219,6 +219,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (startAtMs !== undefined && environment.NODE_ENV !== 'test') {
     throw new Refusal('PETSTORE_NOW is for tests and taken only with NODE_ENV=test; leave it out.');
   }
+  refuseSamePorts([settings.port, settings.stagingPort, settings.messagesPort, settings.metricsPort], read);
   const dataDir = read(settings.dataDir)!;
   const config = {
     host: read(settings.host)!,
@@ -351,6 +352,22 @@ function publicUrl(name: Setting<string>['name'], what: string) {
       return url.href.replace(/\/+$/, '').replace(/\/v1$/, '');
     },
   });
+}
+
+/** Each address needs a port of its own. */
+function refuseSamePorts(
+  all: readonly Setting<number | undefined>[],
+  read: (setting: Setting<number | undefined>) => number | undefined,
+): void {
+  const taken = new Map<number, string>();
+  for (const setting of all) {
+    const port = read(setting) ?? 0;
+    const other = taken.get(port);
+    if (port !== 0 && other !== undefined) {
+      throw new Refusal(`${other} and ${setting.name} are both ${port}; set one of them to another port.`);
+    }
+    taken.set(port, setting.name);
+  }
 }
 
 function portNumber() {

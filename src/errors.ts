@@ -32,7 +32,7 @@ export const errors = {
     status: 400,
     message: 'The body is not valid JSON.',
     meaning:
-      'The body is empty, is not UTF-8, begins with a byte order mark, or is not JSON as RFC 8259 has it. Or it holds more than anything that is taken: 20,000 values, 10,000 levels.',
+      'The body is empty, is not UTF-8, begins with a byte order mark, or is not JSON as RFC 8259 has it. Or it is larger than 64 KiB and holds more than anything that is taken: 20,000 values, 10,000 levels.',
     remedy: 'Send one JSON value in UTF-8 without a byte order mark.',
   },
   invalid_body: {

@@ -68,6 +68,27 @@ describe('pages in a browser', { skip: absent }, () => {
     }
     for (const link of links) assert.equal((await fetch(link)).status, 200, link);
   });
+
+  it('lead on behind a proxy that puts a path before them', async t => {
+    const outside = 'http://shop.test/petstore';
+    const behind = await serve({ environment: { PETSTORE_STAGING_PUBLIC_URL: outside } });
+    t.after(() => behind.stop());
+    const inside = (url: string) => new URL(behind.urls.staging).origin + url.slice(outside.length);
+    const page = await browser.newPage();
+    await page.route(`${outside}/**`, async route => {
+      const answer = await fetch(inside(route.request().url()), { headers: { Accept: 'text/html' } });
+      await route.fulfill({ status: answer.status, contentType: 'text/html', body: await answer.text() });
+    });
+    for (const path of pages.slice(0, 6)) {
+      await page.goto(outside + path);
+      const links = await page.$$eval('a', anchors => anchors.map(anchor => anchor.href));
+      assert.ok(links.length > 0, path);
+      for (const link of new Set(links)) {
+        assert.ok(link.startsWith(`${outside}/`), `${path} leads to ${link}`);
+        assert.equal((await fetch(inside(link))).status, 200, link);
+      }
+    }
+  });
 });
 
 /** What a person would notice, measured in the page. */

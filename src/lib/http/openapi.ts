@@ -192,8 +192,12 @@ function bodyOf(route: Route<never>, components: Components): object {
 function responsesOf(route: Route<never>, description: Interface, components: Components): Record<string, object> {
   const common: Record<string, object> = {};
   for (const [name, header] of Object.entries(description.headers)) common[name] = components.header(name, header);
+  const unread = { ...common };
   if (route.deprecation) {
-    for (const [name, header] of Object.entries(deprecationHeaders)) common[name] = components.header(name, header);
+    for (const [name, header] of Object.entries(deprecationHeaders)) {
+      common[name] = components.header(name, header);
+      unread[name] = header;
+    }
   }
   const responses: Record<string, object> = {};
   for (const success of route.successes) {
@@ -211,10 +215,14 @@ function responsesOf(route: Route<never>, description: Interface, components: Co
     return entry.status;
   });
   for (const [status, codes] of statuses) {
-    responses[status] = failureOf(route, status, codes, description, components, common);
+    const headers = UNREAD.includes(status) ? unread : common;
+    responses[status] = failureOf(route, status, codes, description, components, headers);
   }
   return responses;
 }
+
+/** With these it may be that a request could not be read, and nobody knows which operation it was meant for. */
+const UNREAD: readonly number[] = [400, 408, 417, 431];
 
 function successOf(
   route: Route<never>,

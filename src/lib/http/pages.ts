@@ -1,14 +1,16 @@
 /**
  * A whole HTML page that needs nothing from elsewhere: readable on a phone, in the dark and by a screen reader.
  * @param site plain text: what the page is part of
+ * @param root the path that links without a slash in front go from, with a slash at its end
  * @param title plain text
  * @param body HTML; what it shows of others is escaped by `escapeHtml`
  */
-export function page(site: string, title: string, body: string): string {
+export function page(site: string, root: string, title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<base href="${escapeHtml(root)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)} – ${escapeHtml(site)}</title>
@@ -27,7 +29,7 @@ nav { border-block-end: 1px solid var(--line); padding-block-end: 0.6rem; }
 </style>
 </head>
 <body>
-<nav aria-label="Site"><a href="/">${escapeHtml(site)}</a></nav>
+<nav aria-label="Site"><a href="${escapeHtml(root)}">${escapeHtml(site)}</a></nav>
 <main>
 <h1>${escapeHtml(title)}</h1>
 ${body}

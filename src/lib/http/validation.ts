@@ -13,8 +13,8 @@ export class NotJson extends Error {}
  * The JSON value of a body's bytes.
  *
  * As RFC 8259 has it, with JavaScript's numbers; of a member that is given twice the last counts.
- * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or holds more than
- *   anything that is taken here: 10,000 levels, 20,000 values
+ * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or is larger than
+ *   64 KiB and holds more than anything that is taken here: 10,000 levels, 20,000 values
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new NotJson('The body is empty; it must be one JSON value.');
