@@ -108,9 +108,10 @@ function documentOf(routes: readonly Route<never>[], change: Partial<Interface> 
       shelf_not_found: entry,
       missing_key: { ...entry, status: 401 },
       in_the_way: { ...entry, status: 409 },
+      unreadable: { ...entry, status: 400 },
     } as never,
     pagesUrl: 'https://pages.test',
-    codesOf: one => ['missing_key', ...one.errors],
+    codesOf: one => ['missing_key', 'unreadable', ...one.errors],
     headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
     answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
     ...change,
@@ -267,9 +268,16 @@ describe('the OpenAPI document of some routes', () => {
     assert.deepEqual(document.components.schemas.Error.required, ['code', 'message', 'status']);
   });
 
-  test('puts the headers of a deprecation on every answer, and WWW-Authenticate on 401', () => {
-    for (const response of [get.responses[200], follow(document, get.responses[404])]) {
-      for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(response.headers[name], name);
+  test('puts the headers of a deprecation on every answer to what could be read, and WWW-Authenticate on 401', () => {
+    for (const [status, required] of [
+      [200, true],
+      [404, true],
+      [400, undefined],
+    ] as const) {
+      const { headers } = follow(document, get.responses[status]);
+      for (const name of ['Deprecation', 'Sunset', 'Link']) {
+        assert.equal(follow(document, headers[name]).required, required, `${status} ${name}`);
+      }
     }
     assert.ok(follow(document, get.responses[401]).headers['WWW-Authenticate']);
     assert.equal(get.deprecated, true);
