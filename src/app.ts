@@ -241,7 +241,7 @@ class Address {
   readonly #server: HttpServer;
   #port: number | undefined;
   #closing = false;
-  #document: Page | undefined;
+  #document: Promise<Page> | undefined;
 
   constructor(
     name: AddressName,
@@ -338,9 +338,10 @@ class Address {
     this.#log.error({ requestId, code, err: cause }, message + more);
   }
 
-  async #openApi(): Promise<Page> {
+  /** Made once, also for those who ask while it is being made. */
+  #openApi(): Promise<Page> {
     const urls = { own: this.publicUrl(), messages: this.#messagesUrl(), pages: this.#pagesUrl() };
-    this.#document ??= json(await documentOf(this.#name, urls));
+    this.#document ??= documentOf(this.#name, urls).then(document => json(document));
     return this.#document;
   }
 

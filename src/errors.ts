@@ -305,9 +305,9 @@ export const errors = {
   },
   body_too_large: {
     status: 413,
-    message: 'The body is larger than 1 MiB.',
-    meaning: 'No operation takes a body of more than 1,048,576 bytes.',
-    remedy: 'Send less at a time.',
+    message: 'The body is larger than 1 MiB, or came in too many pieces.',
+    meaning: 'No operation takes a body of more than 1,048,576 bytes, nor one that comes in more than 16,384 pieces.',
+    remedy: 'Send less at a time; a body in larger pieces.',
   },
   expectation_failed: {
     status: 417,

@@ -289,6 +289,39 @@ describe('a server of routes', () => {
     });
   });
 
+  it('begins one request of a connection in a turn, and serves others in between', async () => {
+    const open = async () => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    };
+    const [many, other] = await Promise.all([open(), open()]);
+    let text = '';
+    many.setEncoding('latin1').on('data', part => {
+      text += part;
+    });
+    many.write(`${get('/v1/things').repeat(99)}${last('/v1/things')}`);
+    other.write(last('/v1/things'));
+    await once(other, 'data');
+    const before = statuses(text).length;
+    await once(many, 'close');
+    assert.equal(statuses(text).length, 100);
+    assert.ok(before < 50, `${before} of 100 were answered before the one of somebody else`);
+  });
+
+  it('takes a body in thousands of pieces, and not in tens of thousands', async () => {
+    const head =
+      'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n';
+    const inPieces = (count: number) =>
+      `${head}Connection: close\r\n\r\n${[...JSON.stringify({ name: 'x'.repeat(count) })]
+        .map(piece => `1\r\n${piece}\r\n`)
+        .join('')}0\r\n\r\n`;
+    assert.deepEqual(statuses(await exchange(port, [inPieces(10_000)])), [201]);
+    const text = await exchange(port, [inPieces(20_000)]);
+    assert.deepEqual(statuses(text), [413]);
+    assert.match(text, /"code":"body_too_large"/);
+  });
+
   it('answers also who has ended its side of the connection', async () => {
     waiting = 0;
     const socket = connect(port, '127.0.0.1');

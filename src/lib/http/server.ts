@@ -10,6 +10,7 @@ import { type BindingOptions, type BoundRoute, bindRoute, type FinishedAnswer } 
 import { Connections } from './connections.ts';
 import type { Admission, Gate } from './gate.ts';
 import { type Catalogue, Problem } from './problem.ts';
+import { readBody } from './read-body.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
 import { decodedPath, isPreflight, isWellFormed, originForm, pathForm } from './request-target.ts';
 import type { Caller, Outlet, Route } from './route.ts';
@@ -136,7 +137,6 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   const streaming = new Set<Outlet>();
 
   const fastify = Fastify({
-    bodyLimit: BODY_BYTES_MAX,
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionTimeout: stalledMs,
@@ -167,15 +167,20 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
     request.url = originForm(request.url!);
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    if (!connections.giveUp(request.socket)) return;
     connections.note(request.socket, response);
-    givenUp.add(request.socket);
     const shown = gate.show(addressOf(request));
     answerRefusal(request, response, problem('expectation_failed'), requestIdOf(request), shown, lastAnswer);
   });
 
   fastify.decorateRequest('exchange', null as never);
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.addContentTypeParser('*', (request, body, done) => {
+    const declared = request.headers['content-length'];
+    readBody(body, { declared, bytesMax: BODY_BYTES_MAX }, read =>
+      'bytes' in read ? done(null, read.bytes) : done(problem(read.fault)),
+    );
+  });
   fastify.addHook('onRequest', receive);
   fastify.setErrorHandler((error, request, reply) =>
     refuse(request, reply, bodyProblem(error, request.exchange.requestId)),
@@ -203,10 +208,6 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
   function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     const raw = request.raw;
-    if (givenUp.has(raw.socket)) {
-      reply.hijack();
-      return;
-    }
     const sinceMs = options.answered === undefined ? 0 : performance.now();
     const exchange: Exchange = {
       requestId: requestIdOf(raw),
@@ -359,7 +360,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
 
   function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
     reply.hijack();
-    givenUp.add(raw.socket);
+    connections.giveUp(raw.socket, { behind: true });
     const shown = gate.show(addressOf(raw));
     answerRefusal(raw, reply.raw, problem('malformed_request'), requestIdOf(raw), shown, lastAnswer);
   }
@@ -383,8 +384,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   function answerClientError(error: NodeJS.ErrnoException, connection: Duplex): void {
     const socket = connection as Socket;
     // The parser tells it again for every further piece.
-    if (givenUp.has(socket)) return;
-    givenUp.add(socket);
+    if (!connections.giveUp(socket)) return;
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
@@ -424,9 +424,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   /** What Fastify itself finds wrong with a body. */
   function bodyProblem(error: unknown, requestId: string): Problem {
     const code = (error as { code?: unknown }).code;
-    if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('body_too_large');
     if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('invalid_content_type');
-    if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH' || code === 'ECONNRESET') return problem('malformed_request');
     return options.problemOf(error, requestId);
   }
 
@@ -490,6 +488,3 @@ function answerPage(reply: FastifyReply, { status, contentType, bytes }: Page): 
 
 /** The answer after which the connection ends. */
 const lastAnswer = ['Connection', 'close'];
-
-/** Connections on which nothing that comes is read as HTTP any more. */
-const givenUp = new WeakSet<Socket>();

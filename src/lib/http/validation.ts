@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { TObject, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import Format from 'typebox/format';
 import type { FieldError } from './problem.ts';
 
 /** What reading a value came to: the value, or everything that is wrong with it. */
@@ -59,6 +60,10 @@ function requireReadable(bytes: Buffer): void {
 }
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\,[]{}');
+
+/** Longer than any time; the validator takes a text apart at each T in it. */
+const TIME_LENGTH_MAX = 64;
+Format.Set('date-time', text => text.length <= TIME_LENGTH_MAX && Format.IsDateTime(text));
 
 /** Judges JSON values by one schema. Types are never coerced. */
 export class BodyReader {
