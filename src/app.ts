@@ -338,10 +338,13 @@ class Address {
     this.#log.error({ requestId, code, err: cause }, message + more);
   }
 
-  /** Made once, also for those who ask while it is being made. */
+  /** Made once, also for those who ask while it is being made; anew where that failed. */
   #openApi(): Promise<Page> {
     const urls = { own: this.publicUrl(), messages: this.#messagesUrl(), pages: this.#pagesUrl() };
-    this.#document ??= documentOf(this.#name, urls).then(document => json(document));
+    this.#document ??= documentOf(this.#name, urls).then(json, error => {
+      this.#document = undefined;
+      throw error;
+    });
     return this.#document;
   }
 

@@ -13,7 +13,7 @@ import { idAt, type PublicEvent } from './public-event.ts';
  */
 export function sees(actor: Actor, event: OwnedEvent): boolean {
   if (actor.admin || event.kind === 'pet' || event.kind === 'category') return true;
-  const { accountId, toAccountId } = thingOf(event);
+  const { accountId, toAccountId } = loggedOf(event);
   if (event.kind === 'message') {
     // It is not the recipient's business before it is in the inbox.
     return accountId === actor.accountId || (toAccountId === actor.accountId && event.action === 'delivered');
@@ -28,7 +28,7 @@ export function sees(actor: Actor, event: OwnedEvent): boolean {
 export function knows(actor: Actor, event: OwnedEvent): boolean {
   if (actor.admin || event.accountId === actor.accountId) return true;
   return event.kind === 'hold'
-    ? thingOf(event).accountId === actor.accountId
+    ? loggedOf(event).accountId === actor.accountId
     : event.ownerIds.includes(actor.accountId!);
 }
 
@@ -38,6 +38,7 @@ export function knows(actor: Actor, event: OwnedEvent): boolean {
  */
 export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
   const { kind, action, place, at, accountId, subjectId, ownerIds, data } = event;
+  const thing = thingOf(event);
   const cause = causeOf(data, known);
   return {
     id: idAt(place),
@@ -48,19 +49,24 @@ export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
     data: {
       id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
       // A key has its own id, and the account's is the one that the log goes by.
-      ...thingOf(event),
+      ...thing,
       // As with `view=full`, everybody may know whose animal it is.
       ...(kind === 'pet' && ownerIds.length > 0 && { accountId: ownerIds[0] }),
     },
-    changes: changesOf(event),
+    changes: changesOf(event, thing),
     ...(Object.keys(cause).length > 0 && { cause }),
   };
 }
 
 type Thing = Readonly<Record<string, unknown>>;
 
+function loggedOf({ kind, data }: OwnedEvent): Thing {
+  return (data[kind] ?? {}) as Thing;
+}
+
+/** The thing as it was then, whole. */
 function thingOf(event: OwnedEvent): Thing {
-  const logged = (event.data[event.kind] ?? {}) as Thing;
+  const logged = loggedOf(event);
   return { ...logged, ...following(event, logged['status']) };
 }
 
@@ -89,8 +95,7 @@ const beginnings = ['created', 'placed', 'queued', 'imposed'];
 const ends = ['deleted', 'merged'];
 
 /** What a thing began with, what changed of it, or what it was at its end. */
-function changesOf(event: OwnedEvent): PublicEvent['changes'] {
-  const thing = thingOf(event);
+function changesOf(event: OwnedEvent, thing: Thing): PublicEvent['changes'] {
   const begins = beginnings.includes(event.action);
   const gone = ends.includes(event.action);
   const logged = event.data.was ?? {};

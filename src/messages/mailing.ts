@@ -221,37 +221,26 @@ type Settling = {
   now: number;
 };
 
-/** A message that is sent is sent, whoever has it in hand. */
-const settleSent = query((db, p: Params<Settling>) =>
-  db
-    .updateTable('messages')
-    .set(eb => ({
-      status: p.status,
-      due_at: p.dueAt,
-      mail_left: p.mailLeft,
-      leased: 0,
-      version: eb('version', '+', 1),
-      updated_at: p.now,
-    }))
-    .where('id', '=', p.id)
-    .where('status', '=', 'queued'),
-);
+const settling = ({ inHand }: { readonly inHand: boolean }) =>
+  query((db, p: Params<Settling>) =>
+    db
+      .updateTable('messages')
+      .set(eb => ({
+        status: p.status,
+        due_at: p.dueAt,
+        mail_left: p.mailLeft,
+        leased: 0,
+        version: eb('version', '+', 1),
+        updated_at: p.now,
+      }))
+      .where('id', '=', p.id)
+      .where('status', '=', 'queued')
+      .$if(inHand, message => message.where('takes', '=', p.takes)),
+  );
 
-const settleNotSent = query((db, p: Params<Settling>) =>
-  db
-    .updateTable('messages')
-    .set(eb => ({
-      status: p.status,
-      due_at: p.dueAt,
-      mail_left: p.mailLeft,
-      leased: 0,
-      version: eb('version', '+', 1),
-      updated_at: p.now,
-    }))
-    .where('id', '=', p.id)
-    .where('status', '=', 'queued')
-    .where('takes', '=', p.takes),
-);
+/** A message that is sent is sent, whoever has it in hand. */
+const settleSent = settling({ inHand: false });
+const settleNotSent = settling({ inHand: true });
 
 const countChange = query((db, p: Params<{ id: number; now: number }>) =>
   db
