@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { sampleAnimals } from '../src/samples/animals.ts';
+import { sampleAnimals } from '../src/seeds/animals.ts';
 import type { Measured } from './load.ts';
 import { asked, type Product } from './product.ts';
 

@@ -1,8 +1,8 @@
 import type { NewEvent } from '../src/events/event.ts';
 import { recordAll } from '../src/events/log.ts';
 import { countPets } from '../src/pets/pet-counts.ts';
-import { sampleAnimals } from '../src/samples/animals.ts';
 import { type Database, type Params, type PetStatus, type Query, query, sql } from '../src/schema.ts';
+import { sampleAnimals } from '../src/seeds/animals.ts';
 
 /**
  * Fills an empty database with animals like the sample animals: ids from 1 on, the same ones for the same number.

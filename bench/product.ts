@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../src/lib/clock.ts';
-import { openPostgres } from '../src/lib/storage/postgres.ts';
-import { openSqlite } from '../src/lib/storage/sqlite.ts';
+import { openPostgres } from '../src/lib/storage/postgres/database.ts';
+import { openSqlite } from '../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../src/migrations/index.ts';
 import type { Database } from '../src/schema.ts';
 import { fill } from './fill.ts';

@@ -1,5 +1,5 @@
 import { encodeCursor, type PetFilter } from '../src/pets/pet-list.ts';
-import { sampleAnimals } from '../src/samples/animals.ts';
+import { sampleAnimals } from '../src/seeds/animals.ts';
 import { randomFrom } from './fill.ts';
 import type { Request } from './load.ts';
 

@@ -1,42 +1,42 @@
+import { mergeRoutes } from './categories/merge/routes.ts';
 import { categoryRoutes } from './categories/routes.ts';
 import type { AddressName, Config } from './config.ts';
+import { deliveryRoutes } from './deliveries/routes.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
-import { eventHub } from './events/hub.ts';
-import { feedRoutes } from './feed/routes.ts';
+import { createEventBus } from './events/event-bus.ts';
+import { feedRoutes } from './events/public/routes.ts';
 import { holdRoutes } from './holds/routes.ts';
-import { requireNotReused } from './idempotency/once.ts';
-import { createGate } from './keys/admit.ts';
-import { KeyRing } from './keys/key-ring.ts';
-import { KeyUses } from './keys/key-uses.ts';
+import { requireNotReused } from './idempotency/idempotency.ts';
+import { workThatWaits } from './jobs.ts';
+import { createAuthenticator } from './keys/authenticator.ts';
+import { KeyCache } from './keys/key-cache.ts';
+import { LastUsedTracker } from './keys/last-used.ts';
 import type { Clock } from './lib/clock.ts';
-import { Episodes } from './lib/episodes.ts';
-import { type TrustedProxies, trustedProxies } from './lib/http/address.ts';
-import type { Gate } from './lib/http/gate.ts';
-import { MetricsServer } from './lib/http/metrics-server.ts';
-import { openOutgoing } from './lib/http/outgoing.ts';
+import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
-import { createServer, type HttpServer, type Page } from './lib/http/server.ts';
-import type { Worker } from './lib/jobs/work-off.ts';
+import type { Authenticator } from './lib/http/server/authenticator.ts';
+import { type TrustedProxies, trustedProxies } from './lib/http/server/client-address.ts';
+import { MetricsServer } from './lib/http/server/metrics-server.ts';
+import { createServer, type HttpServer, type Page } from './lib/http/server/server.ts';
+import type { Worker } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
+import { LogThrottle } from './lib/log-throttle.ts';
 import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
+import { type Limiter, openLimiter } from './limits/limiter.ts';
 import { openMailer } from './messages/mail.ts';
 import { messageRoutes } from './messages/routes.ts';
+import { type Observation, observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
-import { type Observation, observe } from './observation.ts';
 import { orderRoutes } from './orders/routes.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
-import { mergeRoutes } from './pets/merge-routes.ts';
 import { petRoutes } from './pets/routes.ts';
-import { type Limiter, openLimiter } from './plans/limiter.ts';
-import type { Database, Deployment as DeploymentName } from './schema.ts';
-import { deliveryRoutes } from './webhooks/delivery-routes.ts';
+import type { Database, DeploymentName } from './schema.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 import { checkKey, secretKeyIn } from './webhooks/secret-key.ts';
-import { workThatWaits } from './work.ts';
 
 /** Everything that one process serves, put together. */
 export interface App {
@@ -104,7 +104,7 @@ export async function createApp(options: {
 
   try {
     if ('file' in config.places.production) {
-      const { lockDataDirectory } = await import('./lib/storage/sqlite-lock.ts');
+      const { lockDataDirectory } = await import('./lib/storage/sqlite/directory-lock.ts');
       const lock = lockDataDirectory(config.dataDir);
       keep({ close: async () => lock.release() });
     }
@@ -117,15 +117,15 @@ export async function createApp(options: {
       await checkKey(database, secrets);
     }
     const outgoing = keep(
-      openOutgoing({ networks: config.webhookNetworks }, { now: () => clock.wall?.() ?? clock.now() }),
+      openOutgoingClient({ networks: config.webhookNetworks }, { now: () => clock.wall?.() ?? clock.now() }),
     );
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
-    const uses = keep(new KeyUses(production));
-    const ring = new KeyRing(production);
+    const uses = keep(new LastUsedTracker(production));
+    const ring = new KeyCache(production);
 
     const addresses = new Map<AddressName, Address>();
-    const gateOf = (...takes: DeploymentName[]): Gate =>
-      createGate({ ring, uses, limiter, clock, takes, rightAddress: name => baseUrlOf(name) });
+    const gateOf = (...takes: DeploymentName[]): Authenticator =>
+      createAuthenticator({ ring, uses, limiter, clock, takes, rightAddress: name => baseUrlOf(name) });
     const baseUrlOf = (name: DeploymentName) => {
       const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
       return publicUrl === undefined ? undefined : publicUrl + PREFIX;
@@ -160,7 +160,7 @@ export async function createApp(options: {
         heldMax,
         eventsKeptMs: config.eventsDays * DAY_MS,
         streamsMax: config.streamsMax,
-        hub: keep(eventHub({ database, log })),
+        hub: keep(createEventBus({ database, log })),
         messageQueued,
         webhooks: { ...webhooks, wake },
       };
@@ -237,7 +237,7 @@ class Address {
   readonly #log: Log;
   readonly #messagesUrl: () => string | undefined;
   readonly #pagesUrl: (tls?: boolean) => string;
-  readonly #refusals = new Episodes();
+  readonly #refusals = new LogThrottle();
   readonly #server: HttpServer;
   #port: number | undefined;
   #closing = false;
@@ -249,7 +249,7 @@ class Address {
     database: Database,
     routes: readonly Route<Deployment>[],
     contextOf: (caller: Caller) => Deployment,
-    gate: Gate,
+    gate: Authenticator,
     shared: {
       config: Config;
       clock: Clock;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { readConfig } from './config.ts';
-import { Refusal } from './lib/refusal.ts';
+import { UserError } from './lib/user-error.ts';
 
 const postgres = 'postgres://petstore:hunter2@db.example.org/petstore';
 
@@ -141,7 +141,7 @@ describe('readConfig', () => {
       assert.throws(
         () => readConfig(environment),
         error => {
-          assert.ok(error instanceof Refusal);
+          assert.ok(error instanceof UserError);
           assert.match(error.message, sentence);
           assert.doesNotMatch(error.message, /hunter2|\n/);
           return true;

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isEmail } from './accounts/account.ts';
-import { Refusal } from './lib/refusal.ts';
 import { parseDuration, parseTime } from './lib/time.ts';
-import type { Deployment } from './schema.ts';
+import { UserError } from './lib/user-error.ts';
+import type { DeploymentName } from './schema.ts';
 
 /** A setting: an environment variable, and how its text becomes a value. */
 export interface Setting<T> {
@@ -160,7 +160,7 @@ export const settings = {
 } as const;
 
 /** The three addresses that one process serves. */
-export type AddressName = Deployment | 'messages';
+export type AddressName = DeploymentName | 'messages';
 
 /**
  * Where a deployment's data lives: a file of the embedded engine (absolute), or a PostgreSQL database, in the schema that
@@ -177,7 +177,7 @@ export interface Config {
   /** Absolute. */
   readonly dataDir: string;
   /** Both, also where a deployment is left out: accounts and keys live beside production's data. */
-  readonly places: Readonly<Record<Deployment, Place>>;
+  readonly places: Readonly<Record<DeploymentName, Place>>;
   readonly valkeyUrl?: string;
   /** What links and documents say: an origin, with a path where a proxy adds one, without `/v1` and slash at the end. */
   readonly publicUrls: Readonly<Partial<Record<AddressName, string>>>;
@@ -207,7 +207,7 @@ export interface Config {
 
 /**
  * The settings that an environment says, and a sentence for each variable that looks like one of ours but is not.
- * @throws {Refusal} when a value is wrong or two do not go together; it names the setting, never a secret value
+ * @throws {UserError} when a value is wrong or two do not go together; it names the setting, never a secret value
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): {
   config: Config;
@@ -217,7 +217,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
   const startAtMs = read(settings.startAtMs);
   if (startAtMs !== undefined && environment.NODE_ENV !== 'test') {
-    throw new Refusal('PETSTORE_NOW is for tests and taken only with NODE_ENV=test; leave it out.');
+    throw new UserError('PETSTORE_NOW is for tests and taken only with NODE_ENV=test; leave it out.');
   }
   refuseSamePorts([settings.port, settings.stagingPort, settings.messagesPort, settings.metricsPort], read);
   const dataDir = read(settings.dataDir)!;
@@ -260,14 +260,14 @@ function settingOf<T>(setting: Setting<T>, text: string | undefined): T | undefi
   const wanted = text === undefined || text.trim() === '' ? setting.default : text.trim();
   if (wanted === undefined) return undefined;
   const value = setting.parse(wanted);
-  if (value === undefined) throw new Refusal(`${setting.name} must be ${setting.right}.`);
+  if (value === undefined) throw new UserError(`${setting.name} must be ${setting.right}.`);
   return value;
 }
 
 function placesOf(dataDir: string, url: string | undefined, stagingUrl: string | undefined): Config['places'] {
   if (url === undefined) {
     if (stagingUrl !== undefined) {
-      throw new Refusal(
+      throw new UserError(
         'PETSTORE_STAGING_DATABASE_URL needs PETSTORE_DATABASE_URL beside it: both deployments use PostgreSQL, or neither.',
       );
     }
@@ -277,7 +277,7 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
     };
   }
   if (stagingUrl !== undefined && sameDatabase(url, stagingUrl)) {
-    throw new Refusal(
+    throw new UserError(
       'PETSTORE_STAGING_DATABASE_URL must name another database than PETSTORE_DATABASE_URL; leave it out to keep both in one.',
     );
   }
@@ -290,10 +290,10 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
 function mailOf(url: string | undefined, from: string | undefined): Config['mail'] {
   if (url !== undefined && from !== undefined) return { url, from };
   if (url !== undefined) {
-    throw new Refusal('PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM beside it: the address that e-mail comes from.');
+    throw new UserError('PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM beside it: the address that e-mail comes from.');
   }
   if (from !== undefined) {
-    throw new Refusal(
+    throw new UserError(
       'PETSTORE_MAIL_FROM needs PETSTORE_SMTP_URL beside it: the mail server that e-mail goes out through.',
     );
   }
@@ -364,7 +364,7 @@ function refuseSamePorts(
     const port = read(setting) ?? 0;
     const other = taken.get(port);
     if (port !== 0 && other !== undefined) {
-      throw new Refusal(`${other} and ${setting.name} are both ${port}; set one of them to another port.`);
+      throw new UserError(`${other} and ${setting.name} are both ${port}; set one of them to another port.`);
     }
     taken.set(port, setting.name);
   }

@@ -1,9 +1,9 @@
-import type { EventHub } from './events/hub.ts';
+import type { EventBus } from './events/event-bus.ts';
 import type { Clock } from './lib/clock.ts';
-import type { Outgoing } from './lib/http/outgoing.ts';
+import type { OutgoingClient } from './lib/http/client/client.ts';
 import { routesIn } from './lib/http/route.ts';
 import type { SecretBox } from './lib/secret-box.ts';
-import type { Database, Deployment as DeploymentName, Reader } from './schema.ts';
+import type { Database, DeploymentName, Reader } from './schema.ts';
 
 /** One deployment as its routes see it. */
 export interface Deployment {
@@ -15,7 +15,7 @@ export interface Deployment {
   /** How many animals the active holds of an account have together at most. */
   readonly heldMax: number;
   /** Who tells of events as they come. */
-  readonly hub: EventHub;
+  readonly hub: EventBus;
   /** How many event streams one account may have open. */
   readonly streamsMax: number;
   /** For how long events are told, in milliseconds. */
@@ -29,7 +29,7 @@ export interface Deployment {
 /** What webhooks need beside the database. */
 export interface Webhooks {
   /** The way out. */
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingClient;
   /** What their secrets are sealed with. */
   readonly secrets: SecretBox;
   /** The networks to which they may go besides the public internet. */

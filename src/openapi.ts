@@ -1,7 +1,7 @@
 import { type ErrorCode, errors } from './errors.ts';
-import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib/http/openapi.ts';
+import answers from './generated/recorded-responses.json' with { type: 'json' };
+import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib/http/openapi/document.ts';
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
-import answers from './openapi-answers.json' with { type: 'json' };
 
 /** The version of the interface (contract, Versioning). */
 export const interfaceVersion = '1.0.0';

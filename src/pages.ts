@@ -1,6 +1,6 @@
 import type { AddressName } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
-import { page as anyPage, escapeHtml, sentenceHtml } from './lib/http/pages.ts';
+import { page as anyPage, escapeHtml, sentenceHtml } from './lib/html/page.ts';
 import type { Route } from './lib/http/route.ts';
 
 /**

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { onEachEngine, silent } from '../test/engines.ts';
+import { onEachEngine, silent } from '../test/support/engines.ts';
+import { workThatWaits } from './jobs.ts';
 import { type TestClock, testClock } from './lib/clock.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { type Forget, forgetting } from './retention.ts';
 import { type Database, type Params, query, type Transaction } from './schema.ts';
-import { workThatWaits } from './work.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;

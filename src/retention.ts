@@ -1,6 +1,6 @@
-import { forgetOldAnswers } from './idempotency/old-answers.ts';
-import type { Work } from './lib/jobs/work-off.ts';
-import { forgetOldDays } from './plans/old-days.ts';
+import { forgetOldAnswers } from './idempotency/retention.ts';
+import type { Work } from './lib/jobs/job-loop.ts';
+import { forgetOldDays } from './limits/retention.ts';
 import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
 import { forgetDeletedWebhooks, forgetEndedSecrets, forgetOldDeliveries } from './webhooks/retention.ts';
 

@@ -7,7 +7,7 @@ export { numbersIn, sql } from './lib/storage/query.ts';
 export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;
-export type Soon<T> = storage.Soon<T>;
+export type Soon<T> = storage.MaybePromise<T>;
 
 /**
  * When the next of something that waits as rows is due: a query for one value, to stand in another one. Milliseconds since
@@ -19,7 +19,7 @@ export type NextDue = (
 ) => AliasableExpression<{ readonly dueAt: number | null }>;
 
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
-export type Deployment = 'production' | 'staging';
+export type DeploymentName = 'production' | 'staging';
 
 /** Availability of an animal (contract, PetStatus). */
 export type PetStatus = 'available' | 'pending' | 'sold';
@@ -272,7 +272,7 @@ export interface Tables {
   keys: {
     id: string;
     account_id: number;
-    deployment: Deployment;
+    deployment: DeploymentName;
     /** SHA-256 of the whole token, base64. */
     hash: string;
     /** Scopes, one space between them; `*` is every scope there is. */
@@ -285,7 +285,7 @@ export interface Tables {
   /** The latest ban of a key: `step` counts from 0 (1 minute) to 3 (60 minutes). */
   bans: { key_id: string; step: number; banned_at: number; until: number; lifted_at: number | null };
   /** Requests of an account on one UTC day (`day`: days since 1970-01-01), reserved ahead; one row per node. */
-  day_counts: { account_id: number; deployment: Deployment; day: number; node: string; reserved: number };
+  day_counts: { account_id: number; deployment: DeploymentName; day: number; node: string; reserved: number };
   /** The minute's counts that a clean stop left behind, read once at the next start. */
   minute_counts: { subject: string; second: number; requests: number };
   /** Processes that serve this database. */

@@ -1,5 +1,5 @@
 import { nameFault } from '../lib/name.ts';
-import { Refusal } from '../lib/refusal.ts';
+import { UserError } from '../lib/user-error.ts';
 import { type PlanName, plans } from '../plans/plan.ts';
 
 /** The most requests a minute or a day that an enterprise plan can agree on. */
@@ -36,21 +36,21 @@ export interface NewAccount {
 
 /**
  * Refuses what cannot be an account.
- * @throws {Refusal} with a sentence that says what would be right
+ * @throws {UserError} with a sentence that says what would be right
  */
 export function checkNewAccount(account: NewAccount): void {
   checkEmail(account.email);
   const fault = nameFault(account.name);
-  if (fault !== undefined) throw new Refusal(`The account's name ${fault}.`);
+  if (fault !== undefined) throw new UserError(`The account's name ${fault}.`);
   const plan = account.plan ?? 'free';
   if (!Object.hasOwn(plans, plan)) {
-    throw new Refusal(`There is no such plan; the plans are ${Object.keys(plans).join(', ')}.`);
+    throw new UserError(`There is no such plan; the plans are ${Object.keys(plans).join(', ')}.`);
   }
   if (plan === 'enterprise') {
     checkAgreed('minute', account.perMinute);
     checkAgreed('day', account.perDay);
   } else if (account.perMinute !== undefined || account.perDay !== undefined) {
-    throw new Refusal(`The plan ${plan} has its own limits; only enterprise takes requests per minute and per day.`);
+    throw new UserError(`The plan ${plan} has its own limits; only enterprise takes requests per minute and per day.`);
   }
 }
 
@@ -64,7 +64,7 @@ export function isEmail(text: string): boolean {
 
 function checkEmail(email: string): void {
   if (!isEmail(email)) {
-    throw new Refusal('The e-mail address must be like name@example.org, without spaces, 254 characters at most.');
+    throw new UserError('The e-mail address must be like name@example.org, without spaces, 254 characters at most.');
   }
 }
 
@@ -74,9 +74,9 @@ const emailForm =
 
 function checkAgreed(window: 'minute' | 'day', agreed: number | undefined): void {
   if (agreed === undefined) {
-    throw new Refusal(`The plan enterprise needs both agreed numbers: requests per minute and requests per day.`);
+    throw new UserError(`The plan enterprise needs both agreed numbers: requests per minute and requests per day.`);
   }
   if (!Number.isInteger(agreed) || agreed < 1 || agreed > AGREED_MAX) {
-    throw new Refusal(`The requests per ${window} must be a whole number from 1 to 1,000,000,000.`);
+    throw new UserError(`The requests per ${window} must be a whole number from 1 to 1,000,000,000.`);
   }
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
-import { Refusal } from '../lib/refusal.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { NewAccount } from './account.ts';
 import { createAccount, findAccountByEmail, getAccount, listAccounts } from './accounts.ts';
 
@@ -36,7 +36,7 @@ onEachEngine(engine => {
       await database.write(tx => createAccount(tx, { email: 'big@example.org', name: 'Big', admin: true, ...agreed }));
       await assert.rejects(
         database.write(tx => createAccount(tx, ann)),
-        Refusal,
+        UserError,
       );
       const [first, ...more] = await eventsOf<object>(database, 'account', 1);
       const [second] = await eventsOf<object>(database, 'account', 2);
@@ -70,7 +70,10 @@ onEachEngine(engine => {
       const database = await engine.open();
       await database.write(tx => createAccount(tx, ann));
       const again = database.write(tx => createAccount(tx, { ...ann, email: 'ann@EXAMPLE.org' }));
-      await assert.rejects(again, error => error instanceof Refusal && /ann@example\.org already/.test(error.message));
+      await assert.rejects(
+        again,
+        error => error instanceof UserError && /ann@example\.org already/.test(error.message),
+      );
       assert.equal((await listAccounts(database)).length, 1);
     });
 
@@ -80,7 +83,7 @@ onEachEngine(engine => {
       const outcomes = await Promise.allSettled(wishes);
       assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
       for (const outcome of outcomes) {
-        if (outcome.status === 'rejected') assert.ok(outcome.reason instanceof Refusal, String(outcome.reason));
+        if (outcome.status === 'rejected') assert.ok(outcome.reason instanceof UserError, String(outcome.reason));
       }
     });
 
@@ -112,7 +115,7 @@ onEachEngine(engine => {
       for (const [change, sentence] of wrong) {
         await assert.rejects(
           database.write(tx => createAccount(tx, { ...ann, ...change } as NewAccount)),
-          error => error instanceof Refusal && sentence.test(error.message),
+          error => error instanceof UserError && sentence.test(error.message),
           JSON.stringify(change),
         );
       }
@@ -128,7 +131,7 @@ onEachEngine(engine => {
 
   describe('getAccount', () => {
     it('refuses an id that nobody has', async () => {
-      await assert.rejects(getAccount(await engine.open(), 7), Refusal);
+      await assert.rejects(getAccount(await engine.open(), 7), UserError);
     });
   });
 

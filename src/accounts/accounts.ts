@@ -1,6 +1,6 @@
 import { record } from '../events/log.ts';
-import { Refusal } from '../lib/refusal.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
+import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, type Soon, type Tables, type Transaction } from '../schema.ts';
 import { type Account, checkNewAccount, type NewAccount } from './account.ts';
 import { accountEvent } from './account-log.ts';
@@ -9,7 +9,7 @@ import { accountEvent } from './account-log.ts';
  * Registers an account.
  *
  * Announces `registry`. Not safe to repeat: the second time the e-mail address is taken.
- * @throws {Refusal} when something about it is wrong, or the e-mail address is taken, in whatever case
+ * @throws {UserError} when something about it is wrong, or the e-mail address is taken, in whatever case
  */
 export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
   checkNewAccount(account);
@@ -33,11 +33,11 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
 
 /**
  * The account with this id.
- * @throws {Refusal} when there is none
+ * @throws {UserError} when there is none
  */
 export async function getAccount(reader: Reader, id: number): Promise<Account> {
   const row = await reader.first(accountById, { id });
-  if (row === undefined) throw new Refusal(`There is no account ${id}; \`petstore account list\` shows all of them.`);
+  if (row === undefined) throw new UserError(`There is no account ${id}; \`petstore account list\` shows all of them.`);
   return accountOf(row);
 }
 
@@ -57,7 +57,7 @@ async function refuseTaken<T>(email: string, insert: () => Soon<T>): Promise<T> 
     return await insert();
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new Refusal(`There is an account with the e-mail address ${email} already.`);
+    throw new UserError(`There is an account with the e-mail address ${email} already.`);
   }
 }
 

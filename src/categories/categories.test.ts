@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { type OpenOptions, onEachEngine } from '../../test/engines.ts';
+import { type OpenOptions, onEachEngine } from '../../test/support/engines.ts';
 import type { Actor } from '../events/event.ts';
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';

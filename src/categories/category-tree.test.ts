@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { type OpenOptions, onEachEngine } from '../../test/engines.ts';
+import { type OpenOptions, onEachEngine } from '../../test/support/engines.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import { descendantsOf } from './categories.ts';
 

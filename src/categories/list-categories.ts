@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely';
-import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
-import type { Neighbours } from '../lib/http/pagination.ts';
+import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
+import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import { type Params, type Query, query, type Reader, type Tables } from '../schema.ts';
 import type { Category } from './category.ts';
 import { type CategoryRow, categoryColumns, categoryOf } from './category-rows.ts';
@@ -16,7 +16,7 @@ export interface CategoryFilter {
 }
 
 /** One page of a list of categories. */
-export interface CategoryPage extends Neighbours {
+export interface CategoryPage extends PageLinks {
   readonly categories: Category[];
 }
 
@@ -36,16 +36,16 @@ export async function listCategories(
   cursorText: string | undefined,
 ): Promise<CategoryPage> {
   const list = listOf(filter);
-  const from = cursorText === undefined ? undefined : placeOf(list, cursorText);
-  if (cursorText !== undefined && from === undefined) throw foreignCursor();
+  const from = cursorText === undefined ? undefined : decodeCursor(list, cursorText);
+  if (cursorText !== undefined && from === undefined) throw invalidCursor();
   const shape = shapeOf(filter, from);
   const { rows, edge } = await look(reader, shape, valuesOf(filter, from, limit + 1));
   const page = rows.slice(0, limit);
   // Where the page reads on: behind its last category, or behind the last row that was looked at.
   const onward = rows.length > limit ? page.at(-1) : edge;
-  const ahead = onward && cursorOf(list, { backward: shape.backward, id: onward.id });
+  const ahead = onward && encodeCursor(list, { backward: shape.backward, id: onward.id });
   const begin = page[0]?.id ?? (from && from.id + (shape.backward ? -1 : 1));
-  const back = from && cursorOf(list, { backward: !shape.backward, id: begin! });
+  const back = from && encodeCursor(list, { backward: !shape.backward, id: begin! });
 
   const categories = page.map(categoryOf);
   if (!shape.backward) return { categories, next: ahead, previous: back };
@@ -93,7 +93,7 @@ interface Shape {
   readonly edged: boolean;
 }
 
-function shapeOf({ parentId, placeholder, slug }: CategoryFilter, from: Place | undefined): Shape {
+function shapeOf({ parentId, placeholder, slug }: CategoryFilter, from: CursorPosition | undefined): Shape {
   return {
     parent: parentId !== undefined,
     placeholder: placeholder !== undefined,
@@ -116,7 +116,11 @@ interface Values {
   readonly beforeEdge: number;
 }
 
-function valuesOf({ parentId, placeholder, slug }: CategoryFilter, from: Place | undefined, rows: number): Values {
+function valuesOf(
+  { parentId, placeholder, slug }: CategoryFilter,
+  from: CursorPosition | undefined,
+  rows: number,
+): Values {
   return { parentId, placeholder: placeholder === true ? 1 : 0, slug, fromId: from?.id, rows } as Values;
 }
 

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, route } from '../deployment.ts';
-import { once } from '../idempotency/once.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Route } from '../lib/http/route.ts';
 import { createCategory, deleteCategory, getCategory, listCategories, updateCategory } from './categories.ts';
 import { Categories, Category, CategoryId, CategoryPatch, NewCategory, Slug } from './category.ts';
@@ -155,7 +155,7 @@ const create = route({
   ],
   handle(call) {
     const { caller, body, baseUrl } = call;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const category = await createCategory(tx, caller, body);
       const { headers, ...answer } = categoryAnswer(category);
       return { ...answer, headers: ['Location', `${baseUrl}/categories/${category.id}`, ...headers] };
@@ -271,7 +271,9 @@ const update = route({
   handle(call) {
     const { caller, path, body, expect } = call;
     return withFreeSlug(body.slug, () =>
-      once(call, async tx => categoryAnswer(await updateCategory(tx, caller, path.categoryId, body, expect))),
+      withIdempotency(call, async tx =>
+        categoryAnswer(await updateCategory(tx, caller, path.categoryId, body, expect)),
+      ),
     );
   },
 });

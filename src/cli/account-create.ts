@@ -1,7 +1,7 @@
 import { AGREED_MAX, checkNewAccount, type NewAccount } from '../accounts/account.ts';
 import { type PlanName, plans } from '../plans/plan.ts';
 import { accountText, accountValue } from './account-list.ts';
-import { asUsage, type Command, Misuse } from './command.ts';
+import { asUsage, type Command, UsageError } from './command.ts';
 import { withRegistry } from './databases.ts';
 
 /** `petstore account create` */
@@ -51,7 +51,7 @@ export const command: Command = {
 function wholeNumber(option: string, text: string): number {
   const number = Number(text);
   if (!/^\d{1,10}$/.test(text) || number < 1 || number > AGREED_MAX) {
-    throw new Misuse(`--${option} must be a whole number from 1 to ${AGREED_MAX}.`);
+    throw new UsageError(`--${option} must be a whole number from 1 to ${AGREED_MAX}.`);
   }
   return number;
 }

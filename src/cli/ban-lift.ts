@@ -1,6 +1,6 @@
 import { getKey } from '../keys/keys.ts';
-import { Refusal } from '../lib/refusal.ts';
-import { liftBan } from '../plans/bans.ts';
+import { UserError } from '../lib/user-error.ts';
+import { liftBan } from '../limits/bans.ts';
 import type { Command } from './command.ts';
 import { withRegistry } from './databases.ts';
 
@@ -14,7 +14,7 @@ export const command: Command = {
     await withRegistry({ config, clock, terminal }, registry =>
       registry.write(async tx => {
         await getKey(tx, keyId!);
-        if (!(await liftBan(tx, keyId!))) throw new Refusal(`The key ${keyId} is not banned.`);
+        if (!(await liftBan(tx, keyId!))) throw new UserError(`The key ${keyId} is not banned.`);
       }),
     );
     return { value: { keyId, lifted: true }, text: () => `The ban of the key ${keyId} is lifted.` };

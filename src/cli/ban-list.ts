@@ -1,5 +1,5 @@
 import { formatTime } from '../lib/time.ts';
-import { type BanInForce, listBans } from '../plans/bans.ts';
+import { type BanInForce, listBans } from '../limits/bans.ts';
 import type { Command } from './command.ts';
 import { withRegistry } from './databases.ts';
 import { table } from './terminal.ts';

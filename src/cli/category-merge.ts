@@ -14,7 +14,7 @@ export const command = storeCommand({
   read: ({ arguments: { ID }, options: { into } }) => ({ id: readId('ID', ID!), intoId: readId('--into', into!) }),
   async work({ database }, merger) {
     const [{ mergeCategory, movingAhead }, { operator }] = await Promise.all([
-      import('../pets/merge-category.ts'),
+      import('../categories/merge/merge-category.ts'),
       import('../events/event.ts'),
     ]);
     const { value, text } = await categoryPrinted(

@@ -1,6 +1,6 @@
 import type { Category } from '../categories/category.ts';
 import type { CategoryRow } from '../categories/category-rows.ts';
-import type { Printed } from './command.ts';
+import type { CommandOutput } from './command.ts';
 import { readId, storeCommand } from './store-command.ts';
 import { list, shown } from './terminal.ts';
 
@@ -33,7 +33,7 @@ export const command = storeCommand({
 export async function categoryPrinted(
   row: CategoryRow,
   contents?: { readonly pets: number; readonly categories: number },
-): Promise<Printed> {
+): Promise<CommandOutput> {
   const { categoryOf } = await import('../categories/category-rows.ts');
   const category = categoryOf(row);
   const counted = contents && { animals: contents.pets, categories: contents.categories };

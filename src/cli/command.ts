@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { SystemClock } from '../lib/clock.ts';
-import { Refusal } from '../lib/refusal.ts';
+import { UserError } from '../lib/user-error.ts';
 
 /** An option of a command. */
 export interface Option {
@@ -34,10 +34,10 @@ export interface Command {
   readonly settings?: true;
   /**
    * Does it. What it returns is printed; a command that prints by itself returns nothing.
-   * @throws {Refusal} when it cannot be done: one sentence, exit 1
-   * @throws {Misuse} when the options do not go together: one sentence, exit 2
+   * @throws {UserError} when it cannot be done: one sentence, exit 1
+   * @throws {UsageError} when the options do not go together: one sentence, exit 2
    */
-  run(call: CommandCall): Promise<Printed | undefined>;
+  run(call: CommandCall): Promise<CommandOutput | undefined>;
 }
 
 /** What a command is called with. */
@@ -54,7 +54,7 @@ export interface CommandCall {
 }
 
 /** What a command tells: one JSON value, or text for people. */
-export interface Printed {
+export interface CommandOutput {
   readonly value: unknown;
   text(style: Style): string;
   /** A sentence to people, told behind it on standard error. */
@@ -77,7 +77,7 @@ export interface Style {
 }
 
 /** Wrong usage: one sentence, after which help is named; exit 2. */
-export class Misuse extends Error {
+export class UsageError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'Misuse';
@@ -89,6 +89,6 @@ export function asUsage<T>(check: () => T): T {
   try {
     return check();
   } catch (error) {
-    throw error instanceof Refusal ? new Misuse(error.message) : error;
+    throw error instanceof UserError ? new UsageError(error.message) : error;
   }
 }

@@ -1,4 +1,4 @@
-import { type Command, Misuse, type Option } from './command.ts';
+import { type Command, type Option, UsageError } from './command.ts';
 import { nearest } from './nearest.ts';
 
 /** Every command of `petstore`, by name, in the order of its help; each is loaded when it is called. */
@@ -70,16 +70,16 @@ export function findCommand(args: readonly string[]): { name: string; rest: read
 }
 
 /** The wrong usage of naming no command, half of one, or one that does not exist. */
-export function missingCommand(name: string, rest: readonly string[] = []): Misuse {
+export function missingCommand(name: string, rest: readonly string[] = []): UsageError {
   const names = Object.keys(commands);
   if (name === '') {
-    return new Misuse(
+    return new UsageError(
       rest.length === 0
         ? `Say what to do: ${names.join(', ')}.`
         : `Say the command before ${rest[0]}, like \`petstore serve ${rest[0]}\`.`,
     );
   }
   const parts = names.filter(known => known.startsWith(`${name} `));
-  if (parts.length > 0) return new Misuse(`\`petstore ${name}\` is half a command; say ${parts.join(', or ')}.`);
-  return new Misuse(`There is no command \`petstore ${name}\`${nearest(name, names)}`);
+  if (parts.length > 0) return new UsageError(`\`petstore ${name}\` is half a command; say ${parts.join(', or ')}.`);
+  return new UsageError(`There is no command \`petstore ${name}\`${nearest(name, names)}`);
 }

@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Database } from '../schema.ts';
 import type { CommandCall } from './command.ts';
-import { catchUp } from './rehearsal.ts';
+import { catchUp } from './test-clock.ts';
 
 /** What of a command's call says where its data is. */
 export type Where = Pick<CommandCall, 'config' | 'clock' | 'terminal'>;

@@ -1,6 +1,6 @@
 import { holdArgument, holdPrinted } from './hold-show.ts';
 import { readId, storeCommand } from './store-command.ts';
-import { readWhen, WHEN } from './when.ts';
+import { readWhen, WHEN } from './time-text.ts';
 
 /** `petstore hold extend` */
 export const command = storeCommand({

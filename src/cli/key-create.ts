@@ -1,9 +1,9 @@
 import { EVERY_SCOPE, scopes, scopeText } from '../keys/key.ts';
-import type { Deployment } from '../schema.ts';
-import { asUsage, type Command, Misuse, type Option } from './command.ts';
+import type { DeploymentName } from '../schema.ts';
+import { asUsage, type Command, type Option, UsageError } from './command.ts';
 import { withRegistry } from './databases.ts';
 import { issuedText, keyValue } from './key-list.ts';
-import { readWhen, WHEN } from './when.ts';
+import { readWhen, WHEN } from './time-text.ts';
 
 /** Options that `key create` and `key rotate` share. */
 export const expiresOption: Option = {
@@ -50,7 +50,7 @@ export const command: Command = {
       database.write(tx =>
         createKey(tx, {
           accountId,
-          deployment: options.deployment as Deployment,
+          deployment: options.deployment as DeploymentName,
           ...(wanted !== undefined && { scopes: wanted }),
           ...(expiresAt !== undefined && { expiresAt }),
         }),
@@ -68,7 +68,7 @@ export function expiryOf(text: string | undefined, now: number): number | undefi
 function wholeId(text: string): number {
   const id = Number(text);
   if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(id)) {
-    throw new Misuse('--account must be the number of an account, as `petstore account list` shows it.');
+    throw new UsageError('--account must be the number of an account, as `petstore account list` shows it.');
   }
   return id;
 }

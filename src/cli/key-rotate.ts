@@ -1,5 +1,5 @@
 import { formatTime, parseDuration } from '../lib/time.ts';
-import { type Command, Misuse } from './command.ts';
+import { type Command, UsageError } from './command.ts';
 import { withRegistry } from './databases.ts';
 import { expiresOption, expiryOf } from './key-create.ts';
 import { issuedText, keyValue } from './key-list.ts';
@@ -20,7 +20,7 @@ export const command: Command = {
   examples: [{ line: 'petstore key rotate q7Zc1Lw0aPdT --overlap 1h', sentence: 'an hour to change over' }],
   async run({ arguments: { ID: id }, options, config, clock, terminal }) {
     const overlapMs = parseDuration(options.overlap!);
-    if (overlapMs === undefined) throw new Misuse('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
+    if (overlapMs === undefined) throw new UsageError('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
     const expiresAt = expiryOf(options.expires, clock.now());
     const { rotateKey } = await import('../keys/keys.ts');
     const { issued, previous } = await withRegistry({ config, clock, terminal }, database =>

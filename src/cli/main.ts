@@ -2,9 +2,9 @@ import process from 'node:process';
 import { readConfig } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
-import { Refusal } from '../lib/refusal.ts';
 import { StorageError } from '../lib/storage/database.ts';
-import { Misuse, type Terminal } from './command.ts';
+import { UserError } from '../lib/user-error.ts';
+import { type Terminal, UsageError } from './command.ts';
 import { commands, findCommand, missingCommand } from './commands.ts';
 import { harmless, harmlessJson, openTerminal, shown, taken } from './terminal.ts';
 import { readUsage } from './usage.ts';
@@ -40,7 +40,7 @@ export async function main(
     }
     return 0;
   } catch (error) {
-    if (error instanceof Misuse) {
+    if (error instanceof UsageError) {
       terminal.tell(shown(`${error.message} See \`${help}\`.`));
       return 2;
     }
@@ -52,7 +52,7 @@ export async function main(
 /** What a person is told about an error: the sentence of ours, or the first line of anything else. */
 export function sentenceOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Refusal || error instanceof StorageError || error instanceof Problem) return message;
+  if (error instanceof UserError || error instanceof StorageError || error instanceof Problem) return message;
   const [line = ''] = message.split('\n');
   return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
 }

@@ -1,6 +1,6 @@
 import type { Box, MessageFilter } from '../messages/list-messages.ts';
 import type { Message } from '../messages/message.ts';
-import { Misuse } from './command.ts';
+import { UsageError } from './command.ts';
 import { readId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, sectionOptions } from './store-list.ts';
 
@@ -30,7 +30,7 @@ export const command = storeCommand({
   read: call => {
     const { account, box } = call.options;
     if (account === undefined && box !== undefined) {
-      throw new Misuse(`Say whose box with --account, such as --account ${STORE}.`);
+      throw new UsageError(`Say whose box with --account, such as --account ${STORE}.`);
     }
     const filter: MessageFilter = {
       ...(account !== undefined && { accountId: account === STORE ? null : readId('--account', account) }),

@@ -1,5 +1,5 @@
 import type { NewMessage } from '../messages/message.ts';
-import { Misuse } from './command.ts';
+import { UsageError } from './command.ts';
 import { messagePrinted } from './message-show.ts';
 import { readBody, readId, storeCommand } from './store-command.ts';
 
@@ -30,10 +30,10 @@ export const command = storeCommand({
   ],
   async read({ options: { account, pet, to, message, 'reply-to': replyTo } }) {
     if ((account === undefined) === (to === undefined)) {
-      throw new Misuse('Say either for which account it is with --account, or with --to to whom the store writes.');
+      throw new UsageError('Say either for which account it is with --account, or with --to to whom the store writes.');
     }
     if (to !== undefined && (pet !== undefined || replyTo !== undefined)) {
-      throw new Misuse('--pet and --reply-to go with --account, not with --to.');
+      throw new UsageError('--pet and --reply-to go with --account, not with --to.');
     }
     const { NewMessage } = await import('../messages/message.ts');
     const body = await readBody<NewMessage>(NewMessage, {

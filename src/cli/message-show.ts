@@ -1,6 +1,6 @@
 import type { Message } from '../messages/message.ts';
 import type { MessageRow } from '../messages/message-rows.ts';
-import { Misuse, type Printed } from './command.ts';
+import { type CommandOutput, UsageError } from './command.ts';
 import { partyText } from './message-list.ts';
 import { storeCommand } from './store-command.ts';
 import { list } from './terminal.ts';
@@ -22,7 +22,7 @@ export const command = storeCommand({
 });
 
 /** A message as a command tells it. */
-export async function messagePrinted(row: MessageRow): Promise<Printed> {
+export async function messagePrinted(row: MessageRow): Promise<CommandOutput> {
   const { messageOf } = await import('../messages/message-rows.ts');
   const message = messageOf(row);
   return { value: message, text: () => messageText(message) };
@@ -51,7 +51,7 @@ function attemptText({ at, by, outcome, reason }: Message['attempts'][number]): 
 function readMessageId(text: string): number {
   const [, digits] = /^msg_([1-9]\d{0,15})$/.exec(text) ?? [];
   if (digits === undefined || !Number.isSafeInteger(Number(digits))) {
-    throw new Misuse('ID must be that of a message, such as msg_12.');
+    throw new UsageError('ID must be that of a message, such as msg_12.');
   }
   return Number(digits);
 }

@@ -1,4 +1,4 @@
-import type { Deployment } from '../schema.ts';
+import type { DeploymentName } from '../schema.ts';
 import type { Command } from './command.ts';
 
 /** `petstore openapi` */
@@ -18,7 +18,7 @@ export const command: Command = {
   ],
   async run({ options, config }) {
     const { openApiOf } = await import('../app.ts');
-    const document = await openApiOf(config, options.deployment as Deployment);
+    const document = await openApiOf(config, options.deployment as DeploymentName);
     return { value: document, text: () => JSON.stringify(document, undefined, 2) };
   },
 };

@@ -1,5 +1,5 @@
 import type { Order } from '../orders/order.ts';
-import type { OrderFilter } from '../orders/order-list.ts';
+import type { OrderFilter } from '../orders/order-filter.ts';
 import { priceText } from './money.ts';
 import { readOptionalId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, readSeveral, sectionOptions } from './store-list.ts';

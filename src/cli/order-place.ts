@@ -1,5 +1,5 @@
 import { Problem } from '../lib/http/problem.ts';
-import { Refusal } from '../lib/refusal.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { NewOrder } from '../orders/order.ts';
 import { orderPrinted } from './order-show.ts';
 import { noteOption } from './order-step.ts';
@@ -45,7 +45,7 @@ async function ownHold(
   accountId: number,
   { petId, holdId }: NewOrder,
   error: unknown,
-): Promise<Refusal | undefined> {
+): Promise<UserError | undefined> {
   if (!(error instanceof Problem) || error.code !== 'pet_reserved' || holdId !== undefined) return undefined;
   const [{ listHolds }, { operator }] = await Promise.all([
     import('../holds/list-holds.ts'),
@@ -54,7 +54,7 @@ async function ownHold(
   const { rows } = await listHolds(database, operator, { status: ['active'], petId }, 1, undefined, now);
   const hold = rows.find(row => row.accountId === accountId);
   if (hold === undefined) return undefined;
-  return new Refusal(
+  return new UserError(
     `The animal ${petId} is on hold for account ${accountId}; order it from there with --hold ${hold.id}.`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Order } from '../orders/order.ts';
 import type { FoundOrder } from '../orders/order-rows.ts';
-import type { Printed } from './command.ts';
+import type { CommandOutput } from './command.ts';
 import { priceText } from './money.ts';
 import { readId, storeCommand } from './store-command.ts';
 import { list } from './terminal.ts';
@@ -25,7 +25,7 @@ export const command = storeCommand({
 });
 
 /** An order as a command tells it. */
-export async function orderPrinted(found: FoundOrder): Promise<Printed> {
+export async function orderPrinted(found: FoundOrder): Promise<CommandOutput> {
   const [{ orderOf }, { operator }] = await Promise.all([
     import('../orders/order-rows.ts'),
     import('../events/event.ts'),

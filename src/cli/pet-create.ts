@@ -1,5 +1,5 @@
 import type { NewPet } from '../pets/pet.ts';
-import { Misuse, type Option } from './command.ts';
+import { type Option, UsageError } from './command.ts';
 import { parsePrice } from './money.ts';
 import { statusOption } from './pet-list.ts';
 import { petPrinted } from './pet-show.ts';
@@ -56,12 +56,12 @@ export const command = storeCommand({
 
 /**
  * The price that `--price` names.
- * @throws {Misuse}
+ * @throws {UsageError}
  */
 export function readPrice(text: string): NonNullable<NewPet['price']> {
   const price = parsePrice(text);
   if (price === undefined) {
-    throw new Misuse('--price must be an amount and a currency, such as "125.00 EUR" or "1500 JPY".');
+    throw new UsageError('--price must be an amount and a currency, such as "125.00 EUR" or "1500 JPY".');
   }
   return price;
 }

@@ -1,6 +1,6 @@
 import type { PetHistoryEntry, Price, RemovedPet } from '../pets/pet.ts';
 import type { Database } from '../schema.ts';
-import type { Printed, Style } from './command.ts';
+import type { CommandOutput, Style } from './command.ts';
 import { priceText } from './money.ts';
 import { readPages } from './store-list.ts';
 import { list, shown, table } from './terminal.ts';
@@ -10,13 +10,13 @@ import { list, shown, table } from './terminal.ts';
  * @throws {Problem} `pet_not_found` for an id that no animal ever had
  */
 export async function readHistory(database: Database, id: number, now: number): Promise<PetHistoryEntry[]> {
-  const [{ petHistory }, { sweepPets }, { ifPossible }, { operator }] = await Promise.all([
+  const [{ petHistory }, { sweepPets }, { bestEffort }, { operator }] = await Promise.all([
     import('../pets/history.ts'),
     import('../pets/sweep-pets.ts'),
-    import('../lib/storage/if-possible.ts'),
+    import('../lib/storage/best-effort.ts'),
     import('../events/event.ts'),
   ]);
-  await ifPossible(sweepPets(database, now));
+  await bestEffort(sweepPets(database, now));
   const everything = { limit: Number.MAX_SAFE_INTEGER, cursor: undefined };
   const { items } = await readPages(everything, async (limit, cursor) => {
     const { entries, next } = await petHistory(database, operator, id, limit, cursor);
@@ -36,7 +36,7 @@ export function historyTable(style: Style, history: readonly PetHistoryEntry[]):
 }
 
 /** What a command tells of an animal that is no more there: what it was at its end. */
-export function removedPrinted(id: number, history: readonly PetHistoryEntry[]): Printed {
+export function removedPrinted(id: number, history: readonly PetHistoryEntry[]): CommandOutput {
   const { at, changes } = history.at(-1)!;
   const name = changes!.name!.from!;
   const removed: RemovedPet = { id, name, categoryId: changes!.categoryId!.from!, deletedAt: at };

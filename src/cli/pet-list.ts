@@ -1,6 +1,6 @@
 import type { FullPet } from '../pets/pet.ts';
 import type { PetFilter } from '../pets/pet-list.ts';
-import { Misuse, type Option } from './command.ts';
+import { type Option, UsageError } from './command.ts';
 import { priceText } from './money.ts';
 import { readId, readOptionalId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, readSeveral, sectionOptions } from './store-list.ts';
@@ -53,7 +53,7 @@ export const command = storeCommand({
 
 function readIds(text: string | undefined): number[] | undefined {
   const ids = readSeveral(text)?.map(id => readId('--id', id));
-  if (ids !== undefined && ids.length > IDS_MAX) throw new Misuse(`--id takes ${IDS_MAX} ids at most.`);
+  if (ids !== undefined && ids.length > IDS_MAX) throw new UsageError(`--id takes ${IDS_MAX} ids at most.`);
   return ids;
 }
 

@@ -1,7 +1,7 @@
 import type { FullPet } from '../pets/pet.ts';
 import type { PetRow } from '../pets/pet-rows.ts';
 import type { Database } from '../schema.ts';
-import type { Printed } from './command.ts';
+import type { CommandOutput } from './command.ts';
 import { priceText } from './money.ts';
 import { historyTable, readHistory, removedPrinted } from './pet-history.ts';
 import { statusText } from './pet-list.ts';
@@ -45,7 +45,7 @@ interface KeptFor {
 }
 
 /** An animal as a command tells it. */
-export async function petPrinted(row: PetRow, keptFor?: KeptFor): Promise<Printed> {
+export async function petPrinted(row: PetRow, keptFor?: KeptFor): Promise<CommandOutput> {
   const { fullPetOf } = await import('../pets/pet-rows.ts');
   const pet = fullPetOf(row);
   return { value: { ...pet, ...(keptFor && { keptFor }) }, text: () => petText(pet, keptFor) };

@@ -6,8 +6,8 @@ import type { Addresses, App } from '../app.ts';
 import { type AddressName, type Config, settings } from '../config.ts';
 import type { IssuedKey } from '../keys/key.ts';
 import type { Log } from '../lib/log.ts';
-import { Refusal } from '../lib/refusal.ts';
 import { type Database, StorageError } from '../lib/storage/database.ts';
+import { UserError } from '../lib/user-error.ts';
 import type { Command, Style } from './command.ts';
 import { list } from './terminal.ts';
 
@@ -32,7 +32,7 @@ export const command: Command = {
   ],
   async run({ config, clock, json, terminal }) {
     if (Object.keys(config.ports).length === 0) {
-      throw new Refusal(
+      throw new UserError(
         'There is nothing to serve: PETSTORE_PORT, PETSTORE_STAGING_PORT and PETSTORE_MESSAGES_PORT are all empty.',
       );
     }
@@ -47,7 +47,7 @@ export const command: Command = {
     try {
       const accept = async (database: Database) => {
         if (config.startAtMs === undefined) return;
-        const { catchUp } = await import('./rehearsal.ts');
+        const { catchUp } = await import('./test-clock.ts');
         await catchUp(clock, database);
       };
       const app = await createApp({ config, clock, log, onFailed: failed.resolve, accept });
@@ -63,7 +63,7 @@ export const command: Command = {
         await closeInTime(app, failed.promise, log);
       }
     } catch (error) {
-      if (!(error instanceof Refusal || error instanceof StorageError)) log.error({ err: error }, 'The server ends.');
+      if (!(error instanceof UserError || error instanceof StorageError)) log.error({ err: error }, 'The server ends.');
       throw error;
     }
     return undefined;
@@ -79,10 +79,10 @@ function stopSignal(): Promise<undefined> {
 
 async function start(app: App, config: Config): Promise<{ ownerId: number; urls: Addresses }> {
   const { production, staging } = app.databases;
-  const { ensureOwner } = await import('../samples/accounts.ts');
+  const { ensureOwner } = await import('../seeds/accounts.ts');
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
-    const { fillSamples } = await import('../samples/samples.ts');
+    const { fillSamples } = await import('../seeds/seeds.ts');
     await fillSamples(production, staging);
   }
   try {
@@ -109,7 +109,7 @@ function listenRefusal(error: unknown, config: Config): unknown {
   };
   const [address] = Object.entries(config.ports).find(([, wanted]) => wanted === port) ?? [];
   const setting = address === undefined ? settings.host.name : names[address as AddressName];
-  return new Refusal(
+  return new UserError(
     `${config.host}${port === undefined ? '' : ` port ${port}`} ${reason}; set ${setting} to another, or end what holds it.`,
     {
       cause: error,
@@ -118,7 +118,7 @@ function listenRefusal(error: unknown, config: Config): unknown {
 }
 
 async function firstKeyOf(app: App, ownerId: number): Promise<IssuedKey | undefined> {
-  const { giveFirstKey } = await import('../samples/first-key.ts');
+  const { giveFirstKey } = await import('../seeds/first-key.ts');
   return giveFirstKey(app.databases.production, ownerId);
 }
 

@@ -10,7 +10,7 @@ export const command: Command = {
     'Works while a server runs. What was asked for before is done anew on a retry; events stay, and so do webhooks. After a crash in the middle, repeat it; the next start of the server finishes it too.',
   examples: [{ line: 'petstore staging reset', sentence: 'a fresh staging' }],
   async run({ config, clock, terminal }) {
-    const { resetSamples } = await import('../samples/samples.ts');
+    const { resetSamples } = await import('../seeds/seeds.ts');
     const where = { config, clock, terminal };
     const animals = await withRegistry(where, registry =>
       withDatabase(where, config.places.staging, staging => resetSamples(registry, staging)),

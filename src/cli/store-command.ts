@@ -1,23 +1,23 @@
 import type { Deployment as Context } from '../deployment.ts';
 import { Problem } from '../lib/http/problem.ts';
-import { Refusal } from '../lib/refusal.ts';
-import type { Database, Deployment } from '../schema.ts';
-import { type Command, type CommandCall, Misuse, type Option, type Printed } from './command.ts';
+import { UserError } from '../lib/user-error.ts';
+import type { Database, DeploymentName } from '../schema.ts';
+import { type Command, type CommandCall, type CommandOutput, type Option, UsageError } from './command.ts';
 import { withDatabase, withRegistry } from './databases.ts';
 
 /** A command on what one deployment holds: its animals, categories, holds, orders and messages. */
 export interface StoreCommand<Wish> extends Omit<Command, 'run'> {
   /**
    * What is wished, as far as that can be told from what was typed.
-   * @throws {Misuse} when it can never work, whatever is stored
+   * @throws {UsageError} when it can never work, whatever is stored
    */
   read(call: CommandCall): Wish | Promise<Wish>;
   /**
    * Does it.
    * @throws {Problem} as the room does
-   * @throws {Refusal}
+   * @throws {UserError}
    */
-  work(store: Store, wish: Wish): Promise<Printed>;
+  work(store: Store, wish: Wish): Promise<CommandOutput>;
 }
 
 /** A deployment as its commands see it. */
@@ -26,7 +26,7 @@ export interface Store extends Pick<Context, 'name' | 'database' | 'categories' 
   readonly now: number;
   /**
    * Demands that an account exists. Accounts are kept once, beside production's data.
-   * @throws {Refusal} when it does not
+   * @throws {UserError} when it does not
    */
   requireAccount(id: number): Promise<void>;
 }
@@ -38,7 +38,7 @@ export function storeCommand<Wish>({ read, work, ...command }: StoreCommand<Wish
     options: { ...command.options, deployment },
     async run(call) {
       const wish = await read(call);
-      const name = call.options['deployment'] as Deployment;
+      const name = call.options['deployment'] as DeploymentName;
       return withDatabase(call, call.config.places[name], async database => {
         try {
           return await work(storeOf(call, name, database), wish);
@@ -57,7 +57,7 @@ const deployment: Option = {
   default: 'production',
 };
 
-function storeOf(call: CommandCall, name: Deployment, database: Database): Store {
+function storeOf(call: CommandCall, name: DeploymentName, database: Database): Store {
   const { config, clock } = call;
   return {
     name,
@@ -77,7 +77,7 @@ function storeOf(call: CommandCall, name: Deployment, database: Database): Store
 export function readId(name: string, text: string): number {
   const id = Number(text);
   if (!/^[1-9]\d{0,15}$/.test(text) || !Number.isSafeInteger(id)) {
-    throw new Misuse(`${name} must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}, such as 7.`);
+    throw new UsageError(`${name} must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}, such as 7.`);
   }
   return id;
 }
@@ -92,34 +92,34 @@ export const NONE = 'none';
 
 /**
  * What is sent over HTTP to do the same, judged by the same schema.
- * @throws {Misuse} with one sentence that names the option whose value is wrong
+ * @throws {UsageError} with one sentence that names the option whose value is wrong
  */
 export async function readBody<Body>(schema: object, body: Body): Promise<Body> {
-  const { BodyReader } = await import('../lib/http/validation.ts');
+  const { BodyReader } = await import('../lib/http/server/validation.ts');
   const reading = new BodyReader(schema).read(body, true);
   if ('value' in reading) return reading.value as Body;
   const { path, message } = reading.errors[0]!;
-  throw new Misuse(sentenceOf(path, message));
+  throw new UsageError(sentenceOf(path, message));
 }
 
 /**
  * Demands that a change changes something.
- * @throws {Misuse} that names the options
+ * @throws {UsageError} that names the options
  */
 export function requireSome(patch: object, options: Readonly<Record<string, unknown>>): void {
   if (Object.keys(patch).length > 0) return;
   const names = Object.keys(options).map(name => `--${name}`);
-  throw new Misuse(`Say what to change: ${names.join(', ')}.`);
+  throw new UsageError(`Say what to change: ${names.join(', ')}.`);
 }
 
 /** The refusal of a room as people read it who typed options and no JSON. */
-function refusalOf(problem: Problem): Refusal {
+function refusalOf(problem: Problem): UserError {
   const [field] = problem.errors ?? [];
-  if (field === undefined || !field.message.startsWith('Must ')) return new Refusal(problem.message);
+  if (field === undefined || !field.message.startsWith('Must ')) return new UserError(problem.message);
   if (field.path === 'cursor') {
-    return new Refusal('--cursor must be one that was told under a list with the same filters.');
+    return new UserError('--cursor must be one that was told under a list with the same filters.');
   }
-  return new Refusal(sentenceOf(field.path, field.message));
+  return new UserError(sentenceOf(field.path, field.message));
 }
 
 /** `Must be …` of a member, as a sentence about the option that it was made of. */

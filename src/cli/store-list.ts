@@ -1,4 +1,4 @@
-import { type CommandCall, Misuse, type Option, type Printed } from './command.ts';
+import { type CommandCall, type CommandOutput, type Option, UsageError } from './command.ts';
 import { table } from './terminal.ts';
 
 /** How much of a list is wanted, and from where. */
@@ -15,11 +15,11 @@ export const sectionOptions: Readonly<Record<string, Option>> = {
 
 /**
  * The section that the options name.
- * @throws {Misuse}
+ * @throws {UsageError}
  */
 export function readSection({ options: { limit, cursor } }: CommandCall): Section {
   if (!/^[1-9]\d{0,5}$/.test(limit!) || Number(limit) > LIMIT_MAX) {
-    throw new Misuse(`--limit must be a whole number from 1 to ${LIMIT_MAX}.`);
+    throw new UsageError(`--limit must be a whole number from 1 to ${LIMIT_MAX}.`);
   }
   return { limit: Number(limit), cursor };
 }
@@ -62,7 +62,7 @@ export function listed<Item>(
   { items, next }: { readonly items: readonly Item[]; readonly next?: string | undefined },
   columns: Readonly<Record<string, (item: Item) => string>>,
   empty: string,
-): Printed {
+): CommandOutput {
   return {
     value: items,
     text: style =>

@@ -1,5 +1,5 @@
 import type { WebhookRow } from '../webhooks/webhook-rows.ts';
-import type { Printed } from './command.ts';
+import type { CommandOutput } from './command.ts';
 import { readId, storeCommand } from './store-command.ts';
 import { list } from './terminal.ts';
 import { statusText } from './webhook-list.ts';
@@ -24,7 +24,7 @@ export const command = storeCommand({
 });
 
 /** A webhook as a command tells it. */
-export async function webhookPrinted(row: WebhookRow): Promise<Printed> {
+export async function webhookPrinted(row: WebhookRow): Promise<CommandOutput> {
   const { webhookOf } = await import('../webhooks/webhook-rows.ts');
   const webhook = webhookOf(row);
   const { id, accountId, url, description, types, categoryIds, failingSince, createdAt, updatedAt } = webhook;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { type Engine, onEachEngine } from '../../test/engines.ts';
+import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { type Actor, operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
-import type { Place } from '../lib/http/cursor.ts';
-import { type Found, type Page, pageById } from '../lib/http/pages-by-id.ts';
+import type { CursorPosition } from '../lib/http/pagination/cursor.ts';
+import { type Found, type Page, pageById } from '../lib/http/pagination/page-by-id.ts';
 import { type Params, type Query, query, type Reader, sql, type Tables } from '../schema.ts';
 import type { HoldStatus } from './hold.ts';
 import { type HoldColumns, type HoldRow, holdColumns, rowOf, statusAt } from './hold-rows.ts';
@@ -72,7 +72,7 @@ type Values = Record<`status${number}`, HoldStatus> & {
   beforeEdge: number;
 };
 
-function valuesOf(actor: Actor, status: HoldFilter['status'], petId: number | undefined, from: Place): Values {
+function valuesOf(actor: Actor, status: HoldFilter['status'], petId: number | undefined, from: CursorPosition): Values {
   const values: Record<string, unknown> = { accountId: actor.accountId, petId, from: from.id };
   for (const [index, one] of (status ?? []).entries()) values[`status${index}`] = one;
   return values as unknown as Values;

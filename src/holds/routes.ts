@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { type Deployment, nowOf, route } from '../deployment.ts';
-import { once } from '../idempotency/once.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
-import type { Answer, Route } from '../lib/http/route.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import type { Route, RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { Hold, HoldExtension, HoldId, HoldStatus, Holds, NewHold } from './hold.ts';
 import { type HoldRow, holdEtag, holdOf } from './hold-rows.ts';
@@ -86,7 +86,7 @@ const create = route({
   ],
   handle(call) {
     const { context, caller, body, baseUrl } = call;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const hold = await createHold(tx, caller, body, context.heldMax);
       return { body: holdOf(hold), headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', holdEtag(hold)] };
     });
@@ -270,7 +270,7 @@ const extend = route({
   ],
   handle(call) {
     const { caller, path, body, expect } = call;
-    return once(call, async tx => answerOf(await extendHold(tx, caller, path.holdId, body, expect)));
+    return withIdempotency(call, async tx => answerOf(await extendHold(tx, caller, path.holdId, body, expect)));
   },
 });
 
@@ -316,13 +316,13 @@ const release = route({
   ],
   handle(call) {
     const { caller, path, expect } = call;
-    return once(call, async tx => answerOf(await releaseHold(tx, caller, path.holdId, expect)));
+    return withIdempotency(call, async tx => answerOf(await releaseHold(tx, caller, path.holdId, expect)));
   },
 });
 
 /** Every operation on holds. */
 export const holdRoutes: readonly Route<Deployment>[] = [list, create, get, extend, release];
 
-function answerOf(hold: HoldRow): Answer {
+function answerOf(hold: HoldRow): RouteResponse {
   return { body: holdOf(hold), headers: ['ETag', holdEtag(hold)] };
 }

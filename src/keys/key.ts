@@ -1,5 +1,5 @@
-import { Refusal } from '../lib/refusal.ts';
-import type { Deployment } from '../schema.ts';
+import { UserError } from '../lib/user-error.ts';
+import type { DeploymentName } from '../schema.ts';
 
 /** What a key may be allowed to do: the scope, and what it opens. A key without scopes of its own has them all. */
 export const scopes = {
@@ -24,7 +24,7 @@ export interface Key {
   /** The public part of the token. */
   readonly id: string;
   readonly accountId: number;
-  readonly deployment: Deployment;
+  readonly deployment: DeploymentName;
   /** Scopes, or `['*']`. */
   readonly scopes: readonly string[];
   /** All times are milliseconds since the Unix epoch. */
@@ -45,7 +45,7 @@ export interface IssuedKey extends Key {
 /** What is needed to make a key. */
 export interface NewKey {
   readonly accountId: number;
-  readonly deployment: Deployment;
+  readonly deployment: DeploymentName;
   /** Every scope where left out. */
   readonly scopes?: readonly string[];
   /** Milliseconds since the Unix epoch; never where left out. */
@@ -60,14 +60,14 @@ export function keyState(key: Pick<Key, 'revokedAt' | 'expiresAt'>, now: number)
 
 /**
  * Scopes as they are stored: each once, in the catalogue's order, one space between them; `*` where none is given.
- * @throws {Refusal} when one does not exist
+ * @throws {UserError} when one does not exist
  */
 export function scopeText(wanted: readonly string[] | undefined): string {
   if (wanted === undefined || wanted.includes(EVERY_SCOPE)) return EVERY_SCOPE;
   const names = Object.keys(scopes);
   const unknown = wanted.find(scope => !names.includes(scope));
   if (unknown !== undefined || wanted.length === 0) {
-    throw new Refusal(
+    throw new UserError(
       `There is no scope ${JSON.stringify(unknown ?? '')}; the scopes are ${names.join(', ')}, and ${EVERY_SCOPE} for every one.`,
     );
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
-import { Refusal } from '../lib/refusal.ts';
+import { UserError } from '../lib/user-error.ts';
 import { keyState } from './key.ts';
 import { createKey, findKey, listKeys, revokeKey, rotateKey, touchKeys } from './keys.ts';
 import { hashToken, parseToken } from './token.ts';
@@ -23,7 +23,7 @@ onEachEngine(engine => {
   }
 
   const refuses = (work: Promise<unknown>, sentence: RegExp) =>
-    assert.rejects(work, error => error instanceof Refusal && sentence.test(error.message));
+    assert.rejects(work, error => error instanceof UserError && sentence.test(error.message));
 
   describe('createKey', () => {
     it('gives every scope, for ever, and a token that belongs to the record', async () => {

@@ -1,15 +1,15 @@
 import { getAccount } from '../accounts/accounts.ts';
 import { record, recordAll } from '../events/log.ts';
-import { Refusal } from '../lib/refusal.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Deployment, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { UserError } from '../lib/user-error.ts';
+import { type DeploymentName, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
 import { keyEvent } from './key-log.ts';
 import { newToken } from './token.ts';
 
 /**
  * Makes a key for an account. Announces `registry`; each call makes another key.
- * @throws {Refusal} when the account or a scope does not exist, or the expiry is not in the future
+ * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future
  */
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
   await getAccount(tx, key.accountId);
@@ -29,7 +29,7 @@ export async function listKeys(reader: Reader, accountId?: number): Promise<Key[
  * Takes a key out of use, from the very next request on. Announces `registry`.
  *
  * Safe to repeat: a key stays revoked since the first time.
- * @throws {Refusal} when there is no such key
+ * @throws {UserError} when there is no such key
  */
 export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
   const key = await getKey(tx, id);
@@ -47,7 +47,7 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
  * @param overlapMs how long both keys work: whole milliseconds, 0 or more
  * @param expiresAt when the new key expires, milliseconds since the Unix epoch; never where left out
  * @returns the new key, and the old one as it is now
- * @throws {Refusal} when there is no such key, it is revoked or expired, or the expiry is not in the future
+ * @throws {UserError} when there is no such key, it is revoked or expired, or the expiry is not in the future
  */
 export async function rotateKey(
   tx: Transaction,
@@ -57,7 +57,7 @@ export async function rotateKey(
 ): Promise<{ issued: IssuedKey; previous: Key }> {
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
-  if (state !== 'active') throw new Refusal(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
+  if (state !== 'active') throw new UserError(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
   refusePast(tx, expiresAt);
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
@@ -76,11 +76,11 @@ export async function rotateKey(
 
 /**
  * The key with this id.
- * @throws {Refusal} when there is none
+ * @throws {UserError} when there is none
  */
 export async function getKey(reader: Reader, id: string): Promise<Key> {
   const row = await reader.first(keyById, { id });
-  if (row === undefined) throw new Refusal(`There is no key ${id}; \`petstore key list\` shows all of them.`);
+  if (row === undefined) throw new UserError(`There is no key ${id}; \`petstore key list\` shows all of them.`);
   return keyOf(row);
 }
 
@@ -88,7 +88,7 @@ export async function getKey(reader: Reader, id: string): Promise<Key> {
 export interface Holder {
   readonly id: string;
   readonly account_id: number;
-  readonly deployment: Deployment;
+  readonly deployment: DeploymentName;
   readonly hash: string;
   readonly scopes: string;
   readonly expires_at: number | null;
@@ -113,13 +113,13 @@ export async function touchKeys(tx: Transaction, uses: Iterable<{ readonly id: s
 }
 
 function refusePast(tx: Transaction, expiresAt: number | undefined): void {
-  if (expiresAt !== undefined && expiresAt <= tx.now) throw new Refusal('The expiry must be in the future.');
+  if (expiresAt !== undefined && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
 }
 
 async function issueKey(
   tx: Transaction,
   accountId: number,
-  deployment: Deployment,
+  deployment: DeploymentName,
   scopes: string,
   expiresAt: number | null,
 ): Promise<IssuedKey> {
@@ -155,7 +155,7 @@ function keyOf(row: Omit<Tables['keys'], 'hash'>): Key {
 type NewRow = {
   id: string;
   accountId: number;
-  deployment: Deployment;
+  deployment: DeploymentName;
   hash: string;
   scopes: string;
   createdAt: number;

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Deployment } from '../schema.ts';
+import type { DeploymentName } from '../schema.ts';
 
 /**
  * The secret that a caller sends: `petstore_live_<id>_<secret><checksum>`, `petstore_test_…` on staging.
@@ -18,7 +18,7 @@ export interface Token {
 }
 
 /** A new random token for a deployment. */
-export function newToken(deployment: Deployment): Token {
+export function newToken(deployment: DeploymentName): Token {
   const id = randomBase62(ID_LENGTH);
   const unchecked = `petstore_${words[deployment]}_${id}_${randomBase62(SECRET_LENGTH)}`;
   const token = unchecked + checksum(unchecked);
@@ -30,7 +30,7 @@ export function newToken(deployment: Deployment): Token {
  *
  * It proves nothing: whether there is such a key is for the hash to say.
  */
-export function parseToken(text: string): { readonly deployment: Deployment; readonly id: string } | undefined {
+export function parseToken(text: string): { readonly deployment: DeploymentName; readonly id: string } | undefined {
   if (text.length !== TOKEN_LENGTH) return undefined;
   const match = form.exec(text);
   if (match === null) return undefined;
@@ -43,7 +43,7 @@ export function hashToken(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
-const words = { production: 'live', staging: 'test' } as const satisfies Record<Deployment, string>;
+const words = { production: 'live', staging: 'test' } as const satisfies Record<DeploymentName, string>;
 
 const ID_LENGTH = 12;
 const SECRET_LENGTH = 33;

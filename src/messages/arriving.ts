@@ -1,5 +1,5 @@
 import { recordAll } from '../events/log.ts';
-import type { Work } from '../lib/jobs/work-off.ts';
+import type { Work } from '../lib/jobs/job-loop.ts';
 import { type Database, type MessageStatus, type NextDue, type Params, query, sql } from '../schema.ts';
 import { loggedColumns, messageEvent } from './message-log.ts';
 

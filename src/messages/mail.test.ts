@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type SmtpServer, startSmtpServer } from '../../test/smtp-server.ts';
+import { type SmtpServer, startSmtpServer } from '../../test/support/smtp-server.ts';
 import { type Mail, type Mailer, openMailer } from './mail.ts';
 
 const mail: Mail = {

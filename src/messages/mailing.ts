@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { record } from '../events/log.ts';
-import { Episodes } from '../lib/episodes.ts';
-import { retryAfter } from '../lib/jobs/schedule.ts';
-import type { Work } from '../lib/jobs/work-off.ts';
+import type { Work } from '../lib/jobs/job-loop.ts';
+import { retryAfter } from '../lib/jobs/retry-schedule.ts';
 import type { Log } from '../lib/log.ts';
+import { LogThrottle } from '../lib/log-throttle.ts';
 import { type Database, type MessageStatus, type NextDue, type Params, query } from '../schema.ts';
 import type { Mailer, MailRefusal } from './mail.ts';
 import { messageIdOf } from './message.ts';
@@ -38,7 +38,7 @@ export function mailing({
   readonly mailer: Mailer;
   readonly log: Log;
 }): Work<MessageToMail> {
-  const episodes = new Episodes();
+  const episodes = new LogThrottle();
   const inHand = new Set<number>();
   return {
     name: 'mail',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine, silent } from '../../test/engines.ts';
+import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
+import { workThatWaits } from '../jobs.ts';
 import { testClock } from '../lib/clock.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
-import { workThatWaits } from '../work.ts';
 import { arriving } from './arriving.ts';
 import { listMessages } from './list-messages.ts';
 import type { Mail, Mailer, MailRefusal } from './mail.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, route } from '../deployment.ts';
-import { once } from '../idempotency/once.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Route } from '../lib/http/route.ts';
 import { listMessages } from './list-messages.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from './message.ts';
@@ -65,7 +65,7 @@ const send = route({
   ],
   async handle(call) {
     const { context, caller, body, baseUrl } = call;
-    const answer = await once(call, async tx => {
+    const answer = await withIdempotency(call, async tx => {
       const message = await sendMessage(tx, caller, body);
       const queued = queuedOf(message);
       return {

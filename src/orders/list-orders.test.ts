@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import SqliteDatabase from 'better-sqlite3';
-import { onEachEngine, onPostgres } from '../../test/engines.ts';
-import { admin, type OrderStore, openOrderStore, owner, placer, stranger } from '../../test/order-store.ts';
+import { onEachEngine, onPostgres } from '../../test/support/engines.ts';
+import { admin, type OrderStore, openOrderStore, owner, placer, stranger } from '../../test/support/order-store.ts';
 import { type Actor, operator } from '../events/event.ts';
-import { cursorOf } from '../lib/http/cursor.ts';
+import { encodeCursor } from '../lib/http/pagination/cursor.ts';
 import { words } from '../lib/storage/migration.ts';
-import { postgresServer } from '../lib/storage/postgres-connection.ts';
+import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
 import { listOrders } from './list-orders.ts';
-import { type OrderFilter, orderList } from './order-list.ts';
+import { type OrderFilter, orderList } from './order-filter.ts';
 import { type FoundOrder, orderStatuses, sees } from './order-rows.ts';
 import { APPROVAL_MS } from './orders.ts';
 
@@ -265,7 +265,7 @@ async function everyQuery(engine: Database['engine']) {
           const all = status === undefined || status.length === orderStatuses.length;
           what = `${actor.admin ? 'admin' : 'account'} ${JSON.stringify({ ...(all ? {} : { status }), petId })}`;
           for (const edge of [undefined, { id: 30_000 }]) {
-            await listOrders(reader(edge), actor, filter, 20, from && cursorOf(orderList(filter), from), 500_000);
+            await listOrders(reader(edge), actor, filter, 20, from && encodeCursor(orderList(filter), from), 500_000);
           }
         }
       }

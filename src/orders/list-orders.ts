@@ -1,14 +1,14 @@
 import type { Actor } from '../events/event.ts';
-import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
-import type { Neighbours } from '../lib/http/pagination.ts';
+import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
+import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import type { Reader } from '../schema.ts';
-import { type OrderFilter, orderList } from './order-list.ts';
+import { type OrderFilter, orderList } from './order-filter.ts';
 import { withSteps } from './order-log.ts';
 import { edgeQuery, type PageValues, pageQuery, type Shape, shapeOf } from './order-page-query.ts';
 import type { FoundOrder, OrderRow } from './order-rows.ts';
 
 /** One page of a list of orders. */
-export interface OrderPage extends Neighbours {
+export interface OrderPage extends PageLinks {
   readonly orders: FoundOrder[];
 }
 
@@ -32,8 +32,8 @@ export async function listOrders(
   now: number,
 ): Promise<OrderPage> {
   const list = orderList(filter);
-  const from = cursorText === undefined ? undefined : placeOf(list, cursorText);
-  if (cursorText !== undefined && from === undefined) throw foreignCursor();
+  const from = cursorText === undefined ? undefined : decodeCursor(list, cursorText);
+  if (cursorText !== undefined && from === undefined) throw invalidCursor();
   const backward = from?.backward === true;
   const { rows, edge } = await look(reader, shapeOf(actor, filter, from), {
     accountId: actor.accountId,
@@ -49,7 +49,7 @@ export async function listOrders(
   const onward = rows.length > limit ? found.at(-1)!.id : edge;
   const ahead = onward === undefined ? undefined : { backward, id: onward };
   const back = from && (found[0] === undefined ? returning(from) : { backward: !backward, id: found[0].id });
-  const cursor = (place: Place | undefined) => place && cursorOf(list, place);
+  const cursor = (place: CursorPosition | undefined) => place && encodeCursor(list, place);
   const orders = await withSteps(reader, backward ? found.reverse() : found);
   if (!backward) return { orders, next: cursor(ahead), previous: cursor(back) };
   return { orders, next: cursor(back), previous: cursor(ahead) };
@@ -83,7 +83,7 @@ async function lookAt(reader: Reader, shape: Shape, values: PageValues, rowsMax:
 }
 
 /** The way back from a page on which there was nothing: the place that it began at, with what stands there. */
-function returning({ backward, id }: Place): Place {
+function returning({ backward, id }: CursorPosition): CursorPosition {
   return { backward: !backward, id: backward ? id - 1 : id + 1 };
 }
 

@@ -1,8 +1,8 @@
 import type { Expression, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
-import type { Place } from '../lib/http/cursor.ts';
+import type { CursorPosition } from '../lib/http/pagination/cursor.ts';
 import { type OrderStatus, type Params, type Query, query, sql, type Tables } from '../schema.ts';
-import type { OrderFilter } from './order-list.ts';
+import type { OrderFilter } from './order-filter.ts';
 import { type OrderRow, orderColumns, orderStatuses, statusAt } from './order-rows.ts';
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
@@ -18,7 +18,7 @@ export interface Shape {
 }
 
 /** The shape of a page of what somebody may see. */
-export function shapeOf({ admin }: Actor, { status, petId }: OrderFilter, from: Place | undefined): Shape {
+export function shapeOf({ admin }: Actor, { status, petId }: OrderFilter, from: CursorPosition | undefined): Shape {
   const wanted = orderStatuses.filter(one => status?.includes(one));
   return {
     all: admin,

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
-import { admin, type OrderStore, openOrderStore, owner, placer, START, stranger } from '../../test/order-store.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
+import {
+  admin,
+  type OrderStore,
+  openOrderStore,
+  owner,
+  placer,
+  START,
+  stranger,
+} from '../../test/support/order-store.ts';
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, nowOf, route } from '../deployment.ts';
-import { once } from '../idempotency/once.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Route } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { countByStatus } from '../pets/pet-counts.ts';
@@ -183,7 +183,7 @@ const place = route({
   ],
   handle(call) {
     const { caller, body, baseUrl } = call;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const order = await placeOrder(tx, caller, body);
       return {
         body: orderOf(order, caller),

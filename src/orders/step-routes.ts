@@ -1,7 +1,7 @@
 import { type Deployment, route } from '../deployment.ts';
 import type { Actor } from '../events/event.ts';
-import { once } from '../idempotency/once.ts';
-import type { Answer, Route } from '../lib/http/route.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import type { Route, RouteResponse } from '../lib/http/route.ts';
 import { NewOrderReturn, NewOrderStep, Order, OrderId } from './order.ts';
 import { type FoundOrder, orderEtag, orderOf } from './order-rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './order-steps.ts';
@@ -92,7 +92,9 @@ const approve = route({
   ],
   handle(call) {
     const { caller, path, body, expect } = call;
-    return once(call, async tx => answerOf(await approveOrder(tx, caller, path.orderId, body, expect), caller));
+    return withIdempotency(call, async tx =>
+      answerOf(await approveOrder(tx, caller, path.orderId, body, expect), caller),
+    );
   },
 });
 
@@ -128,7 +130,9 @@ const deliver = route({
   ],
   handle(call) {
     const { caller, path, body, expect } = call;
-    return once(call, async tx => answerOf(await deliverOrder(tx, caller, path.orderId, body, expect), caller));
+    return withIdempotency(call, async tx =>
+      answerOf(await deliverOrder(tx, caller, path.orderId, body, expect), caller),
+    );
   },
 });
 
@@ -164,7 +168,9 @@ const cancel = route({
   ],
   handle(call) {
     const { caller, path, body, expect } = call;
-    return once(call, async tx => answerOf(await cancelOrder(tx, caller, path.orderId, body, expect), caller));
+    return withIdempotency(call, async tx =>
+      answerOf(await cancelOrder(tx, caller, path.orderId, body, expect), caller),
+    );
   },
 });
 
@@ -207,7 +213,9 @@ const takeBack = route({
   ],
   handle(call) {
     const { caller, path, body, expect } = call;
-    return once(call, async tx => answerOf(await returnOrder(tx, caller, path.orderId, body, expect), caller));
+    return withIdempotency(call, async tx =>
+      answerOf(await returnOrder(tx, caller, path.orderId, body, expect), caller),
+    );
   },
 });
 
@@ -215,6 +223,6 @@ const takeBack = route({
 export const stepRoutes: readonly Route<Deployment>[] = [approve, deliver, cancel, takeBack];
 
 /** An order as the answer to somebody who may see it. */
-export function answerOf(order: FoundOrder, caller: Actor): Answer {
+export function answerOf(order: FoundOrder, caller: Actor): RouteResponse {
   return { body: orderOf(order, caller), headers: ['ETag', orderEtag(order)] };
 }

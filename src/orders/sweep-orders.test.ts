@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
-import { openOrderStore, placer, START, stranger } from '../../test/order-store.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
+import { openOrderStore, placer, START, stranger } from '../../test/support/order-store.ts';
 import { eventsOf } from '../events/log.ts';
 import { sweepPets } from '../pets/sweep-pets.ts';
 import { type Params, query } from '../schema.ts';

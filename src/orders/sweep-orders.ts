@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
-import type { Work } from '../lib/jobs/work-off.ts';
+import type { Work } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock-pets.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrder } from './order-log.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Engine, onEachEngine } from '../../test/engines.ts';
+import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { operator } from '../events/event.ts';
 import { putInOrder, recordAll } from '../events/log.ts';
 import { createHold } from '../holds/holds.ts';

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
 import { lastEvents, type PlacedEvent, type Stretch } from '../events/latest.ts';
 import { lastPlace, placeBefore, putInOrder } from '../events/log.ts';
-import { digestOf, isCount, opaque, valuesIn } from '../lib/http/cursor.ts';
-import { ifPossible } from '../lib/storage/if-possible.ts';
+import { digestOf, isCount, opaque, valuesIn } from '../lib/http/pagination/cursor.ts';
+import { bestEffort } from '../lib/storage/best-effort.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
@@ -68,7 +68,7 @@ async function wholeStretch(database: Database, { updatedSince }: ChangeFilter, 
   if (since === undefined && token === undefined) throw notSince();
   if (token !== undefined && now >= token.issuedAt + TOKEN_MS) throw problem('sync_token_expired');
 
-  await ifPossible(bringUpToDate(database, now));
+  await bestEffort(bringUpToDate(database, now));
   // Nothing appears before this place any more.
   const end = await lastPlace(database);
   if (token === undefined) return { after: Math.min(await placeBefore(database, since!), end), end, since: since! };
@@ -83,7 +83,7 @@ async function wholeStretch(database: Database, { updatedSince }: ChangeFilter, 
 
 /** Has the log know what has run out, and all of it in order. */
 async function bringUpToDate(database: Database, now: number): Promise<void> {
-  await ifPossible(sweepPets(database, now));
+  await bestEffort(sweepPets(database, now));
   await putInOrder(database);
 }
 

@@ -1,5 +1,5 @@
 import { type Deployment, route } from '../deployment.ts';
-import { once } from '../idempotency/once.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
 import type { Example, Route } from '../lib/http/route.ts';
 import { NewPet, Pet, PetPatch } from './pet.ts';
 import { petIdInPath } from './pet-id-in-path.ts';
@@ -52,7 +52,7 @@ export const createRoute = route({
   ],
   handle(call) {
     const { context, caller, body, baseUrl } = call;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const pet = await createPet(tx, caller.accountId, body, context.categories);
       return { body: pet, headers: ['Location', `${baseUrl}/pets/${pet.id}`, 'ETag', petEtag({ ...pet, version: 1 })] };
     });
@@ -105,7 +105,7 @@ const update = route({
   ],
   handle(call) {
     const { context, caller, path, body, expect } = call;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const pet = await updatePet(tx, caller, path.petId, body, context.categories, expect);
       return { body: petOf(pet), headers: ['ETag', petEtag(pet)] };
     });

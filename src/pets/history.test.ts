@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
 import { type Actor, operator } from '../events/event.ts';
 import { createHold, releaseHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';

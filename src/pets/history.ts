@@ -1,15 +1,15 @@
 import { problem } from '../errors.ts';
 import type { Actor, Event } from '../events/event.ts';
 import { eventsBefore, eventsOf } from '../events/log.ts';
-import { cursorOf, foreignCursor, type Place, placeOf } from '../lib/http/cursor.ts';
-import type { Neighbours } from '../lib/http/pagination.ts';
+import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
+import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
 import type { PetEventData, PetState } from './change-pet.ts';
 import type { PetHistoryEntry } from './pet.ts';
 
 /** One page of what happened to an animal. */
-export interface HistoryPage extends Neighbours {
+export interface HistoryPage extends PageLinks {
   readonly entries: PetHistoryEntry[];
 }
 
@@ -32,8 +32,8 @@ export async function petHistory(
 ): Promise<HistoryPage> {
   const [creation] = await eventsOf<PetEventData>(reader, 'pet', petId, { limit: 1 });
   if (creation === undefined) throw problem('pet_not_found', `There never was an animal ${petId}.`);
-  const from = cursorText === undefined ? undefined : placeOf(listOf(petId), cursorText);
-  if (cursorText !== undefined && from === undefined) throw foreignCursor();
+  const from = cursorText === undefined ? undefined : decodeCursor(listOf(petId), cursorText);
+  if (cursorText !== undefined && from === undefined) throw invalidCursor();
 
   const events = await look(reader, petId, from, limit + 1);
   const more = events.length > limit;
@@ -50,7 +50,7 @@ export async function petHistory(
 async function look(
   reader: Reader,
   petId: number,
-  from: Place | undefined,
+  from: CursorPosition | undefined,
   limit: number,
 ): Promise<Event<PetEventData>[]> {
   if (from?.backward) return (await eventsBefore<PetEventData>(reader, 'pet', petId, from.id, limit)).reverse();
@@ -60,14 +60,14 @@ async function look(
 function neighbours(
   petId: number,
   events: readonly Event<PetEventData>[],
-  from: Place | undefined,
+  from: CursorPosition | undefined,
   more: boolean,
-): Neighbours {
+): PageLinks {
   const first = events[0]?.id ?? (from?.id ?? 0) + 1;
   const last = events.at(-1)?.id ?? (from?.id ?? 0) - 1;
   return {
-    next: more || from?.backward ? cursorOf(listOf(petId), { backward: false, id: last }) : undefined,
-    previous: from && (more || !from.backward) ? cursorOf(listOf(petId), { backward: true, id: first }) : undefined,
+    next: more || from?.backward ? encodeCursor(listOf(petId), { backward: false, id: last }) : undefined,
+    previous: from && (more || !from.backward) ? encodeCursor(listOf(petId), { backward: true, id: first }) : undefined,
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';

@@ -1,4 +1,4 @@
-import type { Neighbours } from '../lib/http/pagination.ts';
+import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import type { Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
 import type { FullPet, Pet } from './pet.ts';
@@ -13,7 +13,7 @@ export interface PetViews {
 }
 
 /** One page of a list of animals. */
-export interface PetPage<Item = Pet> extends Neighbours {
+export interface PetPage<Item = Pet> extends PageLinks {
   readonly pets: Item[];
 }
 

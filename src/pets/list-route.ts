@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { type Deployment, nowOf, route } from '../deployment.ts';
-import { KeptAnswers } from '../lib/http/kept-answers.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
-import type { Answer, Call } from '../lib/http/route.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
+import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import type { Database } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
 import { changedPets } from './changed-pets.ts';
@@ -65,7 +65,7 @@ const ListQuery = Type.Object({
   ),
 });
 
-type ListCall = Call<Deployment, Static<typeof ListQuery>, unknown, unknown>;
+type ListCall = RouteRequest<Deployment, Static<typeof ListQuery>, unknown, unknown>;
 
 /** A page of animals, or of what changed of them. */
 export const listRoute = route({
@@ -176,7 +176,7 @@ function page({ context, query, prefer, url, baseUrl }: ListCall) {
   const now = nowOf(context);
   return kept.get(version, now, question) ?? read();
 
-  async function read(): Promise<Answer> {
+  async function read(): Promise<RouteResponse> {
     const { limit = 20, cursor, sort = 'id', view, includeRemoved, ...rest } = query;
     requireCategory(query);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Must come with updatedSince.');
@@ -192,7 +192,7 @@ function page({ context, query, prefer, url, baseUrl }: ListCall) {
   }
 }
 
-async function changes({ context, query, url, baseUrl }: ListCall, updatedSince: string): Promise<Answer> {
+async function changes({ context, query, url, baseUrl }: ListCall, updatedSince: string): Promise<RouteResponse> {
   const { limit = 20, cursor, view, id, sort, ...rest } = query;
   if (id !== undefined) throw invalidParameter('id', `Cannot be combined with updatedSince. ${inOrder}`);
   if (sort !== undefined) throw invalidParameter('sort', `Cannot be combined with updatedSince. ${inOrder}`);
@@ -241,10 +241,10 @@ const keptLists = keptBy();
 const keptTrees = keptBy();
 
 /** Kept answers for each database. */
-function keptBy(): (database: Database) => KeptAnswers {
-  const kept = new WeakMap<Database, KeptAnswers>();
+function keptBy(): (database: Database) => ResponseCache {
+  const kept = new WeakMap<Database, ResponseCache>();
   return database => {
-    const found = kept.get(database) ?? new KeptAnswers();
+    const found = kept.get(database) ?? new ResponseCache();
     kept.set(database, found);
     return found;
   };

@@ -1,5 +1,5 @@
 import { problem } from '../errors.ts';
-import { digestOf, isCount, opaque, valuesIn } from '../lib/http/cursor.ts';
+import { digestOf, isCount, opaque, valuesIn } from '../lib/http/pagination/cursor.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { PetStatus } from '../schema.ts';
 import type { Pet } from './pet.ts';

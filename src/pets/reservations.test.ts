@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Engine, onEachEngine } from '../../test/engines.ts';
+import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';
 import { type Database, type Params, type PetStatus, query, type Transaction } from '../schema.ts';

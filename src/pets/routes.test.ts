@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { overEachEngine } from '../../test/engines-over-http.ts';
-import { type Reply, type Sending, type Serving, send, serve } from '../../test/serving.ts';
+import { overEachEngine } from '../../test/support/engines-over-http.ts';
+import { type Reply, type Sending, type Serving, send, serve } from '../../test/support/serving.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import type { IssuedKey } from '../keys/key.ts';
 import { testClock } from '../lib/clock.ts';

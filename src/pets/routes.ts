@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { type Deployment, nowOf, route } from '../deployment.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Route } from '../lib/http/route.ts';
-import { ifPossible } from '../lib/storage/if-possible.ts';
+import { bestEffort } from '../lib/storage/best-effort.ts';
 import { changingRoutes, createRoute } from './changing-routes.ts';
 import { petHistory } from './history.ts';
 import { listRoute } from './list-route.ts';
@@ -133,7 +133,7 @@ const history = route({
   ],
   async handle({ context, caller, path, query, baseUrl, url }) {
     const { limit = 20, cursor } = query;
-    await ifPossible(sweepPets(context.database, nowOf(context)));
+    await bestEffort(sweepPets(context.database, nowOf(context)));
     const { entries, ...neighbours } = await petHistory(context.database, caller, path.petId, limit, cursor);
     const mark = url.indexOf('?');
     const own = `${baseUrl}/pets/${path.petId}/history${mark < 0 ? '' : url.slice(mark)}`;

@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
-import type { Work } from '../lib/jobs/work-off.ts';
+import type { Work } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock-pets.ts';
 

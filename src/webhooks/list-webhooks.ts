@@ -1,5 +1,5 @@
 import type { Actor } from '../events/event.ts';
-import { type Page, pageById } from '../lib/http/pages-by-id.ts';
+import { type Page, pageById } from '../lib/http/pagination/page-by-id.ts';
 import { type Params, type Query, query, type Reader } from '../schema.ts';
 import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns } from './webhook-rows.ts';
 

@@ -1,15 +1,15 @@
 import Type from 'typebox';
+import { keepTest, requireTaken, sendTest, testMeansOf } from '../deliveries/test-delivery.ts';
 import { type Deployment, route } from '../deployment.ts';
 import { putInOrder } from '../events/log.ts';
-import { once, onceAfter } from '../idempotency/once.ts';
-import { pageHeaders } from '../lib/http/pagination.ts';
-import type { Answer, Route } from '../lib/http/route.ts';
+import { onceAfter, withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import type { Route, RouteResponse } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
 import { activateTested } from './activation.ts';
 import { getWebhook } from './get-webhook.ts';
 import { listWebhooks } from './list-webhooks.ts';
 import { rotateWebhookSecret } from './secrets.ts';
-import { keepTest, requireTaken, sendTest, testMeansOf } from './try-out.ts';
 import {
   MadeSecret,
   MadeWebhook,
@@ -95,7 +95,7 @@ const create = route({
   handle(call) {
     const { context, caller, body, baseUrl } = call;
     const { max, networks, secrets } = context.webhooks;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const { webhook, secret } = await createWebhook(tx, caller, body, { max, networks }, secrets);
       return {
         body: { ...webhookOf(webhook), secret },
@@ -254,7 +254,7 @@ const update = route({
   ],
   handle(call) {
     const { context, caller, path, body, expect } = call;
-    return once(call, async tx =>
+    return withIdempotency(call, async tx =>
       answerOf(await updateWebhook(tx, caller, path.webhookId, body, context.webhooks, expect)),
     );
   },
@@ -376,7 +376,7 @@ const deactivate = route({
   ],
   handle(call) {
     const { caller, path, expect } = call;
-    return once(call, async tx => answerOf(await deactivateWebhook(tx, caller, path.webhookId, expect)));
+    return withIdempotency(call, async tx => answerOf(await deactivateWebhook(tx, caller, path.webhookId, expect)));
   },
 });
 
@@ -425,7 +425,7 @@ const rotate = route({
   handle(call) {
     const { context, caller, path, body } = call;
     const { overlapSeconds = DAY_SECONDS } = body;
-    return once(call, async tx => {
+    return withIdempotency(call, async tx => {
       const { webhooks } = context;
       const made = await rotateWebhookSecret(tx, caller, path.webhookId, overlapSeconds, webhooks.secrets);
       return {
@@ -450,6 +450,6 @@ export const webhookRoutes: readonly Route<Deployment>[] = [
   rotate,
 ];
 
-function answerOf(webhook: WebhookRow): Answer {
+function answerOf(webhook: WebhookRow): RouteResponse {
   return { body: webhookOf(webhook), headers: ['ETag', webhookEtag(webhook)] };
 }

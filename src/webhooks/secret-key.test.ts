@@ -4,10 +4,10 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { onEachEngine } from '../../test/engines.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
 import type { Log } from '../lib/log.ts';
-import { Refusal } from '../lib/refusal.ts';
 import { secretBox } from '../lib/secret-box.ts';
+import { UserError } from '../lib/user-error.ts';
 import { query } from '../schema.ts';
 import { checkKey, secretKeyIn } from './secret-key.ts';
 import { secretsOf } from './secrets.ts';
@@ -64,7 +64,7 @@ describe('the secret key', () => {
       assert.throws(
         () => secretKeyIn(directory, warnings().log),
         (error: Error) =>
-          error instanceof Refusal && /32 bytes in base64/.test(error.message) && !/canary/.test(error.message),
+          error instanceof UserError && /32 bytes in base64/.test(error.message) && !/canary/.test(error.message),
         text,
       );
       assert.equal(readFileSync(join(directory, 'secret.key'), 'utf8'), text, 'it is left as it is');
@@ -76,7 +76,7 @@ describe('the secret key', () => {
     writeFileSync(join(directory, 'file'), '');
     assert.throws(
       () => secretKeyIn(join(directory, 'file', 'data'), warnings().log),
-      (error: Error) => error instanceof Refusal && /PETSTORE_SECRET_KEY/.test(error.message),
+      (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message),
     );
   });
 });
@@ -95,7 +95,7 @@ onEachEngine(engine => {
       await checkKey(database, other);
       await make(box);
       await checkKey(database, box);
-      const refused = (error: Error) => error instanceof Refusal && /PETSTORE_SECRET_KEY/.test(error.message);
+      const refused = (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message);
       await assert.rejects(checkKey(database, other), refused);
       await assert.rejects(make(other), refused);
       assert.equal((await secretsOf(database, box, 1, 0)).length, 1);

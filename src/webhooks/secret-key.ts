@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../lib/log.ts';
-import { Refusal } from '../lib/refusal.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
-import { makeDirectory } from '../lib/storage/sqlite-directory.ts';
-import { flushDirectory } from '../lib/storage/sqlite-flush.ts';
+import { makeDirectory } from '../lib/storage/sqlite/data-directory.ts';
+import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
+import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 
 /** The bytes of a secret key. */
@@ -15,7 +15,7 @@ const FILE = 'secret.key';
 /**
  * The key in `secret.key` of the data directory; makes directory and file where there are none, for their owner alone,
  * and on disk when it returns. Several processes get the same one. That others may read it is logged.
- * @throws {Refusal} when it holds no key, or can be neither read nor made
+ * @throws {UserError} when it holds no key, or can be neither read nor made
  */
 export function secretKeyIn(dataDir: string, log: Log): Buffer {
   const file = join(dataDir, FILE);
@@ -24,7 +24,7 @@ export function secretKeyIn(dataDir: string, log: Log): Buffer {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    throw new Refusal(
+    throw new UserError(
       `The secret key ${file} can be neither read nor made (${code}); make PETSTORE_DATA_DIR writable, or set PETSTORE_SECRET_KEY.`,
       { cause: error },
     );
@@ -34,7 +34,7 @@ export function secretKeyIn(dataDir: string, log: Log): Buffer {
 /**
  * Demands that what is secret in a database was sealed with this key, as far as anything was, and from now on is sealed
  * with no other.
- * @throws {Refusal} where it was sealed with another one
+ * @throws {UserError} where it was sealed with another one
  */
 export async function requireKey(tx: Transaction, box: SecretBox): Promise<void> {
   const own = box.seal(KNOWN, PLACE);
@@ -47,7 +47,7 @@ export async function requireKey(tx: Transaction, box: SecretBox): Promise<void>
 
 /**
  * The same of a database as it is, without a word in it.
- * @throws {Refusal} where something in it was sealed with another key
+ * @throws {UserError} where something in it was sealed with another key
  */
 export async function checkKey(reader: Reader, box: SecretBox): Promise<void> {
   const sealed = await reader.first(knownText, {});
@@ -67,7 +67,7 @@ function readKey(file: string, log: Log): Buffer | undefined {
     const text = readFileSync(descriptor, 'utf8').trim();
     const key = Buffer.from(text, 'base64');
     if (!/^[\w+/-]{43}=?$/.test(text) || key.length !== KEY_BYTES) {
-      throw new Refusal(
+      throw new UserError(
         `The secret key ${file} does not hold 32 bytes in base64; restore it, or remove it where there are no webhooks.`,
       );
     }
@@ -116,8 +116,8 @@ function opens(box: SecretBox, sealed: string): boolean {
   }
 }
 
-function otherKey(): Refusal {
-  return new Refusal(
+function otherKey(): UserError {
+  return new UserError(
     'The secrets of the webhooks were sealed with another key: set PETSTORE_SECRET_KEY to it or put its secret.key back into the data directory, or take the webhooks away with `petstore webhook delete`.',
   );
 }

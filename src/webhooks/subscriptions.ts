@@ -1,7 +1,7 @@
 import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
-import { wantedOf } from '../feed/list-events.ts';
-import { sees } from '../feed/seen-by.ts';
+import { wantedOf } from '../events/public/list-events.ts';
+import { sees } from '../events/public/visibility.ts';
 import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
 import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns } from './webhook-rows.ts';
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { EventId, EventTypes } from '../feed/public-event.ts';
+import { EventId, EventTypes } from '../events/public/public-event.ts';
 import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
 import { parseTime } from '../lib/time.ts';
 

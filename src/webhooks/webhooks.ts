@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { type OutgoingRules, targetFault } from '../lib/http/outgoing.ts';
+import { type OutgoingRules, targetFault } from '../lib/http/client/client.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import type { Expectation } from '../pets/pets.ts';
 import { type Params, query, sql, type Tables, type Transaction } from '../schema.ts';

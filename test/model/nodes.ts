@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/lib/clock.ts';
 import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
 import type { Database } from '../../src/schema.ts';
-import type { Engine } from '../engines.ts';
+import type { Engine } from '../support/engines.ts';
 
 /**
  * Opens one new database several times, once for each clock: on PostgreSQL as nodes do; on the embedded engine, which one

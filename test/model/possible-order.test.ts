@@ -11,7 +11,7 @@ import type { Pet } from '../../src/pets/pet.ts';
 import { countByStatus } from '../../src/pets/pet-counts.ts';
 import { getPet } from '../../src/pets/pets.ts';
 import { type Database, type Params, type PetStatus, query } from '../../src/schema.ts';
-import { type Engine, onEachEngine, onPostgres } from '../engines.ts';
+import { type Engine, onEachEngine, onPostgres } from '../support/engines.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
 import { emptyModel, petAt } from './model.ts';

@@ -9,7 +9,7 @@ import { countByStatus } from '../../src/pets/pet-counts.ts';
 import { createPet } from '../../src/pets/pets.ts';
 import { sweepPets } from '../../src/pets/sweep-pets.ts';
 import { type Database, type Params, query, type Reader } from '../../src/schema.ts';
-import { onEachEngine } from '../engines.ts';
+import { onEachEngine } from '../support/engines.ts';
 import { openNodes } from './nodes.ts';
 
 const START_MS = 1_795_000_000_000;

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
-import { onEachEngine } from '../engines.ts';
+import { onEachEngine } from '../support/engines.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
 import { type Command, type Herd, herd, sequence } from './commands.ts';

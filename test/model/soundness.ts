@@ -4,7 +4,7 @@ import { eventsOf } from '../../src/events/log.ts';
 import type { PetEventData, PetState } from '../../src/pets/change-pet.ts';
 import { petHistory } from '../../src/pets/history.ts';
 import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';
-import { holdVersion, orderVersion, petVersion } from '../versions.ts';
+import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import { holdAt, keptAt, type Model, orderAt } from './model.ts';
 
 /**

@@ -7,8 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { operations as routes } from '../../src/app.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
-import { baseUrlOf, openExampleStore, prepare } from '../examples.ts';
-import { type Process, serveApart } from '../serving.ts';
+import { baseUrlOf, openExampleStore, prepare } from '../support/examples.ts';
+import { type Process, serveApart } from '../support/serving.ts';
 import { installTools, plentifulKey } from './tools.ts';
 
 interface Animal {

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { openApiOf } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { sendExamples } from '../examples.ts';
-import { freePort } from '../free-port.ts';
+import { sendExamples } from '../support/examples.ts';
+import { freePort } from '../support/free-port.ts';
 import { installTools } from './tools.ts';
 
 describe('Prism as a validating proxy in front of the service', () => {

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Process } from '../serving.ts';
+import type { Process } from '../support/serving.ts';
 
 /** Other people's tools, at the versions that were tried. */
 const versions = {

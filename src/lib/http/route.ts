@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Soon } from '../soon.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** Who may call a route: the holder of a valid key; with a scope, only of a key that has it. */
 export interface Access {
@@ -73,7 +73,7 @@ export interface Example {
 }
 
 /** What a handler is given: everything about one admitted, validated request. */
-export interface Call<Context, Query, Body, Path> {
+export interface RouteRequest<Context, Query, Body, Path> {
   /** The deployment that the request reached, or where one address serves several, that of the key. */
   readonly context: Context;
   /** Who calls: the holder of the key. */
@@ -95,7 +95,7 @@ export interface Call<Context, Query, Body, Path> {
    */
   expect(etag: string): void;
   /** Whether the caller would still get in here: what goes on for long asks again and again. Counts nothing. */
-  stillAdmitted(): Soon<boolean>;
+  stillAdmitted(): MaybePromise<boolean>;
   /** Public address and prefix, without a slash at the end: what links begin with. */
   readonly baseUrl: string;
   /** The URL as it was sent, without the origin: path and query. */
@@ -112,7 +112,7 @@ export interface Caller {
 }
 
 /** What a handler answers. */
-export interface Answer {
+export interface RouteResponse {
   /** The first success of the route where left out. */
   readonly status?: number;
   /** A JSON value, or finished bytes of JSON; absent where there is none (204). */
@@ -120,13 +120,13 @@ export interface Answer {
   /** Names and values in turn. */
   readonly headers?: readonly string[];
   /** In place of a body, from a route that `streams`: what goes on writing to the answer. */
-  readonly stream?: Stream;
+  readonly stream?: ResponseStream;
 }
 
 /** What writes an answer that goes on. Each of its methods returns at once and throws nothing. */
-export interface Stream {
+export interface ResponseStream {
   /** Called once the head of the answer is out; not for HEAD, nor where the caller has gone by then. */
-  begin(outlet: Outlet): void;
+  begin(outlet: ResponseWriter): void;
   /** Called when there is room again, after a `write` that said that there is none. */
   drained(): void;
   /** Called once, when the answer is over, whoever ended it; also where it never began. */
@@ -134,7 +134,7 @@ export interface Stream {
 }
 
 /** Where an answer that goes on is written to. */
-export interface Outlet {
+export interface ResponseWriter {
   /** Writes some of it. @returns false where what is written piles up: then wait for `drained`. */
   write(bytes: string | Buffer): boolean;
   /** Ends the answer, and its connection with it. */
@@ -185,7 +185,7 @@ export interface Route<Context> {
   /** More members for the OpenAPI operation: `x-…` only. */
   readonly extensions?: Readonly<Record<`x-${string}`, unknown>>;
   readonly examples: readonly Example[];
-  handle(call: Call<Context, never, never, never>): Soon<Answer>;
+  handle(call: RouteRequest<Context, never, never, never>): MaybePromise<RouteResponse>;
 }
 
 /** Whether a retry of the operation may carry an `Idempotency-Key`: whatever adds or changes without naming the whole. */
@@ -234,13 +234,13 @@ export function routesIn<Context>() {
       readonly body?: Body;
       readonly parameters?: Parameters;
       handle(
-        call: Call<
+        call: RouteRequest<
           Context,
           Static<Query>,
           Static<Body>,
           { readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']> }
         >,
-      ): Soon<Answer>;
+      ): MaybePromise<RouteResponse>;
     },
   ): Route<Context> {
     return definition as unknown as Route<Context>;

@@ -1,15 +1,15 @@
-import type { Soon } from '../soon.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { EngineName, Query } from './query.ts';
 
-export type { Soon };
+export type { MaybePromise };
 
 /** Runs queries that change nothing. */
 export interface Reader {
   readonly engine: EngineName;
   /** Every row, in the query's order. */
-  all<P, R>(query: Query<P, R>, params: P): Soon<R[]>;
+  all<P, R>(query: Query<P, R>, params: P): MaybePromise<R[]>;
   /** The first row, or `undefined` where there is none. */
-  first<P, R>(query: Query<P, R>, params: P): Soon<R | undefined>;
+  first<P, R>(query: Query<P, R>, params: P): MaybePromise<R | undefined>;
 }
 
 /**
@@ -36,9 +36,9 @@ export interface Transaction extends Reader {
    */
   seenBefore(end: number, late: () => Error): void;
   /** Runs a query for its effect; how many rows it changed. */
-  run<P, R>(query: Query<P, R>, params: P): Soon<number>;
+  run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
   /** Tells every process on this database, once this transaction is committed, that `topic` has changed. */
-  announce(topic: string): Soon<void>;
+  announce(topic: string): MaybePromise<void>;
 }
 
 /**
@@ -56,7 +56,7 @@ export interface Database extends Reader {
    *   database cannot be reached or locked in time (nothing was changed) or a flush did not come back in time (whether
    *   it was changed is not known), `closed` while stopping, `failed` when a flush failed, which is final
    */
-  write<T>(work: (tx: Transaction) => Soon<T>): Promise<T>;
+  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
   /**
    * The time as of which reads see how things are: `now`, unless a change is under way that has to be seen before an end
    * (`Transaction.seenBefore`) that has come meanwhile; then a moment before that end.
@@ -81,7 +81,7 @@ export interface Database extends Reader {
    */
   watch?(table: string, listener: () => void): () => void;
   /** What an operator should know, asked at most once a second however often it is called. Never throws. */
-  health(): Soon<Health>;
+  health(): MaybePromise<Health>;
   /**
    * PostgreSQL only: takes the lock of this name on this database for as long as this process lives, so that it is the
    * only one of its kind. The lock of a process that was killed is free within seconds, and so long this waits.

@@ -26,9 +26,9 @@ export interface OpenOptions {
  */
 export async function openDatabase(place: DatabasePlace, options: OpenOptions): Promise<Database> {
   if ('file' in place) {
-    const { openSqlite } = await import('./sqlite.ts');
+    const { openSqlite } = await import('./sqlite/database.ts');
     return openSqlite({ ...options, file: place.file });
   }
-  const { openPostgres } = await import('./postgres.ts');
+  const { openPostgres } = await import('./postgres/database.ts');
   return openPostgres({ ...options, ...place, migrate: options.migrate ?? false });
 }

@@ -1,0 +1,321 @@
+import Type from 'typebox';
+import { type Deployment, nowOf, route } from '../deployment.ts';
+import { problem } from '../errors.ts';
+import { putInOrder } from '../events/log.ts';
+import { EventId } from '../events/public/public-event.ts';
+import { onceAfter, type withIdempotency } from '../idempotency/idempotency.ts';
+import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import type { Problem } from '../lib/http/problem.ts';
+import type { Caller, Route } from '../lib/http/route.ts';
+import { formatTime, parseTime } from '../lib/time.ts';
+import { getWebhook } from '../webhooks/get-webhook.ts';
+import { webhookId } from '../webhooks/routes.ts';
+import { adminsOf } from '../webhooks/subscriptions.ts';
+import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from '../webhooks/webhook.ts';
+import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
+import { redeliverEvent, redeliverSince } from './redeliveries.ts';
+import { keepTest, sendTest, testMeansOf } from './test-delivery.ts';
+
+const common = {
+  access: { key: true, scope: 'webhooks:write' },
+  tag: 'Webhooks',
+  stability: 'beta',
+} as const;
+
+/** Sends a test delivery. */
+const test = route({
+  ...common,
+  operation: 'testWebhook',
+  method: 'POST',
+  path: '/webhooks/{webhookId}/test',
+  summary: 'Test a webhook',
+  description:
+    'Sends a signed test delivery (`webhook.test`) now, whatever the status of the webhook, and waits for it: 15 seconds, ' +
+    'and no longer than that for a free connection. The answer says what the receiver answered, or why it did not; the webhook stays as it is.',
+  parameters: { webhookId },
+  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery, untagged: true }],
+  errors: ['webhook_test_running'],
+  examples: [
+    {
+      name: 'taken',
+      summary: 'The receiver takes it',
+      given: ['createWebhook: everything'],
+      path: { webhookId: '1' },
+      status: 200,
+    },
+    {
+      name: 'not taken',
+      summary: 'The receiver answers 404',
+      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there'],
+      path: { webhookId: '1' },
+      status: 200,
+    },
+  ],
+  handle(call) {
+    const { context, caller, path } = call;
+    return onceAfter(
+      call,
+      async () => {
+        const webhook = await getWebhook(context.database, caller, path.webhookId);
+        return sendTest(testMeansOf(context), webhook);
+      },
+      async (tx, result) => {
+        return { body: deliveryOf(await keepTest(tx, path.webhookId, result)) };
+      },
+    );
+  },
+});
+
+/** A page of deliveries. */
+const list = route({
+  ...common,
+  operation: 'listDeliveries',
+  method: 'GET',
+  path: '/webhooks/{webhookId}/deliveries',
+  summary: 'List deliveries',
+  description:
+    'Returns the deliveries to a webhook, the newest first. Those that `failed` are what its receiver has missed: have ' +
+    'them delivered again. What is done with is kept for as long as events are told, 30 days.',
+  parameters: { webhookId },
+  query: Type.Object({
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of deliveries returned.' }),
+    ),
+    status: Type.Optional(DeliveryStatus),
+    eventId: Type.Optional(Type.String({ ...EventId, description: 'Only the deliveries of this event.' })),
+    cursor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 4096,
+        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
+      }),
+    ),
+  }),
+  successes: [
+    {
+      status: 200,
+      description: 'A page of deliveries.',
+      schema: Deliveries,
+      headers: {
+        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
+        'x-next': 'The URL of the next page; absent at the end.',
+      },
+    },
+  ],
+  errors: [],
+  examples: [
+    {
+      name: 'first page',
+      summary: 'The last twenty deliveries',
+      given: ['createWebhook: everything', 'testWebhook: taken'],
+      path: { webhookId: '1' },
+      status: 200,
+    },
+    {
+      name: 'the gap',
+      summary: 'What the receiver has missed',
+      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there', 'testWebhook: not taken'],
+      path: { webhookId: '1' },
+      query: 'status=failed',
+      status: 200,
+    },
+    {
+      name: 'no such status',
+      summary: 'A status that there is not',
+      given: ['createWebhook: everything'],
+      path: { webhookId: '1' },
+      query: 'status=lost',
+      status: 400,
+      code: 'invalid_parameter',
+    },
+  ],
+  async handle({ context, caller, path, query, url, baseUrl }) {
+    const { limit = 20, cursor, ...filter } = query;
+    const { id } = await getWebhook(context.database, caller, path.webhookId);
+    const page = await listDeliveries(context.database, id, filter, limit, cursor);
+    // The path may be spelled in other ways than the links are.
+    const mark = url.indexOf('?');
+    return {
+      body: page.rows.map(deliveryOf),
+      headers: pageHeaders(`${baseUrl}/webhooks/${id}/deliveries${mark < 0 ? '' : url.slice(mark)}`, page),
+    };
+  },
+});
+
+/** One delivery by its id. */
+const get = route({
+  ...common,
+  operation: 'getDelivery',
+  method: 'GET',
+  path: '/webhooks/{webhookId}/deliveries/{deliveryId}',
+  summary: 'Get a delivery',
+  description: 'Fetches one delivery to a webhook, with what was answered to every attempt.',
+  parameters: {
+    webhookId,
+    deliveryId: {
+      schema: DeliveryId,
+      description: 'The identifier of the delivery.',
+      notFound: 'delivery_not_found',
+      absent: 'There is no delivery with this id.',
+    },
+  },
+  successes: [{ status: 200, description: 'The delivery, with every attempt.', schema: Delivery }],
+  errors: [],
+  examples: [
+    {
+      name: 'a test',
+      summary: 'A test delivery that was not taken',
+      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there', 'testWebhook: not taken'],
+      path: { webhookId: '1', deliveryId: '1' },
+      status: 200,
+    },
+    {
+      name: 'no such delivery',
+      summary: 'An id that no delivery to the webhook has',
+      given: ['createWebhook: everything'],
+      path: { webhookId: '1', deliveryId: '7' },
+      status: 404,
+      code: 'delivery_not_found',
+    },
+  ],
+  async handle({ context, caller, path }) {
+    const { database } = context;
+    const { id } = await getWebhook(database, caller, path.webhookId);
+    return { body: deliveryOf(await getDelivery(database, id, path.deliveryId)) };
+  },
+});
+
+/** Has events delivered once more. */
+const redeliver = route({
+  ...common,
+  operation: 'redeliverEvents',
+  method: 'POST',
+  path: '/webhooks/{webhookId}/redeliveries',
+  summary: 'Deliver events again',
+  description:
+    'Has events delivered to an active webhook once more, whether or not they were before: with `eventId` that one, also ' +
+    'where the webhook does not ask for its type or category; with `since` everything that the webhook asks for, of what ' +
+    'was written down from that time until now. They have the `webhook-id` that they had before, and wait behind what ' +
+    'waits of the same thing. A webhook has one redelivery since a time at once.',
+  parameters: { webhookId },
+  body: NewRedelivery,
+  successes: [{ status: 202, description: 'They will be delivered.', schema: Redelivery, untagged: true }],
+  errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running'],
+  examples: [
+    {
+      name: 'one event',
+      summary: 'An event that the receiver has missed',
+      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
+      path: { webhookId: '1' },
+      body: { eventId: 'evt_1' },
+      status: 202,
+    },
+    {
+      name: 'since a time',
+      summary: 'Everything of the last hour, after the receiver was away',
+      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
+      path: { webhookId: '1' },
+      body: { since: '2026-11-21T11:00:00Z' },
+      status: 202,
+    },
+    {
+      name: 'both',
+      summary: 'Either an event or a time',
+      given: ['createWebhook: everything'],
+      path: { webhookId: '1' },
+      body: { eventId: 'evt_1', since: '2026-11-21T11:00:00Z' },
+      status: 400,
+      code: 'invalid_body',
+    },
+    {
+      name: 'not active',
+      summary: 'The webhook was not activated',
+      given: ['createWebhook: everything'],
+      path: { webhookId: '1' },
+      body: { eventId: 'evt_1' },
+      status: 409,
+      code: 'webhook_not_active',
+    },
+    {
+      name: 'no such event',
+      summary: 'An id that no event has',
+      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
+      path: { webhookId: '1' },
+      body: { eventId: 'evt_999999999' },
+      status: 404,
+      code: 'event_not_found',
+    },
+    {
+      name: 'too long ago',
+      summary: 'Events that old are no longer told',
+      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
+      path: { webhookId: '1' },
+      body: { since: '2026-01-01T00:00:00Z' },
+      status: 410,
+      code: 'events_expired',
+    },
+  ],
+  async handle(call) {
+    const { context, body } = call;
+    const { eventId, since } = body;
+    if ((eventId === undefined) === (since === undefined)) throw notOne();
+    const answer = await (eventId === undefined
+      ? onceSince(call, since!)
+      : onceAfter(
+          call,
+          () => ownerOf(call),
+          async (tx, owner) => {
+            const keptFrom = tx.now - context.eventsKeptMs;
+            await redeliverEvent(tx, call.caller, call.path.webhookId, eventId, owner, keptFrom);
+            return { body: { eventId } };
+          },
+        ));
+    context.webhooks.wake?.();
+    return answer;
+  },
+});
+
+/** Every operation on the deliveries to webhooks. */
+export const deliveryRoutes: readonly Route<Deployment>[] = [test, list, get, redeliver];
+
+type RedeliveryCall = Parameters<typeof withIdempotency>[0] & {
+  readonly context: Deployment;
+  readonly caller: Caller;
+  readonly path: { readonly webhookId: number };
+};
+
+/** Whose view of the events a webhook has. */
+async function ownerOf({ context, caller, path }: RedeliveryCall) {
+  const { accountId } = await getWebhook(context.database, caller, path.webhookId);
+  return { accountId, admin: (await adminsOf(context.webhooks.registry, [accountId])).has(accountId) };
+}
+
+function onceSince(call: RedeliveryCall, text: string) {
+  const { context, caller, path } = call;
+  const since = parseTime(text)!;
+  const now = nowOf(context);
+  if (since > now) throw inFuture(now);
+  return onceAfter(
+    call,
+    // What was committed before now is among it.
+    () => putInOrder(context.database),
+    async tx => {
+      const { id } = await redeliverSince(tx, caller, path.webhookId, since, tx.now - context.eventsKeptMs);
+      return { body: { id, since: formatTime(since) } };
+    },
+  );
+}
+
+function notOne(): Problem {
+  const message = 'Must have either eventId or since.';
+  return problem('invalid_body', `Invalid body. ${message}`, {
+    errors: [{ path: '', code: 'invalid_value', message }],
+  });
+}
+
+function inFuture(now: number): Problem {
+  const message = `Must be a time up to now, which is ${formatTime(now)}.`;
+  return problem('invalid_body', `Invalid body. /since: ${message}`, {
+    errors: [{ path: '/since', code: 'out_of_range', message }],
+  });
+}

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Engine, onEachEngine, type Place, silent } from '../test/support/engines.ts';
+import { createAccount } from './accounts/accounts.ts';
+import { eventsOf } from './events/log.ts';
+import { createHold } from './holds/holds.ts';
+import { workThatWaits } from './jobs.ts';
+import { systemClock, testClock } from './lib/clock.ts';
+import type { Log } from './lib/log.ts';
+import { secretBox } from './lib/secret-box.ts';
+import { StorageError } from './lib/storage/database.ts';
+import type { CompiledQuery } from './lib/storage/query.ts';
+import { formatTime } from './lib/time.ts';
+import type { Mailer } from './messages/mail.ts';
+import { sendMessage } from './messages/messages.ts';
+import { placeOrder } from './orders/orders.ts';
+import { createPet } from './pets/pets.ts';
+import { type Database, type Query, query } from './schema.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const caller = { accountId: 2, admin: false };
+
+onEachEngine(engine => {
+  afterEach(closeAll);
+
+  describe('the work of a deployment', () => {
+    it('asks one question a second while there is nothing to do, whatever waits for later', async () => {
+      const { clock, database } = await open(engine);
+      const { counting, asked } = counted(database);
+      await database.write(tx => createHold(tx, caller, { petIds: [1, 2] }, 100));
+      await database.write(tx => placeOrder(tx, caller, { petId: 3 }));
+      await database.write(async tx => {
+        await createAccount(tx, { email: 'root@example.org', name: 'Root', admin: true });
+        await sendMessage(tx, caller, { message: 'Hello' });
+      });
+      const worker = workThatWaits({ ...everything(counting), clock });
+      await until(async () => (await database.first(triedOnce, {})) !== undefined);
+      await pause(300);
+      const before = { ...asked };
+      await pause(3500);
+      await worker.close(2000);
+      assert.equal(asked.writes, before.writes);
+      const questions = asked.reads - before.reads;
+      assert.ok(questions === 3 || questions === 4, `${questions} questions in 3.5 s`);
+    });
+
+    it('looks at indexes alone to know when the next is due', async t => {
+      if (engine.name === 'postgres') return t.skip('its plans depend on how many rows there are');
+      const { clock, database } = await open(engine);
+      const asked: CompiledQuery<unknown>[] = [];
+      const reading = over(database, {
+        first(read, params) {
+          asked.push(read.on(engine.name) as CompiledQuery<unknown>);
+          return database.first(read, params);
+        },
+      });
+      const worker = workThatWaits({ ...everything(reading), clock });
+      await until(async () => asked.length > 0);
+      await worker.close(2000);
+      const plan = (await database.all(planOf(asked[0]!), {})).map(({ detail }) => detail);
+      assert.ok(plan.length > 5, plan.join('\n'));
+      const without =
+        /^(SCAN|SEARCH) (?!CONSTANT ROW)(?!.*USING (COVERING )?(INDEX|PRIMARY KEY|INTEGER PRIMARY KEY))|TEMP B-TREE/;
+      // The last event alone, by the order in which they are kept; what is under way to be delivered once more, a few rows.
+      assert.deepEqual(
+        plan.filter(line => without.test(line)),
+        ['SCAN events', 'SCAN redeliveries'],
+      );
+      return undefined;
+    });
+  });
+
+  describe('expiry', () => {
+    it('ends holds and orders that have run out, each once, also with several processes at it', async () => {
+      const { clock, database, place } = await open(engine);
+      await database.write(tx => createHold(tx, caller, { petIds: [1, 2] }, 100));
+      await database.write(tx => placeOrder(tx, caller, { petId: 3 }));
+      // Embedded, one process serves a file.
+      const other = engine.name === 'postgres' ? await open(engine, clock, place) : { database };
+      const several = [database, other.database, database].map(one =>
+        workThatWaits({ database: one, clock, log: silent }),
+      );
+      clock.advance(15 * MINUTE);
+      await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
+      assert.deepEqual(await actions(database, 'order', 1), ['placed']);
+      clock.advance(7 * DAY);
+      await until(async () => (await actions(database, 'order', 1)).includes('expired'));
+      await Promise.all(several.map(one => one.close(2000)));
+      assert.deepEqual(await actions(database, 'hold', 1), ['created', 'expired']);
+      assert.deepEqual(await actions(database, 'order', 1), ['placed', 'expired']);
+      for (const pet of [1, 2, 3])
+        assert.deepEqual(await actions(database, 'pet', pet), ['created', 'updated', 'updated']);
+      assert.deepEqual(await database.all(inForce, {}), []);
+    });
+
+    it('ends what ran out while nobody was there', async () => {
+      const { clock, database } = await open(engine);
+      await database.write(tx => createHold(tx, caller, { petIds: [1] }, 100));
+      clock.advance(DAY);
+      const worker = workThatWaits({ database, clock, log: silent });
+      await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
+      await worker.close(2000);
+    });
+
+    it('is there at the instant, on a clock that runs', async () => {
+      const clock = systemClock();
+      const { database } = await open(engine, clock);
+      const worker = workThatWaits({ database, clock, log: silent });
+      const end = Math.ceil(clock.now()) + 1500;
+      await database.write(tx => createHold(tx, caller, { petIds: [1], expiresAt: formatTime(end) }, 100));
+      await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
+      const [, expired] = await eventsOf(database, 'hold', 1);
+      assert.ok(expired!.at >= end);
+      await worker.close(2000);
+    });
+
+    it('works at one sweep of a kind at a time, and waits for it at the end', async () => {
+      const { clock, database } = await open(engine);
+      const { slow, writes } = slowed(database);
+      for (const petId of [1, 2, 3]) await database.write(tx => createHold(tx, caller, { petIds: [petId] }, 100));
+      clock.advance(15 * MINUTE);
+      const worker = workThatWaits({ database: slow, clock, log: silent });
+      await until(async () => writes.begun > 0);
+      await worker.close(10_000);
+      assert.equal(writes.begun, writes.ended);
+      const { begun } = writes;
+      // One transaction for the animals, one for each of the holds, one of retention: all that were begun have ended.
+      assert.ok(begun <= 5, `${begun} transactions`);
+      await pause(150);
+      assert.equal(writes.begun, begun, 'nothing is begun after it was closed');
+      assert.deepEqual(await actions(database, 'pet', 3), ['created', 'updated', 'updated']);
+    });
+
+    it('goes on after what goes wrong, which it logs once', async () => {
+      const { clock, database } = await open(engine);
+      await database.write(tx => createHold(tx, caller, { petIds: [1] }, 100));
+      clock.advance(15 * MINUTE);
+      let refusals = 2;
+      const ill: Database = over(database, {
+        write: work => {
+          if (refusals-- > 0) throw new StorageError('unavailable', 'The database is away.');
+          return database.write(work);
+        },
+      });
+      const lines: string[] = [];
+      const log: Log = { ...silent, warn: (_: unknown, text?: string) => lines.push(text!) };
+      const worker = workThatWaits({ database: ill, clock, log });
+      await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
+      await worker.close(2000);
+      assert.equal(lines.length, 1);
+      assert.match(lines[0]!, /cannot be done for now/);
+    });
+
+    it('says nothing of a storage that is closed under it', async () => {
+      const { clock, database } = await open(engine);
+      const lines: unknown[] = [];
+      const worker = workThatWaits({
+        database,
+        clock,
+        log: { ...silent, warn: (...line: unknown[]) => lines.push(line) },
+      });
+      await worker.close(2000);
+      await database.close();
+      await pause(50);
+      assert.deepEqual(lines, []);
+    });
+  });
+});
+
+const opened: Database[] = [];
+
+async function closeAll() {
+  await Promise.all(opened.splice(0).map(database => database.close()));
+}
+
+/** A store with three animals of one account, or once more the one at a place. */
+async function open(
+  engine: Engine,
+  clock: { now(): number } = testClock(Date.parse('2026-11-21T12:00:00Z')),
+  before?: Place,
+) {
+  const place = before ?? (await engine.place());
+  const database = await engine.open({ clock, place });
+  opened.push(database);
+  for (let pet = 0; pet < 3 && before === undefined; pet++) {
+    await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
+  }
+  return { database, clock: clock as ReturnType<typeof testClock>, place };
+}
+
+async function actions(database: Database, kind: 'pet' | 'hold' | 'order', id: number) {
+  return (await eventsOf(database, kind, id)).map(({ action }) => action);
+}
+
+/** Waits until something is so. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await pause(20);
+}
+
+/** A database with some of its members replaced. */
+function over(database: Database, members: Partial<Database>): Database {
+  return {
+    engine: database.engine,
+    all: (read, params) => database.all(read, params),
+    first: (read, params) => database.first(read, params),
+    write: work => database.write(work),
+    readableAt: now => database.readableAt(now),
+    version: table => database.version(table),
+    heard: topic => database.heard(topic),
+    health: () => database.health(),
+    close: () => database.close(),
+    ...members,
+  };
+}
+
+/** A database whose writes take their time; how many were begun and have ended. */
+function slowed(database: Database) {
+  const writes = { begun: 0, ended: 0 };
+  const slow = over(database, {
+    async write(work) {
+      writes.begun++;
+      await pause(100);
+      try {
+        return await database.write(work);
+      } finally {
+        writes.ended++;
+      }
+    },
+  });
+  return { slow, writes };
+}
+
+/** A database that counts what it is asked. */
+function counted(database: Database) {
+  const asked = { reads: 0, writes: 0 };
+  const counting = over(database, {
+    all(read, params) {
+      asked.reads++;
+      return database.all(read, params);
+    },
+    first(read, params) {
+      asked.reads++;
+      return database.first(read, params);
+    },
+    write(work) {
+      asked.writes++;
+      return database.write(work);
+    },
+  });
+  return { counting, asked };
+}
+
+/** A mail server that takes nothing for now. */
+const postponing: Mailer = {
+  send: async () => ({ reason: 'postponed', final: false, detail: '' }),
+};
+
+/** What all kinds of work take, where there is no webhook. */
+function everything(database: Database) {
+  const outgoing = {
+    post: () => Promise.reject(new Error('there is no webhook')),
+    close: async () => {},
+    now: () => 0,
+  };
+  const webhooks = { registry: database, outgoing, secrets: secretBox(Buffer.alloc(32)), scheduleMs: [] };
+  return { database, log: silent, mailer: postponing, webhooks };
+}
+
+const triedOnce = query(db => db.selectFrom('message_attempts').select('number').limit(1));
+
+/** How the embedded engine goes about a query without parameters. */
+function planOf({ sql, values }: CompiledQuery<unknown>): Query<Record<never, never>, { readonly detail: string }> {
+  const any = query(db => db.selectFrom('facts').select('value as detail'));
+  return { ...any, on: () => ({ sql: `explain query plan ${sql}`, changes: undefined, values }) };
+}
+
+const inForce = query(db => db.selectFrom('reservations').select('id').where('active', '=', 1));

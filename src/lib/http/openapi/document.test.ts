@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import Type from 'typebox';
+import { type Route, routesIn } from '../route.ts';
+import { type Interface, openApiOf } from './document.ts';
+
+const Shelf = Type.Object(
+  {
+    id: Type.Integer({ format: 'int64' }),
+    size: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal('large')], { $id: 'Size' })),
+  },
+  { $id: 'Shelf', description: 'A board to put things on.' },
+);
+
+const route = routesIn<undefined>();
+
+const getShelf = route({
+  operation: 'getShelf',
+  method: 'GET',
+  path: '/shelves/{shelfId}',
+  access: { key: true, scope: 'shelves:read' },
+  tag: 'Shelves',
+  summary: 'Get a shelf',
+  description: 'One shelf.',
+  parameters: {
+    shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+  },
+  query: Type.Object({
+    size: Type.Optional(Type.Array(Type.Enum(['small', 'large']), { description: 'Only these.' })),
+    limit: Type.Integer({ minimum: 1, description: 'How many.' }),
+  }),
+  headers: { Prefer: 'What you would like.' },
+  successes: [
+    { status: 200, description: 'The shelf.', schema: Shelf, headers: { 'X-Total-Count': 'How many there are.' } },
+  ],
+  errors: ['shelf_not_found'],
+  deprecation: {
+    since: new Date('2026-11-20'),
+    sunset: new Date('2030-12-05'),
+    instead: 'List them.',
+    page: '/docs/deprecation',
+    successor: () => '/shelves',
+  },
+  stability: 'beta',
+  extensions: { 'x-hideTryItPanel': true },
+  examples: [
+    { name: 'first', summary: 'The first', path: { shelfId: '1' }, query: 'limit=1', status: 200 },
+    { name: 'none', summary: 'None', path: { shelfId: '9' }, query: 'limit=1', status: 404, code: 'shelf_not_found' },
+  ],
+  handle: () => ({ body: {} }),
+});
+
+const addShelf = route({
+  operation: 'addShelf',
+  method: 'POST',
+  path: '/shelves',
+  access: { key: true },
+  tag: 'Shelves',
+  summary: 'Add a shelf',
+  description: 'A new one.',
+  body: Shelf,
+  successes: [{ status: 201, description: 'Added.', schema: Type.Array(Shelf), headers: { Location: 'Where it is.' } }],
+  errors: [],
+  examples: [{ name: 'small', summary: 'A small one', body: { id: 1, size: 'small' }, status: 201 }],
+  handle: () => ({ body: {} }),
+});
+
+const moveShelf = route({
+  ...addShelf,
+  operation: 'moveShelf',
+  method: 'PATCH',
+  path: '/shelves/{shelfId}',
+  parameters: {
+    shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+  },
+  conditional: true,
+  bodyOptional: true,
+  successes: [{ status: 200, description: 'Moved.', schema: Shelf }],
+  errors: ['in_the_way'],
+  examples: [{ name: 'on', summary: 'Further on', path: { shelfId: '1' }, status: 200 }],
+  handle: () => ({ body: {} }),
+});
+
+const removeShelf = route({
+  ...documentedAs('removeShelf'),
+  method: 'DELETE',
+  path: '/shelves/{shelfId}',
+  conditional: true,
+  successes: [{ status: 204, description: 'Gone.' }],
+  handle: () => ({}),
+});
+
+function documentedAs(operation: string) {
+  const { access, tag, summary, description, errors } = addShelf;
+  return { operation, access, tag, summary, description, errors, examples: [] };
+}
+
+function documentOf(routes: readonly Route<never>[], change: Partial<Interface> = {}) {
+  const entry = { status: 404, message: 'There is no such shelf.', meaning: 'No shelf has this id.', remedy: 'List.' };
+  const document = openApiOf({
+    info: { title: 'Shelves', version: '1' },
+    servers: [{ url: 'https://shelves.test/v1', description: 'Production' }],
+    tags: [{ name: 'Shelves', description: 'Boards.' }],
+    tagGroups: [{ name: 'All', tags: ['Shelves'] }],
+    bearer: 'A key.',
+    routes,
+    errors: {
+      shelf_not_found: entry,
+      missing_key: { ...entry, status: 401 },
+      in_the_way: { ...entry, status: 409 },
+      unreadable: { ...entry, status: 400 },
+    } as never,
+    pagesUrl: 'https://pages.test',
+    codesOf: one => ['missing_key', 'unreadable', ...one.errors],
+    headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
+    answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
+    ...change,
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
+  return JSON.parse(JSON.stringify(document)) as any;
+}
+
+/** The object itself, or the one that it refers to. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
+function follow(document: any, object: any) {
+  const path = object.$ref?.slice(2).split('/') ?? [];
+  return path.length > 0 ? path.reduce((inner: never, name: string) => inner[name], document) : object;
+}
+
+describe('the OpenAPI document of some routes', () => {
+  const document = documentOf([getShelf, addShelf, moveShelf, removeShelf]);
+  const { get, patch: move, delete: remove } = document.paths['/shelves/{shelfId}'];
+  const add = document.paths['/shelves'].post;
+
+  test('says 3.1, asks for a bearer token everywhere, and groups its tags', () => {
+    assert.match(document.openapi, /^3\.1\./);
+    assert.deepEqual(document.security, [{ bearerAuth: [] }]);
+    assert.equal(document.components.securitySchemes.bearerAuth.scheme, 'bearer');
+    assert.deepEqual(document['x-tagGroups'], [{ name: 'All', tags: ['Shelves'] }]);
+  });
+
+  test('names each operation after its route and says what it needs', () => {
+    assert.equal(get.operationId, 'getShelf');
+    assert.deepEqual(get.security, [{ bearerAuth: ['shelves:read'] }]);
+    assert.equal(add.security, undefined);
+  });
+
+  test('turns a named schema into one component and refers to it', () => {
+    assert.deepEqual(document.components.schemas.Shelf, {
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'integer', format: 'int64' }, size: { $ref: '#/components/schemas/Size' } },
+      description: 'A board to put things on.',
+    });
+    assert.deepEqual(add.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/Shelf' });
+    assert.deepEqual(add.responses[201].content['application/json'].schema, {
+      type: 'array',
+      items: { $ref: '#/components/schemas/Shelf' },
+    });
+  });
+
+  test('writes a choice between texts as an enum', () => {
+    assert.deepEqual(document.components.schemas.Size, { type: 'string', enum: ['small', 'large'] });
+  });
+
+  test('describes path, query and header parameters', () => {
+    const [shelfId, size, limit, prefer] = get.parameters;
+    assert.deepEqual([shelfId.in, shelfId.required, shelfId.examples.first.value], ['path', true, 1]);
+    assert.deepEqual([size.in, size.required, size.style, size.explode], ['query', false, 'form', true]);
+    assert.deepEqual(size.schema.items, { type: 'string', enum: ['small', 'large'] });
+    assert.deepEqual([limit.required, limit.description], [true, 'How many.']);
+    assert.deepEqual([prefer.in, prefer.name], ['header', 'Prefer']);
+  });
+
+  test('refers to a named schema also where a parameter has it, in its own words', () => {
+    const Colour = Type.Enum(['red', 'blue'], { title: 'Colour', description: 'How it looks.' });
+    const body = Type.Object({ colour: Colour });
+    const query = Type.Object({ colour: Type.Optional(Colour) });
+    const { paths, components } = documentOf([{ ...addShelf, body, query } as never]);
+    const [colour] = paths['/shelves'].post.parameters;
+    assert.deepEqual([colour.description, colour.schema], ['How it looks.', { $ref: '#/components/schemas/Colour' }]);
+    assert.equal(components.schemas.Colour.description, 'How it looks.');
+  });
+
+  test('names the headers that follow from what an operation is, once for all', () => {
+    const headersOf = (operation: { parameters: { in?: string }[] }) =>
+      operation.parameters
+        .map(parameter => follow(document, parameter))
+        .filter(parameter => parameter.in === 'header')
+        .map(({ name }) => name);
+    assert.deepEqual(headersOf(get), ['Prefer', 'If-Match', 'If-None-Match']);
+    assert.deepEqual(headersOf(add), ['Prefer', 'Idempotency-Key']);
+    assert.deepEqual(headersOf(move), ['Prefer', 'Idempotency-Key', 'If-Match']);
+    assert.deepEqual(headersOf(remove), ['Prefer', 'If-Match']);
+    assert.deepEqual(Object.keys(document.components.parameters).sort(), [
+      'Idempotency-Key',
+      'If-Match',
+      'If-None-Match',
+      'Prefer',
+    ]);
+    assert.deepEqual(add.parameters, [
+      { $ref: '#/components/parameters/Prefer' },
+      { $ref: '#/components/parameters/Idempotency-Key' },
+    ]);
+    assert.equal(get.parameters[3].description, 'What you would like.', 'its own words stand above those of all');
+  });
+
+  test('takes a merge patch where a part is changed, and no body where it may be left out', () => {
+    assert.deepEqual(Object.keys(move.requestBody.content), ['application/json', 'application/merge-patch+json']);
+    assert.deepEqual([add.requestBody.required, move.requestBody.required], [true, false]);
+    assert.equal(remove.requestBody, undefined);
+    assert.equal(move.requestBody.content['application/json'].examples, undefined);
+  });
+
+  test('has an entity tag on each success with a body and on 304, and no body on 204 and 304', () => {
+    for (const response of [get.responses[200], add.responses[201], move.responses[200], get.responses[304]]) {
+      assert.deepEqual(response.headers.ETag, { $ref: '#/components/headers/ETag' });
+    }
+    for (const response of [get.responses[304], remove.responses[204]]) {
+      assert.equal(response.content, undefined);
+      assert.ok(response.headers['X-Request-Id']);
+    }
+    assert.equal(remove.responses[204].headers.ETag, undefined);
+    const untagged = {
+      ...addShelf,
+      successes: [{ status: 202, description: 'Later.', schema: Shelf, untagged: true }],
+    };
+    const { post } = documentOf([untagged as never]).paths['/shelves'];
+    assert.deepEqual(Object.keys(post.responses[202].headers).sort(), [
+      'Idempotency-Replayed',
+      'Preference-Applied',
+      'X-Request-Id',
+    ]);
+    assert.equal(add.responses[304], undefined);
+  });
+
+  test('says on each success, and on 304, that preferences may have been applied', () => {
+    const responses = [get.responses[200], get.responses[304], add.responses[201], remove.responses[204]];
+    for (const { headers } of responses) {
+      assert.equal(follow(document, headers['Preference-Applied']).required, undefined);
+      assert.equal(follow(document, headers['X-Request-Id']).required, true);
+    }
+  });
+
+  test('tells a replay by its header, and a conflict in how long it may be over', () => {
+    assert.ok(add.responses[201].headers['Idempotency-Replayed']);
+    assert.equal(get.responses[200].headers['Idempotency-Replayed'], undefined);
+    assert.equal(follow(document, move.responses[409]).headers['Retry-After'].required, undefined);
+  });
+
+  test('shows the recorded answer of an example', () => {
+    assert.deepEqual(get.responses[200].content['application/json'].examples.first.value, { id: 1, size: 'large' });
+  });
+
+  test('answers each error status in both shapes, with an example for each code', () => {
+    const { content, headers, description } = follow(document, get.responses[404]);
+    assert.match(description, /`shelf_not_found`: No shelf has this id\./);
+    assert.deepEqual(content['application/json'].examples.shelf_not_found.value, {
+      code: 'shelf_not_found',
+      message: 'There is no such shelf.',
+      status: 404,
+    });
+    assert.equal(
+      content['application/problem+json'].examples.shelf_not_found.value.type,
+      'https://pages.test/errors/shelf_not_found',
+    );
+    assert.ok(headers['X-Request-Id']);
+    assert.deepEqual(document.components.schemas.Error.required, ['code', 'message', 'status']);
+  });
+
+  test('puts the headers of a deprecation on every answer to what could be read, and WWW-Authenticate on 401', () => {
+    for (const [status, required] of [
+      [200, true],
+      [404, true],
+      [400, undefined],
+    ] as const) {
+      const { headers } = follow(document, get.responses[status]);
+      for (const name of ['Deprecation', 'Sunset', 'Link']) {
+        assert.equal(follow(document, headers[name]).required, required, `${status} ${name}`);
+      }
+    }
+    assert.ok(follow(document, get.responses[401]).headers['WWW-Authenticate']);
+    assert.equal(get.deprecated, true);
+    assert.equal(get['x-deprecated-sunset'], '2030-12-05');
+  });
+
+  test('carries the stability and the extensions of a route', () => {
+    assert.equal(get['x-stability'], 'beta');
+    assert.equal(get['x-hideTryItPanel'], true);
+  });
+
+  test('says a shared error response once', () => {
+    const twice = documentOf([addShelf, { ...addShelf, operation: 'addAgain', path: '/again' }]);
+    const reference = { $ref: '#/components/responses/Unauthorized' };
+    assert.deepEqual(twice.paths['/shelves'].post.responses[401], reference);
+    assert.deepEqual(twice.paths['/again'].post.responses[401], reference);
+  });
+
+  test('holds no component that nothing refers to', () => {
+    const text = JSON.stringify(document);
+    for (const section of ['schemas', 'parameters', 'headers', 'responses']) {
+      for (const name of Object.keys(document.components[section])) {
+        assert.ok(text.includes(`"#/components/${section}/${name}"`), `${section}/${name}`);
+      }
+    }
+  });
+
+  test('refuses a code without entry, a tag without words, and one name for two shapes', () => {
+    assert.throws(() => documentOf([getShelf], { codesOf: () => ['unknown'] }), /unknown/);
+    assert.throws(() => documentOf([getShelf], { tags: [] }), /Shelves/);
+    const other = { ...addShelf, body: Type.String({ $id: 'Shelf' }) };
+    assert.throws(() => documentOf([getShelf, other as never]), /Shelf/);
+  });
+});

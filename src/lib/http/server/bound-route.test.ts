@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { describe, it } from 'node:test';
+import Type from 'typebox';
+import { Problem } from '../problem.ts';
+import { type Route, type RouteResponse, routesIn } from '../route.ts';
+import { bindRoute, type EncodedResponse } from './bound-route.ts';
+
+const route = routesIn<null>();
+const documentation = {
+  access: { key: true },
+  tag: 'Things',
+  summary: '',
+  description: '',
+  errors: [],
+  examples: [],
+} as const;
+
+/** A route that answers what a test gives it; its body holds what it was sent. */
+function answering(
+  method: Route<null>['method'],
+  more: Partial<Route<null>> = {},
+  answer: (body: unknown) => RouteResponse = body => ({ body }),
+): Route<null> {
+  return route({
+    ...documentation,
+    operation: 'askThing',
+    method,
+    path: '/things',
+    successes: [{ status: 200, description: '', schema: Type.Unknown() }],
+    ...(more as object),
+    handle({ body, expect }) {
+      if (more.conditional) expect('"1.1"');
+      return answer(body);
+    },
+  });
+}
+
+/** Asks a route as a server does. */
+function ask(
+  asked: Route<null>,
+  headers: IncomingHttpHeaders = {},
+  body?: string,
+  options: Parameters<typeof bindRoute>[3] = {},
+  url = '/v1/things',
+): EncodedResponse {
+  const bound = bindRoute(asked, () => null, '/v1', options);
+  const raw = { url, headers } as IncomingMessage;
+  const caller = { keyId: 'k', deployment: 'production', accountId: 1, admin: false };
+  const call = { caller, requestId: 'r', baseUrl: 'https://things.test/v1', stillAdmitted: () => true };
+  return bound.answer(raw, {}, body === undefined ? undefined : Buffer.from(body), call) as EncodedResponse;
+}
+
+function codeOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof Problem) return error.code;
+    throw error;
+  }
+  return '';
+}
+
+const json = { 'content-type': 'application/json' };
+const merge = { 'content-type': 'application/merge-patch+json' };
+const note = Type.Object({ note: Type.Optional(Type.String()) });
+
+describe('a body that may be left out', () => {
+  const step = answering('POST', { body: note, bodyOptional: true });
+
+  it('is an object without members then, whatever type is named', () => {
+    for (const [headers, body] of [
+      [{}, undefined],
+      [{}, ''],
+      [json, undefined],
+      [json, ''],
+      [json, '{}'],
+    ] as const) {
+      assert.equal(ask(step, headers, body).bytes, '{}');
+    }
+  });
+
+  it('is judged where it is there', () => {
+    assert.equal(ask(step, json, '{"note":"x"}').bytes, '{"note":"x"}');
+    assert.equal(
+      codeOf(() => ask(step, {}, '{}')),
+      'invalid_content_type',
+    );
+    assert.equal(
+      codeOf(() => ask(step, json, '{"note":1}')),
+      'invalid_body',
+    );
+    assert.equal(
+      codeOf(() => ask(step, json, 'null')),
+      'invalid_body',
+    );
+    assert.equal(
+      codeOf(() => ask(step, json, ' ')),
+      'invalid_json',
+    );
+  });
+
+  it('is required everywhere else', () => {
+    const add = answering('POST', { body: note });
+    assert.equal(
+      codeOf(() => ask(add, {})),
+      'invalid_content_type',
+    );
+    assert.equal(
+      codeOf(() => ask(add, json)),
+      'invalid_json',
+    );
+  });
+});
+
+describe('a body that an operation does not take', () => {
+  const release = answering('POST', {}, sent => ({ body: { sent } }));
+  const strict = { ...json, prefer: 'handling=strict' };
+
+  it('is not judged, and still tells one request from another', () => {
+    for (const [headers, body, sent] of [
+      [json, '{ "note": "x" }', { note: 'x' }],
+      [json, '{', '{'],
+      [{}, 'x', 'x'],
+      [json, '', undefined],
+    ] as const) {
+      assert.equal(ask(release, headers, body).bytes, JSON.stringify({ sent }));
+    }
+  });
+
+  it('has no members where asked to be strict', () => {
+    for (const body of [undefined, '', '{}']) {
+      assert.equal(ask(release, strict, body).bytes, body === '{}' ? '{"sent":{}}' : '{}');
+    }
+    assert.throws(
+      () => ask(release, strict, '{"note":"x"}'),
+      (refusal: Problem) => {
+        const errors = [{ path: '/note', code: 'unknown_member', message: 'There is no such member.' }];
+        assert.deepEqual([refusal.status, refusal.code, refusal.errors], [400, 'invalid_body', errors]);
+        return true;
+      },
+    );
+    for (const [headers, body, code] of [
+      [strict, '[]', 'invalid_body'],
+      [strict, '{', 'invalid_json'],
+      [{ prefer: 'handling=strict' }, '{}', 'invalid_content_type'],
+    ] as const) {
+      assert.equal(
+        codeOf(() => ask(release, headers, body)),
+        code,
+      );
+    }
+  });
+});
+
+describe('a body that is refused', () => {
+  const strict = { ...json, prefer: 'handling=strict' };
+
+  it('is asked about before, with what was read of it, where the request may be retried', async () => {
+    const asked: unknown[] = [];
+    const options = { refusingBody: async ({ body }: { body: unknown }) => void asked.push(body) };
+    const step = answering('POST', { body: note });
+    for (const [route, headers, body, code] of [
+      [step, json, '{"note":1}', 'invalid_body'],
+      [answering('PATCH', { body: note }), strict, '{"x":1}', 'invalid_body'],
+      [step, json, '{', 'invalid_json'],
+      [answering('POST'), strict, '{"x":1}', 'invalid_body'],
+    ] as const) {
+      await assert.rejects(async () => await ask(route, headers, body, options), { code });
+    }
+    assert.deepEqual(asked, [{ note: 1 }, { x: 1 }, undefined, { x: 1 }]);
+    assert.equal(
+      codeOf(() => ask(answering('PUT', { body: note }), json, '{"note":1}', options)),
+      'invalid_body',
+    );
+    assert.equal(asked.length, 4);
+  });
+
+  it('is answered with what is thrown then', async () => {
+    const other = new Problem('other', 422, 'Another.');
+    const options = { refusingBody: () => Promise.reject(other) };
+    await assert.rejects(async () => await ask(answering('POST', { body: note }), json, '{', options), other);
+  });
+});
+
+describe('a merge patch', () => {
+  it('is a type of body for PATCH alone', () => {
+    assert.equal(ask(answering('PATCH', { body: note }), merge, '{}').bytes, '{}');
+    for (const method of ['POST', 'PUT'] as const) {
+      assert.equal(
+        codeOf(() => ask(answering(method, { body: note }), merge, '{}')),
+        'invalid_content_type',
+      );
+    }
+  });
+});
+
+describe('an answer to a reader', () => {
+  const list = answering('GET', {}, () => ({ body: [1], headers: ['Link', '<x>; rel="next"', 'x-next', 'x'] }));
+  const thing = answering('GET', {}, () => ({ body: { id: 1 }, headers: ['ETag', '"1.1"'] }));
+  const tagOf = ({ headers }: EncodedResponse) => headers[headers.indexOf('ETag') + 1]!;
+
+  it('has the tag that it gave itself, or one of its bytes and headers', () => {
+    assert.deepEqual(ask(thing).headers, ['ETag', '"1.1"']);
+    assert.deepEqual(ask(list).headers.slice(0, 5), ['Link', '<x>; rel="next"', 'x-next', 'x', 'ETag']);
+    const other = answering('GET', {}, () => ({ body: [1] }));
+    assert.notEqual(tagOf(ask(list)), tagOf(ask(other)));
+  });
+
+  it('has the same tag however strictly the question was read', () => {
+    const strict = ask(list, { prefer: 'handling=strict' });
+    assert.equal(tagOf(strict), tagOf(ask(list)));
+    assert.deepEqual(strict.headers.slice(-2), ['Preference-Applied', 'handling=strict']);
+  });
+
+  it('refuses parameters that it does not know where asked to be strict, also when it knows none', () => {
+    const asked = (prefer: string) => ask(list, { prefer }, undefined, {}, '/v1/things?zz=1');
+    assert.equal(
+      codeOf(() => asked('handling=strict')),
+      'invalid_parameter',
+    );
+    assert.equal(asked('handling=lenient').status, 200);
+    assert.equal(ask(list, { prefer: 'handling=strict' }, undefined, {}, '/v1/things?').status, 200);
+  });
+
+  it('is 304 with the tag alone for those who have it', () => {
+    const etag = tagOf(ask(list));
+    const known = { status: 304, bytes: '', headers: ['ETag', etag] };
+    assert.deepEqual(ask(list, { 'if-none-match': etag }), known);
+    // What is expected is judged first (RFC 9110, 13.2.2).
+    assert.deepEqual(ask(list, { 'if-none-match': etag, 'if-match': etag }), known);
+    const another = { 'if-none-match': etag, 'if-match': '"another"' };
+    assert.equal(
+      codeOf(() => ask(list, another)),
+      'precondition_failed',
+    );
+  });
+
+  it('has no tag where something was changed, but the one it gave itself', () => {
+    const add = answering('POST', {}, () => ({ status: 201, body: {} }));
+    assert.deepEqual(ask(add, { 'if-none-match': '*' }), { status: 201, bytes: '{}', headers: [] });
+  });
+});
+
+describe('a change of a thing that has a tag', () => {
+  const required = { requireIfMatch: true };
+
+  it('is judged by both headers', () => {
+    const replace = answering('PUT', { conditional: true });
+    for (const headers of [{}, { 'if-match': '"1.1"' }, { 'if-match': '*', 'if-none-match': '"1.0"' }]) {
+      assert.equal(ask(replace, headers).status, 200);
+    }
+    for (const headers of [{ 'if-match': '"1.0"' }, { 'if-match': '"1.1"', 'if-none-match': '*' }]) {
+      assert.equal(
+        codeOf(() => ask(replace, headers)),
+        'precondition_failed',
+      );
+    }
+  });
+
+  it('must name its version where that is required, unless it is a step', () => {
+    for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
+      const change = answering(method, { conditional: true });
+      assert.equal(
+        codeOf(() => ask(change, {}, undefined, required)),
+        'precondition_required',
+      );
+      assert.equal(ask(change, { 'if-match': '"1.1"' }, undefined, required).status, 200);
+    }
+    assert.equal(ask(answering('POST', { conditional: true }), {}, undefined, required).status, 200);
+    assert.equal(ask(answering('PUT'), {}, undefined, required).status, 200);
+  });
+});
+
+it('an answer without a body has none', () => {
+  const remove = answering('DELETE', { successes: [{ status: 204, description: '' }] }, () => ({}));
+  assert.deepEqual(ask(remove), { status: 204, bytes: '', headers: [] });
+});
+
+it('a stream says that a preference was applied', () => {
+  const stream = { begin() {}, drained() {}, closed() {} };
+  const follow = answering('GET', { streams: true }, () => ({ stream }));
+  assert.deepEqual(ask(follow, { prefer: 'handling=strict' }), {
+    status: 200,
+    bytes: '',
+    headers: ['Preference-Applied', 'handling=strict'],
+    stream,
+  });
+  assert.deepEqual(ask(follow).headers, []);
+});
+
+it('preferences that were applied stand in one header', () => {
+  const list = answering('GET', {}, () => ({ body: [], headers: ['Preference-Applied', 'count=exact'] }));
+  const { headers } = ask(list, { prefer: 'count=exact, handling=strict' });
+  assert.deepEqual(headers.slice(0, 2), ['Preference-Applied', 'count=exact, handling=strict']);
+});

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { callerAddress, trustedProxies } from './client-address.ts';
+
+describe('trustedProxies', () => {
+  it('takes addresses and networks of both versions', () => {
+    trustedProxies(['10.0.0.0/8', '192.0.2.1', '::1', 'fd00::/8', '0.0.0.0/0', '::/0']);
+    trustedProxies([]);
+  });
+
+  it('refuses what is neither, by its name', () => {
+    for (const entry of ['x', '10.0.0.0/33', '::/129', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/', '10.0.0.0/-1', '']) {
+      assert.throws(
+        () => trustedProxies([entry]),
+        new RangeError(`"${entry}" is not an address or a network such as 10.0.0.0/8`),
+      );
+    }
+  });
+});
+
+describe('callerAddress', () => {
+  const proxies = trustedProxies(['10.0.0.0/8', '2001:db8::/32']);
+  const behind = (forwarded: string | undefined) => callerAddress('10.0.0.1', forwarded, proxies);
+
+  it('is the peer’s where the peer is not trusted, whatever it forwards', () => {
+    assert.equal(callerAddress('198.51.100.1', undefined, proxies), '198.51.100.1');
+    assert.equal(callerAddress('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(callerAddress('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(callerAddress('10.0.0.1', '203.0.113.1', trustedProxies([])), '10.0.0.1');
+  });
+
+  it('is the last forwarded one that is not trusted itself', () => {
+    assert.equal(behind('203.0.113.1'), '203.0.113.1');
+    assert.equal(behind('198.51.100.9, 203.0.113.1'), '203.0.113.1');
+    assert.equal(behind('198.51.100.9,203.0.113.1 ,10.1.1.1,  10.2.2.2'), '203.0.113.1');
+    assert.equal(callerAddress('::ffff:10.0.0.1', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(callerAddress('2001:db8::7', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(behind('10.3.3.3'), '10.3.3.3');
+  });
+
+  it('reads ports and brackets, and stops at what is no address', () => {
+    assert.equal(behind('203.0.113.1:8080'), '203.0.113.1');
+    assert.equal(behind('[2001:470::1]:443'), '2001:470::1');
+    assert.equal(behind('[2001:470::1]'), '2001:470::1');
+    for (const nonsense of ['', ',', 'unknown', '203.0.113.1, _hidden', '999.0.0.1', 'a'.repeat(10_000)]) {
+      assert.equal(behind(nonsense), '10.0.0.1', nonsense.slice(0, 20));
+    }
+    assert.equal(behind('203.0.113.1, nonsense, 10.4.4.4'), '10.4.4.4');
+  });
+
+  it('is empty where the connection has none any more', () => {
+    assert.equal(callerAddress(undefined, '203.0.113.1', proxies), '');
+  });
+
+  it('stands zones of link-local addresses', () => {
+    assert.equal(callerAddress('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
+    assert.equal(behind('fe80::1%eth0'), 'fe80::1%eth0');
+  });
+});

@@ -1,0 +1,29 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Metrics } from '../../metrics.ts';
+
+/** Serves `GET /metrics` on a port of its own, which is for operators and not for the world. */
+export class MetricsServer {
+  readonly #server: Server;
+
+  constructor(metrics: Metrics) {
+    this.#server = createServer((request, response) => {
+      const found = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD');
+      response.writeHead(found ? 200 : 404, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+      response.end(found ? metrics.text() : 'There is only GET /metrics here.\n');
+    });
+  }
+
+  /** Starts listening; the port that it got. */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  close(): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise(resolve => this.#server.close(() => resolve()));
+  }
+}

@@ -1,0 +1,431 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import Type from 'typebox';
+import { Problem } from '../problem.ts';
+import { routesIn } from '../route.ts';
+import type { Authenticator } from './authenticator.ts';
+import { trustedProxies } from './client-address.ts';
+import { type Bounds, createServer, type HttpServer } from './server.ts';
+
+const route = routesIn<null>();
+const access = { key: true } as const;
+const documentation = { tag: 'Things', summary: '', description: '', errors: [], examples: [] };
+const anything = { status: 200, description: '', schema: Type.Unknown() };
+
+const entry = (status: number, message: string) => ({ status, message, meaning: '', remedy: '' });
+const errors = {
+  malformed_request: entry(400, 'Malformed.'),
+  invalid_parameter: entry(400, 'Invalid parameter.'),
+  invalid_content_type: entry(400, 'Wrong content type.'),
+  invalid_json: entry(400, 'Not JSON.'),
+  invalid_body: entry(400, 'Invalid body.'),
+  route_not_found: entry(404, 'Nothing here.'),
+  method_not_allowed: entry(405, 'Not this method.'),
+  request_timeout: entry(408, 'Too slow.'),
+  precondition_failed: entry(412, 'Changed meanwhile.'),
+  body_too_large: entry(413, 'Too large.'),
+  expectation_failed: entry(417, 'Not expected.'),
+  precondition_required: entry(428, 'Name the version.'),
+  headers_too_large: entry(431, 'Too many headers.'),
+  internal_error: entry(500, 'Our fault.'),
+  shutting_down: entry(503, 'Stopping.'),
+};
+
+/** The server's side of the next connection that a server of this process takes. */
+function nextAccepted(): Promise<Socket> {
+  return new Promise(resolve => {
+    const taken = (message: unknown) => {
+      unsubscribe('net.server.socket', taken);
+      resolve((message as { socket: Socket }).socket);
+    };
+    subscribe('net.server.socket', taken);
+  });
+}
+
+/** More than any kernel takes off a server's hands for a client that does not read. */
+const LARGE_BYTES = 128 * 1024 * 1024;
+
+/** Admits everyone; each answer says so. */
+const openGate: Authenticator = {
+  stillAdmits: () => true,
+  authenticate: () => ({
+    admitted: true,
+    caller: { keyId: 'key', deployment: 'production', accountId: 1, admin: false },
+    allows: () => true,
+    headers: ['X-Gate', 'admitted'],
+  }),
+  show: address => ['X-Gate', `shown to ${address}`],
+};
+
+describe('a server of routes', () => {
+  let release: () => void = () => {};
+  let released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  let waiting = 0;
+  const causes: unknown[] = [];
+
+  const things = route({
+    ...documentation,
+    operation: 'listThings',
+    method: 'GET',
+    path: '/things',
+    access,
+    successes: [anything],
+    handle: () => ({ body: ['thing'] }),
+  });
+  const add = route({
+    ...documentation,
+    operation: 'addThing',
+    method: 'POST',
+    path: '/things',
+    access,
+    body: Type.Object({ name: Type.String() }),
+    successes: [{ ...anything, status: 201 }],
+    handle: ({ body }) => ({ body }),
+  });
+  const slow = route({
+    ...documentation,
+    operation: 'waitForThing',
+    method: 'GET',
+    path: '/things/slow',
+    access,
+    successes: [anything],
+    async handle() {
+      waiting++;
+      await released;
+      return { body: 'slow' };
+    },
+  });
+  const fault = route({
+    ...documentation,
+    operation: 'breakThing',
+    method: 'GET',
+    path: '/things/broken',
+    access,
+    successes: [anything],
+    handle() {
+      throw new Error('the secret cause');
+    },
+  });
+  const lateFault = route({
+    ...documentation,
+    operation: 'breakThingLater',
+    method: 'GET',
+    path: '/things/broken-later',
+    access,
+    successes: [anything],
+    async handle() {
+      await pause(1);
+      throw new Error('the secret cause');
+    },
+  });
+  const large = route({
+    ...documentation,
+    operation: 'getLargeThing',
+    method: 'GET',
+    path: '/things/large',
+    access,
+    successes: [anything],
+    handle: () => ({ body: 'x'.repeat(LARGE_BYTES) }),
+  });
+
+  const servers: HttpServer[] = [];
+  after(() => Promise.all(servers.map(server => server.close(0))));
+
+  async function start(bounds: Partial<Bounds> = {}, gate: Authenticator = openGate) {
+    const server = createServer<null>({
+      routes: [things, add, slow, fault, lateFault, large],
+      prefix: '/v1',
+      contextOf: () => null,
+      gate,
+      errors,
+      problemOf(error) {
+        if (error instanceof Problem) return error;
+        causes.push(error);
+        return new Problem('internal_error', 500, 'Our fault.');
+      },
+      proxies: trustedProxies([]),
+      publicUrl: () => 'http://service.example',
+      pagesUrl: () => 'http://service.example',
+      now: () => Date.now(),
+      pages: {},
+      lost: () => '',
+      bounds: { lookMs: 20, ...bounds },
+    });
+    servers.push(server);
+    return { server, port: await server.listen('127.0.0.1', 0) };
+  }
+
+  let port: number;
+  before(async () => {
+    port = (await start()).port;
+  });
+
+  it('answers a request, and one after it on the same connection', async () => {
+    const text = await exchange(port, [get('/v1/things') + last('/v1/things')]);
+    assert.deepEqual(statuses(text), [200, 200]);
+  });
+
+  it('tells a fault of its own without the cause, which is noted', async () => {
+    for (const path of ['/v1/things/broken', '/v1/things/broken-later']) {
+      causes.length = 0;
+      const text = await exchange(port, [last(path)]);
+      assert.deepEqual(statuses(text), [500]);
+      assert.match(text, /X-Gate: admitted\r\n/);
+      assert.match(text, /"code":"internal_error"/);
+      assert.doesNotMatch(text, /secret/);
+      assert.match(String(causes[0]), /the secret cause/);
+    }
+  });
+
+  it('tells a fault of the gate like every other, with the numbers of the address', async () => {
+    for (const authenticate of [() => Promise.reject(new Error('away')), () => fail()]) {
+      const { port } = await start({}, { ...openGate, authenticate });
+      const text = await exchange(port, [last('/v1/things')]);
+      assert.deepEqual(statuses(text), [500]);
+      assert.match(text, /X-Gate: shown to 127\.0\.0\.1\r\n/);
+    }
+    function fail(): never {
+      throw new Error('broken');
+    }
+  });
+
+  it('answers 408 when headers are slow, and closes', async () => {
+    const { port } = await start({ headersMs: 60 });
+    for (const begun of ['', 'GET /v1/things HTTP/1.1\r\nHost: x\r\nX-Slow: ']) {
+      const text = await exchange(port, begun === '' ? [] : [begun]);
+      assert.deepEqual(statuses(text), [408]);
+      assert.match(text, /X-Gate: shown to 127\.0\.0\.1\r\n/);
+      assert.match(text, /"code":"request_timeout"/);
+    }
+  });
+
+  it('answers 408 when a body is slow, and closes', async () => {
+    const { port } = await start({ headersMs: 50, requestMs: 100 });
+    const text = await exchange(port, [`${post(100)}{"name":`]);
+    assert.deepEqual(statuses(text), [408]);
+    assert.match(text, /X-Gate: shown to 127\.0\.0\.1\r\n/);
+  });
+
+  it('answers a request whose body goes on for too long after the answer only once', async () => {
+    const { port } = await start({ headersMs: 50, requestMs: 100 });
+    const text = await exchange(port, ['GET /v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc']);
+    assert.deepEqual(statuses(text), [200]);
+  });
+
+  it('lets go of a connection that stays idle after its answer', async () => {
+    const { port } = await start({ idleMs: 50 });
+    const text = await exchange(port, [get('/v1/things')]);
+    assert.deepEqual(statuses(text), [200]);
+  });
+
+  it('lets go of a connection whose answer nobody reads', async () => {
+    const { port } = await start({ stalledMs: 100 });
+    const accepted = nextAccepted();
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.pause();
+    socket.write(last('/v1/things/large'));
+    // Nothing is read until the server has given up; then what it had sent comes, and no more.
+    await once(await accepted, 'close');
+    let bytes = 0;
+    socket.on('data', part => {
+      bytes += part.length;
+    });
+    socket.on('error', () => {});
+    socket.resume();
+    await once(socket, 'close');
+    assert.ok(bytes < LARGE_BYTES, `${bytes} bytes came`);
+  });
+
+  it('lets go of the connection that was unused for longest when there are too many', async () => {
+    const { port } = await start({ connectionsMax: 3 });
+    const open = async () => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    };
+    const sockets = [await open(), await open(), await open()] as const;
+    sockets[0].write(get('/v1/things'));
+    await once(sockets[0], 'data');
+    const fourth = await open();
+    await once(sockets[1], 'close');
+    for (const socket of [sockets[0], sockets[2], fourth]) {
+      socket.write(get('/v1/things'));
+      await once(socket, 'data');
+      socket.destroy();
+    }
+  });
+
+  it('answers requests that were sent at once in their order, and the one that breaks last', async () => {
+    waiting = 0;
+    const answered = exchange(port, [`${get('/v1/things/slow')}${get('/v1/things')}NONSENSE\r\n\r\n`]);
+    while (waiting === 0) await pause(5);
+    release();
+    const text = await answered;
+    assert.deepEqual(statuses(text), [200, 200, 400]);
+    assert.ok(text.indexOf('"slow"') < text.indexOf('["thing"]'));
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+  });
+
+  it('reads no further ahead than a client could mean it, and answers all in the end', async () => {
+    waiting = 0;
+    const request = `GET /v1/things/slow HTTP/1.1\r\nHost: x\r\nX-Padding: ${'x'.repeat(2000)}\r\n`;
+    const answered = exchange(port, [`${request}\r\n`.repeat(999), `${request}Connection: close\r\n\r\n`]);
+    while (waiting < 64) await pause(5);
+    await pause(100);
+    assert.ok(waiting < 200, `${waiting} requests are served at once`);
+    release();
+    assert.deepEqual(statuses(await answered), new Array(1000).fill(200));
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+  });
+
+  it('begins one request of a connection in a turn, and serves others in between', async () => {
+    const open = async () => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    };
+    const [many, other] = await Promise.all([open(), open()]);
+    let text = '';
+    many.setEncoding('latin1').on('data', part => {
+      text += part;
+    });
+    many.write(`${get('/v1/things').repeat(99)}${last('/v1/things')}`);
+    other.write(last('/v1/things'));
+    await once(other, 'data');
+    const before = statuses(text).length;
+    await once(many, 'close');
+    assert.equal(statuses(text).length, 100);
+    assert.ok(before < 50, `${before} of 100 were answered before the one of somebody else`);
+  });
+
+  it('takes a body in thousands of pieces, and not in tens of thousands', async () => {
+    const head =
+      'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n';
+    const inPieces = (count: number) =>
+      `${head}Connection: close\r\n\r\n${[...JSON.stringify({ name: 'x'.repeat(count) })]
+        .map(piece => `1\r\n${piece}\r\n`)
+        .join('')}0\r\n\r\n`;
+    assert.deepEqual(statuses(await exchange(port, [inPieces(10_000)])), [201]);
+    const text = await exchange(port, [inPieces(20_000)]);
+    assert.deepEqual(statuses(text), [413]);
+    assert.match(text, /"code":"body_too_large"/);
+  });
+
+  it('answers also who has ended its side of the connection', async () => {
+    waiting = 0;
+    const socket = connect(port, '127.0.0.1');
+    socket.end(get('/v1/things/slow'));
+    while (waiting === 0) await pause(5);
+    await pause(20);
+    release();
+    const [part] = (await once(socket, 'data')) as [Buffer];
+    assert.match(part.toString(), /"slow"/);
+    await once(socket, 'close');
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+  });
+
+  it('answers a body that breaks once, after the requests before it', async () => {
+    const chunked =
+      'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const text = await exchange(port, [`${get('/v1/things')}${chunked}2\r\n{}\r\nnonsense\r\n`]);
+    assert.deepEqual(statuses(text), [200, 400]);
+    assert.match(text, /"code":"malformed_request"/);
+  });
+
+  it('stops: what is in flight is answered, what comes on its connection is refused, idle connections end', async () => {
+    const { server, port } = await start();
+    const idle = connect(port, '127.0.0.1');
+    await once(idle, 'connect');
+    const used = connect(port, '127.0.0.1');
+    used.write(get('/v1/things'));
+    await once(used, 'data');
+    const begun = connect(port, '127.0.0.1');
+    begun.write('GET /v1/things HTTP/1.1\r\nHost: x\r\n');
+    waiting = 0;
+    const answered = exchange(port, [get('/v1/things/slow')]);
+    while (waiting === 0) await pause(5);
+
+    const closed = server.close(5000);
+    await Promise.all([once(idle, 'close'), once(used, 'close')]);
+    begun.write('\r\n');
+    const [refusal] = (await once(begun, 'data')) as [Buffer];
+    assert.match(refusal.toString(), /^HTTP\/1\.1 503 /);
+    assert.match(refusal.toString(), /"code":"shutting_down"/);
+    assert.match(refusal.toString(), /\r\nX-Gate: shown to 127\.0\.0\.1\r\n/);
+    assert.match(refusal.toString(), /\r\nRetry-After: 1\r\n/);
+    assert.match(refusal.toString(), /\r\nConnection: close\r\n/i);
+    release();
+    assert.deepEqual(statuses(await answered), [200]);
+    await closed;
+  });
+
+  it('stops after its bound whatever is still in flight', async () => {
+    const { server, port } = await start();
+    const begun = connect(port, '127.0.0.1');
+    begun.write('GET /v1/things HTTP/1.1\r\nHost: x\r\n');
+    begun.on('error', () => {});
+    await once(begun, 'connect');
+    await pause(20);
+    const ended = once(begun, 'close');
+    await server.close(100);
+    await ended;
+  });
+
+  it('does not start with a route that does not state who may call it', () => {
+    const open = { ...things, access: undefined } as unknown as typeof things;
+    assert.throws(
+      () =>
+        createServer<null>({
+          routes: [open],
+          prefix: '',
+          contextOf: () => null,
+          gate: openGate,
+          errors,
+          problemOf: error => error as Problem,
+          proxies: trustedProxies([]),
+          publicUrl: () => '',
+          pagesUrl: () => '',
+          now: () => 0,
+          pages: {},
+          lost: () => '',
+        }),
+      /listThings does not state who may call it/,
+    );
+  });
+});
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const last = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+const post = (length: number) =>
+  `POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+
+/** Sends pieces on a connection of their own; everything that came until the server ended it. */
+async function exchange(port: number, pieces: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', part => {
+    text += part;
+  });
+  socket.on('error', () => {});
+  for (const piece of pieces) socket.write(piece);
+  await once(socket, 'close');
+  return text;
+}
+
+/** The statuses of all answers in a text, in their order. */
+function statuses(text: string): number[] {
+  return Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) [A-Z][\w -]*\r\n/g), match => Number(match[1]));
+}

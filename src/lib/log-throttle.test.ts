@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { LogThrottle } from './log-throttle.ts';
+
+it('an episode begins once, and again after ten quiet seconds', () => {
+  const episodes = new LogThrottle();
+  assert.equal(episodes.begins('full', 0), true);
+  assert.equal(episodes.begins('full', 1), false);
+  assert.equal(episodes.begins('stalled', 1), true);
+  assert.equal(episodes.begins('full', 10_000), false);
+  assert.equal(episodes.begins('full', 20_001), true);
+});

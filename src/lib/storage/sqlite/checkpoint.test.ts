@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { Checkpoints } from './checkpoint.ts';
+import { SqliteConnection } from './connection.ts';
+import { WalFlush } from './flush.ts';
+import type { Commits } from './group-commit.ts';
+import { Snapshots } from './snapshots.ts';
+
+describe('a checkpoint while somebody else reads', () => {
+  for (const [what, behind] of [
+    ['all that is committed', 0],
+    ['what was committed earlier', 3],
+  ] as const) {
+    it(`leaves a log that the next commit does not begin anew, once ${what} is no longer read`, async t => {
+      const { writer, connect, checkpoints, released, header, commit } = make(t);
+      for (let number = 0; number < 5; number++) commit();
+      const other = connect();
+      other.beginRead();
+      for (let number = 0; number < behind; number++) commit();
+      checkpoints.consider();
+      await released();
+      assert.equal(checkpoints.room(), 'now');
+      other.rollback();
+      const before = header();
+      for (let number = 0; number < 3; number++) commit();
+      assert.deepEqual(header(), before);
+      await checkpoints.close();
+      assert.deepEqual(writer.rows('select count(*) as lines from lines'), [{ lines: 8 + behind }]);
+    });
+  }
+
+  it('lets no commit be made before its last frame is written, and says that the lock is missing', async t => {
+    const { connect, checkpoints, released, commit } = make(t);
+    commit();
+    const [other, locking] = [connect(), connect()];
+    other.beginRead();
+    locking.beginWrite();
+    checkpoints.consider();
+    await released();
+    assert.equal(checkpoints.room(), 'locked');
+    locking.rollback();
+    await released();
+    assert.equal(checkpoints.room(), 'now');
+    await checkpoints.close();
+  });
+});
+
+/** A small database with readers and checkpoints as they serve, and nobody who commits by himself. */
+function make(t: TestContext) {
+  const directory = mkdtempSync(join(tmpdir(), 'petstore-checkpoint-'));
+  const file = join(directory, 'lines.db');
+  const connections: SqliteConnection[] = [];
+  const connect = () => {
+    const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB: 256, busyMs: 0 });
+    connections.push(connection);
+    return connection;
+  };
+  t.after(() => {
+    for (const connection of connections) connection.close();
+    rmSync(directory, { recursive: true });
+  });
+  const writer = connect();
+  writer.exec('create table lines (id integer primary key)');
+  writer.synchronous('off');
+  const flush = new WalFlush(file);
+  let release = () => {};
+  const released = () => new Promise<void>(resolve => (release = resolve));
+  const commits = { hold: async () => {}, release: () => release() } as Commits;
+  const failed = (error: Error) => assert.fail(error);
+  const log = { info() {}, warn() {}, error() {} };
+  const snapshots = new Snapshots(connect(), connect());
+  return {
+    writer,
+    connect,
+    checkpoints: new Checkpoints(file, { commits, snapshots, flush, bytes: 1, log, failed }),
+    released,
+    commit: () => writer.exec('insert into lines default values'),
+    /** The log's header, which changes where it begins anew. */
+    header: () => {
+      const descriptor = openSync(`${file}-wal`, 'r');
+      const bytes = Buffer.alloc(32);
+      readSync(descriptor, bytes, 0, 32, 0);
+      closeSync(descriptor);
+      return bytes;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { UserError } from '../../user-error.ts';
+import { missingMigrations } from '../migrate.ts';
+import { type Migration, words } from '../migration.ts';
+import type { SqliteConnection } from './connection.ts';
+
+/**
+ * Brings the schema up to date, step by step, each in a transaction of its own. Safe to run in several processes at
+ * once: one works, the others wait and find it done.
+ * @param now when, in milliseconds since the Unix epoch
+ * @throws {UserError} when the file is newer than this program, or not one of its databases
+ */
+export function migrateSqlite(
+  connection: SqliteConnection,
+  file: string,
+  migrations: readonly Migration[],
+  now: number,
+): void {
+  while (missing(connection, file, migrations).length > 0) {
+    connection.beginWrite();
+    try {
+      const [step] = missing(connection, file, migrations);
+      if (step !== undefined) {
+        const { int, text, end } = words.sqlite;
+        connection.exec(
+          `create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`,
+        );
+        for (const statement of step.up(words.sqlite)) connection.exec(statement);
+        connection.rows(
+          'insert into migrations (name, applied_at) values (?, ?) returning 1',
+          step.name,
+          Math.floor(now),
+        );
+      }
+      connection.commit();
+    } catch (error) {
+      connection.rollback();
+      throw error;
+    }
+  }
+}
+
+function missing(connection: SqliteConnection, file: string, migrations: readonly Migration[]): readonly Migration[] {
+  const tables = connection.rows(`select name from sqlite_schema where type = 'table'`) as { name: string }[];
+  if (tables.length === 0) return migrations;
+  if (!tables.some(({ name }) => name === 'migrations')) {
+    throw new UserError(`The file ${file} is not a database of this program.`);
+  }
+  const applied = connection.rows('select name from migrations order by name') as { name: string }[];
+  return missingMigrations(
+    migrations,
+    applied.map(({ name }) => name),
+    file,
+  );
+}

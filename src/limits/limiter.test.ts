@@ -1,0 +1,647 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type Engine, onEachEngine, silent } from '../../test/support/engines.ts';
+import { eventsOf } from '../events/log.ts';
+import { testClock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { StorageError } from '../lib/storage/database.ts';
+import { type Limits, plans } from '../plans/plan.ts';
+import { type Database, type Params, query } from '../schema.ts';
+import type { BanEventData } from './ban-log.ts';
+import { liftBan, listBans } from './bans.ts';
+import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './limiter.ts';
+
+/** 2026-03-04 12:00:00.250 UTC: half a day before the next one, a quarter into a second. */
+const noon = Date.UTC(2026, 2, 4, 12) + 250;
+const today = Math.floor(noon / 86_400_000);
+const second = Math.ceil(noon / 1000);
+const midnight = Date.UTC(2026, 2, 5) / 1000;
+
+onEachEngine(engine => {
+  describe('what an answer says', () => {
+    test('the first call on Free: 60, 59, and the minute from the next full second on', async () => {
+      const { count } = await begin(engine);
+      assert.deepEqual(fields(await count()), {
+        outcome: 'accepted',
+        'X-RateLimit-Limit': '60',
+        'X-RateLimit-Remaining': '59',
+        'X-RateLimit-Reset': `${second + 60}`,
+        'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+        RateLimit: `"minute";r=59;t=60, "day";r=999;t=${midnight - second + 1}`,
+      });
+    });
+
+    test('of 200 parallel requests on Free exactly 60 are accepted, and the rest learn when', async () => {
+      const { limiter } = await begin(engine);
+      const verdicts = await Promise.all(Array.from({ length: 200 }, () => limiter.count(caller())));
+      assert.equal(verdicts.filter(({ outcome }) => outcome === 'accepted').length, 60);
+      assert.deepEqual(fields(verdicts[199]!), {
+        outcome: 'limited',
+        'X-RateLimit-Limit': '60',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': `${second + 60}`,
+        'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+        RateLimit: `"minute";r=0;t=61, "day";r=940;t=${midnight - second + 1}`,
+        'Retry-After': '61',
+      });
+    });
+
+    test('a request sent at Reset is accepted, a millisecond before it is not', async () => {
+      const { clock, count } = await begin(engine);
+      for (let i = 0; i < 60; i++) await count();
+      const reset = Number(fields(await count())['X-RateLimit-Reset']);
+      clock.advance(reset * 1000 - clock.now() - 1);
+      assert.equal((await count()).outcome, 'limited');
+      clock.advance(1);
+      assert.equal((await count()).outcome, 'accepted');
+    });
+
+    test('shows the day when it has fewer requests left than the minute', async () => {
+      const { count } = await begin(engine);
+      const { 'X-RateLimit-Limit': limit, ...shown } = fields(await count({ perMinute: 60, perDay: 10 }));
+      assert.equal(limit, '10');
+      assert.equal(shown['X-RateLimit-Remaining'], '9');
+      assert.equal(shown['X-RateLimit-Reset'], `${midnight}`);
+    });
+
+    test('shows the minute when both have equally many left', async () => {
+      const { count } = await begin(engine);
+      assert.equal(fields(await count({ perMinute: 7, perDay: 7 }))['X-RateLimit-Reset'], `${second + 60}`);
+    });
+
+    test('on a refusal by both windows, shows the one with the longer wait, and both as used up', async () => {
+      const { count } = await begin(engine);
+      const limits = { perMinute: 3, perDay: 3 };
+      for (let i = 0; i < 3; i++) await count(limits);
+      const refused = fields(await count(limits));
+      assert.equal(refused['X-RateLimit-Reset'], `${midnight}`);
+      assert.equal(refused['Retry-After'], `${midnight - second + 1}`);
+      assert.equal(refused.RateLimit, `"minute";r=0;t=61, "day";r=0;t=${midnight - second + 1}`);
+    });
+
+    test('names the moment of the next accepted request also where a plan was lowered below what is counted', async () => {
+      const { clock, count } = await begin(engine);
+      const pro = plans.pro.limits;
+      for (let i = 0; i < 5; i++) {
+        for (let n = 0; n < 20; n++) await count(pro);
+        clock.advance(1000);
+      }
+      const refused = fields(await count(plans.free.limits));
+      // 100 are counted; 59 or fewer are once the third twenty came back.
+      assert.equal(refused['X-RateLimit-Reset'], `${second + 2 + 60}`);
+      clock.advance((second + 62) * 1000 - clock.now() - 1);
+      assert.equal((await count()).outcome, 'limited');
+      clock.advance(1);
+      assert.equal((await count()).outcome, 'accepted');
+    });
+
+    test('a lowered plan counts for the very next request, a raised one too', async () => {
+      const { count } = await begin(engine);
+      for (let i = 0; i < 61; i++) await count(plans.pro.limits);
+      assert.equal((await count(plans.free.limits)).outcome, 'limited');
+      assert.equal((await count(plans.pro.limits)).outcome, 'accepted');
+    });
+  });
+
+  test('agrees with a plain list of all requests, whatever comes when and under which limits', async () => {
+    const { limiter, clock } = await begin(engine);
+    let accountId = 100;
+    await fc.assert(
+      fc.asyncProperty(steps, async sequence => {
+        accountId++;
+        const accepted: number[] = [];
+        const countedAt = (at: number) => ({
+          minute: accepted.filter(time => (Math.ceil(time / 1000) + 60) * 1000 > at),
+          day: accepted.filter(time => Math.floor(time / 86_400_000) === Math.floor(at / 86_400_000)),
+        });
+        const fits = (at: number, { perMinute, perDay }: Limits) => {
+          const { minute, day } = countedAt(at);
+          return minute.length < perMinute && day.length < perDay;
+        };
+        for (const [i, { wait, limits }] of sequence.entries()) {
+          clock.advance(wait);
+          const now = clock.now();
+          // A key of its own for each request, so that no key is banned.
+          const said = fields(await limiter.count(caller({ keyId: `${accountId} ${i}`, accountId, limits })));
+          assert.equal(said.outcome, fits(now, limits) ? 'accepted' : 'limited');
+          const endOfDay = (Math.floor(now / 86_400_000) + 1) * 86_400;
+          if (said.outcome === 'accepted') {
+            accepted.push(now);
+            const { minute, day } = countedAt(now);
+            const [minuteLeft, left] = [limits.perMinute - minute.length, limits.perDay - day.length];
+            const backAt = Math.ceil(minute[0]! / 1000) + 60;
+            assert.equal(said['X-RateLimit-Limit'], `${minuteLeft <= left ? limits.perMinute : limits.perDay}`);
+            assert.equal(said['X-RateLimit-Remaining'], `${Math.min(minuteLeft, left)}`);
+            assert.equal(said['X-RateLimit-Reset'], `${minuteLeft <= left ? backAt : endOfDay}`);
+            assert.equal(said['Retry-After'], undefined);
+          } else {
+            let at = Math.floor(now / 1000) + 1;
+            if (!fits(Math.min(at + 61, endOfDay - 1) * 1000, limits)) at = endOfDay;
+            while (!fits(at * 1000, limits)) at++;
+            assert.equal(said['X-RateLimit-Remaining'], '0');
+            assert.equal(said['X-RateLimit-Reset'], `${at}`);
+            assert.equal(said['Retry-After'], `${Math.ceil(at - now / 1000)}`);
+          }
+        }
+      }),
+      { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 3000 : 100 },
+    );
+  });
+
+  describe('what is counted', () => {
+    test('a refused request costs neither window anything', async () => {
+      const { count } = await begin(engine);
+      for (let i = 0; i < 100; i++) await count();
+      assert.match(fields(await count()).RateLimit!, /"day";r=940;/);
+    });
+
+    test('keys of one account share its counts, deployments do not', async () => {
+      const { limiter } = await begin(engine);
+      await limiter.count(caller({ keyId: 'one' }));
+      assert.equal(fields(await limiter.count(caller({ keyId: 'two' })))['X-RateLimit-Remaining'], '58');
+      assert.equal(fields(await limiter.count(caller({ deployment: 'staging' })))['X-RateLimit-Remaining'], '59');
+      assert.equal(fields(await limiter.count(caller({ accountId: 2 })))['X-RateLimit-Remaining'], '59');
+    });
+
+    test('the day begins anew at midnight UTC, the minute does not', async () => {
+      const { clock, count } = await begin(engine, midnight * 1000 - 1000);
+      const limits = { perMinute: 60, perDay: 2 };
+      await count(limits);
+      await count(limits);
+      assert.equal(fields(await count(limits))['X-RateLimit-Reset'], `${midnight}`);
+      clock.advance(1000);
+      assert.equal(fields(await count(limits)).RateLimit, `"minute";r=57;t=59, "day";r=1;t=86400`);
+    });
+  });
+
+  describe('addresses', () => {
+    test('have 60 requests a minute and no day', async () => {
+      const { limiter } = await begin(engine);
+      assert.deepEqual(fields(await limiter.countAddress('192.0.2.1')), {
+        outcome: 'accepted',
+        'X-RateLimit-Limit': '60',
+        'X-RateLimit-Remaining': '59',
+        'X-RateLimit-Reset': `${second + 60}`,
+        'RateLimit-Policy': '"minute";q=60;w=60',
+        RateLimit: '"minute";r=59;t=60',
+      });
+      for (let i = 1; i < 60; i++) await limiter.countAddress('192.0.2.1');
+      const refused = await limiter.countAddress('192.0.2.1');
+      assert.equal(refused.outcome, 'limited');
+      assert.equal(fields(refused)['Retry-After'], '61');
+    });
+
+    test('showing the numbers counts nothing, and begins as though a request came now', async () => {
+      const { limiter, clock } = await begin(engine);
+      assert.equal(fields(limiter.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '60');
+      assert.equal(fields(limiter.showAddress('192.0.2.1'))['X-RateLimit-Reset'], `${second + 60}`);
+      await limiter.countAddress('192.0.2.1');
+      clock.advance(5000);
+      const shown = fields(limiter.showAddress('192.0.2.1'));
+      assert.equal(shown['X-RateLimit-Remaining'], '59');
+      assert.equal(shown['X-RateLimit-Reset'], `${second + 60}`);
+    });
+  });
+
+  describe('over restarts', () => {
+    test('a clean restart keeps both windows of accounts, and the minute of addresses', async () => {
+      const { limiter, clock, count, reopen } = await begin(engine);
+      for (let i = 0; i < 7; i++) await count();
+      await limiter.countAddress('192.0.2.1');
+      clock.advance(10_000);
+      for (let i = 0; i < 3; i++) await count();
+      await limiter.close();
+      clock.advance(5000);
+      const next = await reopen();
+      const verdict = fields(await next.limiter.count(caller()));
+      assert.equal(verdict['X-RateLimit-Remaining'], '49');
+      assert.equal(verdict['X-RateLimit-Reset'], `${second + 60}`);
+      assert.match(verdict.RateLimit!, /"day";r=989;/);
+      assert.equal(fields(next.limiter.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '59');
+      assert.deepEqual(await next.database.all(minuteRows, {}), []);
+    });
+
+    test('after a kill the day has forgotten no counted request, and lost no more than a block', async () => {
+      const { count, reopen, database } = await begin(engine);
+      const lost: number[] = [];
+      for (let round = 0, counted = 0; round < 3; round++) {
+        const { limiter } = round === 0 ? { limiter: undefined } : await reopen();
+        const send = limiter === undefined ? count : async () => await limiter.count(caller({ limits: roomy }));
+        let left = 0;
+        for (let i = 0; i < 77; i++, counted++) left = dayLeft(await send(roomy));
+        lost.push(1000 - left - counted);
+        const reserved = (await database.all(dayRows, {}))[0]!.reserved;
+        assert.ok(reserved >= 1000 - left, 'every counted request is on disk');
+        assert.ok(reserved - (1000 - left) <= 100, 'no more than a block is ahead');
+      }
+      assert.equal(lost[0], 0);
+      assert.ok(lost[2]! <= 2 * 100);
+    });
+
+    test('never reserves more than the day has', async () => {
+      const { count, database } = await begin(engine);
+      for (let i = 0; i < 70; i++) await count({ perMinute: 100, perDay: 65 });
+      assert.deepEqual(
+        (await database.all(dayRows, {})).map(row => row.reserved),
+        [65],
+      );
+    });
+  });
+
+  describe('when the disk is full or stalls', { timeout: 60_000 }, () => {
+    test('goes on in memory, says so once, and is durable again by itself', async () => {
+      const { database, clock } = await begin(engine);
+      const lines: string[] = [];
+      let fails = false;
+      const limiter = await openLimiter({
+        database: writing(database, work =>
+          fails ? Promise.reject(new StorageError('full', 'The disk is full.')) : database.write(work),
+        ),
+        clock,
+        log: recording(lines),
+      });
+      fails = true;
+      for (let i = 0; i < 60; i++) assert.equal((await limiter.count(caller())).outcome, 'accepted');
+      assert.equal((await limiter.count(caller())).outcome, 'limited');
+      assert.equal(limiter.health().day, 'memory');
+      assert.equal(lines.length, 1);
+      fails = false;
+      while (limiter.health().day === 'memory') await pause(10);
+      assert.equal(lines.length, 2);
+      assert.ok((await database.all(dayRows, {}))[0]!.reserved >= 60);
+    });
+
+    test('a flush that does not come back holds the first request up for a while, and no later one', async () => {
+      const { database, clock } = await begin(engine);
+      let stalls = false;
+      const limiter = await openLimiter({
+        database: writing(database, work => (stalls ? new Promise(() => {}) : database.write(work))),
+        clock,
+        log: silent,
+      });
+      stalls = true;
+      assert.equal((await limiter.count(caller())).outcome, 'accepted');
+      assert.equal(limiter.health().day, 'memory');
+      for (let i = 1; i < 60; i++) assert.equal((await soon(limiter.count(caller()))).outcome, 'accepted');
+      assert.equal((await soon(limiter.count(caller()))).outcome, 'limited');
+      clock.advance(3000);
+      for (let i = 1; i < 20; i++) await soon(limiter.count(caller()));
+      assert.equal((await limiter.count(caller())).outcome, 'banned');
+      assert.equal((await soon(limiter.count(caller()))).outcome, 'banned');
+    });
+
+    test('what cannot be read holds the first request up for a while, and no later one', async () => {
+      const { database, clock } = await begin(engine);
+      await database.write(tx => tx.run(addDay, { day: today }));
+      let stalls = false;
+      const limiter = await openLimiter({
+        database: {
+          ...writing(database, work => database.write(work)),
+          all: (q, p) => (stalls ? new Promise(() => {}) : database.all(q, p)),
+        },
+        clock,
+        log: silent,
+      });
+      stalls = true;
+      assert.equal((await limiter.count(caller())).outcome, 'accepted');
+      assert.match(fields(await soon(limiter.count(caller()))).RateLimit!, /"day";r=998;/);
+      stalls = false;
+      clock.advance(1000);
+      while (/"day";r=9/.test(fields(await limiter.count(caller())).RateLimit!)) await pause(10);
+      while (limiter.health().day === 'memory') await pause(10);
+    });
+  });
+
+  describe('bans', () => {
+    /** Uses the minute up, and sends on `times` times, a second apart, from 3 s after the first refusal on. */
+    async function violate(one: Begun, times: number): Promise<Verdict> {
+      for (let i = 0; i < 60; i++) await one.count();
+      let last = await one.count();
+      one.clock.advance(2001);
+      for (let i = 0; i < times; i++) {
+        if (i > 0) one.clock.advance(1000);
+        last = await one.count();
+      }
+      return last;
+    }
+
+    test('the 20th violation within 60 s is answered as banned, for a minute, with nothing left', async () => {
+      const one = await begin(engine);
+      const last = fields(await violate(one, 20));
+      const bannedAt = one.clock.now();
+      assert.equal(last.outcome, 'banned');
+      assert.equal(last['X-RateLimit-Remaining'], '0');
+      assert.equal(last['X-RateLimit-Reset'], `${Math.ceil(bannedAt / 1000) + 60}`);
+      assert.equal(last['Retry-After'], '61');
+      const [ban] = await listBans(one.database, bannedAt);
+      assert.equal(ban?.keyId, 'key');
+      assert.equal(ban?.accountId, 1);
+      assert.equal(ban?.step, 0);
+      one.clock.advance(Number(last['X-RateLimit-Reset']) * 1000 - bannedAt - 1);
+      assert.equal((await one.count()).outcome, 'banned');
+      one.clock.advance(1);
+      assert.equal((await one.count()).outcome, 'accepted');
+    });
+
+    test('19 violations ban nobody, nor does a burst in flight of any size', async () => {
+      const one = await begin(engine);
+      assert.equal((await violate(one, 19)).outcome, 'limited');
+      const other = await begin(engine);
+      for (let i = 0; i < 200; i++) await other.count();
+      other.clock.advance(2000);
+      for (let i = 0; i < 200; i++) assert.notEqual((await other.count()).outcome, 'banned');
+    });
+
+    test('calls during a ban neither extend it nor count', async () => {
+      const one = await begin(engine);
+      const last = fields(await violate(one, 20));
+      for (let i = 0; i < 50; i++) {
+        one.clock.advance(1000);
+        assert.equal(fields(await one.count())['X-RateLimit-Reset'], last['X-RateLimit-Reset']);
+      }
+      one.clock.advance(15_000);
+      assert.match(fields(await one.count()).RateLimit!, /"day";r=939;/);
+    });
+
+    test('bans one key of an account and not the others', async () => {
+      const one = await begin(engine);
+      await violate(one, 20);
+      assert.equal((await one.limiter.count(caller({ keyId: 'two' }))).outcome, 'limited');
+    });
+
+    test('names the moment at which the windows allow a request, where that is later than the end of the ban', async () => {
+      const one = await begin(engine);
+      const limits = { perMinute: 60, perDay: 60 };
+      for (let i = 0; i < 60; i++) await one.count(limits);
+      await one.count(limits);
+      one.clock.advance(3000);
+      let last = await one.count(limits);
+      for (let i = 1; i < 20; i++) last = await one.count(limits);
+      assert.equal(last.outcome, 'banned');
+      assert.equal(fields(last)['X-RateLimit-Reset'], `${midnight}`);
+      assert.equal(fields(last)['X-RateLimit-Limit'], '60');
+    });
+
+    test('each ban is a step longer, up to an hour, and each clean day takes one step back', async () => {
+      const one = await begin(engine);
+      const minutes = async () => {
+        const { 'Retry-After': wait, outcome } = fields(await violate(one, 20));
+        assert.equal(outcome, 'banned');
+        return Math.floor(Number(wait) / 60);
+      };
+      const wait = (ms: number) => one.clock.advance(ms);
+      const seen = [];
+      for (const pauseMs of [61_000, 301_000, 901_000, 3_601_000, 86_400_000 + 3_601_000, 3 * 86_400_000 + 901_000]) {
+        seen.push(await minutes());
+        wait(pauseMs);
+      }
+      seen.push(await minutes());
+      assert.deepEqual(seen, [1, 5, 15, 60, 60, 15, 1]);
+    });
+
+    test('survives a restart, clean or not', async () => {
+      const one = await begin(engine);
+      await violate(one, 20);
+      const killed = await one.reopen();
+      assert.equal((await killed.limiter.count(caller())).outcome, 'banned');
+      await killed.limiter.close();
+      assert.equal((await (await one.reopen()).limiter.count(caller())).outcome, 'banned');
+    });
+
+    test('an admin lifts it, from the very next request on, and twice is no error', async () => {
+      const one = await begin(engine);
+      await violate(one, 20);
+      assert.equal(await one.database.write(tx => liftBan(tx, 'key')), true);
+      assert.equal(await one.database.write(tx => liftBan(tx, 'key')), false);
+      assert.deepEqual(await listBans(one.database, one.clock.now()), []);
+      assert.equal((await one.count()).outcome, 'limited');
+      one.clock.advance(60_000);
+      assert.equal((await one.count()).outcome, 'accepted');
+    });
+
+    /** What the log says of the account's bans. */
+    const told = async ({ database }: Begun) =>
+      (await eventsOf<BanEventData>(database, 'ban', 1)).map(({ action, accountId, data }) => ({
+        action,
+        accountId,
+        ...data,
+      }));
+
+    test('its begin and its lifting are written down, once each; its end by itself is not', async () => {
+      const one = await begin(engine);
+      await violate(one, 20);
+      for (let i = 0; i < 30; i++) await one.count();
+      for (let i = 0; i < 2; i++) await one.database.write(tx => liftBan(tx, 'key'));
+      const at = (ms: number) => new Date(Math.floor(ms)).toISOString();
+      const ban = {
+        id: 'key',
+        accountId: 1,
+        deployment: 'production',
+        bannedAt: at(one.clock.now()),
+        until: at((Math.ceil(one.clock.now() / 1000) + 60) * 1000),
+      };
+      assert.deepEqual(await told(one), [
+        { action: 'imposed', accountId: null, ban, ownerId: 1 },
+        {
+          action: 'lifted',
+          accountId: null,
+          ban: { ...ban, liftedAt: ban.bannedAt },
+          was: { liftedAt: null },
+          ownerId: 1,
+        },
+      ]);
+      one.clock.advance(90_000);
+      await violate(one, 20);
+      one.clock.advance(3_600_000);
+      assert.equal((await one.count()).outcome, 'accepted');
+      assert.deepEqual(
+        (await told(one)).map(({ action }) => action),
+        ['imposed', 'lifted', 'imposed'],
+      );
+    });
+
+    test('one that is written again, because nobody said that it was, is told once and stays lifted', async () => {
+      const { database, clock } = await begin(engine);
+      let lost = 0;
+      const forgetful = writing(database, async work => {
+        const result = await database.write(work);
+        // What nodes write of themselves answers with something.
+        if (lost === 0 || result !== undefined || (await eventsOf(database, 'ban', 1)).length === 0) return result;
+        lost--;
+        await database.write(tx => liftBan(tx, 'key'));
+        throw new StorageError('unavailable', 'nobody knows whether it was written');
+      });
+      const one = await on(forgetful, clock);
+      await violate(one, 19);
+      lost = 2;
+      assert.equal((await one.count()).outcome, 'banned');
+      while (one.limiter.health().day === 'memory') await pause(20);
+      assert.deepEqual(
+        (await told(one)).map(({ action }) => action),
+        ['imposed', 'lifted'],
+      );
+      assert.equal(lost, 0);
+      assert.deepEqual(await listBans(database, clock.now()), []);
+    });
+
+    test('one that could not be written at first has the time at which it began', async () => {
+      const { database, clock } = await begin(engine);
+      let full = false;
+      const one = await on(
+        writing(database, work =>
+          full ? Promise.reject(new StorageError('full', 'the disk is full')) : database.write(work),
+        ),
+        clock,
+      );
+      for (let i = 0; i < 60; i++) await one.count();
+      full = true;
+      await violate(one, 20);
+      const bannedAt = clock.now();
+      assert.deepEqual(await told(one), []);
+      clock.advance(10_000);
+      full = false;
+      while (one.limiter.health().day === 'memory') await pause(20);
+      const [imposed, ...others] = await told(one);
+      assert.deepEqual(others, []);
+      assert.deepEqual([imposed!.action, imposed!.at], ['imposed', Math.floor(bannedAt)]);
+      assert.equal(imposed!.ban.bannedAt, new Date(Math.floor(bannedAt)).toISOString());
+    });
+
+    test('a key that is gone by the time of its ban holds nothing up', async () => {
+      const one = await begin(engine);
+      for (let i = 0; i < 61; i++) await one.limiter.count(caller({ keyId: 'gone' }));
+      one.clock.advance(3000);
+      let last: Verdict | undefined;
+      for (let i = 0; i < 20; i++) last = await one.limiter.count(caller({ keyId: 'gone' }));
+      assert.equal(last?.outcome, 'banned');
+      assert.equal(one.limiter.health().day, 'durable');
+      assert.deepEqual(await told(one), []);
+    });
+  });
+});
+
+/** Requests of one account: the pause before each in milliseconds, and the limits that its plan has by then. */
+const steps = fc.array(
+  fc.record({
+    wait: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(0) },
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 70 }).map(seconds => seconds * 1000) },
+      { weight: 3, arbitrary: fc.double({ min: 0, max: 30_000, noNaN: true }) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 43_200_000 }) },
+    ),
+    limits: fc.constantFrom(
+      { perMinute: 5, perDay: 20 },
+      { perMinute: 5, perDay: 20 },
+      { perMinute: 2, perDay: 12 },
+      { perMinute: 8, perDay: 8 },
+    ),
+  }),
+  { maxLength: 60 },
+);
+
+/** Blocks of 100. */
+const roomy = { perMinute: 100, perDay: 1000 };
+
+interface Begun {
+  readonly limiter: Limiter;
+  readonly database: Database;
+  readonly clock: ReturnType<typeof testClock>;
+  count(limits?: Limits): Promise<Verdict>;
+  /** Another limiter on the same database, as after a restart. */
+  reopen(): Promise<Begun>;
+}
+
+/** A limiter on an empty database with two keys of one account, at a moment. */
+async function begin(engine: Engine, at = noon): Promise<Begun> {
+  const clock = testClock(at);
+  const database = await engine.open({ clock });
+  databases.push(database);
+  await database.write(async tx => {
+    await tx.run(addAccount, {});
+    for (const id of ['key', 'two']) await tx.run(addKey, { id });
+  });
+  return on(database, clock);
+}
+
+const opened: Limiter[] = [];
+const databases: Database[] = [];
+afterEach(async () => {
+  for (const limiter of opened.splice(0)) await limiter.close();
+  // A server has only so many connections.
+  for (const database of databases.splice(0)) await database.close();
+});
+
+async function on(database: Database, clock: ReturnType<typeof testClock>): Promise<Begun> {
+  const limiter = await openLimiter({ database, clock, log: silent });
+  opened.push(limiter);
+  return {
+    limiter,
+    database,
+    clock,
+    count: async limits => await limiter.count(caller(limits && { limits })),
+    reopen: () => on(database, clock),
+  };
+}
+
+function caller(options: Partial<CountedCaller> = {}): CountedCaller {
+  return { keyId: 'key', accountId: 1, deployment: 'production', limits: plans.free.limits, ...options };
+}
+
+/** The verdict's outcome, and its headers by name. */
+function fields({ outcome, headers }: Verdict): Record<string, string> {
+  const named: Record<string, string> = { outcome };
+  for (let i = 0; i < headers.length; i += 2) named[headers[i]!] = headers[i + 1]!;
+  return named;
+}
+
+function dayLeft(verdict: Verdict): number {
+  return Number(/"day";r=(\d+)/.exec(fields(verdict).RateLimit!)![1]);
+}
+
+/** What is answered without waiting for anything. */
+async function soon<T>(answer: T | Promise<T>): Promise<T> {
+  assert.ok(!(answer instanceof Promise), 'answered at once');
+  return answer;
+}
+
+/** `database`, with writes of another kind. */
+function writing(database: Database, write: Database['write']): Database {
+  return {
+    engine: database.engine,
+    all: (q, p) => database.all(q, p),
+    first: (q, p) => database.first(q, p),
+    write,
+    readableAt: now => database.readableAt(now),
+    version: table => database.version(table),
+    heard: () => 1,
+    health: () => database.health(),
+    close: () => database.close(),
+  };
+}
+
+function recording(lines: string[]): Log {
+  const note = (...said: unknown[]) => void lines.push(String(said.at(-1)));
+  return { info: note, warn: note, error: note };
+}
+
+const addAccount = query(db =>
+  db.insertInto('accounts').values({ id: 1, email: 'a@example.org', name: 'A', plan: 'free', admin: 0, created_at: 0 }),
+);
+const addKey = query((db, p: Params<{ id: string }>) =>
+  db
+    .insertInto('keys')
+    .values({ id: p.id, account_id: 1, deployment: 'production', hash: '', scopes: '*', created_at: 0 }),
+);
+const addDay = query((db, p: Params<{ day: number }>) =>
+  db.insertInto('day_counts').values({
+    account_id: 1,
+    deployment: 'production',
+    day: p.day,
+    node: 'alone',
+    reserved: 500,
+  }),
+);
+const dayRows = query(db => db.selectFrom('day_counts').select(['day', 'reserved']).orderBy('day'));
+const minuteRows = query(db => db.selectFrom('minute_counts').selectAll());

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { onPostgres } from '../../test/support/engines.ts';
+import { systemClock, testClock } from '../lib/clock.ts';
+import { type Params, query } from '../schema.ts';
+import { joinNodes, type Nodes } from './nodes.ts';
+
+onPostgres(engine => {
+  test('nodes know each other at once, and of one that leaves', async () => {
+    const database = await engine.open();
+    const one = await joinNodes(database, systemClock(), 'one');
+    assert.equal(one.live(), 1);
+    const two = await joinNodes(database, systemClock(), 'two');
+    assert.equal(two.live(), 2);
+    await sees(one, 2);
+    await two.close();
+    await sees(one, 1);
+    await one.close();
+  });
+
+  test('a node whose clock stands still or is a minute off lives all the same', async () => {
+    const database = await engine.open();
+    const one = await joinNodes(database, systemClock(), 'one');
+    const two = await joinNodes(database, testClock(Date.now() - 50_000), 'two');
+    assert.equal(two.live(), 2);
+    await sees(one, 2);
+    for (let i = 0; i < 3; i++) {
+      two.look();
+      await pause(20);
+    }
+    await sees(one, 2);
+    await two.close();
+    await one.close();
+  });
+
+  test('what a node left behind that was killed long ago counts for nothing', async () => {
+    const database = await engine.open();
+    await database.write(tx => tx.run(addNode, { id: 'gone', seenAt: Date.now() - 3_600_000 }));
+    const one = await joinNodes(database, systemClock(), 'one');
+    assert.equal(one.live(), 1);
+    while ((await database.all(ids, {})).length > 1) await pause(10);
+    assert.deepEqual(await database.all(ids, {}), [{ id: 'one' }]);
+    await one.close();
+    assert.deepEqual(await database.all(ids, {}), []);
+  });
+});
+
+async function sees(node: Nodes, count: number) {
+  while (node.live() !== count) {
+    node.look();
+    await pause(10);
+  }
+}
+
+const ids = query(db => db.selectFrom('nodes').select('id'));
+const addNode = query((db, p: Params<{ id: string; seenAt: number }>) =>
+  db.insertInto('nodes').values({ id: p.id, started_at: p.seenAt, seen_at: p.seenAt }),
+);

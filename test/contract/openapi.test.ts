@@ -1,0 +1,446 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { Compile } from 'typebox/compile';
+import { operations as routes } from '../../src/app.ts';
+import { errors } from '../../src/errors.ts';
+import { revokeKey } from '../../src/keys/keys.ts';
+import { testClock } from '../../src/lib/clock.ts';
+import type { Route } from '../../src/lib/http/route.ts';
+import { openApiDocument } from '../../src/openapi.ts';
+import { answersText, examplesAt, recordedAnswers, type SentExample, sendExamples } from '../support/examples.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Serving, sendRaw, serve } from '../support/serving.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
+type Json = any;
+
+const document: Json = whole(
+  openApiDocument(routes, [{ url: 'https://pets.test/v1', description: 'Production' }], 'https://pets.test'),
+);
+const operations = Object.entries(document.paths as Record<string, Json>).flatMap(([path, methods]) =>
+  Object.entries(methods as Record<string, Json>).map(([method, operation]) => ({
+    path,
+    method,
+    operation,
+    route: (routes as readonly Route<never>[]).find(route => route.operation === operation.operationId)!,
+  })),
+);
+
+/** A JSON document with everything that it refers to in its place. */
+function whole(value: unknown, root: unknown = value): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(one => whole(one, root));
+  const { $ref } = value as { $ref?: string };
+  if ($ref === undefined)
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, whole(one, root)]));
+  return whole(
+    $ref
+      .slice(2)
+      .split('/')
+      .reduce((inner: Json, name) => inner[name], root),
+    root,
+  );
+}
+
+/** What is wrong with a value by a schema of the document. */
+function faults(schema: Json, value: unknown): unknown[] {
+  const validator = Compile(schema);
+  return validator.Check(value)
+    ? []
+    : [...validator.Errors(value)].map(({ instancePath, message }) => [instancePath, message]);
+}
+
+describe('the OpenAPI document', () => {
+  test('has every route as an operation, and no other', () => {
+    assert.deepEqual(
+      operations
+        .map(({ path, method, operation }) => `${operation.operationId} ${method.toUpperCase()} ${path}`)
+        .sort(),
+      routes.map(route => `${route.operation} ${route.method} ${route.path}`).sort(),
+    );
+  });
+
+  test('uses the names of the interface', () => {
+    for (const name of ['Pet', 'NewPet', 'Pets', 'PetStatus', 'Error'])
+      assert.ok(document.components.schemas[name], name);
+    assert.deepEqual(document.components.schemas.PetStatus.enum, ['available', 'pending', 'sold']);
+    assert.equal(document.components.securitySchemes.bearerAuth.scheme, 'bearer');
+    assert.equal(document.info.version, '1.0.0');
+  });
+
+  test('marks what goes away, with its day', () => {
+    const gone = operations.filter(({ operation }) => operation.deprecated).map(({ operation }) => operation);
+    assert.deepEqual(
+      gone.map(operation => [operation.operationId, operation['x-deprecated-sunset']]),
+      [['getPet', '2030-12-05']],
+    );
+  });
+
+  test('says of every operation what it promises: retries, versions, what goes and what is not settled', () => {
+    for (const { method, operation, route } of operations) {
+      const { parameters = [], responses, requestBody } = operation;
+      const takes = (name: string) => parameters.some((one: Json) => one.in === 'header' && one.name === name);
+      const may = (status: number) => status in responses;
+      assert.ok(takes('Prefer'), operation.operationId);
+      const retried = method === 'post' || method === 'patch';
+      const read = method === 'get' && !route.streams;
+      const changes = route.conditional === true;
+      const what = operation.operationId;
+      assert.deepEqual([takes('Idempotency-Key'), may(409), may(422)], [retried, may(409), retried], what);
+      assert.ok(!retried || may(409), what);
+      assert.deepEqual([takes('If-None-Match'), may(304)], [read, read], what);
+      assert.deepEqual([takes('If-Match'), may(412)], [read || changes, read || changes], what);
+      assert.equal(may(428), changes && method !== 'post', what);
+      assert.equal(
+        may(204),
+        route.successes.some(({ status }) => status === 204),
+        what,
+      );
+      assert.equal(operation['x-stability'], route.stability, what);
+      assert.deepEqual(
+        Object.keys(requestBody?.content ?? {}),
+        route.body === undefined
+          ? []
+          : ['application/json', ...(method === 'patch' ? ['application/merge-patch+json'] : [])],
+        what,
+      );
+      assert.equal(requestBody?.required, route.body && !route.bodyOptional, what);
+      for (const [status, response] of Object.entries(responses as Record<string, Json>)) {
+        const replayed = response.headers['Idempotency-Replayed'] !== undefined;
+        assert.equal(replayed, retried && Number(status) < 300, `${what} ${status}`);
+        const tagged = response.headers.ETag !== undefined;
+        assert.equal(
+          tagged,
+          status === '304' ||
+            route.successes.some(
+              success => `${success.status}` === status && success.schema && !success.untagged && !route.streams,
+            ),
+          `${what} ${status}`,
+        );
+      }
+    }
+  });
+
+  test('hides the list of orders from the panel that tries things', () => {
+    const hidden = operations.filter(({ operation }) => operation['x-hideTryItPanel'] === true);
+    assert.deepEqual(
+      hidden.map(({ operation }) => operation.operationId),
+      ['listOrders'],
+    );
+  });
+
+  test('documents every error code, but for those that no operation can answer', () => {
+    const documented = new Set(
+      operations.flatMap(({ operation }) =>
+        Object.values(operation.responses as Record<string, Json>).flatMap(response =>
+          Object.keys(response.content?.['application/problem+json']?.examples ?? {}),
+        ),
+      ),
+    );
+    const without = Object.keys(errors).filter(code => !documented.has(code));
+    assert.deepEqual(without, ['route_not_found', 'method_not_allowed']);
+  });
+
+  for (const { operation } of operations) {
+    for (const [status, response] of Object.entries(operation.responses as Record<string, Json>)) {
+      test(`${operation.operationId} ${status} has limit headers and examples that fit their schemas`, () => {
+        for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-Request-Id']) {
+          assert.ok(response.headers[name], name);
+        }
+        const empty = status === '204' || status === '304';
+        assert.equal(response.content === undefined, empty);
+        for (const [type, { schema, examples }] of Object.entries((response.content ?? {}) as Record<string, Json>)) {
+          const values = Object.entries((examples ?? {}) as Record<string, Json>);
+          assert.ok(values.length > 0, `${type} has no example`);
+          for (const [name, { value }] of values) {
+            assert.deepEqual(faults(schema, value), [], name);
+            if (Number(status) >= 400) assert.deepEqual([value.code, value.status], [name, Number(status)]);
+          }
+        }
+      });
+    }
+  }
+});
+
+describe('what is answered is what is documented', () => {
+  const clock = testClock(examplesAt);
+  let service: Serving;
+  let sent: readonly SentExample[];
+  let key: string;
+
+  before(async () => {
+    service = await serve({ clock });
+    key = (await service.newKey()).token;
+    sent = await sendExamples();
+  });
+  after(() => service.stop());
+
+  test('every address serves its own document, with itself as the first server', async () => {
+    for (const name of ['production', 'staging', 'messages'] as const) {
+      const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
+      assert.equal(served.servers[0].url, service.urls[name]);
+      const codes = whole(served.paths[name === 'messages' ? '/messages' : '/pets'].get.responses[401], served) as Json;
+      const shown = codes.content['application/problem+json'].examples.missing_api_key.value;
+      const accept = { accept: 'application/problem+json' };
+      const answer = await fetch(`${service.urls[name]}/${name === 'messages' ? 'messages' : 'pets'}`, {
+        headers: accept,
+      });
+      assert.equal(shown.type, ((await answer.json()) as Json).type);
+    }
+  });
+
+  test('the examples of answers are real (`npm run docs` records them)', async () => {
+    assert.equal(answersText(sent), await recordedAnswers());
+  });
+
+  for (const route of routes) {
+    for (const example of route.examples) {
+      test(`${route.operation}, "${example.name}": ${example.status} ${example.code ?? ''}`, () => {
+        const answer = sent.find(one => one.route.operation === route.operation && one.example === example)!;
+        assert.equal(answer.status, example.status);
+        if (example.code !== undefined) assert.equal((answer.body as Json).code, example.code);
+        fits(route.operation, answer);
+      });
+    }
+  }
+
+  const call = (base: string, token?: string, init: RequestInit = {}) => {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    return fetch(base, { ...init, headers: { ...headers, ...init.headers } });
+  };
+  const list = (token?: string, headers = {}) => call(`${service.urls.production}/pets`, token, { headers });
+  const create = (body: string, headers = {}) =>
+    call(`${service.urls.production}/pets`, key, { method: 'POST', body, headers });
+  const minka = JSON.stringify({ name: 'Minka', categoryId: 2 });
+
+  /** A new service for an answer that the others would suffer from. */
+  async function elsewhere(
+    options: Parameters<typeof serve>[0],
+    ask: (base: string, token: string) => Promise<Response>,
+  ): Promise<Response> {
+    const other = await serve(options);
+    try {
+      return await ask(other.urls.production, (await other.newKey()).token);
+    } finally {
+      await other.stop();
+    }
+  }
+
+  async function raw(request: string): Promise<Response> {
+    const { status, headers, text } = (await sendRaw(service.urls.production, request, { count: 1 })).replies[0]!;
+    return new Response(text, { status, headers });
+  }
+
+  /** As many requests at once as a Free account must not make; its answers. */
+  async function tooMany(token: string): Promise<Response> {
+    const answers = await Promise.all(Array.from({ length: 61 }, () => list(token)));
+    return answers.find(answer => answer.status === 429)!;
+  }
+
+  /** Makes a webhook, the first one with the id 1. */
+  const add = (base: string, token: string, url: string) =>
+    call(`${base}/webhooks`, token, { method: 'POST', body: JSON.stringify({ url }) });
+  const receiversHere = { environment: { PETSTORE_WEBHOOK_NETWORKS: '127.0.0.1' } };
+
+  /** How the codes that no example shows are brought about: an operation, and its answer. */
+  const provocations: Record<string, () => Promise<[operation: string, answer: Response]>> = {
+    missing_api_key: async () => ['listPets', await list()],
+    malformed_api_key: async () => ['listPets', await list(key.slice(0, -1))],
+    async invalid_api_key() {
+      const other = await serve();
+      const { token } = await other.newKey().finally(() => other.stop());
+      return ['listPets', await list(token)];
+    },
+    async expired_api_key() {
+      const { token } = await service.newKey({ expiresAt: clock.now() + 1000 });
+      clock.advance(1000);
+      return ['listPets', await list(token)];
+    },
+    async revoked_api_key() {
+      const { token, id } = await service.newKey();
+      await service.app.databases.production.write(tx => revokeKey(tx, id));
+      return ['listPets', await list(token)];
+    },
+    wrong_deployment: async () => ['listPets', await list((await service.newKey({ deployment: 'staging' })).token)],
+    insufficient_scope: async () => ['listPets', await list((await service.newKey({ scopes: ['pets:write'] })).token)],
+    rate_limit_exceeded: async () => ['listPets', await tooMany((await service.newKey({ plan: 'free' })).token)],
+    async api_key_banned() {
+      const { token } = await service.newKey({ plan: 'free' });
+      await tooMany(token);
+      clock.advance(2500);
+      for (let violations = 0; violations < 19; violations++) await list(token);
+      return ['listPets', await list(token)];
+    },
+    malformed_request: async () => ['listPets', await raw('GET /v1/pets/%ZZ HTTP/1.1\r\nHost: a\r\n\r\n')],
+    expectation_failed: async () => ['listPets', await raw('GET /v1/pets HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n')],
+    headers_too_large: async () => ['listPets', await list(key, { 'x-long': 'a'.repeat(17_000) })],
+    body_too_large: async () => ['createPet', await create('x'.repeat(1024 * 1024 + 1))],
+    invalid_content_type: async () => ['createPet', await create('{}', { 'content-type': 'text/plain' })],
+    async category_not_found() {
+      const strict = { environment: { PETSTORE_CATEGORIES: 'strict' } };
+      const body = JSON.stringify({ name: 'Mia', categoryId: 4711 });
+      const ask = (base: string, token: string) => call(`${base}/pets`, token, { method: 'POST', body });
+      return ['createPet', await elsewhere(strict, ask)];
+    },
+    async operation_removed() {
+      const later = { clock: testClock(Date.parse('2030-12-05T00:00:00Z')) };
+      return ['getPet', await elsewhere(later, (base, token) => call(`${base}/pets/1`, token))];
+    },
+    async idempotency_key_reused() {
+      await create(minka, { 'idempotency-key': 'reused' });
+      const other = JSON.stringify({ name: 'Mia', categoryId: 2 });
+      return ['createPet', await create(other, { 'idempotency-key': 'reused' })];
+    },
+    async idempotency_key_in_use() {
+      const both = Array.from({ length: 8 }, () => create(minka, { 'idempotency-key': 'at-once' }));
+      return ['createPet', (await Promise.all(both)).find(({ status }) => status === 409)!];
+    },
+    async precondition_failed() {
+      const { headers } = await create(minka);
+      const location = headers.get('location')!;
+      const body = JSON.stringify({ name: 'Mia' });
+      return ['updatePet', await call(location, key, { method: 'PATCH', body, headers: { 'if-match': '"another"' } })];
+    },
+    async precondition_required() {
+      const careful = { environment: { PETSTORE_REQUIRE_IF_MATCH: 'true' } };
+      const ask = (base: string, token: string) => call(`${base}/pets/1`, token, { method: 'PUT', body: minka });
+      return ['replacePet', await elsewhere(careful, ask)];
+    },
+    async hold_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        for (let n = 0; n < 2; n++) await call(`${base}/pets`, token, { method: 'POST', body: minka });
+        return call(`${base}/holds`, token, { method: 'POST', body: JSON.stringify({ petIds: [1, 2] }) });
+      };
+      return ['createHold', await elsewhere({ environment: { PETSTORE_HELD_MAX: '1' } }, ask)];
+    },
+    async stream_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await call(`${base}/events/stream`, token);
+        return call(`${base}/events/stream`, token);
+      };
+      return ['streamEvents', await elsewhere({ environment: { PETSTORE_STREAMS_MAX: '1' } }, ask)];
+    },
+    async webhook_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await add(base, token, 'https://receiver.example');
+        return add(base, token, 'https://receiver.example');
+      };
+      return ['createWebhook', await elsewhere({ environment: { PETSTORE_WEBHOOKS_MAX: '1' } }, ask)];
+    },
+    async webhook_secret_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await add(base, token, 'https://receiver.example');
+        const rotate = () => call(`${base}/webhooks/1/secrets`, token, { method: 'POST', body: '{}' });
+        for (let secrets = 1; secrets < 5; secrets++) await rotate();
+        return rotate();
+      };
+      return ['rotateWebhookSecret', await elsewhere({}, ask)];
+    },
+    async webhook_test_running() {
+      const receiver = await startReceiver();
+      try {
+        const ask = async (base: string, token: string) => {
+          await add(base, token, receiver.url);
+          const test = () => call(`${base}/webhooks/1/test`, token, { method: 'POST' });
+          const arrived = Promise.withResolvers<ServerResponse>();
+          receiver.answer = (_, response) => arrived.resolve(response);
+          const first = test();
+          const held = await arrived.promise;
+          const second = await test();
+          held.writeHead(204).end();
+          assert.equal((await first).status, 200);
+          return second;
+        };
+        return ['testWebhook', await elsewhere(receiversHere, ask)];
+      } finally {
+        await receiver.close();
+      }
+    },
+    async redelivery_running() {
+      const receiver = await startReceiver();
+      try {
+        const ask = async (base: string, token: string) => {
+          await add(base, token, receiver.url);
+          await call(`${base}/webhooks/1/activation`, token, { method: 'POST' });
+          const body = JSON.stringify({ since: new Date().toISOString() });
+          const redeliver = () => call(`${base}/webhooks/1/redeliveries`, token, { method: 'POST', body });
+          // Who works them off may be quicker than the second of two.
+          for (;;) {
+            const refused = (await Promise.all([redeliver(), redeliver()])).find(({ status }) => status === 409);
+            if (refused !== undefined) return refused;
+          }
+        };
+        return ['redeliverEvents', await elsewhere(receiversHere, ask)];
+      } finally {
+        await receiver.close();
+      }
+    },
+    async sync_token_expired() {
+      const moving = testClock(examplesAt);
+      const ask = async (base: string, token: string) => {
+        const all = await call(`${base}/pets?updatedSince=2026-11-20T00:00:00Z`, token);
+        const old = encodeURIComponent(all.headers.get('x-sync-token')!);
+        moving.advance(31 * 24 * 60 * 60 * 1000);
+        return call(`${base}/pets?updatedSince=${old}`, token);
+      };
+      return ['listPets', await elsewhere({ clock: moving }, ask)];
+    },
+  };
+
+  for (const [code, provoke] of Object.entries(provocations)) {
+    test(`${code} is answered as documented`, async () => {
+      const [operation, response] = await provoke();
+      const { status, headers } = response;
+      const body: Json = await response.json();
+      assert.equal(body.code, code);
+      assert.equal(status, errors[code as keyof typeof errors].status);
+      fits(operation, { status, headers, contentType: headers.get('content-type') ?? '', body });
+    });
+  }
+
+  test('an error is answered as a problem on request', async () => {
+    const response = await list(undefined, { accept: 'application/problem+json' });
+    const { status, headers } = response;
+    assert.match(headers.get('content-type')!, /^application\/problem\+json/);
+    fits('listPets', { status, headers, contentType: headers.get('content-type')!, body: await response.json() });
+  });
+
+  test('what is neither an example nor provoked here takes a fault, or is no answer of an operation', () => {
+    const shown = routes.flatMap(route => route.examples.flatMap(example => example.code ?? []));
+    const brought = new Set([...shown, ...Object.keys(provocations)]);
+    const faulty = ['request_timeout', 'internal_error', 'storage_full', 'storage_unavailable', 'shutting_down'];
+    assert.deepEqual(
+      Object.keys(errors).filter(code => !brought.has(code)),
+      ['route_not_found', 'method_not_allowed', ...faulty],
+    );
+  });
+});
+
+/** An answer has a documented status, content type, body and headers: all that are required, and no other of ours. */
+function fits(operationId: string, answer: Pick<SentExample, 'status' | 'headers' | 'contentType' | 'body'>): void {
+  const { operation } = operations.find(one => one.operation.operationId === operationId)!;
+  const response = operation.responses[answer.status];
+  assert.ok(response, `${operationId} documents no ${answer.status}`);
+  if (answer.body === undefined) {
+    assert.equal(answer.contentType, '');
+    assert.equal(response.content, undefined, `${answer.status} documents a body`);
+  } else {
+    const content = response.content?.[answer.contentType.split(';')[0]!];
+    assert.ok(content, `${answer.status} documents no ${answer.contentType}`);
+    assert.deepEqual(faults(content.schema, answer.body), []);
+  }
+  for (const [name, header] of Object.entries(response.headers as Record<string, Json>)) {
+    const value = answer.headers.get(name);
+    if (header.required) assert.notEqual(value, null, `${answer.status} lacks ${name}`);
+    if (value === null) continue;
+    assert.deepEqual(faults(header.schema, header.schema.type === 'integer' ? Number(value) : value), [], name);
+  }
+  const documented = new Set(Object.keys(response.headers).map(name => name.toLowerCase()));
+  const others = [...answer.headers.keys()].filter(name => !documented.has(name) && !common.test(name));
+  assert.deepEqual(others, [], 'headers that the document does not know');
+}
+
+/** Headers of HTTP itself, which an OpenAPI document does not list. */
+const common =
+  /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|x-accel-buffering)$/;

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '../support/pages-as-scripts.ts';
+
+const [readme, page] = await Promise.all(['README.md', 'docs/getting-started.md'].map(readPage));
+const commands = commandsOf(page!);
+
+describe('getting started, word for word', { skip }, () => {
+  let server: FirstServer;
+  before(async () => {
+    server = await startFirstServer();
+  });
+  after(async () => {
+    assert.deepEqual(await server.stop(), [0, null]);
+  });
+
+  test('begins with `npm start`, which serves', async () => {
+    assert.equal(commands[0], 'npm start');
+    const { scripts } = JSON.parse(await readPage('package.json'));
+    assert.equal(scripts.start, 'exec bin/petstore serve');
+    assert.equal(commands[1], 'KEY=petstore_test_…');
+  });
+
+  test('the line that the start prints works as it stands', async () => {
+    const line = /^ *(curl .*)$/m.exec(server.printed)![1]!;
+    assert.ok(JSON.parse(await server.run(line)).length > 0);
+  });
+
+  test('the first call of the README gives the answer that stands there', async () => {
+    const [, line, answer] = /```sh\n(curl [^\n]*)\n```\n\n```json\n([^\n]*)\n```/.exec(readme!)!;
+    assert.deepEqual(JSON.parse(await server.run(line!)), JSON.parse(answer!));
+  });
+
+  const answers = [/^HTTP\/1\.1 200 /, /^\[\{"id"/, /^HTTP\/1\.1 201 /, /"code":"invalid_body"/, /petstore_live_/];
+  for (const [index, line] of commands.slice(2).entries()) {
+    test(line, async () => {
+      const output = await server.run(line);
+      if (answers[index] !== undefined) assert.match(output, answers[index]);
+      assert.doesNotMatch(output, /"status":5\d\d/);
+    });
+  }
+
+  test('the document that was fetched is an OpenAPI document of this address', async () => {
+    const document = JSON.parse(await readFile(join(server.directory, 'openapi.json'), 'utf8'));
+    assert.match(document.openapi, /^3\.1\./);
+  });
+});

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { IssuedKey } from '../../src/keys/key.ts';
+import { testClock } from '../../src/lib/clock.ts';
+import { readPage } from '../support/pages-as-scripts.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type Serving, send, serve } from '../support/serving.ts';
+
+const page = await readPage('docs/webhooks.md');
+const [made, headers, delivered, delivery, ...others] = [...page.matchAll(/```(?:json|http)\n(.*?)\n```/gs)].map(
+  ([, text]) => text!,
+);
+
+describe('the answers on the page about webhooks', () => {
+  const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
+  let serving: Serving;
+  let receiver: Receiver;
+  let key: IssuedKey;
+
+  before(async () => {
+    receiver = await startReceiver();
+    const environment = { PETSTORE_WEBHOOK_NETWORKS: '127.0.0.1', PETSTORE_STAGING_PORT: '' };
+    serving = await serve({ clock, environment });
+    key = await serving.newKey();
+  });
+  after(async () => {
+    await serving?.stop();
+    await receiver.close();
+  });
+
+  const post = async (path: string, body?: object) => {
+    const answer = await send(`${serving.urls.production}${path}`, { method: 'POST', key, ...(body && { body }) });
+    assert.ok(answer.status < 300, answer.text);
+    return answer.body;
+  };
+
+  test('are all looked at', () => {
+    assert.deepEqual(others, []);
+  });
+
+  test('of making one is that, but for its secret', async () => {
+    const shown = JSON.parse(made!);
+    const answer = await post('/webhooks', { url: receiver.url, types: ['pet.*', 'order.*'] });
+    assert.match(shown.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    sameText({ ...answer, url: shown.url, secret: shown.secret }, made!);
+  });
+
+  test('of what comes is that, but for the signature', async () => {
+    await post('/webhooks/1/activation');
+    receiver.answer = (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('Back soon');
+    clock.advance(60_000);
+    await post('/pets', { name: 'Minka', categoryId: 2 });
+    await until(() => receiver.received.length === 2);
+    const { headers: sent, body } = receiver.received[1]!;
+    sameText(JSON.parse(body), delivered!);
+    const lines = headers!.split('\n').slice(1);
+    const said = Object.fromEntries(lines.map(line => line.split(': ') as [string, string]));
+    assert.match(`${sent['webhook-signature']}`, /^v1,[A-Za-z0-9+/]{43}=$/);
+    assert.match(said['webhook-signature']!, /^v1,[A-Za-z0-9+/]{43}=$/);
+    const { connection, 'accept-encoding': encoding, 'content-length': length, ...others } = sent;
+    assert.deepEqual({ ...said, host: sent.host, 'webhook-signature': sent['webhook-signature'] }, others);
+  });
+
+  test('of a delivery is that, but for how long its attempts took', async () => {
+    const url = `${serving.urls.production}/webhooks/1/deliveries/2`;
+    const read = async () => (await send(url, { key })).body;
+    await until(async () => (await read()).attempts.length === 1);
+    receiver.answer = (_, response) => response.writeHead(204).end();
+    clock.advance(Date.parse((await read()).nextAttemptAt) - clock.now());
+    await until(async () => (await read()).status === 'delivered');
+    const shown = JSON.parse(delivery!);
+    const real = await read();
+    // Waits differ by a tenth.
+    const [one, next] = real.attempts;
+    assert.ok(Math.abs(Date.parse(next.at) - Date.parse(one.at) - 5000) <= 500);
+    assert.equal(real.updatedAt, next.at);
+    real.updatedAt = shown.updatedAt;
+    next.at = shown.attempts[1].at;
+    for (const [index, attempt] of real.attempts.entries()) attempt.durationMs = shown.attempts[index].durationMs;
+    sameText(real, delivery!);
+  });
+});
+
+/** Demands that a text of the page says just this, however its lines are broken. */
+function sameText(real: unknown, shown: string): void {
+  assert.equal(JSON.stringify(JSON.parse(shown)), JSON.stringify(real));
+}
+
+async function until(right: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await right()); tries++) {
+    assert.ok(tries < 400);
+    await pause(25);
+  }
+}

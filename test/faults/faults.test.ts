@@ -1,0 +1,434 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { smallDisk } from '../support/small-disk.ts';
+import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
+
+const TIMEOUT_MS = 60_000;
+const MIB = 2 ** 20;
+
+describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
+  it('refuses writes alone, and is written to again once there is space', async context => {
+    const disk = smallDisk(context, 12);
+    if (disk !== undefined) await refusesWritesAlone(context, disk.directory, {}, disk);
+  });
+
+  it('does so also where the disk says it at every write', { skip: withoutRecorder ?? false }, async context => {
+    const directory = temporaryDirectory();
+    const full = join(temporaryDirectory(), 'full');
+    await refusesWritesAlone(
+      context,
+      directory,
+      { ...recorded(directory), RECORD_FULL: full },
+      {
+        fill: () => writeFileSync(full, ''),
+        empty: () => rmSync(full),
+      },
+    );
+  });
+});
+
+/** Takes a service through a full disk and out of it. */
+async function refusesWritesAlone(
+  context: TestContext,
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+  disk: { fill(): void; empty(): void },
+) {
+  const start = () => startService(context, { directory, environment });
+  let service = await start();
+  const key = await newProcessKey(service);
+  const [early, newcomer, crowd] = await Promise.all([1, 2, 3].map(() => newProcessKey(service, 'free')));
+  const acknowledged = await addMany(service, key, 50);
+  assert.equal((await list(service, early!)).status, 200);
+  const quiet = logged(service).length;
+
+  disk.fill();
+  let refused: Reply;
+  // What was begun of pages may take a few more.
+  do {
+    refused = await add(service, key);
+    if (refused.status === 201) acknowledged.push(refused.body.id);
+  } while (refused.status === 201);
+  for (const reply of [refused, ...(await Promise.all(Array.from({ length: 30 }, () => add(service, key))))]) {
+    assert.equal(reply.status, 503, reply.text);
+    assert.equal(reply.body.code, 'storage_full');
+    assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/);
+    assertAnswer(reply);
+  }
+  assert.equal((await list(service, early!)).status, 200);
+  assert.equal((await send(`${service.urls.production}/pets/${acknowledged[0]}`, { key })).status, 200);
+  const from = performance.now();
+  assert.equal((await list(service, newcomer!)).status, 200, 'a first request of the day');
+  assert.ok(performance.now() - from < 3000, 'it waits for a bounded time');
+  const { status, body } = await ready(service);
+  assert.equal(status, 200);
+  assert.equal(body.storage.writes, 'full');
+  assert.equal(body.day, 'memory');
+  const many = await Promise.all(Array.from({ length: 200 }, () => list(service, crowd!)));
+  assert.equal(many.filter(reply => reply.status === 200).length, 60);
+  assert.equal(many.filter(reply => reply.status === 429).length, 140);
+  for (const reply of many) assertAnswer(reply);
+  for (const args of [
+    ['account', 'create', '--email', 'late@example.org', '--name', 'Late'],
+    ['staging', 'reset'],
+  ]) {
+    const { code, tells } = await command(directory, environment, args);
+    assert.equal(code, 1, tells);
+    assert.match(tells, /^[^\n]*full[^\n]*\n$/, args.join(' '));
+  }
+  const episode = logged(service).slice(quiet);
+  assert.ok(episode.length >= 1 && episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+
+  disk.empty();
+  await within(5000, async () => (await add(service, key)).status === 201);
+  await within(5000, async () => {
+    const { body } = await ready(service);
+    return body.storage.writes === 'ok' && body.day === 'durable';
+  });
+  acknowledged.push(...(await addMany(service, key, 10)));
+  await service.stop('SIGKILL');
+  service = await start();
+  assert.deepEqual(await missing(service, key, acknowledged), []);
+  assert.ok((await usedToday(service, crowd!)) >= 60, 'what was counted in memory is on disk');
+
+  disk.fill();
+  const late = await add(service, key);
+  assert.ok(late.status === 503 || late.status === 201);
+  assert.equal((await service.stop()).code, 0, service.log());
+  const { code, tells } = await command(directory, { ...environment, ...freePorts }, ['serve', '--json'], 3000);
+  if (code !== 0) {
+    assert.equal(code, 1);
+    assert.match(tells, /^[^\n]*full[^\n]*\n$/);
+  }
+  disk.empty();
+  service = await start();
+  assert.deepEqual(await missing(service, key, acknowledged), []);
+  assert.equal((await service.stop()).code, 0);
+}
+
+describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
+  it('holds up no reader, and writers for a bounded time', async context => {
+    const { service, stall, key } = await startStallable(context);
+    const newcomer = await newProcessKey(service, 'free');
+    const acknowledged = await addMany(service, key, 50);
+    const before = await readerTimes(service, key, 500);
+    const quiet = logged(service).length;
+    writeFileSync(stall, '');
+    const from = performance.now();
+    const stuck = Array.from({ length: 20 }, async () => {
+      const reply = await add(service, key);
+      return { reply, ms: performance.now() - from };
+    });
+    const during = await readerTimes(service, key, 500);
+    assert.ok(during.p99 < Math.max(5 * before.p99, 25), `p99 was ${before.p99} ms, is ${during.p99} ms`);
+    const asked = performance.now();
+    assert.equal((await list(service, newcomer)).status, 200);
+    assert.ok(performance.now() - asked < 3000, 'a first request of the day waits for a bounded time');
+    await within(5000, async () => {
+      const { status, body } = await ready(service);
+      return status === 200 && body.storage.writes === 'stalled' && body.day === 'memory';
+    });
+    for (const { reply, ms } of await Promise.all(stuck)) {
+      assert.equal(reply.status, 503, reply.text);
+      assert.equal(reply.body.code, 'storage_unavailable');
+      assert.match(reply.body.message, /not known|nothing was changed/);
+      assert.ok(ms < 12_000, `${ms} ms`);
+      assertAnswer(reply);
+    }
+    const episode = logged(service).slice(quiet);
+    assert.ok(episode.length >= 1 && episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+    rmSync(stall);
+    await within(5000, async () => {
+      const { body } = await ready(service);
+      return body.storage.writes === 'ok' && body.day === 'durable';
+    });
+    acknowledged.push(...(await addMany(service, key, 10)));
+    assert.deepEqual(await missing(service, key, acknowledged), []);
+    assert.equal((await service.stop()).code, 0);
+  });
+
+  it('does not keep a service from ending with 0', async context => {
+    const { service, stall, key, directory, environment } = await startStallable(context);
+    const acknowledged = await addMany(service, key, 20);
+    writeFileSync(stall, '');
+    const stuck = add(service, key).catch(() => undefined);
+    await within(5000, async () => (await ready(service)).body.storage.writes === 'stalled');
+    const from = performance.now();
+    const end = await Promise.race([service.stop(), pause(20_000, 'still there', { ref: false })]);
+    assert.deepEqual(end, { code: 0, signal: null }, service.log());
+    assert.ok(performance.now() - from < 14_000);
+    await stuck;
+    rmSync(stall);
+    const again = await startService(context, { directory, environment });
+    assert.deepEqual(await missing(again, key, acknowledged), []);
+    assert.equal((await again.stop()).code, 0);
+  });
+});
+
+describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
+  it('ends the service at once, a refusal being the last that anyone hears, and the next start has everything', async context => {
+    const directory = temporaryDirectory();
+    const key = await prepared(context, directory);
+    const flushes = String(150 + Math.floor(Math.random() * 100));
+    const service = await startService(context, {
+      directory,
+      environment: { ...recorded(directory), RECORD_EIO_AT: flushes },
+    });
+    const acknowledged: number[] = [];
+    const refusals: Reply[] = [];
+    const writers = Array.from({ length: 32 }, async () => {
+      for (;;) {
+        const reply = await add(service, key).catch(() => undefined);
+        if (reply === undefined) return;
+        if (reply.status === 201) {
+          assert.equal(refusals.length, 0, 'no success after a refusal');
+          acknowledged.push(reply.body.id);
+        } else refusals.push(reply);
+      }
+    });
+    const [code] = service.child.exitCode === null ? await once(service.child, 'exit') : [service.child.exitCode];
+    await Promise.all(writers);
+    assert.equal(code, 1, service.log());
+    assert.ok(refusals.length > 0, 'who waited was told');
+    for (const reply of refusals) {
+      assert.equal(reply.status, 503);
+      assert.equal(reply.body.code, 'storage_unavailable');
+      assertAnswer(reply);
+    }
+    const again = await startService(context, { directory });
+    assert.deepEqual(await missing(again, key, acknowledged), []);
+    assert.equal((await again.stop()).code, 0);
+  });
+});
+
+describe('a write-ahead log that somebody deletes', { timeout: TIMEOUT_MS }, () => {
+  it('ends the service with the next write, which is refused', async context => {
+    const directory = temporaryDirectory();
+    const service = await startService(context, { directory });
+    const key = await newProcessKey(service);
+    await addMany(service, key, 10);
+    rmSync(join(directory, 'production.db-wal'));
+    const exited = once(service.child, 'exit');
+    const reply = await add(service, key);
+    assert.equal(reply.status, 503);
+    assert.equal(reply.body.code, 'storage_unavailable');
+    assert.deepEqual(await exited, [1, null], service.log());
+    const again = await startService(context, { directory });
+    assert.equal((await again.stop()).code, 0);
+  });
+});
+
+describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, () => {
+  for (const seconds of long ? [3, 20] : [3]) {
+    it(`holds up no reader and no more than writes (${seconds} s)`, async context => {
+      const directory = temporaryDirectory();
+      const service = await startService(context, { directory });
+      const key = await newProcessKey(service);
+      const acknowledged = await addMany(service, key, 20);
+      const before = await readerTimes(service, key, 500);
+      const release = await foreign(context, directory, 'begin immediate');
+      const from = performance.now();
+      const stuck = Array.from({ length: 20 }, async () => ({
+        reply: await add(service, key),
+        ms: performance.now() - from,
+      }));
+      const during = await readerTimes(service, key, 1000);
+      assert.ok(during.worst < Math.max(10 * before.p99, 100), `worst was ${before.worst} ms, is ${during.worst} ms`);
+      await pause(seconds * 1000 - (performance.now() - from));
+      await release();
+      for (const { reply, ms } of await Promise.all(stuck)) {
+        if (seconds < 5) assert.equal(reply.status, 201, reply.text);
+        else {
+          assert.equal(reply.status, 503);
+          assert.equal(reply.body.code, 'storage_unavailable');
+          assert.ok(ms < 7000, `${ms} ms`);
+        }
+        assertAnswer(reply);
+        if (reply.status === 201) acknowledged.push(reply.body.id);
+      }
+      acknowledged.push(...(await addMany(service, key, 10)));
+      assert.deepEqual(await missing(service, key, acknowledged), []);
+      await within(7000, async () => (await ready(service)).body.storage.writes === 'ok');
+      assert.equal((await service.stop()).code, 0);
+    });
+  }
+});
+
+describe('another process that never stops reading', { timeout: TIMEOUT_MS }, () => {
+  it('makes the write-ahead log no longer than 64 MiB, and writes wait for its end at worst', async context => {
+    const directory = temporaryDirectory();
+    const service = await startService(context, { directory });
+    const key = await newProcessKey(service);
+    const release = await foreign(context, directory, 'begin; select count(*) from pets');
+    const quiet = logged(service).length;
+    const acknowledged: number[] = [];
+    let refused: Reply | undefined;
+    let longest = 0;
+    const writer = async () => {
+      while (refused === undefined) {
+        const reply = await add(service, key, '\u{1F408}'.repeat(255));
+        longest = Math.max(longest, statSync(join(directory, 'production.db-wal')).size);
+        if (reply.status === 201) acknowledged.push(reply.body.id);
+        else refused = reply;
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, writer));
+    assert.equal(refused!.status, 503, refused!.text);
+    assert.equal(refused!.body.code, 'storage_full');
+    assertAnswer(refused!);
+    assert.ok(longest > 16 * MIB && longest <= 64 * MIB, `${longest} bytes`);
+    assert.equal((await list(service, key)).status, 200);
+    await release();
+    await within(5000, async () => (await add(service, key)).status === 201);
+    await within(5000, async () => statSync(join(directory, 'production.db-wal')).size < 16 * MIB);
+    assert.deepEqual(await missing(service, key, acknowledged), []);
+    const episode = logged(service).slice(quiet);
+    assert.ok(episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+    context.diagnostic(`${acknowledged.length} animals, ${Math.round(longest / MIB)} MiB`);
+    assert.equal((await service.stop()).code, 0);
+  });
+});
+
+async function startStallable(context: TestContext) {
+  const directory = temporaryDirectory();
+  const stall = join(temporaryDirectory(), 'stall');
+  const environment = { ...recorded(directory), RECORD_STALL: stall };
+  const service = await startService(context, { directory, environment });
+  // What hangs in a stalled disk ends with the stall.
+  context.after(() => rmSync(stall, { force: true }));
+  return { directory, stall, environment, service, key: await newProcessKey(service) };
+}
+
+/** Lives of a service that end with the test. */
+async function startService(context: TestContext, options: Parameters<typeof serveApart>[0]): Promise<Process> {
+  const service = await serveApart(options);
+  context.after(() => service.stop('SIGKILL'));
+  return service;
+}
+
+/** A data directory that was served once; a key for it. */
+async function prepared(context: TestContext, directory: string): Promise<string> {
+  const service = await startService(context, { directory });
+  const key = await newProcessKey(service);
+  assert.equal((await service.stop()).code, 0);
+  return key;
+}
+
+const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
+const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+
+/** Runs a command, which is told to end after a while where one is given: its exit code, and what it told. */
+async function command(
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+  forMs?: number,
+): Promise<{ code: number | null; tells: string }> {
+  const child = spawn(launcher, args, {
+    env: { ...process.env, PETSTORE_DATA_DIR: directory, ...environment },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let tells = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    tells += text;
+  });
+  const timer = forMs === undefined ? undefined : setTimeout(() => child.kill(), forMs);
+  const [code] = await once(child, 'close');
+  clearTimeout(timer);
+  return { code, tells };
+}
+
+/** Another program with the database open: does `sql` and stays so until it is told to leave. */
+async function foreign(context: TestContext, directory: string, sql: string): Promise<() => Promise<void>> {
+  const script = `
+    import Sqlite from 'better-sqlite3';
+    const db = new Sqlite(process.argv[1]);
+    db.exec(process.argv[2]);
+    console.log('there');
+    process.stdin.on('end', () => process.exit(0)).resume();`;
+  const args = ['--input-type=module', '-e', script, join(directory, 'production.db'), sql];
+  const child = spawn(process.execPath, args, {
+    cwd: new URL('../..', import.meta.url).pathname,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  context.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return async () => {
+    child.stdin.end();
+    await once(child, 'exit');
+  };
+}
+
+const add = (service: Process, key: string, name = 'Minka'): Promise<Reply> =>
+  send(`${service.urls.production}/pets`, { method: 'POST', key, body: { name, categoryId: 2 } });
+
+const list = (service: Process, key: string): Promise<Reply> => send(`${service.urls.production}/pets`, { key });
+
+const ready = (service: Process): Promise<Reply> => send(`${new URL(service.urls.production).origin}/readyz`);
+
+async function addMany(service: Process, key: string, count: number): Promise<number[]> {
+  const replies = await Promise.all(Array.from({ length: count }, () => add(service, key)));
+  return replies.map(reply => {
+    assert.equal(reply.status, 201, reply.text);
+    return reply.body.id;
+  });
+}
+
+/** Which animals are not there. */
+async function missing(service: Process, key: string, ids: readonly number[]): Promise<number[]> {
+  const found = new Set<number>();
+  for (let from = 0; from < ids.length; from += 100) {
+    const url = `${service.urls.production}/pets?limit=100&id=${ids.slice(from, from + 100).join()}`;
+    const reply = await send(url, { key });
+    assert.equal(reply.status, 200, reply.text);
+    for (const { id } of reply.body) found.add(id);
+  }
+  return ids.filter(id => !found.has(id));
+}
+
+/** How many requests of the day are gone, this one included. */
+async function usedToday(service: Process, key: string): Promise<number> {
+  const { headers } = await list(service, key);
+  const [, limit] = /"day";q=(\d+)/.exec(String(headers['ratelimit-policy']))!;
+  const [, left] = /"day";r=(\d+)/.exec(String(headers['ratelimit']))!;
+  return Number(limit) - Number(left);
+}
+
+/** How long readers wait, in milliseconds, four at a time. */
+async function readerTimes(service: Process, key: string, count: number): Promise<{ p99: number; worst: number }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  const times: number[] = [];
+  const reader = async () => {
+    for (let n = 0; n < count / 4; n++) {
+      const from = performance.now();
+      const reply = await send(`${service.urls.production}/pets`, { key, agent });
+      times.push(performance.now() - from);
+      assert.equal(reply.status, 200);
+    }
+  };
+  await Promise.all([reader(), reader(), reader(), reader()]);
+  agent.destroy();
+  times.sort((a, b) => a - b);
+  return { p99: times[Math.floor(times.length * 0.99)]!, worst: times.at(-1)! };
+}
+
+/** The lines of the log. */
+function logged(service: Process): string[] {
+  return service.log().split('\n').filter(Boolean);
+}
+
+/** Waits until something is so, for a time at most. */
+async function within(ms: number, holds: () => Promise<boolean>): Promise<void> {
+  const until = performance.now() + ms;
+  while (!(await holds())) {
+    assert.ok(performance.now() < until, `not so after ${ms} ms`);
+    await pause(50);
+  }
+}

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { nowOf } from '../../src/deployment.ts';
+import { holdEtag } from '../../src/holds/hold-rows.ts';
+import { createHold, extendHold, getHold, releaseHold } from '../../src/holds/holds.ts';
+import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
+import { formatTime } from '../../src/lib/time.ts';
+import { orderEtag } from '../../src/orders/order-rows.ts';
+import { approveOrder, cancelOrder } from '../../src/orders/order-steps.ts';
+import { APPROVAL_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
+import { listPets } from '../../src/pets/list-pets.ts';
+import { petEtag } from '../../src/pets/pet-rows.ts';
+import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
+import { sweepPets } from '../../src/pets/sweep-pets.ts';
+import type { Database, Transaction } from '../../src/schema.ts';
+import { type Engine, onEachEngine, onPostgres, type Place } from '../support/engines.ts';
+import { obstacleAt } from '../support/lock-waits.ts';
+
+const START = Date.parse('2026-11-21T12:00:00Z');
+const MINUTE = 60_000;
+const owner = { accountId: 1, admin: false };
+const holder = { accountId: 2, admin: false };
+
+/** What somebody does to a hold or an order with the id 1 on the animal 1, and how its refusal is called. */
+interface Change {
+  readonly kind: 'hold' | 'order';
+  readonly late: string;
+  readonly lasts: boolean;
+  make(tx: Transaction, now: number): Promise<unknown>;
+}
+
+const changes: Readonly<Record<string, Change>> = {
+  'an extension': {
+    kind: 'hold',
+    late: 'hold_ended',
+    lasts: true,
+    make: (tx, now) => extendHold(tx, holder, 1, { expiresAt: formatTime(now + 20 * MINUTE) }),
+  },
+  'an order from a hold': {
+    kind: 'hold',
+    late: 'hold_ended',
+    lasts: true,
+    make: tx => placeOrder(tx, holder, { petId: 1, holdId: 1 }),
+  },
+  'a release': { kind: 'hold', late: 'hold_ended', lasts: false, make: tx => releaseHold(tx, holder, 1) },
+  'an approval': {
+    kind: 'order',
+    late: 'invalid_order_transition',
+    lasts: true,
+    make: tx => approveOrder(tx, owner, 1, {}),
+  },
+  'a cancellation': {
+    kind: 'order',
+    late: 'invalid_order_transition',
+    lasts: false,
+    make: tx => cancelOrder(tx, holder, 1, {}),
+  },
+};
+
+onEachEngine(engine => {
+  // Embedded, the readers of the one process ask it; on PostgreSQL there are others.
+  const last = engine.name === 'sqlite' ? 1 : COMMIT_MS + 1;
+
+  for (const [name, change] of Object.entries(changes)) {
+    describe(`${name} right before the end`, () => {
+      it('is waited for by readers while it is committed, however long that takes', async t => {
+        const store = await open(engine, change);
+        store.clock.advance(store.end - last - store.clock.now());
+        const before = await look(store);
+        const { writing, letGo } = await committing(engine, store, tx => change.make(tx, tx.now));
+        t.after(letGo);
+        // The end comes and goes; nobody knows yet whether it was one.
+        for (const pastMs of [0, 1, 5000]) {
+          store.clock.advance(store.end + pastMs - store.clock.now());
+          assert.deepEqual(await look(store), before, `${pastMs} ms after the end`);
+        }
+        await letGo();
+        await writing;
+        assert.equal(nowOf(store), store.clock.now());
+        const after = await look(store);
+        assert.deepEqual([after.pet, after.pending], change.lasts ? ['pending', [1]] : ['available', []]);
+        assert.notEqual(after.status, 'expired');
+      });
+
+      it('is refused from that very moment on, also where it was begun before', async () => {
+        const store = await open(engine, change);
+        store.clock.advance(store.end - last - store.clock.now());
+        const writing = store.database.write(tx => {
+          store.clock.advance(last);
+          return change.make(tx, tx.now);
+        });
+        await assert.rejects(writing, { code: change.late, status: 409 });
+        const seen = await look(store);
+        assert.deepEqual([seen.status, seen.pet, seen.pending], ['expired', 'available', []]);
+        // What was refused keeps nobody waiting.
+        assert.equal(nowOf(store), store.clock.now());
+      });
+
+      it('leaves the version of what has run out to that alone', async () => {
+        const ranOut = await open(engine, change);
+        ranOut.clock.advance(ranOut.end - ranOut.clock.now());
+        const expired = await look(ranOut);
+
+        const store = await open(engine, change);
+        await store.database.write(tx => change.make(tx, tx.now));
+        const given = [await look(store)];
+        await store.database.write(tx => updatePet(tx, owner, 1, { name: 'Moritz' }, 'open'));
+        given.push(await look(store));
+        for (const { tag, petTag, pet } of given) {
+          assert.notEqual(tag, expired.tag);
+          // An animal that is kept on is as it was.
+          if (pet === 'available') assert.notEqual(petTag, expired.petTag);
+        }
+        assert.notEqual(given[1]!.petTag, expired.petTag);
+      });
+    });
+  }
+
+  it('a change of an animal that is kept leaves the version of what has run out to that alone', async () => {
+    const store = await open(engine, changes['an extension']!);
+    const expired = petEtag(await getPet(store.database, 1, store.end));
+    const changed = await store.database.write(tx => updatePet(tx, owner, 1, { name: 'Moritz' }, 'open'));
+    assert.notEqual(petEtag(changed), expired);
+    assert.notEqual(petEtag(await getPet(store.database, 1, store.end)), expired);
+  });
+
+  it('an end that a sweep writes down keeps the version that readers saw', async () => {
+    const store = await open(engine, changes['an extension']!);
+    store.clock.advance(store.end - store.clock.now());
+    const seen = await look(store);
+    await sweepPets(store.database, store.clock.now());
+    assert.deepEqual(await look(store), seen);
+  });
+});
+
+onPostgres(engine => {
+  for (const [name, change] of Object.entries(changes)) {
+    describe(`${name} right before the end`, () => {
+      it('is refused where the end comes while it waits for a lock', async t => {
+        const store = await open(engine, change);
+        const obstacle = await obstacleAt(store.place);
+        t.after(() => obstacle.close());
+        store.clock.advance(store.end - 1000 - store.clock.now());
+        await obstacle.lock('select id from pets where id = 1 for update');
+        const writing = store.database.write(tx => change.make(tx, tx.now));
+        const refused = assert.rejects(writing, { code: change.late, status: 409 });
+        await obstacle.untilSomebodyWaits();
+        store.clock.advance(1000);
+        const seen = await look(store);
+        assert.deepEqual([seen.status, seen.pet], ['expired', 'available']);
+        await obstacle.letGo();
+        await refused;
+        assert.deepEqual(await look(store), seen);
+      });
+
+      it('is refused where other nodes might see it too late, and what it did is undone', async () => {
+        const store = await open(engine, change);
+        store.clock.advance(store.end - COMMIT_MS - store.clock.now());
+        const before = await look(store);
+        await assert.rejects(
+          store.database.write(tx => change.make(tx, tx.now)),
+          { code: change.late, status: 409, message: /it is too late to change that/ },
+        );
+        assert.deepEqual(await look(store), before);
+        store.clock.advance(COMMIT_MS);
+        assert.equal((await look(store)).status, 'expired');
+      });
+    });
+  }
+});
+
+interface Store {
+  readonly place: Place;
+  readonly database: Database;
+  readonly clock: TestClock;
+  readonly kind: Change['kind'];
+  /** When the hold or the order runs out. */
+  readonly end: number;
+}
+
+/** A store with an animal, and a hold or an order on it. */
+async function open(engine: Engine, { kind }: Pick<Change, 'kind'>): Promise<Store> {
+  const clock = testClock(START);
+  const place = await engine.place();
+  const database = await engine.open({ place, clock });
+  await database.write(tx => createPet(tx, owner.accountId, { name: 'Minka', categoryId: 2 }, 'open'));
+  if (kind === 'hold') await database.write(tx => createHold(tx, holder, { petIds: [1] }, 100));
+  else await database.write(tx => placeOrder(tx, holder, { petId: 1 }));
+  return { place, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_MS) };
+}
+
+/** What a reader sees. */
+async function look(store: Store) {
+  const { database, kind } = store;
+  const now = nowOf(store);
+  const pet = await getPet(database, 1, now);
+  const { pets } = await listPets(database, { status: ['pending'], sort: 'id' }, 10, undefined, now);
+  const [status, tag] =
+    kind === 'hold'
+      ? await getHold(database, holder, 1, now).then(hold => [hold.status, holdEtag(hold)] as const)
+      : await getOrder(database, holder, 1, now).then(order => [order.status, orderEtag(order)] as const);
+  return { status, tag, pet: pet.status, petTag: petEtag(pet), pending: pets.map(({ id }) => id) };
+}
+
+/** Begins a write, and comes back while it is being committed: nobody sees it yet. */
+async function committing(
+  engine: Engine,
+  { place, database }: Store,
+  work: (tx: Transaction) => Promise<unknown>,
+): Promise<{ writing: Promise<unknown>; letGo(): Promise<void> }> {
+  if (engine.name === 'sqlite') {
+    const writing = database.write(work);
+    // It is made in this turn of the event loop; its flush ends in a later one.
+    await turn();
+    return { writing, async letGo() {} };
+  }
+  const obstacle = await obstacleAt(place);
+  await obstacle.run(`create function commits_late() returns trigger language plpgsql as
+    $$ begin perform pg_advisory_xact_lock_shared(77); return null; end $$`);
+  await obstacle.run(`create constraint trigger commits_late after insert on events
+    deferrable initially deferred for each row execute function commits_late()`);
+  await obstacle.lock('select pg_advisory_xact_lock(77)');
+  const writing = database.write(work);
+  await obstacle.untilSomebodyWaits();
+  let over = false;
+  return {
+    writing,
+    async letGo() {
+      if (over) return;
+      over = true;
+      await obstacle.letGo();
+      obstacle.close();
+    },
+  };
+}

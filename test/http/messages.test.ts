@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import type { IssuedKey } from '../../src/keys/key.ts';
+import { testClock } from '../../src/lib/clock.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
+import {
+  assertAnswer,
+  long,
+  newProcessKey,
+  type Reply,
+  type Sending,
+  type Serving,
+  send,
+  serve,
+  serveApart,
+} from '../support/serving.ts';
+import { startSmtpServer } from '../support/smtp-server.ts';
+
+const noon = Date.parse('2026-11-20T12:00:00Z');
+
+/** An admin that no test exhausts. */
+const root = {
+  email: 'root@example.org',
+  name: 'Root',
+  admin: true,
+  plan: 'enterprise',
+  perMinute: 1_000_000,
+  perDay: 1_000_000,
+} as const;
+
+/** Asks until an answer is as it should be in the end. */
+async function until(ask: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await ask()); tries++) {
+    if (tries > 1000) throw new Error('It never came.');
+    await pause(10);
+  }
+}
+
+describe('sendMessage', () => {
+  let serving: Serving;
+  let key: IssuedKey;
+  before(async () => {
+    serving = await serve({ clock: testClock(noon) });
+    key = await serving.newKey();
+  });
+  after(() => serving.stop());
+
+  const post = (body: unknown, sending: Sending = {}) =>
+    send(`${serving.urls.messages}/messages`, { method: 'POST', key, body, ...sending });
+  const get = (path: string, as: Sending['key'] = key) => send(`${serving.urls.messages}${path}`, { key: as! });
+  const delivered = (id: string, as?: Sending['key']) =>
+    until(async () => (await get(`/messages/${id}`, as)).body.status === 'delivered');
+
+  function assertRefused(reply: Reply, code: string) {
+    assert.equal(reply.status, 400, reply.text);
+    assertAnswer(reply);
+    assert.equal(reply.body.code, code);
+  }
+
+  it('answers 202 with exactly its fields, in order', async () => {
+    const reply = await post({ message: 'Hello, world!' });
+    assertAnswer(reply);
+    assert.equal(reply.status, 202);
+    const { id } = reply.body;
+    assert.equal(
+      reply.text,
+      `{"id":"${id}","message":"Hello, world!","status":"queued","createdAt":"2026-11-20T12:00:00.000Z"}`,
+    );
+    assert.match(id, /^msg_[1-9]\d*$/);
+    assert.equal(reply.headers.location, `${serving.urls.messages}/messages/${id}`);
+    assert.equal((await send(reply.headers.location!, { key })).body.id, id);
+  });
+
+  it('keeps every text of 1 to 10,000 characters whole', async () => {
+    for (const message of ['x', ' ', 'a\nb\r\n\tc', '🐈'.repeat(10_000), 'e\u0301', '\u202e', '"\\', '<b>', '\ufeff']) {
+      const reply = await post({ message });
+      assert.equal(reply.status, 202, reply.text.slice(0, 200));
+      assert.equal(reply.body.message, message);
+      assert.equal((await send(reply.headers.location!, { key })).body.message, message);
+    }
+  });
+
+  it('refuses what is no message', async () => {
+    for (const message of ['', 'x'.repeat(10_001), '🐈'.repeat(10_001), 'a\0b', 1, null, [], {}]) {
+      const reply = await post({ message });
+      assertRefused(reply, 'invalid_body');
+      assert.equal(reply.body.errors[0].path, '/message');
+    }
+    assertRefused(await post('{"message":"\\ud800"}'), 'invalid_body');
+    assertRefused(await post({}), 'invalid_body');
+    assertRefused(await post([]), 'invalid_body');
+    assertRefused(await post('{"message":'), 'invalid_json');
+    assertRefused(await post(''), 'invalid_json');
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', '']) {
+      assertRefused(await post('{"message":"x"}', { headers: { 'Content-Type': type } }), 'invalid_content_type');
+    }
+    assertRefused(await post({ message: 'x', other: 1 }, { headers: { Prefer: 'handling=strict' } }), 'invalid_body');
+    assert.equal((await post({ message: 'x', other: 1 })).status, 202);
+  });
+
+  it('refuses an address for answers that is none, and whatever would end its line', async () => {
+    for (const replyTo of [
+      '',
+      'jo',
+      'jo@',
+      '@example.org',
+      'jo@example.org\r\nBcc: eve@example.org',
+      'jo@example.org\n',
+      'Jo <jo@example.org>',
+      'jo@example.org, eve@example.org',
+      `${'x'.repeat(64)}@${'y'.repeat(63)}.${'y'.repeat(63)}.${'y'.repeat(62)}`,
+      'jo@exämple.org',
+      1,
+      null,
+    ]) {
+      const reply = await post({ message: 'x', replyTo });
+      assertRefused(reply, 'invalid_body');
+      assert.equal(reply.body.errors[0].path, '/replyTo');
+    }
+    assert.equal((await post({ message: 'x', replyTo: "o'neil+pets@example.org" })).status, 202);
+  });
+
+  it('goes to the owner of the animal', async () => {
+    const owner = await serving.newKey();
+    const pet = await send(`${serving.urls.production}/pets`, {
+      method: 'POST',
+      key: owner,
+      body: { name: 'Minka', categoryId: 2 },
+    });
+    const reply = await post({ message: 'Is she there?', petId: pet.body.id });
+    assert.deepEqual(Object.keys(reply.body), ['id', 'message', 'status', 'createdAt']);
+    await delivered(reply.body.id);
+    const inbox = await get('/messages?box=inbox', owner);
+    assert.deepEqual([inbox.body.length, inbox.body[0].id, inbox.body[0].petId], [1, reply.body.id, pet.body.id]);
+    assert.equal(inbox.text, `[${(await get(`/messages/${reply.body.id}`, owner)).text}]`);
+    assert.deepEqual((await get('/messages?box=inbox')).body, []);
+    for (const petId of [999_999, Number.MAX_SAFE_INTEGER]) {
+      const unknown = await post({ message: 'x', petId });
+      assert.deepEqual([unknown.status, unknown.body.code], [404, 'pet_not_found']);
+    }
+    for (const petId of [0, -1, 1.5, '1', null]) assertRefused(await post({ message: 'x', petId }), 'invalid_body');
+  });
+
+  it('goes to the store itself, where no animal is named, and admins read it', async () => {
+    const { id: accountId } = await serving.app.databases.production.write(tx => createAccount(tx, root));
+    const admin = await serving.newKey({ accountId });
+    const { body } = await post({ message: 'To whom it may concern' });
+    await delivered(body.id, admin);
+    const stranger = await get(`/messages/${body.id}`, await serving.newKey());
+    assert.deepEqual([stranger.status, stranger.body.code], [404, 'message_not_found']);
+    for (const id of ['msg_0', 'msg_01', 'msg_999999', 'msg_9999999999999999', '1', 'msg_', 'MSG_1', 'msg_1x']) {
+      const reply = await get(`/messages/${id}`);
+      assert.deepEqual([reply.status, reply.body.code], [404, 'message_not_found'], id);
+    }
+    const all: string[] = [];
+    for (let url: string | undefined = `${serving.urls.messages}/messages?box=inbox&limit=3`; url; ) {
+      const page: Reply = await send(url, { key: admin });
+      all.push(...page.body.map(({ message }: { message: string }) => message));
+      url = page.headers['x-next'] as string | undefined;
+    }
+    assert.ok(all.includes('To whom it may concern') && all.includes('Hello, world!'));
+  });
+
+  it('is done once, however often it is retried', async () => {
+    const headers = { 'Idempotency-Key': 'once' };
+    const first = await post({ message: 'Once' }, { headers });
+    const retry = await post({ message: 'Once' }, { headers });
+    assert.deepEqual([retry.status, retry.text, retry.headers['idempotency-replayed']], [202, first.text, 'true']);
+    const reused = await post({ message: 'Twice' }, { headers });
+    assert.deepEqual([reused.status, reused.body.code], [422, 'idempotency_key_reused']);
+  });
+
+  it('needs the scope for it, and so does reading', async () => {
+    const [writer, reader] = [
+      await serving.newKey({ scopes: ['messages:write'] }),
+      await serving.newKey({ scopes: ['messages:read'] }),
+    ];
+    assert.equal((await post({ message: 'x' }, { key: writer })).status, 202);
+    assert.equal((await get('/messages', reader)).status, 200);
+    for (const reply of [await post({ message: 'x' }, { key: reader }), await get('/messages', writer)]) {
+      assert.deepEqual([reply.status, reply.body.code], [403, 'insufficient_scope']);
+    }
+  });
+
+  it('with a key of staging stays in staging', async () => {
+    const staging = await serving.newKey({ deployment: 'staging' });
+    const animal = { name: 'Only here', categoryId: 1 };
+    const pet = await send(`${serving.urls.staging}/pets`, { method: 'POST', key: staging, body: animal });
+    const there = await post({ message: 'In staging', petId: pet.body.id }, { key: staging });
+    assert.equal(there.status, 202, there.text);
+    await delivered(there.body.id, staging);
+    const sent = await get('/messages', staging);
+    assert.deepEqual(
+      sent.body.map(({ message }: { message: string }) => message),
+      ['In staging'],
+    );
+    const same = await serving.newKey({ accountId: sent.body[0].accountId });
+    assert.deepEqual((await get('/messages', same)).body, []);
+  });
+
+  it('is refused to keys of staging where that is left out', async () => {
+    const alone = await serve({ environment: { PETSTORE_STAGING_PORT: '' } });
+    try {
+      const staging = await alone.newKey({ deployment: 'staging' });
+      const reply = await send(`${alone.urls.messages}/messages`, {
+        method: 'POST',
+        key: staging,
+        body: { message: 'x' },
+      });
+      assert.deepEqual([reply.status, reply.body.code], [401, 'wrong_deployment']);
+    } finally {
+      await alone.stop();
+    }
+  });
+
+  it('stands in every document, in those of the deployments with an address of its own', async () => {
+    for (const name of ['production', 'staging', 'messages'] as const) {
+      const document = (await send(new URL('/openapi.json', serving.urls[name]).href)).body;
+      const operation = document.paths['/messages'].post;
+      assert.equal(operation.operationId, 'sendMessage');
+      const servers = name === 'messages' ? document.servers : operation.servers;
+      assert.equal(servers[0].url, serving.urls.messages);
+      if (name === 'messages') assert.deepEqual(Object.keys(document.paths), ['/messages', '/messages/{messageId}']);
+    }
+  });
+});
+
+describe('e-mail', () => {
+  it('goes out from production and never from staging, and no secret is told', async () => {
+    const smtp = await startSmtpServer({ login: 'store:s3cr3t-word' });
+    smtp.behaviour = { recipient: '451 later' };
+    const serving = await serve({
+      environment: { PETSTORE_SMTP_URL: smtp.url, PETSTORE_MAIL_FROM: 'store@example.org' },
+    });
+    try {
+      const { production } = serving.app.databases;
+      const { id: accountId } = await production.write(tx => createAccount(tx, root));
+      const admin = await serving.newKey({ accountId });
+      const staging = await serving.newKey({ deployment: 'staging', accountId });
+      const url = `${serving.urls.messages}/messages`;
+      const sent = async (key: IssuedKey) =>
+        (await send(url, { method: 'POST', key, body: { message: 'Hello', replyTo: 'jo@example.org' } })).body.id;
+      const here = await sent(admin);
+      const there = await sent(staging);
+      const read = async (key: IssuedKey, id: string) => (await send(`${url}/${id}`, { key })).body;
+      await until(async () => (await read(staging, there)).status === 'delivered');
+      await until(async () => (await read(admin, here)).attempts.length === 2);
+      const waiting = await read(admin, here);
+      assert.deepEqual(
+        [
+          waiting.status,
+          waiting.attempts.map(({ by, outcome, reason }: Record<string, string>) => [by, outcome, reason]),
+        ],
+        [
+          'queued',
+          [
+            ['inbox', 'delivered', undefined],
+            ['email', 'failed', 'postponed'],
+          ],
+        ],
+      );
+      smtp.behaviour = {};
+      await until(async () => (await read(admin, here)).status === 'delivered');
+      assert.deepEqual(
+        smtp.mails.map(({ to, text, headers }) => [to, text, headers.get('reply-to')]),
+        [[['root@example.org'], 'Hello', 'jo@example.org']],
+      );
+      const told = serving.lines.join('\n') + JSON.stringify(await read(admin, here));
+      assert.doesNotMatch(told, /s3cr3t|smtp:/);
+      assert.match(told, /could not be mailed/);
+    } finally {
+      await serving.stop();
+      await smtp.close();
+    }
+  });
+
+  it('that no mail server takes holds up nobody', async () => {
+    const smtp = await startSmtpServer();
+    smtp.behaviour = { greeting: 'silence' };
+    const serving = await serve({
+      environment: { PETSTORE_SMTP_URL: smtp.url, PETSTORE_MAIL_FROM: 'store@example.org' },
+    });
+    try {
+      await serving.app.databases.production.write(tx => createAccount(tx, root));
+      const key = await serving.newKey();
+      for (let index = 0; index < 40; index++) {
+        const body = { message: `${index}` };
+        assert.equal((await send(`${serving.urls.messages}/messages`, { method: 'POST', key, body })).status, 202);
+      }
+      await until(async () => smtp.connections === 8);
+      const { body } = await send(`${serving.urls.messages}/messages?limit=100`, { key });
+      assert.equal(body.length, 40);
+    } finally {
+      await smtp.close();
+      await serving.stop();
+    }
+  });
+});
+
+const ROUNDS = long ? 50 : 5;
+
+overEachEngine(engine => {
+  it(`of ${ROUNDS} processes that are killed goes out at least once for each message`, async () => {
+    const smtp = await startSmtpServer();
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-mail-'));
+    const environment = {
+      ...(await engine.settings()),
+      PETSTORE_SMTP_URL: smtp.url,
+      PETSTORE_MAIL_FROM: 'store@example.org',
+      PETSTORE_STAGING_PORT: '',
+    };
+    const queued = new Set<string>();
+    try {
+      let key: string | undefined;
+      let running = await serveApart({ directory, environment });
+      await running.petstore('account', 'create', '--email', 'root@example.org', '--name', 'Root', '--admin');
+      for (let round = 0; round < ROUNDS; round++) {
+        if (round > 0) running = await serveApart({ directory, environment });
+        key ??= await newProcessKey(running);
+        const url = `${running.urls.messages}/messages`;
+        const { child } = running;
+        setTimeout(() => child.kill('SIGKILL'), 30 + Math.random() * 150);
+        for (let index = 0; ; index++) {
+          const message = `${round}/${index}`;
+          const reply: Reply | undefined = await send(url, { method: 'POST', key, body: { message } }).catch(
+            () => undefined,
+          );
+          if (reply === undefined) break;
+          assert.equal(reply.status, 202, reply.text);
+          queued.add(message);
+        }
+        await running.stop('SIGKILL');
+      }
+      assert.ok(queued.size > 0);
+      running = await serveApart({ directory, environment });
+      const came = () => new Set(smtp.mails.map(({ text }) => text));
+      for (let tries = 0; [...queued].some(message => !came().has(message)); tries++) {
+        assert.ok(tries < 900, `${queued.size} queued, ${came().size} came`);
+        await pause(100);
+      }
+      // Twice only what was on its way when a process was killed: eight at a time.
+      const twice = smtp.mails.length - came().size;
+      assert.ok(twice <= 8 * ROUNDS, `${twice} came twice`);
+      assert.equal((await running.stop()).code, 0);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+      await smtp.close();
+    }
+  });
+});

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
+import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
+import { startProxy } from '../support/proxy.ts';
+import { long, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
+
+const without = withoutPostgres ?? withoutCluster ?? withoutValkeyServer;
+const skip = process.env.CI !== 'true' && without !== undefined ? without : false;
+
+const execute = promisify(execFile);
+const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+
+/** What every answer may take at most, and until when all must be well after the database came back. */
+const REQUEST_MS = 3000;
+const WELL_MS = 5000;
+/** How long after the end of a command the other nodes may go on as before. */
+const HEARD_MS = 1000;
+
+/** Makes an empty database on the test server and brings it up to date; it is removed after the test. */
+async function makeDatabase(t: TestContext): Promise<string> {
+  const name = `petstore_test_nodes_${process.pid}_${randomBytes(4).toString('hex')}`;
+  await onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
+  t.after(() => onServer(connection => run(connection, `drop database ${name} with (force)`)));
+  const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
+  await migrate(url);
+  return url;
+}
+
+async function migrate(url: string) {
+  await execute(launcher, ['migrate'], { env: { ...process.env, PETSTORE_DATABASE_URL: url } });
+}
+
+async function valkeyFor(t: TestContext): Promise<ValkeyServer> {
+  const valkey = await ValkeyServer.start();
+  t.after(() => valkey.kill());
+  return valkey;
+}
+
+async function startNode(t: TestContext, environment: Record<string, string>): Promise<Process> {
+  const node = await serveApart({ environment: { PETSTORE_STAGING_PORT: '', ...environment } });
+  t.after(async () => {
+    await node.stop();
+    await node.remove();
+  });
+  return node;
+}
+
+async function newKey(node: Process, plan: string): Promise<{ id: string; token: string }> {
+  const email = `${randomBytes(6).toString('hex')}@example.org`;
+  const agreed = plan === 'enterprise' ? ['--per-minute', '1000000000', '--per-day', '1000000000'] : [];
+  const owner = ['account', 'create', '--email', email, '--name', 'A caller', '--plan', plan, ...agreed];
+  const { id } = await node.petstore(...owner);
+  return (await node.petstore('key', 'create', '--account', `${id}`)) as { id: string; token: string };
+}
+
+const list = (node: Process, key: { token: string }) => send(`${node.urls.production}/pets?limit=1`, { key });
+const create = (node: Process, key: { token: string }, name: string) =>
+  send(`${node.urls.production}/pets`, { method: 'POST', key, body: { name, categoryId: 1 } });
+const ready = async (node: Process) => send(new URL('/readyz', node.urls.production).href);
+
+async function until(holds: () => unknown) {
+  while (!(await holds())) await pause(20);
+}
+
+/** Sends requests with `key` until the node refuses it; every answer before must be a success. */
+async function untilRefused(node: Process, key: { token: string }): Promise<void> {
+  for (;;) {
+    const reply = await list(node, key);
+    if (reply.status !== 200) return assertRefused(reply);
+  }
+}
+
+function assertRefused(reply: Reply) {
+  // Over many rounds the address itself gets over its limit; the key's own limit is out of reach.
+  assert.match(reply.body.code, /^(revoked_api_key|rate_limit_exceeded)$/);
+}
+
+/** How many of `replies` have each status. */
+function statuses(replies: readonly Reply[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 180_000 }, () => {
+  it('let exactly 60 of 200 parallel requests on Free through, whichever node they reach', async t => {
+    const url = await makeDatabase(t);
+    const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
+    const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
+    const key = await newKey(nodes[0], 'free');
+    const replies = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, key)));
+    assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
+  });
+
+  it('refuse a revoked key within a second of the command, also where announcements do not come through', async t => {
+    const url = await makeDatabase(t);
+    const { hostname, port } = new URL(url);
+    const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
+    t.after(() => proxy.close());
+    // A connection that watches for announcements is told by its name.
+    proxy.onBytes = (bytes, silence) => {
+      if (/petstore [\w-]{12}\0/.test(bytes.toString('latin1'))) silence();
+    };
+    const deaf = Object.assign(new URL(url), { hostname: '127.0.0.1', port: `${proxy.port}` }).href;
+    const valkey = await valkeyFor(t);
+    const nodes = await Promise.all(
+      [url, deaf].map(database => startNode(t, { PETSTORE_DATABASE_URL: database, PETSTORE_VALKEY_URL: valkey.url })),
+    );
+    const rounds = long ? 50 : 3;
+    for (let round = 0; round < rounds; round++) {
+      const key = await newKey(nodes[0]!, 'enterprise');
+      for (const node of nodes) assert.equal((await list(node, key)).status, 200);
+      const refused = nodes.map(node => untilRefused(node, key));
+      await nodes[0]!.petstore('key', 'revoke', key.id);
+      await pause(HEARD_MS);
+      for (const node of nodes) assertRefused(await list(node, key));
+      await Promise.all(refused);
+    }
+  });
+
+  it('need Valkey: a second node without it does not start while the first one lives', async t => {
+    const url = await makeDatabase(t);
+    const first = await startNode(t, { PETSTORE_DATABASE_URL: url });
+    const second = execute(launcher, ['serve', '--json'], {
+      timeout: 20_000,
+      env: {
+        ...process.env,
+        PETSTORE_DATABASE_URL: url,
+        PETSTORE_PORT: '0',
+        PETSTORE_STAGING_PORT: '',
+        PETSTORE_MESSAGES_PORT: '',
+      },
+    });
+    await assert.rejects(second, ({ code, stdout, stderr }) => {
+      assert.equal(code, 1);
+      assert.equal(stdout, '');
+      assert.match(stderr, /^[^\n]*PETSTORE_VALKEY_URL[^\n]*\.\n$/);
+      return true;
+    });
+    assert.equal((await ready(first)).status, 200);
+    await first.stop('SIGKILL');
+    const next = await startNode(t, { PETSTORE_DATABASE_URL: url });
+    assert.equal((await ready(next)).status, 200);
+  });
+
+  it('go on with their shares of each limit while Valkey is away, and return by themselves', async t => {
+    const url = await makeDatabase(t);
+    const valkey = await valkeyFor(t);
+    const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: valkey.url };
+    const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
+    const counts = async (node: Process) => (await ready(node)).body.counts;
+    await until(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
+
+    await valkey.kill();
+    const away = await newKey(nodes[0]!, 'free');
+    const replies = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, away)));
+    assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
+    for (const node of nodes) {
+      const { status, body } = await ready(node);
+      assert.equal(status, 200);
+      assert.equal(body.counts, 'local');
+    }
+
+    await valkey.start();
+    await until(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
+    const back = await newKey(nodes[0]!, 'free');
+    const later = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, back)));
+    assert.deepEqual(statuses(later), { 200: 60, 429: 140 });
+  });
+
+  it('answer 503 in time while PostgreSQL is killed and restarted under load, and lose nothing', async t => {
+    const cluster = await startCluster();
+    t.after(() => cluster.remove());
+    await migrate(cluster.url);
+    const settings = { PETSTORE_DATABASE_URL: cluster.url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
+    const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
+    const key = await newKey(nodes[0]!, 'enterprise');
+
+    const acknowledged: number[] = [];
+    const seen: Record<string, number> = {};
+    let going = true;
+    /** Sends one request, whose answer must be a success or `storage_unavailable`, in time. */
+    async function request(ask: () => Promise<Reply>): Promise<Reply> {
+      const beganMs = performance.now();
+      const reply = await ask();
+      const tookMs = performance.now() - beganMs;
+      assert.ok(tookMs <= REQUEST_MS, `an answer took ${tookMs} ms`);
+      const what = reply.status < 300 ? `${reply.status}` : `${reply.status} ${reply.body?.code}`;
+      seen[what] = (seen[what] ?? 0) + 1;
+      assert.match(what, /^(200|201|503 storage_unavailable)$/, reply.text);
+      if (reply.status === 503) assert.match(`${reply.headers['retry-after']}`, /^\d+$/);
+      return reply;
+    }
+    const callers = Array.from({ length: 16 }, async (_, caller) => {
+      const node = nodes[caller % 2]!;
+      for (let n = 0; going; n++) {
+        const { status, body } = await request(() =>
+          caller % 4 === 3 ? list(node, key) : create(node, key, `animal ${caller}, ${n}`),
+        );
+        if (status === 201) acknowledged.push(body.id);
+        if (status === 503) await pause(50);
+      }
+    });
+    const rounds = long ? 20 : 3;
+    const load = Promise.all(callers);
+    const working = (async () => {
+      for (let round = 0; round < rounds; round++) {
+        const before = acknowledged.length;
+        await until(() => acknowledged.length >= before + 100);
+        await cluster.kill();
+        await until(async () => (await ready(nodes[0]!)).status === 503);
+        await cluster.start();
+        const startedMs = performance.now();
+        await until(async () => {
+          const replies = await Promise.all(nodes.flatMap(node => [ready(node), create(node, key, 'well again')]));
+          return replies.every(({ status }) => status < 300);
+        });
+        const tookMs = performance.now() - startedMs;
+        assert.ok(tookMs <= WELL_MS, `all was well again only after ${tookMs} ms`);
+      }
+    })();
+    await Promise.race([load, working]);
+    going = false;
+    await Promise.all([load, working]);
+
+    assert.equal(new Set(acknowledged).size, acknowledged.length, 'an id was given twice');
+    const kept = new Set(
+      await onServer(
+        async connection => (await run(connection, 'select id from pets')).map(({ id }) => id),
+        cluster.url,
+      ),
+    );
+    for (const id of acknowledged) assert.ok(kept.has(id), `animal ${id} is lost`);
+    t.diagnostic(`${JSON.stringify(seen)} over ${rounds} kills`);
+  });
+});

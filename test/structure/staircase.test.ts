@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { describe, test } from 'node:test';
+
+/** From the bottom to the top: a stair may use those before it, and itself. */
+const stairs = [
+  'lib',
+  'errors.ts',
+  'schema.ts',
+  'migrations',
+  'events',
+  'plans',
+  'accounts',
+  'keys',
+  'deployment.ts',
+  'idempotency',
+  'categories',
+  'pets',
+  'holds',
+  'orders',
+  'messages',
+  'feed',
+  'webhooks',
+  'retention.ts',
+  'work.ts',
+  'samples',
+  'config.ts',
+  'openapi.ts',
+  'pages.ts',
+  'observation.ts',
+  'app.ts',
+  'cli',
+];
+
+/** Where each outside package comes in at run time; nothing else in `src` loads it. */
+const doors: Record<string, string[]> = {
+  '@redis/client': ['plans/valkey.ts'],
+  'better-sqlite3': ['lib/storage/sqlite-connection.ts'],
+  fastify: ['lib/http/server.ts'],
+  kysely: ['lib/storage/query.ts'],
+  nodemailer: ['messages/mail.ts'],
+  pg: ['lib/storage/postgres-connection.ts'],
+  pino: ['lib/log.ts'],
+  typebox: [
+    'categories/category.ts',
+    'categories/routes.ts',
+    'feed/public-event.ts',
+    'feed/routes.ts',
+    'feed/stream-route.ts',
+    'holds/hold.ts',
+    'holds/routes.ts',
+    'lib/http/bound-route.ts',
+    'lib/http/validation.ts',
+    'messages/message.ts',
+    'messages/routes.ts',
+    'orders/order.ts',
+    'orders/routes.ts',
+    'pets/list-route.ts',
+    'pets/pet.ts',
+    'pets/routes.ts',
+    'webhooks/delivery-routes.ts',
+    'webhooks/routes.ts',
+    'webhooks/webhook.ts',
+  ],
+};
+
+/** Folders of `lib` know one technique each, and nothing of the others but their types. */
+const techniques = ['lib/http', 'lib/storage'];
+
+const src = new URL('../../src', import.meta.url).pathname;
+const files = globSync('**/*.ts', { cwd: src }).filter(file => !/\.test\.ts$/.test(file));
+const imports = files.flatMap(file => importsOf(file).map(one => ({ file, ...one })));
+
+interface Import {
+  readonly target: string;
+  readonly typeOnly: boolean;
+  /** Whether it is a package or a module of Node, and no file of ours. */
+  readonly outside: boolean;
+}
+
+/** The text of a file without its comments. */
+function codeOf(file: string): string {
+  return readFileSync(join(src, file), 'utf8').replaceAll(/^\s*(\/\/|\*|\/\*).*$/gm, '');
+}
+
+function importsOf(file: string): Import[] {
+  const text = codeOf(file);
+  const found = [
+    ...text.matchAll(/^(?:import|export)\s+(type\s)?[\w\s{},*$]*?\bfrom\s+'([^']+)'/gm),
+    ...text.matchAll(/^()import\s+'([^']+)'/gm),
+    ...text.matchAll(/()\bimport\(\s*'([^']+)'\s*\)/g),
+    ...text.matchAll(/()\brequire\(\s*'([^']+)'\s*\)/g),
+    ...text.matchAll(/()new URL\(\s*'(\.[^']+\.ts)'/g),
+  ];
+  return found.map(([, type, target]) => ({
+    typeOnly: Boolean(type?.trim()),
+    outside: !target!.startsWith('..'),
+    target: target!.startsWith('..') ? relative(src, join(src, dirname(file), target!)) : target!,
+  }));
+}
+
+const stairOf = (file: string) => file.split('/')[0]!;
+const inside = (one: Import) => one.target.endsWith('.ts');
+const packageOf = (target: string) => target.match(/^(@[^/]+\/)?[^/]+/)![0];
+
+describe('the staircase: imports only go down', () => {
+  test('every file of src stands on a stair', () => {
+    assert.deepEqual(
+      files.filter(file => !stairs.includes(stairOf(file))),
+      [],
+    );
+  });
+
+  for (const [height, stair] of stairs.entries()) {
+    const below = stairs.slice(0, height);
+    if (!files.some(file => stairOf(file) === stair)) continue;
+    test(`${stair} uses ${below.length > 0 ? `nothing above ${below.at(-1)}` : 'nothing of the product'}`, () => {
+      const up = imports
+        .filter(one => stairOf(one.file) === stair && inside(one))
+        .filter(one => ![...below, stair].includes(stairOf(one.target)))
+        .map(one => `${one.file} imports ${one.target}`);
+      assert.deepEqual(up, []);
+    });
+  }
+
+  for (const technique of techniques) {
+    test(`${technique} uses no other technique, but for types`, () => {
+      const others = techniques.filter(one => one !== technique);
+      const across = imports
+        .filter(one => one.file.startsWith(technique) && !one.typeOnly)
+        .filter(one => others.some(other => one.target.startsWith(other)))
+        .map(one => `${one.file} imports ${one.target}`);
+      assert.deepEqual(across, []);
+    });
+  }
+
+  test('lib never says "pet"', () => {
+    const said = files.filter(file => stairOf(file) === 'lib').filter(file => /\bpets?\b/i.test(codeOf(file)));
+    assert.deepEqual(said, []);
+  });
+
+  test('no file reaches the end of a circle', () => {
+    const circles: string[] = [];
+    const done = new Set<string>();
+    const walk = (file: string, path: readonly string[]) => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+      if (path.includes(file) || done.has(file)) return;
+      for (const one of imports)
+        if (one.file === file && inside(one) && !one.typeOnly) walk(one.target, [...path, file]);
+      done.add(file);
+    };
+    for (const file of files) walk(file, []);
+    assert.deepEqual(circles, []);
+  });
+});
+
+describe('the doors: an outside package comes in through few files', () => {
+  for (const [name, through] of Object.entries(doors)) {
+    test(`${name} through ${through.join(' and ')}`, () => {
+      const users = new Set(
+        imports.filter(one => packageOf(one.target) === name && one.outside && !one.typeOnly).map(one => one.file),
+      );
+      assert.deepEqual([...users].sort(), through);
+    });
+  }
+
+  test('there is no other package', () => {
+    const others = imports
+      .filter(one => one.outside && !isBuiltin(one.target) && !(packageOf(one.target) in doors))
+      .map(one => `${one.file} imports ${one.target}`);
+    assert.deepEqual(others, []);
+  });
+
+  test('the environment is read by the command line alone', () => {
+    const readers = files
+      .filter(file => stairOf(file) !== 'cli')
+      .filter(file => /process\.env|\benv\b.*from 'node:process'/.test(readFileSync(join(src, file), 'utf8')));
+    assert.deepEqual(readers, []);
+  });
+});

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
+import type { EngineName } from '../../src/lib/storage/query.ts';
+import { migrations } from '../../src/migrations/index.ts';
+import { onServer, postgresUrl, run, silent, withoutPostgres } from './engines.ts';
+
+/** An engine that the product is served on. */
+export interface ServedEngine {
+  readonly name: EngineName;
+  /** The settings for a new, empty place, where several nodes may serve one after the other; removed with the suite. */
+  settings(): Promise<Record<string, string>>;
+}
+
+/**
+ * Registers a suite of tests of the whole product for each of the two engines; where no PostgreSQL answers that half is
+ * left out with one line, under CI it fails.
+ */
+export function overEachEngine(suite: (engine: ServedEngine) => void) {
+  describe('on the embedded engine', () => suite({ name: 'sqlite', settings: async () => ({}) }));
+  overPostgres(suite);
+}
+
+/** The same for PostgreSQL alone. */
+export function overPostgres(suite: (engine: ServedEngine) => void) {
+  if (withoutPostgres === undefined) describe('on PostgreSQL', () => suite(postgres()));
+  else if (process.env.CI === 'true') it('on PostgreSQL', () => Promise.reject(new Error(withoutPostgres)));
+  else it('on PostgreSQL', { skip: withoutPostgres }, () => {});
+}
+
+function postgres(): ServedEngine {
+  const made: string[] = [];
+  after(() =>
+    onServer(async connection => {
+      for (const name of made) await run(connection, `drop database ${name} with (force)`);
+    }),
+  );
+  return {
+    name: 'postgres',
+    async settings() {
+      const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
+      await onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
+      made.push(name);
+      const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
+      for (const schema of [undefined, 'petstore_staging']) {
+        const database = await openPostgres({
+          url,
+          ...(schema && { schema }),
+          migrations,
+          clock: systemClock(),
+          role: 'visitor',
+          migrate: true,
+          log: silent,
+        });
+        await database.close();
+      }
+      return { PETSTORE_DATABASE_URL: url };
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, beforeEach, describe, it } from 'node:test';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { Database } from '../../src/lib/storage/database.ts';
+import type { Migration } from '../../src/lib/storage/migration.ts';
+import { type Connection, postgresServer } from '../../src/lib/storage/postgres/connection.ts';
+import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
+import type { EngineName } from '../../src/lib/storage/query.ts';
+import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
+import { migrations } from '../../src/migrations/index.ts';
+
+/**
+ * An engine that a suite runs on. What a test opened is closed when the test ends, all else when the suite does; what was
+ * made is removed then.
+ */
+export interface Engine {
+  readonly name: EngineName;
+  /** Opens a migrated database of the product: an empty one of its own, or the one at `options.place`. */
+  open(options?: OpenOptions): Promise<Database>;
+  /**
+   * Makes a place for a database, to open it several times; nothing is there yet.
+   * @param options.quick whether it may be in memory, for tests to which the disk makes no difference
+   */
+  place(options?: { readonly quick?: boolean }): Promise<Place>;
+}
+
+/** How a test opens a database; what is left out is as the product has it. */
+export interface OpenOptions {
+  readonly place?: Place;
+  readonly clock?: Clock;
+  readonly role?: 'server' | 'visitor';
+  readonly migrations?: readonly Migration[];
+  readonly migrate?: boolean;
+  readonly log?: Log;
+}
+
+/** Where a database is: a directory, or a schema behind a URL. */
+export type Place = { readonly directory: string } | { readonly url: string; readonly schema: string };
+
+/** The PostgreSQL server that tests may make databases on. */
+export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+
+/** Why suites on PostgreSQL are left out; `undefined` where the server answers. */
+export const withoutPostgres: string | undefined = await postgresServer(postgresUrl)
+  .connect('petstore test')
+  .then(
+    connection => void connection.release(),
+    error => `left out: ${error.message} (PETSTORE_TEST_DATABASE_URL)`,
+  );
+
+/** Registers a suite of tests for each of the two engines. */
+export function onEachEngine(suite: (engine: Engine) => void) {
+  describe('on the embedded engine', () => suite(embedded()));
+  onPostgres(suite);
+}
+
+/** Registers a suite of tests for PostgreSQL; where no server answers it is left out with one line, under CI it fails. */
+export function onPostgres(suite: (engine: Engine) => void) {
+  if (withoutPostgres === undefined) describe('on PostgreSQL', () => suite(postgres()));
+  else if (process.env.CI === 'true') it('on PostgreSQL', () => Promise.reject(new Error(withoutPostgres)));
+  else it('on PostgreSQL', { skip: withoutPostgres }, () => {});
+}
+
+/** A log that nobody reads. */
+export const silent: Log = { info() {}, warn() {}, error() {} };
+
+/** Where Linux keeps files in memory. */
+const MEMORY = '/dev/shm';
+
+function embedded(): Engine {
+  const opened = openedHere();
+  const directories: string[] = [];
+  after(async () => {
+    await opened.close();
+    await Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true })));
+  });
+  async function place({ quick = false } = {}) {
+    const directory = await mkdtemp(join(quick && existsSync(MEMORY) ? MEMORY : tmpdir(), 'petstore-test-'));
+    directories.push(directory);
+    return { directory };
+  }
+  return {
+    name: 'sqlite',
+    place,
+    async open(options = {}) {
+      const { directory } = (options.place ?? (await place())) as { directory: string };
+      const database = await openSqlite({
+        file: join(directory, 'petstore.db'),
+        migrations: options.migrations ?? migrations,
+        clock: options.clock ?? systemClock(),
+        role: options.role ?? 'server',
+        log: options.log ?? silent,
+        onFailed(error) {
+          throw error;
+        },
+      });
+      opened.add(database);
+      return database;
+    },
+  };
+}
+
+/** The databases that are open in a suite. A server has connections for few of them at a time. */
+function openedHere() {
+  const ofSuite: Database[] = [];
+  let ofTest: Database[] | undefined;
+  const close = (databases: readonly Database[]) => Promise.all(databases.map(database => database.close()));
+  beforeEach(() => {
+    ofTest = [];
+  });
+  afterEach(async () => {
+    const ended = ofTest ?? [];
+    ofTest = undefined;
+    await close(ended);
+  });
+  return {
+    add: (database: Database) => void (ofTest ?? ofSuite).push(database),
+    close: () => close(ofSuite),
+  };
+}
+
+/** A database of its own on the server; each place is a schema in it. */
+function postgres(): Engine {
+  const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
+  const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
+  const opened = openedHere();
+  let created: Promise<unknown> | undefined;
+  let places = 0;
+  after(async () => {
+    await opened.close();
+    if (created !== undefined) await onServer(connection => run(connection, `drop database ${name} with (force)`));
+  });
+  async function place() {
+    created ??= onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
+    await created;
+    return { url, schema: `place_${++places}` };
+  }
+  return {
+    name: 'postgres',
+    place,
+    async open(options = {}) {
+      const { url, schema } = (options.place ?? (await place())) as { url: string; schema: string };
+      const database = await openPostgres({
+        url,
+        schema,
+        migrations: options.migrations ?? migrations,
+        clock: options.clock ?? systemClock(),
+        role: options.role ?? 'server',
+        migrate: options.migrate ?? true,
+        log: options.log ?? silent,
+        // The server's connections are shared by all test files that run at once.
+        connectionsMax: 6,
+      });
+      opened.add(database);
+      return database;
+    },
+  };
+}
+
+/** Runs work on a connection to the test server's own database. */
+export async function onServer<T>(work: (connection: Connection) => Promise<T>, url = postgresUrl): Promise<T> {
+  const connection = await postgresServer(url).connect('petstore test', { patient: true });
+  try {
+    return await work(connection);
+  } finally {
+    connection.release();
+  }
+}
+
+/** Runs one statement, however long it takes; its rows. */
+export async function run(connection: Connection, text: string) {
+  return (await connection.ask(Number.POSITIVE_INFINITY, text)).rows;
+}

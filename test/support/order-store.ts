@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { type Actor, operator } from '../../src/events/event.ts';
+import { createHold } from '../../src/holds/holds.ts';
+import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import type { NewOrder, NewOrderReturn } from '../../src/orders/order.ts';
+import type { FoundOrder } from '../../src/orders/order-rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/order-steps.ts';
+import { getOrder, placeOrder } from '../../src/orders/orders.ts';
+import type { NewPet } from '../../src/pets/pet.ts';
+import { countByStatus, countPets } from '../../src/pets/pet-counts.ts';
+import { createPet, getPet } from '../../src/pets/pets.ts';
+import { type Database, type Params, type PetStatus, query } from '../../src/schema.ts';
+import type { Engine, OpenOptions } from './engines.ts';
+
+/** When the store of a test opens. */
+export const START = Date.parse('2026-11-21T12:00:00Z');
+export const DAY = 24 * 60 * 60 * 1000;
+
+/** Whose animals there are, who orders them, and others. */
+export const owner = { accountId: 1, admin: false };
+export const placer = { accountId: 2, admin: false };
+export const stranger = { accountId: 3, admin: false };
+export const admin = { accountId: 4, admin: true };
+
+type Account = Actor & { readonly accountId: number };
+
+/** A store with animals of `owner`, for tests of orders. */
+export interface OrderStore {
+  readonly database: Database;
+  readonly clock: TestClock;
+  now(): number;
+  place(petId: number, more?: { by?: Account } & Omit<NewOrder, 'petId'>): Promise<FoundOrder>;
+  approve(id: number, by?: Actor): Promise<FoundOrder>;
+  deliver(id: number, by?: Actor): Promise<FoundOrder>;
+  cancel(id: number, by?: Actor): Promise<FoundOrder>;
+  takeBack(id: number, more?: NewOrderReturn, by?: Actor): Promise<FoundOrder>;
+  hold(petIds: number[], by?: Account): Promise<number>;
+  add(pet?: Partial<NewPet>): Promise<number>;
+  order(id: number, by?: Actor): Promise<FoundOrder>;
+  petStatus(id: number): Promise<PetStatus>;
+  /** Demands that everything that is said in two places is said alike. */
+  assertSound(): Promise<void>;
+}
+
+/** Opens a store with so many available animals, from id 1 on, at `START`. */
+export async function openOrderStore(
+  engine: Engine,
+  animals = 4,
+  options: Pick<OpenOptions, 'place'> = {},
+): Promise<OrderStore> {
+  const clock = testClock(START);
+  const database = await engine.open({ ...options, clock });
+  const now = () => clock.now();
+  const store: OrderStore = {
+    database,
+    clock,
+    now,
+    place: (petId, { by = placer, ...more } = {}) => database.write(tx => placeOrder(tx, by, { petId, ...more })),
+    approve: (id, by = owner) => database.write(tx => approveOrder(tx, by, id, {})),
+    deliver: (id, by = owner) => database.write(tx => deliverOrder(tx, by, id, {})),
+    cancel: (id, by = placer) => database.write(tx => cancelOrder(tx, by, id, {})),
+    takeBack: (id, more = {}, by = owner) => database.write(tx => returnOrder(tx, by, id, more)),
+    hold: async (petIds, by = placer) => (await database.write(tx => createHold(tx, by, { petIds }, 100))).id,
+    add: async pet =>
+      (await database.write(tx => createPet(tx, owner.accountId, { name: 'x', categoryId: 1, ...pet }, 'open'))).id,
+    order: (id, by = operator) => getOrder(database, by, id, now()),
+    petStatus: async id => (await getPet(database, id, now())).status,
+    assertSound: () => assertSound(database, now()),
+  };
+  for (let index = 0; index < animals; index++) await store.add({ name: `Animal ${index + 1}` });
+  return store;
+}
+
+async function assertSound(database: Database, now: number): Promise<void> {
+  const pets = await database.all(allPets, {});
+  const orders = await database.all(allOrders, {});
+  const reservations = await database.all(inForce, {});
+
+  const gone = (until: number | null) => until !== null && until <= now;
+  const recount = { available: 0, pending: 0, sold: 0 };
+  for (const pet of pets) recount[gone(pet.until) ? 'available' : pet.status]++;
+  assert.deepEqual(await countByStatus(database, now), recount);
+  for (const [category, members] of Map.groupBy(pets, pet => pet.categoryId)) {
+    assert.equal(await countPets(database, { categoryId: [category] }, now), members.length);
+  }
+
+  const byPet = new Map(reservations.map(one => [one.petId, one]));
+  assert.equal(byPet.size, reservations.length, 'an animal has two that are in force');
+  for (const { id, status, until } of pets) {
+    const kept = byPet.get(id);
+    if (kept !== undefined) assert.deepEqual([status, until], ['pending', kept.until], `animal ${id}`);
+    else assert.equal(until, null, `animal ${id}`);
+  }
+  for (const { id, petId, status, expiresAt } of orders) {
+    const underWay = (status === 'placed' && !gone(expiresAt)) || status === 'approved';
+    const kept = byPet.get(petId);
+    if (underWay) assert.deepEqual([kept?.orderId, kept?.until], [id, expiresAt], `order ${id}`);
+    else assert.ok(kept?.orderId !== id || gone(kept.until), `order ${id} is over and keeps animal ${petId}`);
+  }
+}
+
+const allPets = query((db, _: Params<Record<never, never>>) =>
+  db.selectFrom('pets').select(['id', 'status', 'category_id as categoryId', 'reserved_until as until']),
+);
+
+const allOrders = query((db, _: Params<Record<never, never>>) =>
+  db.selectFrom('orders').select(['id', 'pet_id as petId', 'status', 'expires_at as expiresAt']),
+);
+
+const inForce = query((db, _: Params<Record<never, never>>) =>
+  db.selectFrom('reservations').select(['pet_id as petId', 'order_id as orderId', 'until']).where('active', '=', 1),
+);

@@ -1,0 +1,379 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { type App, createApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import type { IssuedKey, NewKey } from '../../src/keys/key.ts';
+import { createKey } from '../../src/keys/keys.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import type { PlanName } from '../../src/plans/plan.ts';
+import type { Database } from '../../src/schema.ts';
+
+/** Whether the long forms of the proofs run. */
+export const long = process.env.PETSTORE_TEST_LONG === '1';
+
+/** What each of the three addresses is called at. */
+export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
+
+/** The product in this process, with a data directory of its own. */
+export interface Serving {
+  readonly app: App;
+  readonly urls: Urls;
+  /** Production's database. */
+  readonly file: string;
+  /** Every log line, as it was written. */
+  readonly lines: readonly string[];
+  /** A key of a new account: an Enterprise one that no test exhausts, where no plan is given. */
+  newKey(options?: KeyOptions): Promise<IssuedKey>;
+  /** Stops and removes everything; safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** What kind of key a test needs. */
+export interface KeyOptions extends Partial<Omit<NewKey, 'accountId'>> {
+  readonly plan?: PlanName;
+  readonly accountId?: number;
+}
+
+/** Serves in this process. What is left out is as the product has it, with every address on a free port. */
+export async function serve(
+  options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
+): Promise<Serving> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+  const { config } = readConfig({ ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment });
+  const lines: string[] = [];
+  const app = await createApp({
+    config,
+    clock: options.clock ?? systemClock(),
+    log: openLog({ write: line => lines.push(line) }),
+    onFailed(error) {
+      throw error;
+    },
+  });
+  const urls = (await app.listen()) as Urls;
+  let stopped: Promise<void> | undefined;
+  return {
+    app,
+    urls,
+    file: join(directory, 'production.db'),
+    lines,
+    newKey: keyOptions => newKey(app.databases.production, keyOptions),
+    stop() {
+      stopped ??= app.close().then(() => rm(directory, { recursive: true, force: true }));
+      return stopped;
+    },
+  };
+}
+
+let accounts = 0;
+
+/** Makes a key, and an account where none is given. */
+export async function newKey(
+  registry: Database,
+  { plan = 'enterprise', accountId, deployment = 'production', ...key }: KeyOptions = {},
+): Promise<IssuedKey> {
+  const agreed = plan === 'enterprise' ? { perMinute: 1_000_000_000, perDay: 1_000_000_000 } : {};
+  return registry.write(async tx => {
+    const email = `caller-${++accounts}@example.org`;
+    const account = accountId ?? (await createAccount(tx, { email, name: 'A caller', plan, ...agreed })).id;
+    return createKey(tx, { accountId: account, deployment, ...key });
+  });
+}
+
+/** The product as its users run it. */
+export interface Process {
+  readonly child: ChildProcess;
+  /** Where its data is. */
+  readonly directory: string;
+  readonly urls: Urls;
+  /** Everything that it wrote to standard error. */
+  log(): string;
+  /** Runs a command on the same data; what it printed as JSON. */
+  petstore(...args: string[]): Promise<Record<string, unknown>>;
+  /** Asks it to stop; its exit code, and the signal that ended it if one did. Safe to repeat. */
+  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Removes its data; it has to be stopped. */
+  remove(): Promise<void>;
+}
+
+/** Serves in a process of its own, through the launcher, on `directory` or a new one. */
+export async function serveApart(
+  options: { readonly directory?: string; readonly environment?: Readonly<Record<string, string>> } = {},
+): Promise<Process> {
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'petstore-test-')));
+  const env = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment };
+  const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+  const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  // A test that breaks off leaves no service behind.
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    log += text;
+  });
+  const [line] = (await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    exited.then(([code]) => Promise.reject(new Error(`serve ended with ${code}: ${log}`))),
+  ])) as [string];
+  return {
+    child,
+    directory,
+    urls: JSON.parse(line),
+    log: () => log,
+    async petstore(...args) {
+      const command = spawn(launcher, [...args, '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      let printed = '';
+      command.stdout.setEncoding('utf8').on('data', text => {
+        printed += text;
+      });
+      const [code] = await once(command, 'close');
+      assert.equal(code, 0, `petstore ${args.join(' ')}`);
+      return JSON.parse(printed);
+    },
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      const [code, by] = await exited;
+      return { code, signal: by };
+    },
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** A key of a new account that no test exhausts, made by command; its token. */
+export async function newProcessKey(service: Process, plan: PlanName = 'enterprise'): Promise<string> {
+  const agreed = plan === 'enterprise' ? ['--per-minute', '1000000', '--per-day', '1000000000'] : [];
+  const email = `caller-${++accounts}@example.org`;
+  const account = await service.petstore(
+    'account',
+    'create',
+    '--email',
+    email,
+    '--name',
+    'A caller',
+    '--plan',
+    plan,
+    ...agreed,
+  );
+  const key = await service.petstore('key', 'create', '--account', String(account['id']), '--deployment', 'production');
+  return String(key['token']);
+}
+
+const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
+
+/** An answer, whole. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Every value of every header, names in lower case. */
+  readonly all: Readonly<Record<string, readonly string[]>>;
+  readonly text: string;
+  /** The body as JSON; `undefined` where it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it as they know it
+  readonly body: any;
+}
+
+/** What to send beside the URL. */
+export interface Sending {
+  readonly method?: string;
+  readonly key?: { readonly token: string } | string;
+  /** An empty value leaves a header out. */
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** An object is sent as JSON, text and bytes as they are; both as `application/json` unless the headers say otherwise. */
+  readonly body?: unknown;
+  readonly agent?: Agent;
+}
+
+const sharedAgent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** Sends one request and waits for its whole answer. */
+export async function send(url: string, sending: Sending = {}): Promise<Reply> {
+  const { method = 'GET', key, headers = {}, body, agent = sharedAgent } = sending;
+  const bytes = body === undefined ? undefined : bytesOf(body);
+  const all: Record<string, string | string[]> = {};
+  if (key !== undefined) all['Authorization'] = `Bearer ${typeof key === 'string' ? key : key.token}`;
+  if (bytes !== undefined) {
+    all['Content-Type'] = 'application/json';
+    all['Content-Length'] = String(bytes.length);
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    for (const known of Object.keys(all)) if (known.toLowerCase() === name.toLowerCase()) delete all[known];
+    if (value !== '') all[name] = value;
+  }
+  const { origin, host } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const sent = request(origin, {
+      method,
+      path: url.slice(origin.length) || '/',
+      headers: { Host: host, ...all },
+      agent,
+    });
+    sent.on('error', reject);
+    sent.on('response', response => {
+      const parts: Buffer[] = [];
+      response.on('data', part => parts.push(part));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(parts).toString('utf8');
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          all: response.headersDistinct as Record<string, string[]>,
+          text,
+          body: jsonOf(text),
+        });
+      });
+    });
+    sent.end(bytes);
+  });
+}
+
+function bytesOf(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What came back on a raw connection. */
+export interface RawReplies {
+  readonly replies: readonly RawReply[];
+  /** What stood behind the last whole answer. */
+  readonly rest: string;
+  /** Whether the other side ended the connection before the time was over. */
+  readonly closed: boolean;
+}
+
+/** One answer as it stood on the wire. */
+export interface RawReply {
+  readonly status: number;
+  /** Names in lower case; of a repeated one all values, with commas. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it as they know it
+  readonly body: any;
+}
+
+/**
+ * Writes bytes to a connection of its own, in the pieces given, and reads answers until the other side ends it, `count`
+ * answers have come, or `waitMs` have passed without a byte.
+ */
+export async function sendRaw(
+  url: string,
+  pieces: string | Buffer | readonly (string | Buffer)[],
+  { count = Number.POSITIVE_INFINITY, waitMs = 3000, end = false, heads = false } = {},
+): Promise<RawReplies> {
+  const socket = dial(url);
+  const parts: Buffer<ArrayBufferLike>[] = [];
+  let closed = false;
+  await new Promise<void>(resolve => {
+    const done = () => {
+      socket.destroy();
+      resolve();
+    };
+    socket.setTimeout(waitMs, done);
+    socket.on('data', (part: Buffer) => {
+      parts.push(part);
+      if (count < Number.POSITIVE_INFINITY && parseReplies(Buffer.concat(parts), heads).replies.length >= count) done();
+    });
+    socket.on('end', () => {
+      closed = true;
+      done();
+    });
+    socket.on('error', () => {
+      closed = true;
+      done();
+    });
+    socket.on('close', done);
+    for (const piece of [pieces].flat()) {
+      socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
+    }
+    if (end) socket.end();
+  });
+  return { ...parseReplies(Buffer.concat(parts), heads), closed };
+}
+
+/** A raw connection to the address that a URL names. */
+export function dial(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  return connect({ port: Number(port), host: hostname === 'localhost' ? '127.0.0.1' : hostname, noDelay: true });
+}
+
+/** Splits bytes into answers by their lengths; interim answers (1xx) are left out. */
+export function parseReplies(bytes: Buffer, heads = false): { replies: RawReply[]; rest: string } {
+  const replies: RawReply[] = [];
+  let from = 0;
+  while (true) {
+    const headEnd = bytes.indexOf('\r\n\r\n', from);
+    if (headEnd < 0) break;
+    const [statusLine = '', ...lines] = bytes.toString('latin1', from, headEnd).split('\r\n');
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1]);
+    if (Number.isNaN(status)) break;
+    const headers: Record<string, string> = {};
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).toLowerCase();
+      const value = line.slice(colon + 1).trim();
+      headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+    }
+    const length = heads || status < 200 || status === 204 || status === 304 ? 0 : Number(headers['content-length']);
+    if (!(bytes.length >= headEnd + 4 + length)) break;
+    from = headEnd + 4 + length;
+    const text = bytes.toString('utf8', headEnd + 4, from);
+    if (status >= 200) replies.push({ status, headers, text, body: jsonOf(text) });
+  }
+  return { replies, rest: bytes.toString('latin1', from) };
+}
+
+/**
+ * Demands of an answer what every answer of the interface promises: the numbers of the limits, an id, and where it is
+ * no success an Error.
+ */
+export function assertAnswer(
+  reply: { status: number; headers: Readonly<Record<string, unknown>>; text: string; body: unknown },
+  what = '',
+): void {
+  const note = `${what} ${reply.status} ${JSON.stringify(reply.headers)} ${reply.text.slice(0, 300)}`;
+  const number = (name: string) => {
+    assert.match(String(reply.headers[name]), /^\d+$/, `${name} in ${note}`);
+    return Number(reply.headers[name]);
+  };
+  const limit = number('x-ratelimit-limit');
+  const remaining = number('x-ratelimit-remaining');
+  const reset = number('x-ratelimit-reset');
+  assert.ok(limit >= 1 && remaining <= limit, `a remainder within the limit in ${note}`);
+  assert.ok(reset > 1_500_000_000 && reset < 10_000_000_000, `a reset in Unix seconds in ${note}`);
+  assert.match(String(reply.headers['ratelimit-policy']), /^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?$/, note);
+  assert.match(String(reply.headers['ratelimit']), /^"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?$/, note);
+  assert.match(String(reply.headers['x-request-id']), /^[\w.~+/=:-]{1,128}$/, note);
+  if (reply.status === 429) assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/, note);
+  if (reply.status === 401) assert.equal(reply.headers['www-authenticate'], 'Bearer', note);
+  const isProblem = String(reply.headers['content-type']).startsWith('application/problem+json');
+  if (reply.status >= 400 && reply.text !== '' && !isProblem) assertError(reply, note);
+}
+
+/** Demands an Error object (contract, Error), with nothing in it but what is promised. */
+export function assertError(reply: { status: number; body: unknown }, note = ''): void {
+  const body = reply.body as Record<string, unknown>;
+  assert.equal(typeof body, 'object', note);
+  const members = Object.keys(body).join();
+  assert.ok(members === 'code,message,status' || members === 'code,message,status,errors', `${members} in ${note}`);
+  assert.match(String(body['code']), /^[a-z]+(_[a-z]+)*$/, note);
+  assert.ok(typeof body['message'] === 'string' && body['message'] !== '', note);
+  assert.equal(body['status'], reply.status, note);
+}

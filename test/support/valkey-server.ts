@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { connectValkey } from '../../src/limits/valkey.ts';
+import { freePort } from './free-port.ts';
+
+/** The Valkey or Redis that tests may count in; each product's keys have a prefix of their own there. */
+export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.0.1:6379';
+
+/** Why suites on Valkey are left out; `undefined` where the server answers. */
+export const withoutValkey: string | undefined = await connectValkey(valkeyUrl, () => {}).then(
+  valkey => void valkey.close(),
+  error => `left out: ${error.message} (PETSTORE_TEST_VALKEY_URL)`,
+);
+
+const program = ['valkey-server', 'redis-server'].find(name => spawnSync(name, ['--version']).status === 0);
+
+/** Why suites that end and start a server of their own are left out; `undefined` where one can be started. */
+export const withoutValkeyServer = program === undefined ? 'left out: no valkey-server or redis-server' : undefined;
+
+/** A server of a test's own, empty at each start. */
+export class ValkeyServer {
+  readonly #port: number;
+  #process: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.#port = port;
+  }
+
+  static async start(): Promise<ValkeyServer> {
+    const server = new ValkeyServer(await freePort());
+    await server.start();
+    return server;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.#port}`;
+  }
+
+  async start(): Promise<void> {
+    const options = ['--port', String(this.#port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+    this.#process = spawn(program!, options, { stdio: 'ignore' });
+    for (;;) {
+      const valkey = await connectValkey(this.url, () => {}).catch(() => undefined);
+      if (valkey !== undefined) return valkey.close();
+      await pause(20);
+    }
+  }
+
+  /** Ends it at once, as a crash does. */
+  async kill(): Promise<void> {
+    const ended = once(this.#process!, 'exit');
+    this.#process!.kill('SIGKILL');
+    await ended;
+  }
+
+  /** Lets it stand still, so that connections stay and nothing answers. */
+  freeze(): void {
+    this.#process!.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process!.kill('SIGCONT');
+  }
+}

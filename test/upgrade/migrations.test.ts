@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventsOf } from '../../src/events/log.ts';
+import type { Migration } from '../../src/lib/storage/migration.ts';
+import { queriesOver } from '../../src/lib/storage/query.ts';
+import { UserError } from '../../src/lib/user-error.ts';
+import { migrations } from '../../src/migrations/index.ts';
+import { type PetEventData, stateOf } from '../../src/pets/change-pet.ts';
+import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
+import { onEachEngine } from '../support/engines.ts';
+
+/** The schema that the next step of the tests leads to. */
+interface NextTables extends Tables {
+  notes: { pet_id: number; text: string };
+}
+const nextQuery = queriesOver<NextTables & { pets: { chip: string | null } }>();
+
+/** The schema as the first step made it. */
+const oldQuery = queriesOver<{
+  categories: { id: number; name: string; placeholder: number; created_at: number };
+  pets: {
+    name: string;
+    category_id: number;
+    status: string;
+    account_id: number;
+    created_at: number;
+    updated_at: number;
+  };
+}>();
+
+const next: Migration = {
+  name: '9998-a-next-step',
+  up: ({ int, text, end }) => [
+    `alter table pets add column chip ${text}`,
+    `create table notes (pet_id ${int} not null references pets (id), text ${text} not null) ${end}`,
+    `insert into notes (pet_id, text) select id, 'was here' from pets`,
+  ],
+};
+const broken: Migration = {
+  name: '9999-a-broken-step',
+  up: ({ int, end }) => [`create table half (id ${int}) ${end}`, `update pets set name = 'half'`, 'this is not SQL'],
+};
+
+const petsByName = query(db => db.selectFrom('pets').selectAll().orderBy('id'));
+const everything = {
+  categories: query(db => db.selectFrom('categories').selectAll().orderBy('id')),
+  pets: petsByName,
+  accounts: query(db => db.selectFrom('accounts').selectAll().orderBy('id')),
+  keys: query(db => db.selectFrom('keys').selectAll().orderBy('id')),
+  bans: query(db => db.selectFrom('bans').selectAll().orderBy('key_id')),
+  dayCounts: query(db => db.selectFrom('day_counts').selectAll().orderBy('account_id')),
+  facts: query(db => db.selectFrom('facts').selectAll().orderBy('name')),
+  holds: query(db => db.selectFrom('holds').selectAll().orderBy('id')),
+  orders: query(db => db.selectFrom('orders').selectAll().orderBy('id')),
+  reservations: query(db => db.selectFrom('reservations').selectAll().orderBy('id')),
+  events: query(db => db.selectFrom('events').selectAll().orderBy('id')),
+  idempotency: query(db => db.selectFrom('idempotency').selectAll().orderBy('key')),
+  messages: query(db => db.selectFrom('messages').selectAll().orderBy('id')),
+  messageAttempts: query(db => db.selectFrom('message_attempts').selectAll().orderBy('message_id')),
+};
+
+const now = 1_800_000_000_000;
+const filling = [
+  query(db =>
+    db.insertInto('accounts').values({
+      email: 'a@example.org',
+      name: 'Ada',
+      plan: 'enterprise',
+      per_minute: 7,
+      per_day: 9_007_199_254_740_991,
+      admin: 1,
+      created_at: now,
+    }),
+  ),
+  query(db =>
+    db
+      .insertInto('categories')
+      .values({ id: 1001, name: 'Otters', slug: 'otters', placeholder: 1, created_at: now, updated_at: now }),
+  ),
+  query(db =>
+    db.insertInto('pets').values(
+      Array.from({ length: 500 }, (_, index) => ({
+        name: `Rex ${index} 🐕`,
+        category_id: index % 2 === 0 ? 1 : 1001,
+        status: 'available' as const,
+        account_id: 1,
+        created_at: now,
+        updated_at: now,
+      })),
+    ),
+  ),
+  query(db =>
+    db.insertInto('keys').values({
+      id: 'abc',
+      account_id: 1,
+      deployment: 'production',
+      hash: 'x',
+      scopes: '*',
+      created_at: now,
+      expires_at: null,
+      revoked_at: null,
+      last_used_at: null,
+    }),
+  ),
+  query(db =>
+    db.insertInto('bans').values({ key_id: 'abc', step: 3, banned_at: now, until: now + 1, lifted_at: null }),
+  ),
+  query(db =>
+    db.insertInto('day_counts').values({ account_id: 1, deployment: 'staging', day: 1, node: 'n', reserved: 7 }),
+  ),
+  query(db => db.insertInto('facts').values({ name: 'a', value: 'b' })),
+  query(db =>
+    db.insertInto('holds').values({ account_id: 1, note: 'x', expires_at: now, created_at: now, updated_at: now }),
+  ),
+  query(db =>
+    db.insertInto('orders').values({
+      pet_id: 1,
+      account_id: 1,
+      owner_id: 1,
+      status: 'placed',
+      quantity: 1,
+      price_amount: 9_007_199_254_740_991,
+      price_currency: 'EUR',
+      created_at: now,
+      updated_at: now,
+    }),
+  ),
+  query(db => db.insertInto('reservations').values({ pet_id: 1, owner_id: 1, hold_id: 1, until: now, active: 1 })),
+  query(db => db.insertInto('events').values({ at: now, kind: 'pet', action: 'created', subject_id: 1, data: '{}' })),
+  query(db =>
+    db.insertInto('idempotency').values({ account_id: 1, key: 'k', fingerprint: 'f', body: '{}', created_at: now }),
+  ),
+  query(db =>
+    db
+      .insertInto('messages')
+      .values({ account_id: 1, text: 'a\nb', status: 'queued', created_at: now, updated_at: now }),
+  ),
+  query(db =>
+    db
+      .insertInto('message_attempts')
+      .values({ message_id: 1, number: 1, at: now, outcome: 'failed', reason: 'refused' }),
+  ),
+];
+
+async function fill(database: Database) {
+  await database.write(async tx => {
+    for (const statement of filling) await tx.run(statement, {});
+  });
+}
+
+async function contents(database: Database) {
+  const rows: Record<string, unknown[]> = {};
+  for (const [table, statement] of Object.entries<Query<unknown, unknown>>(everything))
+    rows[table] = await database.all(statement, {});
+  return rows;
+}
+
+const refusal = (pattern: RegExp) => (error: Error) => error instanceof UserError && pattern.test(error.message);
+
+describe('the steps of the schema', () => {
+  it('have names that sort in their order, and are never two of one name', () => {
+    const names = migrations.map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)].toSorted());
+    for (const name of names) assert.match(name, /^\d{4}-[a-z0-9-]+$/);
+  });
+});
+
+onEachEngine(engine => {
+  describe('0002, by which the store opens', () => {
+    it('gives categories their slugs, and every animal the event of its creation', async () => {
+      const place = await engine.place();
+      const before = await engine.open({ place, migrations: migrations.slice(0, 1) });
+      await before.write(async tx => {
+        await tx.run(
+          oldQuery(db =>
+            db.insertInto('categories').values({ id: 77, name: 'Category 77', placeholder: 1, created_at: now }),
+          ),
+          {},
+        );
+        const animal = { name: 'Żółw "1" \\ 🐢', category_id: 77, status: 'sold', account_id: 3 } as const;
+        await tx.run(
+          oldQuery(db => db.insertInto('pets').values({ ...animal, created_at: now, updated_at: now })),
+          {},
+        );
+      });
+      await before.close();
+
+      const after = await engine.open({ place });
+      const [event, ...others] = await eventsOf<PetEventData>(after, 'pet', 1);
+      assert.deepEqual(others, []);
+      const pet = stateOf({
+        name: 'Żółw "1" \\ 🐢',
+        categoryId: 77,
+        status: 'sold',
+        statusReason: null,
+        priceAmount: null,
+        priceCurrency: null,
+      });
+      const data: PetEventData = { pet };
+      assert.deepEqual(event, { id: 1, at: now, kind: 'pet', action: 'created', subjectId: 1, accountId: 3, data });
+      const slugs = query(db => db.selectFrom('categories').select(['id', 'slug', 'updated_at']).orderBy('id'));
+      const rows = await after.all(slugs, {});
+      assert.deepEqual(rows.at(-1), { id: 77, slug: 'category-77', updated_at: now });
+      assert.deepEqual(rows.map(({ slug }) => slug).slice(0, 8), [
+        'dog',
+        'cat',
+        'rabbit',
+        'small-furry',
+        'horse',
+        'bird',
+        'scales-fins-other',
+        'barnyard',
+      ]);
+    });
+  });
+
+  describe('a database that is brought up to date', { timeout: 60_000 }, () => {
+    it('keeps everything that it held, and can do what is new', async () => {
+      const place = await engine.place();
+      const before = await engine.open({ place });
+      await fill(before);
+      const held = await contents(before);
+      await before.close();
+
+      const after = await engine.open({ place, migrations: [...migrations, next] });
+      const now = await contents(after);
+      now.pets = (now.pets as Record<string, unknown>[]).map(({ chip, ...pet }) => {
+        assert.equal(chip, null);
+        return pet;
+      });
+      assert.deepEqual(now, held);
+      const notes = nextQuery(db => db.selectFrom('notes').select(db.fn.countAll<number>().as('notes')));
+      assert.deepEqual(await after.first(notes, {}), { notes: 500 });
+      const add = nextQuery(db =>
+        db
+          .insertInto('pets')
+          .values({
+            name: 'New',
+            category_id: 1,
+            status: 'sold',
+            account_id: 1,
+            created_at: 0,
+            updated_at: 0,
+            chip: '900',
+          })
+          .returning(['id', 'chip']),
+      );
+      assert.deepEqual(await after.write(tx => tx.first(add, {})), { id: 501, chip: '900' });
+    });
+
+    it('is brought there once by many who come at the same time', async () => {
+      const place = await engine.place();
+      // On the embedded engine one process serves, any number visit.
+      const databases = await Promise.all(
+        Array.from({ length: 6 }, () => engine.open({ place, role: 'visitor', migrations: [...migrations, next] })),
+      );
+      const steps = query(db => db.selectFrom('migrations').select('name').orderBy('name'));
+      for (const database of databases) {
+        assert.deepEqual(
+          (await database.all(steps, {})).map(({ name }) => name),
+          [...migrations, next].map(({ name }) => name),
+        );
+        await database.close();
+      }
+    });
+
+    it('is left as it was by a step that fails, and goes on from there', async () => {
+      const place = await engine.place();
+      const before = await engine.open({ place });
+      await fill(before);
+      const held = await contents(before);
+      await before.close();
+      await assert.rejects(engine.open({ place, migrations: [...migrations, broken] }));
+      const after = await engine.open({ place });
+      assert.deepEqual(await contents(after), held);
+      await after.close();
+      const further = await engine.open({ place, migrations: [...migrations, next, { ...broken, up: () => [] }] });
+      assert.equal((await further.all(petsByName, {})).length, 500);
+    });
+
+    it('holds nothing when its very first step fails', async () => {
+      const place = await engine.place();
+      await assert.rejects(engine.open({ place, migrations: [broken] }));
+      const database = await engine.open({ place });
+      assert.deepEqual(await database.all(petsByName, {}), []);
+    });
+
+    it('is refused by a program that does not know its last step', async () => {
+      const place = await engine.place();
+      await (await engine.open({ place, migrations: [...migrations, next] })).close();
+      for (const role of ['server', 'visitor'] as const) {
+        await assert.rejects(
+          engine.open({ place, role }),
+          refusal(/^The database at .* is newer than this program: it has 9998-a-next-step\. Use a newer one\.$/),
+        );
+      }
+    });
+
+    it('is brought up to date by command only, where several machines may serve it', async t => {
+      if (engine.name === 'sqlite') return t.skip('the embedded engine does it by itself');
+      const place = await engine.place();
+      const behind = refusal(/^The database at .* is not up to date: run "petstore migrate" first\.$/);
+      await assert.rejects(engine.open({ place, migrate: false }), behind);
+      await engine.open({ place });
+      await engine.open({ place, migrate: false });
+      await assert.rejects(engine.open({ place, migrate: false, migrations: [...migrations, next] }), behind);
+      return undefined;
+    });
+  });
+});
