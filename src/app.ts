@@ -1,12 +1,8 @@
-import { mergeRoutes } from './categories/merge/routes.ts';
-import { categoryRoutes } from './categories/routes.ts';
+import { messageRoutes, operations, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
-import { deliveryRoutes } from './deliveries/routes.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
 import { createEventBus } from './events/event-bus.ts';
-import { feedRoutes } from './events/public/routes.ts';
-import { holdRoutes } from './holds/routes.ts';
 import { requireNotReused } from './idempotency/idempotency.ts';
 import { workThatWaits } from './jobs.ts';
 import { createAuthenticator } from './keys/authenticator.ts';
@@ -28,14 +24,10 @@ import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { type Limiter, openLimiter } from './limits/limiter.ts';
 import { openMailer } from './messages/mail.ts';
-import { messageRoutes } from './messages/routes.ts';
 import { type Observation, observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
-import { orderRoutes } from './orders/routes.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
-import { petRoutes } from './pets/routes.ts';
 import type { Database, DeploymentName } from './schema.ts';
-import { webhookRoutes } from './webhooks/routes.ts';
 import { checkKey, secretKeyIn } from './webhooks/secret-key.ts';
 
 /** Everything that one process serves, put together. */
@@ -53,21 +45,6 @@ export interface App {
 
 /** Where everything is, as called from this machine: the interface's base addresses, and the origin of the pages. */
 export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metrics', string>>>;
-
-/** Every operation of a deployment, in the order in which documents show them. */
-export const routes: readonly Route<Deployment>[] = [
-  ...petRoutes,
-  ...categoryRoutes,
-  ...mergeRoutes,
-  ...holdRoutes,
-  ...orderRoutes,
-  ...feedRoutes,
-  ...webhookRoutes,
-  ...deliveryRoutes,
-];
-
-/** Every operation there is: those of a deployment, then those of the message address. */
-export const operations: readonly Route<Deployment>[] = [...routes, ...messageRoutes];
 
 const PREFIX = '/v1';
 const CLOSE_BOUND_MS = 10_000;

@@ -1,7 +1,7 @@
 import type { EventBus } from './events/event-bus.ts';
 import type { Clock } from './lib/clock.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
-import { routesIn } from './lib/http/route.ts';
+import { operationsOver } from './lib/http/route.ts';
 import type { SecretBox } from './lib/secret-box.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
 
@@ -47,5 +47,5 @@ export function nowOf({ clock, database }: Pick<Deployment, 'clock' | 'database'
   return database.readableAt(Math.floor(clock.now()));
 }
 
-/** Defines a route that serves one deployment. */
-export const route = routesIn<Deployment>();
+/** Defines an operation that serves one deployment. */
+export const operation = operationsOver<Deployment>();

@@ -56,7 +56,7 @@ export function openApiDocument(
     pagesUrl,
     codesOf,
     headers,
-    answerTo: (route, example) => recorded[route.operation]?.[example.name],
+    answerTo: (route, example) => recorded[route.operationId]?.[example.name],
   });
 }
 

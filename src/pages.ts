@@ -58,7 +58,7 @@ export function deprecationPage<Context>(
   routes: readonly Route<Context>[],
   operation: string,
 ): string | undefined {
-  const route = routes.find(candidate => candidate.operation === operation);
+  const route = routes.find(candidate => candidate.operationId === operation);
   if (route?.deprecation === undefined) return undefined;
   const { since, sunset, instead } = route.deprecation;
   return page(

@@ -1,33 +1,34 @@
 import Type from 'typebox';
-import { type Deployment, nowOf, route } from '../deployment.ts';
+import { type Deployment, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { putInOrder } from '../events/log.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { onceAfter, type withIdempotency } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import type { Caller, Route } from '../lib/http/route.ts';
+import type { Caller } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { getWebhook } from '../webhooks/get-webhook.ts';
-import { webhookId } from '../webhooks/routes.ts';
 import { adminsOf } from '../webhooks/subscriptions.ts';
-import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from '../webhooks/webhook.ts';
+import {
+  Deliveries,
+  Delivery,
+  DeliveryId,
+  DeliveryStatus,
+  NewRedelivery,
+  Redelivery,
+  webhookId,
+} from '../webhooks/webhook.ts';
 import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
+import { getExamples, listExamples, redeliverExamples, testExamples } from './examples.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
 import { keepTest, sendTest, testMeansOf } from './test-delivery.ts';
 
-const common = {
-  access: { key: true, scope: 'webhooks:write' },
-  tag: 'Webhooks',
-  stability: 'beta',
-} as const;
+const common = {} as const;
 
 /** Sends a test delivery. */
-const test = route({
+export const test = operation({
   ...common,
-  operation: 'testWebhook',
-  method: 'POST',
-  path: '/webhooks/{webhookId}/test',
   summary: 'Test a webhook',
   description:
     'Sends a signed test delivery (`webhook.test`) now, whatever the status of the webhook, and waits for it: 15 seconds, ' +
@@ -35,22 +36,7 @@ const test = route({
   parameters: { webhookId },
   successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery, untagged: true }],
   errors: ['webhook_test_running'],
-  examples: [
-    {
-      name: 'taken',
-      summary: 'The receiver takes it',
-      given: ['createWebhook: everything'],
-      path: { webhookId: '1' },
-      status: 200,
-    },
-    {
-      name: 'not taken',
-      summary: 'The receiver answers 404',
-      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there'],
-      path: { webhookId: '1' },
-      status: 200,
-    },
-  ],
+  examples: testExamples,
   handle(call) {
     const { context, caller, path } = call;
     return onceAfter(
@@ -67,11 +53,8 @@ const test = route({
 });
 
 /** A page of deliveries. */
-const list = route({
+export const list = operation({
   ...common,
-  operation: 'listDeliveries',
-  method: 'GET',
-  path: '/webhooks/{webhookId}/deliveries',
   summary: 'List deliveries',
   description:
     'Returns the deliveries to a webhook, the newest first. Those that `failed` are what its receiver has missed: have ' +
@@ -103,32 +86,7 @@ const list = route({
     },
   ],
   errors: [],
-  examples: [
-    {
-      name: 'first page',
-      summary: 'The last twenty deliveries',
-      given: ['createWebhook: everything', 'testWebhook: taken'],
-      path: { webhookId: '1' },
-      status: 200,
-    },
-    {
-      name: 'the gap',
-      summary: 'What the receiver has missed',
-      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there', 'testWebhook: not taken'],
-      path: { webhookId: '1' },
-      query: 'status=failed',
-      status: 200,
-    },
-    {
-      name: 'no such status',
-      summary: 'A status that there is not',
-      given: ['createWebhook: everything'],
-      path: { webhookId: '1' },
-      query: 'status=lost',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-  ],
+  examples: listExamples,
   async handle({ context, caller, path, query, url, baseUrl }) {
     const { limit = 20, cursor, ...filter } = query;
     const { id } = await getWebhook(context.database, caller, path.webhookId);
@@ -143,11 +101,8 @@ const list = route({
 });
 
 /** One delivery by its id. */
-const get = route({
+export const get = operation({
   ...common,
-  operation: 'getDelivery',
-  method: 'GET',
-  path: '/webhooks/{webhookId}/deliveries/{deliveryId}',
   summary: 'Get a delivery',
   description: 'Fetches one delivery to a webhook, with what was answered to every attempt.',
   parameters: {
@@ -161,23 +116,7 @@ const get = route({
   },
   successes: [{ status: 200, description: 'The delivery, with every attempt.', schema: Delivery }],
   errors: [],
-  examples: [
-    {
-      name: 'a test',
-      summary: 'A test delivery that was not taken',
-      given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there', 'testWebhook: not taken'],
-      path: { webhookId: '1', deliveryId: '1' },
-      status: 200,
-    },
-    {
-      name: 'no such delivery',
-      summary: 'An id that no delivery to the webhook has',
-      given: ['createWebhook: everything'],
-      path: { webhookId: '1', deliveryId: '7' },
-      status: 404,
-      code: 'delivery_not_found',
-    },
-  ],
+  examples: getExamples,
   async handle({ context, caller, path }) {
     const { database } = context;
     const { id } = await getWebhook(database, caller, path.webhookId);
@@ -186,11 +125,8 @@ const get = route({
 });
 
 /** Has events delivered once more. */
-const redeliver = route({
+export const redeliver = operation({
   ...common,
-  operation: 'redeliverEvents',
-  method: 'POST',
-  path: '/webhooks/{webhookId}/redeliveries',
   summary: 'Deliver events again',
   description:
     'Has events delivered to an active webhook once more, whether or not they were before: with `eventId` that one, also ' +
@@ -201,60 +137,7 @@ const redeliver = route({
   body: NewRedelivery,
   successes: [{ status: 202, description: 'They will be delivered.', schema: Redelivery, untagged: true }],
   errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running'],
-  examples: [
-    {
-      name: 'one event',
-      summary: 'An event that the receiver has missed',
-      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-      path: { webhookId: '1' },
-      body: { eventId: 'evt_1' },
-      status: 202,
-    },
-    {
-      name: 'since a time',
-      summary: 'Everything of the last hour, after the receiver was away',
-      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-      path: { webhookId: '1' },
-      body: { since: '2026-11-21T11:00:00Z' },
-      status: 202,
-    },
-    {
-      name: 'both',
-      summary: 'Either an event or a time',
-      given: ['createWebhook: everything'],
-      path: { webhookId: '1' },
-      body: { eventId: 'evt_1', since: '2026-11-21T11:00:00Z' },
-      status: 400,
-      code: 'invalid_body',
-    },
-    {
-      name: 'not active',
-      summary: 'The webhook was not activated',
-      given: ['createWebhook: everything'],
-      path: { webhookId: '1' },
-      body: { eventId: 'evt_1' },
-      status: 409,
-      code: 'webhook_not_active',
-    },
-    {
-      name: 'no such event',
-      summary: 'An id that no event has',
-      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-      path: { webhookId: '1' },
-      body: { eventId: 'evt_999999999' },
-      status: 404,
-      code: 'event_not_found',
-    },
-    {
-      name: 'too long ago',
-      summary: 'Events that old are no longer told',
-      given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-      path: { webhookId: '1' },
-      body: { since: '2026-01-01T00:00:00Z' },
-      status: 410,
-      code: 'events_expired',
-    },
-  ],
+  examples: redeliverExamples,
   async handle(call) {
     const { context, body } = call;
     const { eventId, since } = body;
@@ -274,9 +157,6 @@ const redeliver = route({
     return answer;
   },
 });
-
-/** Every operation on the deliveries to webhooks. */
-export const deliveryRoutes: readonly Route<Deployment>[] = [test, list, get, redeliver];
 
 type RedeliveryCall = Parameters<typeof withIdempotency>[0] & {
   readonly context: Deployment;

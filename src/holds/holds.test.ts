@@ -7,11 +7,11 @@ import { type TestClock, testClock } from '../lib/clock.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
 import type { PetEventData } from '../pets/change-pet.ts';
+import { list as listPets } from '../pets/list-route.ts';
 import { lockPet } from '../pets/lock-pets.ts';
 import { countByStatus } from '../pets/pet-counts.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets/pets.ts';
 import { passOn, reserve } from '../pets/reservations.ts';
-import { petRoutes } from '../pets/routes.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { NewHold } from './hold.ts';
 import type { HoldEventData } from './hold-log.ts';
@@ -27,7 +27,6 @@ const owner = { accountId: 1, admin: false };
 const caller = { accountId: 2, admin: false };
 const other = { accountId: 3, admin: false };
 const admin = { accountId: 4, admin: true };
-const listPetsRoute = petRoutes.find(({ operation }) => operation === 'listPets')!;
 
 onEachEngine(engine => {
   afterEach(closeAll);
@@ -517,7 +516,7 @@ function storeOn(database: Database, clock: TestClock) {
         url,
         baseUrl: 'http://x/v1',
       };
-      const answer = await listPetsRoute.handle(call as never);
+      const answer = await listPets.handle(call as never);
       const pets: { id: number }[] = JSON.parse(String(answer.body));
       const headerOf = (name: string) => answer.headers![answer.headers!.indexOf(name) + 1];
       return {

@@ -38,7 +38,7 @@ onEachEngine(engine => {
         webhooks: {} as Call['context']['webhooks'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false },
-      operation: 'makeThing',
+      operationId: 'makeThing',
       path: {},
       query: {},
       body: { name: 'Minka' },

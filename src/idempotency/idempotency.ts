@@ -57,7 +57,7 @@ export async function onceAfter<T>(
 /** What of a call tells its retries from others. */
 type Keyable = Pick<
   RouteRequest<Deployment, unknown, unknown, unknown>,
-  'context' | 'caller' | 'operation' | 'path' | 'query' | 'body' | 'header'
+  'context' | 'caller' | 'operationId' | 'path' | 'query' | 'body' | 'header'
 >;
 
 function keyOf({ header }: Keyable): string | undefined {
@@ -160,12 +160,12 @@ function isKey(text: string): boolean {
 
 /** What a retry has in common with the first try: operation, path, query and body, however the text was spaced. */
 function fingerprintOf({
-  operation,
+  operationId,
   path,
   query,
   body,
-}: Pick<RouteRequest<never, unknown, unknown, unknown>, 'operation' | 'path' | 'query' | 'body'>): string {
-  const request = JSON.stringify([operation, path, query, body ?? null]);
+}: Pick<RouteRequest<never, unknown, unknown, unknown>, 'operationId' | 'path' | 'query' | 'body'>): string {
+  const request = JSON.stringify([operationId, path, query, body ?? null]);
   return createHash('sha256').update(request).digest('base64url');
 }
 

@@ -1,20 +1,15 @@
 import Type from 'typebox';
-import { type Deployment, route } from '../deployment.ts';
+import { operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
-import type { Route } from '../lib/http/route.ts';
+import { getExamples, listExamples, sendExamples } from './examples.ts';
 import { listMessages } from './list-messages.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from './message.ts';
 import { messageEtag, messageOf, queuedOf } from './message-rows.ts';
 import { getMessage, sendMessage } from './messages.ts';
 
 /** Sends a message. */
-const send = route({
-  operation: 'sendMessage',
-  method: 'POST',
-  path: '/messages',
-  access: { key: true, scope: 'messages:write' },
-  tag: 'Messages',
+export const send = operation({
   summary: 'Send a message',
   description:
     'Keeps a message and delivers it: with `petId` to the owner of that animal, without it to the store itself. It comes ' +
@@ -30,39 +25,7 @@ const send = route({
     },
   ],
   errors: ['pet_not_found'],
-  examples: [
-    { name: 'to the store', summary: 'A message to the store itself', body: { message: 'Hello, world!' }, status: 202 },
-    {
-      name: 'to the owner of an animal',
-      summary: 'A message about an animal, with the address for an answer',
-      as: 'stranger',
-      body: { message: 'Does Minka get along with dogs?\nOurs is old and calm.', petId: 1, replyTo: 'jo@example.org' },
-      status: 202,
-    },
-    {
-      name: 'no such animal',
-      summary: 'The animal that it is about is not there',
-      body: { message: 'Is it still there?', petId: 999 },
-      status: 404,
-      code: 'pet_not_found',
-    },
-    {
-      name: 'no message',
-      summary: 'A message has a text',
-      body: { text: 'Hello, world!' },
-      status: 400,
-      code: 'invalid_body',
-    },
-    { name: 'broken JSON', summary: 'The body is not JSON', body: '{"message":', status: 400, code: 'invalid_json' },
-    {
-      name: 'not JSON',
-      summary: 'The content type is not JSON',
-      headers: { 'content-type': 'text/plain' },
-      body: 'Hello, world!',
-      status: 400,
-      code: 'invalid_content_type',
-    },
-  ],
+  examples: sendExamples,
   async handle(call) {
     const { context, caller, body, baseUrl } = call;
     const answer = await withIdempotency(call, async tx => {
@@ -79,13 +42,7 @@ const send = route({
 });
 
 /** A page of messages. */
-const list = route({
-  operation: 'listMessages',
-  method: 'GET',
-  path: '/messages',
-  access: { key: true, scope: 'messages:read' },
-  tag: 'Messages',
-  stability: 'beta',
+export const list = operation({
   summary: 'List messages',
   description:
     'Returns the messages that the account of the key sent, or those in its inbox: what others sent to its animals. What was ' +
@@ -117,31 +74,7 @@ const list = route({
     },
   ],
   errors: [],
-  examples: [
-    { name: 'sent', summary: 'What the account sent', given: ['sendMessage: to the store'], status: 200 },
-    {
-      name: 'inbox',
-      summary: 'What was sent to its animals',
-      given: ['sendMessage: to the owner of an animal'],
-      query: 'box=inbox',
-      status: 200,
-    },
-    {
-      name: 'inbox of the store',
-      summary: 'What was sent to the store itself, as an admin sees it',
-      given: ['sendMessage: to the store'],
-      as: 'admin',
-      query: 'box=inbox',
-      status: 200,
-    },
-    {
-      name: 'no such box',
-      summary: 'A box that there is not',
-      query: 'box=outbox',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-  ],
+  examples: listExamples,
   async handle({ context, caller, query, url, baseUrl }) {
     const { limit = 20, box = 'sent', cursor } = query;
     const page = await listMessages(context.database, caller, box, limit, cursor);
@@ -155,13 +88,7 @@ const list = route({
 });
 
 /** One message by its id. */
-const get = route({
-  operation: 'getMessage',
-  method: 'GET',
-  path: '/messages/{messageId}',
-  access: { key: true, scope: 'messages:read' },
-  tag: 'Messages',
-  stability: 'beta',
+export const get = operation({
   summary: 'Get a message',
   description:
     'Fetches one message, with every attempt to deliver it. It is seen by the account that sent it and by the one that got ' +
@@ -176,29 +103,9 @@ const get = route({
   },
   successes: [{ status: 200, description: 'The message.', schema: Message }],
   errors: [],
-  examples: [
-    {
-      name: 'delivered',
-      summary: 'A message that has come into the inbox',
-      given: ['sendMessage: to the store'],
-      path: { messageId: 'msg_1' },
-      status: 200,
-    },
-    {
-      name: 'somebody else',
-      summary: 'To an account that has nothing to do with it the message does not exist',
-      given: ['sendMessage: to the store'],
-      as: 'stranger',
-      path: { messageId: 'msg_1' },
-      status: 404,
-      code: 'message_not_found',
-    },
-  ],
+  examples: getExamples,
   async handle({ context, caller, path }) {
     const message = await getMessage(context.database, caller, idOf(path.messageId));
     return { body: messageOf(message), headers: ['ETag', messageEtag(message)] };
   },
 });
-
-/** Every operation of the message address. */
-export const messageRoutes: readonly Route<Deployment>[] = [send, list, get];

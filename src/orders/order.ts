@@ -111,22 +111,12 @@ export type Order = Static<typeof Order>;
 /** A page of orders. */
 export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.' });
 
-/** How many animals there are in each status, as classic pet stores tell it. */
-export const Inventory = Type.Object(
-  { available: count(), pending: count(), sold: count() },
-  { title: 'Inventory', description: 'How many animals there are in each status.' },
-);
-
 function id(description: string) {
   return Type.Integer({ format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
 }
 
 function time(description: string) {
   return Type.String({ format: 'date-time', description });
-}
-
-function count() {
-  return Type.Integer({ format: 'int64', minimum: 0 });
 }
 
 /** Whether a time can be written as RFC 3339 has it: with four digits for the year. */

@@ -1,23 +1,17 @@
 import Type from 'typebox';
-import { type Deployment, nowOf, route } from '../deployment.ts';
+import { nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
-import type { Route } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
-import { countByStatus } from '../pets/pet-counts.ts';
+import { getExamples, listExamples, placeExamples } from './examples.ts';
 import { listOrders } from './list-orders.ts';
-import { Inventory, NewOrder, Order, OrderStatus, Orders } from './order.ts';
+import { NewOrder, Order, OrderStatus, Orders } from './order.ts';
 import { orderEtag, orderOf } from './order-rows.ts';
 import { getOrder, placeOrder } from './orders.ts';
-import { answerOf, orderId, stepRoutes } from './step-routes.ts';
+import { answerOf, orderId } from './step-routes.ts';
 
 /** A page of orders. */
-const list = route({
-  operation: 'listOrders',
-  method: 'GET',
-  path: '/store/orders',
-  access: { key: true, scope: 'orders:read' },
-  tag: 'Store orders',
+export const list = operation({
   summary: 'List orders',
   description:
     'Returns a paginated list of the orders that the account of the key placed and of those of its animals, by id ' +
@@ -56,35 +50,7 @@ const list = route({
   ],
   errors: ['invalid_parameter'],
   extensions: { 'x-hideTryItPanel': true },
-  examples: [
-    {
-      name: 'first page',
-      summary: 'The first twenty orders',
-      given: ['placeOrder: a cat', 'approveOrder: with a note', 'placeOrder: a dog with a date'],
-      status: 200,
-    },
-    {
-      name: 'those to approve',
-      summary: 'What is placed and waits for approval',
-      given: ['placeOrder: a cat', 'approveOrder: with a note', 'placeOrder: a dog with a date'],
-      query: 'status=placed',
-      status: 200,
-    },
-    {
-      name: 'of one animal',
-      summary: 'What became of the orders of an animal',
-      given: ['placeOrder: a cat', 'cancelOrder: a change of mind'],
-      query: 'petId=1&status=cancelled&status=expired',
-      status: 200,
-    },
-    {
-      name: 'no such status',
-      summary: 'A status that orders do not have',
-      query: 'status=sold',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-  ],
+  examples: listExamples,
   async handle({ context, caller, query, url, baseUrl }) {
     const { limit = 20, cursor, ...filter } = query;
     const { orders, ...neighbours } = await listOrders(context.database, caller, filter, limit, cursor, nowOf(context));
@@ -98,12 +64,7 @@ const list = route({
 });
 
 /** Orders an animal. */
-const place = route({
-  operation: 'placeOrder',
-  method: 'POST',
-  path: '/store/orders',
-  access: { key: true, scope: 'orders:write' },
-  tag: 'Store orders',
+export const place = operation({
   summary: 'Order an animal',
   description:
     'Orders an animal for the account of the key, at the price that the animal has now. From then on the animal is ' +
@@ -120,67 +81,7 @@ const place = route({
     },
   ],
   errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_not_found', 'hold_ended'],
-  examples: [
-    { name: 'a cat', summary: 'Only what is required', body: { petId: 1 }, status: 201 },
-    {
-      name: 'a dog with a date',
-      summary: 'With a day on which the animal is to leave, and a note',
-      body: { petId: 3, shipDate: '2026-11-24T09:00:00Z', note: 'Rex comes with his basket.' },
-      status: 201,
-    },
-    {
-      name: 'from a hold',
-      summary: 'One of two cats that are on hold for the account; the other one stays on hold',
-      given: ['createHold: two cats'],
-      body: { petId: 1, holdId: 1 },
-      status: 201,
-    },
-    {
-      name: 'by another account',
-      summary: 'Anybody with a key orders; the owner of the animal sees it and approves',
-      as: 'stranger',
-      body: { petId: 1, note: 'For my grandmother.' },
-      status: 201,
-    },
-    {
-      name: 'ordered already',
-      summary: 'Somebody else was first; `Retry-After` says when the animal may be free',
-      given: ['placeOrder: a cat'],
-      as: 'stranger',
-      body: { petId: 1 },
-      status: 409,
-      code: 'pet_reserved',
-    },
-    {
-      name: 'sold',
-      summary: 'An animal that is sold',
-      body: { petId: 4 },
-      status: 409,
-      code: 'invalid_status_transition',
-    },
-    {
-      name: 'an ended hold',
-      summary: 'A hold that was released',
-      given: ['createHold: two cats', 'releaseHold: a hold'],
-      body: { petId: 1, holdId: 1 },
-      status: 409,
-      code: 'hold_ended',
-    },
-    {
-      name: 'no such animal',
-      summary: 'An id that no animal has',
-      body: { petId: 999999999 },
-      status: 404,
-      code: 'pet_not_found',
-    },
-    {
-      name: 'two of a kind',
-      summary: 'There is only one of each',
-      body: { petId: 1, quantity: 2 },
-      status: 400,
-      code: 'invalid_body',
-    },
-  ],
+  examples: placeExamples,
   handle(call) {
     const { caller, body, baseUrl } = call;
     return withIdempotency(call, async tx => {
@@ -194,12 +95,7 @@ const place = route({
 });
 
 /** One order by its id. */
-const get = route({
-  operation: 'getOrder',
-  method: 'GET',
-  path: '/store/orders/{orderId}',
-  access: { key: true, scope: 'orders:read' },
-  tag: 'Store orders',
+export const get = operation({
   summary: 'Get an order',
   description:
     'Fetches an order with the steps that it has taken. It is there for the account that placed it, for the owner of the ' +
@@ -207,53 +103,8 @@ const get = route({
   parameters: { orderId },
   successes: [{ status: 200, description: 'The order.', schema: Order }],
   errors: ['order_not_found'],
-  examples: [
-    {
-      name: 'one order',
-      summary: 'An order that was approved',
-      given: ['placeOrder: a cat', 'approveOrder: with a note'],
-      path: { orderId: '1' },
-      status: 200,
-    },
-    {
-      name: 'of somebody else',
-      summary: 'An order of other accounts is not there',
-      given: ['placeOrder: a cat'],
-      as: 'stranger',
-      path: { orderId: '1' },
-      status: 404,
-      code: 'order_not_found',
-    },
-  ],
+  examples: getExamples,
   async handle({ context, caller, path }) {
     return answerOf(await getOrder(context.database, caller, path.orderId, nowOf(context)), caller);
   },
 });
-
-/** How many animals there are. */
-const inventory = route({
-  operation: 'getInventory',
-  method: 'GET',
-  path: '/store/inventory',
-  access: { key: true, scope: 'pets:read' },
-  tag: 'Store orders',
-  summary: 'Count the animals by status',
-  description:
-    'How many animals there are in each status, exactly: an animal whose hold or order has run out counts as available from that very moment.',
-  successes: [{ status: 200, description: 'The numbers.', schema: Inventory }],
-  errors: [],
-  examples: [
-    {
-      name: 'of a small store',
-      summary: 'Four animals, one of them ordered',
-      given: ['placeOrder: a cat'],
-      status: 200,
-    },
-  ],
-  async handle({ context }) {
-    return { body: await countByStatus(context.database, nowOf(context)) };
-  },
-});
-
-/** Every operation on orders, and the inventory. */
-export const orderRoutes: readonly Route<Deployment>[] = [list, place, get, ...stepRoutes, inventory];

@@ -1,12 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
-import { type Deployment, nowOf, route } from '../deployment.ts';
+import { type Deployment, nowOf, operation } from '../deployment.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import type { Database } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
 import { changedPets } from './changed-pets.ts';
+import { listExamples } from './examples.ts';
 import { listPets } from './list-pets.ts';
 import { PetId, PetStatus, Pets, PetView } from './pet.ts';
 import { countPets } from './pet-counts.ts';
@@ -68,12 +69,7 @@ const ListQuery = Type.Object({
 type ListCall = RouteRequest<Deployment, Static<typeof ListQuery>, unknown, unknown>;
 
 /** A page of animals, or of what changed of them. */
-export const listRoute = route({
-  operation: 'listPets',
-  method: 'GET',
-  path: '/pets',
-  access: { key: true, scope: 'pets:read' },
-  tag: 'Pets',
+export const list = operation({
   summary: 'List all animals',
   description:
     'Returns a paginated list of animals, by id ascending where no sort is given. Follow the `next` link of the `Link` ' +
@@ -104,63 +100,7 @@ export const listRoute = route({
     },
   ],
   errors: ['invalid_parameter', 'sync_token_expired'],
-  examples: [
-    { name: 'first page', summary: 'The first twenty animals', status: 200 },
-    {
-      name: 'available cats by name',
-      summary: 'Two cats that are available, by name, and how many cats there are',
-      query: 'limit=2&status=available&categoryId=2&sort=name',
-      status: 200,
-    },
-    { name: 'some by id', summary: 'Two animals at once', query: 'id=1&id=2', status: 200 },
-    {
-      name: 'all there is to say',
-      summary: 'An animal with its price, its owner, its times and its entity tag',
-      query: 'id=1&view=full',
-      status: 200,
-    },
-    {
-      name: 'with categories below',
-      summary: 'The animals of a category and of every one below it',
-      query: 'categoryId=2&includeDescendants=true',
-      status: 200,
-    },
-    {
-      name: 'changes since a time',
-      summary: 'What a mirror hears of: one animal was changed, another was taken out',
-      given: ['updatePet: set aside', 'deletePet: another animal'],
-      query: 'updatedSince=2026-11-21T00:00:00Z&includeRemoved=true',
-      status: 200,
-    },
-    {
-      name: 'limit too large',
-      summary: 'A limit beyond the maximum is refused, not clamped',
-      query: 'limit=101',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-    {
-      name: 'foreign cursor',
-      summary: 'A cursor that is none',
-      query: 'cursor=abc',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-    {
-      name: 'changes by name',
-      summary: 'Changes come in their own order',
-      query: 'updatedSince=2026-11-21T00:00:00Z&sort=name',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-    {
-      name: 'an old token',
-      summary: 'A sync token that is older than 30 days',
-      query: 'updatedSince=WzEsMCwwXQ',
-      status: 410,
-      code: 'sync_token_expired',
-    },
-  ],
+  examples: listExamples,
   handle(call) {
     return call.query.updatedSince === undefined ? page(call) : changes(call, call.query.updatedSince);
   },

@@ -24,6 +24,14 @@ export const WebhookStatus = Type.Enum(['inactive', 'active', 'disabled'], {
     'delivered to it; `disabled` when the store has switched it off. What waits is kept until it is active again.',
 });
 
+/** The webhook in the path of what is done with it. */
+export const webhookId = {
+  schema: WebhookId,
+  description: 'The identifier of the webhook.',
+  notFound: 'webhook_not_found',
+  absent: 'There is no webhook with this id.',
+};
+
 const Url = Type.String({
   minLength: 1,
   maxLength: URL_LENGTH_MAX,

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { operations, routes } from '../../src/app.ts';
+import { messageRoutes, operations, routes } from '../../src/api.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { messageRoutes } from '../../src/messages/routes.ts';
 import { assertAnswer, dial, long, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
 
 type Address = 'production' | 'staging' | 'messages';
@@ -90,11 +89,11 @@ describe('every route', () => {
 
   it('exists, and states who may call it', () => {
     assert.ok(operations.length >= 3);
-    for (const { operation, access } of operations) assert.ok(access.key && access.scope, operation);
+    for (const { operationId, access } of operations) assert.ok(access.key && access.scope, operationId);
   });
 
   it('has an operation, a path and a method of its own', () => {
-    assert.equal(new Set(operations.map(({ operation }) => operation)).size, operations.length);
+    assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
     assert.equal(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size, operations.length);
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
-import { operations, routes } from '../../src/app.ts';
+import { operations, routes } from '../../src/api.ts';
 import { commands, commonOptions } from '../../src/cli/commands.ts';
 import { settings } from '../../src/config.ts';
 import { errors } from '../../src/errors.ts';
@@ -174,14 +174,14 @@ describe('the documents and the product say the same', () => {
     assert.deepEqual(unknown(named, known), []);
     const reference = pages.get('docs/reference.md')!;
     for (const route of operations) {
-      const { operation, method, path } = route;
-      assert.ok(reference.includes(`## ${operation}`), operation);
+      const { operationId, method, path } = route;
+      assert.ok(reference.includes(`## ${operationId}`), operationId);
       assert.ok(reference.includes(`\`${method} ${routes.includes(route) ? '/v1' : ''}${path}\``), path);
     }
   });
 
   test('every operation that a sentence names exists', () => {
-    const names = operations.map(route => route.operation);
+    const names = operations.map(route => route.operationId);
     assert.deepEqual(
       unknown(
         said(
@@ -195,8 +195,8 @@ describe('the documents and the product say the same', () => {
 
   test('every operation that is not stable stands in the page on stability, and no other', () => {
     const page = pages.get('docs/stability.md')!;
-    for (const { operation, stability } of operations) {
-      assert.equal(page.includes(`\`${operation}\``), stability !== undefined, operation);
+    for (const { operationId, stability } of operations) {
+      assert.equal(page.includes(`\`${operationId}\``), stability !== 'stable', operationId);
     }
   });
 

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { operations } from '../../src/app.ts';
+import { messageRoutes, operations } from '../../src/api.ts';
 import type { Command, Option } from '../../src/cli/command.ts';
 import { commands, commonOptions } from '../../src/cli/commands.ts';
 import { type Setting, settings } from '../../src/config.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
-import { messageRoutes } from '../../src/messages/routes.ts';
 import { codesOf } from '../../src/openapi.ts';
 import { answersFile, answersText, sendExamples } from '../support/examples.ts';
 
@@ -207,10 +206,10 @@ function sharedCodes(all: readonly Route<never>[]): Map<string, ErrorCode[]> {
 }
 
 function operationSection(route: Route<never>, all: readonly Route<never>[], shared: readonly ErrorCode[]): string {
-  const { operation, method, path, summary, description, deprecation, stability, access, successes } = route;
+  const { operationId, method, path, summary, description, deprecation, stability, access, successes } = route;
   const marks = [
     deprecation && '[deprecated](deprecation.md)',
-    stability && `[${stability}](stability.md)`,
+    stability !== 'stable' && `[${stability}](stability.md)`,
     access.scope && `scope \`${access.scope}\``,
     ...Object.keys(impliedHeadersOf(route)).map(name => isMarked(name, route, all) && `\`${name}\``),
   ].filter(mark => typeof mark === 'string');
@@ -230,7 +229,7 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
     ...(own.length > 0 ? [`Errors of its own: ${codeList(own)}.`] : []),
   ];
   return `
-## ${operation}
+## ${operationId}
 
 ${[`\`${method} ${prefixOf(route)}${path}\``, ...marks].join(' · ')}
 

@@ -331,7 +331,7 @@ function assertToldAsStored(
   stored: readonly { readonly id: number; readonly kind: string; readonly seq?: number | null }[],
 ): void {
   const kinds = ['pet', 'hold', 'order'];
-  const told = events.filter(({ type }) => kinds.includes(type.split('..')[0]!)).map(({ sequence }) => sequence);
+  const told = events.filter(({ type }) => kinds.includes(type.split('.')[0]!)).map(({ sequence }) => sequence);
   const places = stored.filter(({ kind }) => kinds.includes(kind)).map(({ id, seq }) => Number(seq ?? id));
   assert.deepEqual(
     told,

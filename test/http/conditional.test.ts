@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { operations as allRoutes } from '../../src/app.ts';
+import { operations as allRoutes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
@@ -15,7 +15,7 @@ const reading = routes.filter(({ method, streams }) => method === 'GET' && !stre
 /** The first example of a route that is a success. */
 function firstExample(route: Route<never>): Example {
   const example = route.examples.find(({ code }) => code === undefined);
-  assert.ok(example, `${route.operation} has an example of a success`);
+  assert.ok(example, `${route.operationId} has an example of a success`);
   return example;
 }
 
@@ -47,7 +47,7 @@ function readerOf({ path }: Route<never>): Route<never> | undefined {
 /** Reads the thing that an example names. */
 function readThing(route: Route<never>, example: Example, store: ExampleStore): Promise<SentExample> {
   const reader = readerOf(route);
-  assert.ok(reader, `there is a way to read what ${route.operation} changes`);
+  assert.ok(reader, `there is a way to read what ${route.operationId} changes`);
   const { name, summary, path = {}, as } = example;
   return sendExample(reader, { name, summary, path, ...(as && { as }), status: 200 }, store);
 }
@@ -57,7 +57,7 @@ const codeOf = ({ body }: SentExample) => (body as { code?: string } | undefined
 
 describe('every answer to a reader', () => {
   for (const route of reading) {
-    describe(`of ${route.operation}`, () => {
+    describe(`of ${route.operationId}`, () => {
       const example = firstExample(route);
       let store: ExampleStore;
       before(async () => {
@@ -138,9 +138,9 @@ describe('every change', () => {
   // A message is delivered meanwhile, which changes it; secrets, tests and redeliveries are no things with a tag.
   const untagged = ['sendMessage', 'rotateWebhookSecret', 'testWebhook', 'redeliverEvents'];
   for (const route of changing.filter(
-    ({ successes, operation }) => successes[0].schema && !untagged.includes(operation),
+    ({ successes, operationId }) => successes[0].schema && !untagged.includes(operationId),
   )) {
-    it(`by ${route.operation} answers with the tag that readers then get`, async () => {
+    it(`by ${route.operationId} answers with the tag that readers then get`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const before = route.method === 'POST' ? undefined : await readThing(route, example, store);
@@ -162,9 +162,9 @@ describe('every change', () => {
 
   // A secret is read nowhere.
   for (const route of changing.filter(
-    ({ successes, operation }) => successes[0].status === 201 && operation !== 'rotateWebhookSecret',
+    ({ successes, operationId }) => successes[0].status === 201 && operationId !== 'rotateWebhookSecret',
   )) {
-    it(`by ${route.operation} says where the new thing is`, async () => {
+    it(`by ${route.operationId} says where the new thing is`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const { headers } = await sendExample(route, example, store);
@@ -182,7 +182,7 @@ describe('every change', () => {
 
 describe('every change of a thing that has a tag', () => {
   for (const route of changing.filter(({ conditional }) => conditional)) {
-    it(`by ${route.operation} is refused to those who expect another version, and changes nothing`, async () => {
+    it(`by ${route.operationId} is refused to those who expect another version, and changes nothing`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const before = await readThing(route, example, store);
@@ -210,7 +210,7 @@ describe('every change of a thing that has a tag', () => {
       });
     });
 
-    it(`by ${route.operation} is done for those who expect any version`, async () => {
+    it(`by ${route.operationId} is done for those who expect any version`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const done = await sendExample(route, example, store, { 'if-match': '*', 'if-none-match': '"another"' });
@@ -229,7 +229,7 @@ describe('where the version to change must be named', () => {
 
   for (const route of changing) {
     const wants = route.conditional === true && route.method !== 'POST';
-    it(`${route.operation} ${wants ? 'is refused without it' : 'needs it not'}`, async () => {
+    it(`${route.operationId} ${wants ? 'is refused without it' : 'needs it not'}`, async () => {
       const example = firstExample(route);
       const { events } = await eventsOf(store);
       const without = await sendExample(route, example, store);

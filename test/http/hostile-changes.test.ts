@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, it } from 'node:test';
 import fc from 'fast-check';
-import { operations as allRoutes } from '../../src/app.ts';
+import { operations as allRoutes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import {
@@ -53,17 +53,17 @@ overEachEngine(engine => {
   }
 
   for (const route of routes.filter(({ body }) => body !== undefined)) {
-    it(`${route.operation} takes a body in its form, and refuses every other`, async t => {
+    it(`${route.operationId} takes a body in its form, and refuses every other`, async t => {
       const examples = route.examples.filter(({ code, body }) => code === undefined && body !== undefined);
       const good = examples.map(({ body }) => body as object);
       const seen: Record<number, number> = {};
       for (const body of fc.sample(bodiesLike(good), { seed, numRuns: counts.bodies })) {
         const path = route.path.replaceAll(/\{\w+\}/g, () => String(1 + (body.length % 20)));
-        const at = route.operation === 'sendMessage' ? service.urls.messages : base;
+        const at = route.operationId === 'sendMessage' ? service.urls.messages : base;
         const reply = await send(at + path, { method: route.method, key, body });
         const expected = [...route.successes.map(({ status }) => status), 400, 403, 404, 409];
-        assert.ok(expected.includes(reply.status), `${route.operation} ${body}: ${reply.status} ${reply.text}`);
-        assertHarmless(reply, `${route.operation} ${body}`);
+        assert.ok(expected.includes(reply.status), `${route.operationId} ${body}: ${reply.status} ${reply.text}`);
+        assertHarmless(reply, `${route.operationId} ${body}`);
         seen[reply.status] = (seen[reply.status] ?? 0) + 1;
       }
       t.diagnostic(JSON.stringify(seen));

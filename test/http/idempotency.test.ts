@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { operations as allRoutes } from '../../src/app.ts';
+import { operations as allRoutes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { type Route, takesIdempotencyKey } from '../../src/lib/http/route.ts';
@@ -33,9 +33,9 @@ async function rowsIn(database: Database): Promise<Record<string, number>> {
 
 describe('every operation that takes an Idempotency-Key', () => {
   it('is every one that adds something or changes a part of something', () => {
-    for (const { operation, method } of routes) {
+    for (const { operationId, method } of routes) {
       assert.equal(
-        retried.some(route => route.operation === operation),
+        retried.some(route => route.operationId === operationId),
         method === 'POST' || method === 'PATCH',
       );
     }
@@ -43,7 +43,7 @@ describe('every operation that takes an Idempotency-Key', () => {
   });
 
   for (const route of retried) {
-    it(`${route.operation} is done once, and answers a retry byte for byte as the first time`, async () => {
+    it(`${route.operationId} is done once, and answers a retry byte for byte as the first time`, async () => {
       await within(async store => {
         const { serving, clock } = store;
         const example = route.examples.find(({ code }) => code === undefined)!;
@@ -84,7 +84,7 @@ describe('every operation that takes an Idempotency-Key', () => {
       });
     });
 
-    it(`${route.operation} keeps nothing of a refusal`, async () => {
+    it(`${route.operationId} keeps nothing of a refusal`, async () => {
       await within(async store => {
         for (const example of route.examples.filter(({ code, given }) => code !== undefined && given === undefined)) {
           const refused = await sendExample(route, example, store, { 'idempotency-key': 'a-key' });
@@ -94,11 +94,11 @@ describe('every operation that takes an Idempotency-Key', () => {
       });
     });
 
-    it(`${route.operation} is refused with the key of another request`, async () => {
+    it(`${route.operationId} is refused with the key of another request`, async () => {
       await within(async store => {
         const key = { 'idempotency-key': 'a-key' };
         const example = route.examples.find(({ code }) => code === undefined)!;
-        const create = routes.find(({ operation }) => operation === 'createPet')!;
+        const create = routes.find(({ operationId }) => operationId === 'createPet')!;
         const other = { ...example, path: {}, body: { name: 'Another', categoryId: 1 } };
         assert.equal((await sendExample(create, other, store, key)).status, 201);
         await prepare(example, store);
@@ -111,7 +111,7 @@ describe('every operation that takes an Idempotency-Key', () => {
   }
 
   for (const route of routes.filter(route => !takesIdempotencyKey(route))) {
-    it(`is not ${route.operation}: there the header says nothing`, async () => {
+    it(`is not ${route.operationId}: there the header says nothing`, async () => {
       await within(async store => {
         const example = route.examples.find(({ code }) => code === undefined)!;
         await prepare(example, store);

@@ -4,10 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { operations } from '../../src/app.ts';
+import { messageRoutes, operations } from '../../src/api.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
-import { messageRoutes } from '../../src/messages/routes.ts';
 import { query } from '../../src/schema.ts';
 import { type Serving, send, serve } from './serving.ts';
 
@@ -181,7 +180,7 @@ const anyQueued = query(db => db.selectFrom('messages').select('id').where('stat
 
 /** The base address at which a route is served. */
 export function baseUrlOf(route: Route<never>, { baseUrl, messagesUrl }: ExampleStore): string {
-  return messageRoutes.some(({ operation }) => operation === route.operation) ? messagesUrl : baseUrl;
+  return messageRoutes.some(({ operationId }) => operationId === route.operationId) ? messagesUrl : baseUrl;
 }
 
 /**
@@ -245,7 +244,7 @@ function requestOf(
 /** The example that `operation: name` names, with its route. */
 function exampleNamed(name: string): [Route<never>, Example] {
   const [operation, wanted] = name.split(': ');
-  const route = (operations as readonly Route<never>[]).find(one => one.operation === operation);
+  const route = (operations as readonly Route<never>[]).find(one => one.operationId === operation);
   const example = route?.examples.find(one => one.name === wanted);
   if (route === undefined || example === undefined) throw new Error(`There is no example "${name}".`);
   return [route, example];
@@ -256,8 +255,8 @@ export const answersFile = new URL('../../src/generated/recorded-responses.json'
 
 /** The text of that file for the answers to all examples; those without a body are left out. */
 export function answersText(sent: readonly SentExample[]): string {
-  const answers = Object.fromEntries(operations.map(({ operation }) => [operation, {} as Record<string, unknown>]));
-  for (const { route, example, body } of sent) answers[route.operation]![example.name] = body;
+  const answers = Object.fromEntries(operations.map(({ operationId }) => [operationId, {} as Record<string, unknown>]));
+  for (const { route, example, body } of sent) answers[route.operationId]![example.name] = body;
   return `${JSON.stringify(answers, steady, 2)}\n`;
 }
 

@@ -95,7 +95,7 @@ export async function startSmtpServer({
         const line = rest.slice(0, end);
         rest = rest.slice(end + 2);
         if (data === undefined) command(line);
-        else if (line !== '..') data += `${line.startsWith('..') ? line.slice(1) : line}\r\n`;
+        else if (line !== '.') data += `${line.startsWith('.') ? line.slice(1) : line}\r\n`;
         else whole();
       }
     });

@@ -139,7 +139,7 @@ const failures: readonly ((response: ServerResponse) => void)[] = [
 
 /** What an event keeps its order with: the events of an animal and of its orders are one lane. */
 function laneOf({ type, data }: PublicEvent): string {
-  const [kind] = type.split('..');
+  const [kind] = type.split('.');
   return kind === 'order' ? `pet ${(data as { petId?: number }).petId}` : `${kind} ${data.id}`;
 }
 

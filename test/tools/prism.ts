@@ -48,7 +48,7 @@ describe('Prism as a validating proxy in front of the service', () => {
       where: (route, { code }) => !route.streams || code !== undefined,
     });
     for (const { route, example, status, headers } of sent) {
-      const label = `${route.operation}, "${example.name}"`;
+      const label = `${route.operationId}, "${example.name}"`;
       const violations = JSON.parse(headers.get('sl-violations') ?? '[]') as { location: string[]; message: string }[];
       t.diagnostic(`${label}: ${status}, ${violations.length} remarks`);
       assert.equal(status, example.status, label);

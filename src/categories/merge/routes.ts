@@ -1,17 +1,12 @@
-import { type Deployment, route } from '../../deployment.ts';
+import { operation } from '../../deployment.ts';
 import { withIdempotency } from '../../idempotency/idempotency.ts';
-import type { Route } from '../../lib/http/route.ts';
 import { Category, CategoryMerger } from '../category.ts';
 import { categoryAnswer, categoryIdInPath } from '../routes.ts';
+import { mergeExamples } from './examples.ts';
 import { mergeCategory, movingAhead } from './merge-category.ts';
 
 /** Merges a category into another. */
-const merge = route({
-  operation: 'mergeCategory',
-  method: 'POST',
-  path: '/categories/{categoryId}/merge',
-  access: { key: true, scope: 'pets:write' },
-  tag: 'Categories',
+export const merge = operation({
   summary: 'Merge a category into another',
   description:
     'Moves every animal of a category, and every category below it, into another one, and takes it away. Each animal that ' +
@@ -29,44 +24,7 @@ const merge = route({
     },
   ],
   errors: ['not_owner', 'category_not_found', 'category_cycle', 'category_in_use'],
-  examples: [
-    {
-      name: 'a placeholder into a usual one',
-      summary: 'An animal’s new category turns out to be an old one',
-      as: 'admin',
-      given: ['createPet: a new category'],
-      path: { categoryId: '9000' },
-      body: { intoId: 4 },
-      status: 200,
-    },
-    {
-      name: 'below itself',
-      summary: 'What is below a category cannot take it over',
-      as: 'admin',
-      given: ['createCategory: a kind of cat'],
-      path: { categoryId: '2' },
-      body: { intoId: 1001 },
-      status: 409,
-      code: 'category_cycle',
-    },
-    {
-      name: 'no such target',
-      summary: 'The category to merge into does not exist',
-      as: 'admin',
-      path: { categoryId: '2' },
-      body: { intoId: 4711 },
-      status: 400,
-      code: 'category_not_found',
-    },
-    {
-      name: 'no admin',
-      summary: 'Only admins merge categories',
-      path: { categoryId: '2' },
-      body: { intoId: 1 },
-      status: 403,
-      code: 'not_owner',
-    },
-  ],
+  examples: mergeExamples,
   handle(call) {
     const { context, caller, path, body, expect } = call;
     const merger = { id: path.categoryId, intoId: body.intoId };
@@ -75,6 +33,3 @@ const merge = route({
     );
   },
 });
-
-/** What is done to categories and moves animals. */
-export const mergeRoutes: readonly Route<Deployment>[] = [merge];

@@ -1,18 +1,12 @@
 import Type from 'typebox';
-import { type Deployment, nowOf, route } from '../../deployment.ts';
+import { nowOf, operation } from '../../deployment.ts';
 import { pageHeaders } from '../../lib/http/pagination/page-links.ts';
-import type { Route } from '../../lib/http/route.ts';
+import { listExamples } from './examples.ts';
 import { listEvents } from './list-events.ts';
 import { EventId, EventTypes, PublicEvents } from './public-event.ts';
-import { streamRoute } from './stream-route.ts';
 
 /** A page of what happened. */
-const list = route({
-  operation: 'listEvents',
-  method: 'GET',
-  path: '/events',
-  access: { key: true, scope: 'events:read' },
-  tag: 'Events',
+export const list = operation({
   summary: 'List what happened',
   description:
     'Returns a paginated list of events, in the one order of all events, oldest first; nothing ever appears behind a place ' +
@@ -51,43 +45,7 @@ const list = route({
     },
   ],
   errors: ['invalid_parameter', 'events_expired'],
-  stability: 'beta',
-  examples: [
-    {
-      name: 'first page',
-      summary: 'What happened in a small store: an animal was set aside, an order was placed',
-      given: ['updatePet: set aside', 'placeOrder: a dog with a date'],
-      query: 'after=evt_9',
-      status: 200,
-    },
-    {
-      name: 'of holds',
-      summary: 'Only what became of holds',
-      given: ['createHold: two cats', 'releaseHold: a hold'],
-      query: 'types=hold.*&limit=2',
-      status: 200,
-    },
-    {
-      name: 'of the account',
-      summary: 'What happened to the account that asks',
-      query: 'types=account.*',
-      status: 200,
-    },
-    {
-      name: 'of a later state',
-      summary: 'An id that the store has not reached: an older backup was restored',
-      query: 'after=evt_999999999',
-      status: 410,
-      code: 'events_expired',
-    },
-    {
-      name: 'no such type',
-      summary: 'A type that there is not',
-      query: 'types=pet.sold',
-      status: 400,
-      code: 'invalid_parameter',
-    },
-  ],
+  examples: listExamples,
   async handle({ context, caller, query, url, baseUrl }) {
     const { limit = 20, cursor, ...filter } = query;
     const { database, eventsKeptMs } = context;
@@ -107,6 +65,3 @@ const list = route({
     return { body: events, headers };
   },
 });
-
-/** Every operation on events. */
-export const feedRoutes: readonly Route<Deployment>[] = [list, streamRoute];

@@ -1,18 +1,14 @@
 import Type from 'typebox';
-import { nowOf, route } from '../../deployment.ts';
+import { nowOf, operation } from '../../deployment.ts';
 import { problem } from '../../errors.ts';
 import { eventStream } from './event-stream.ts';
+import { streamExamples } from './examples.ts';
 import { keptFrom, requireKept } from './list-events.ts';
 import { openStream } from './open-streams.ts';
 import { EventId, EventTypes, PublicEvent, placeIn } from './public-event.ts';
 
 /** What happens, as it happens. */
-export const streamRoute = route({
-  operation: 'streamEvents',
-  method: 'GET',
-  path: '/events/stream',
-  access: { key: true, scope: 'events:read' },
-  tag: 'Events',
+export const stream = operation({
   summary: 'Follow what happens',
   description:
     'Answers with server-sent events that go on until either side ends them: the events of `listEvents`, as they come. Each ' +
@@ -41,22 +37,7 @@ export const streamRoute = route({
     },
   ],
   errors: ['invalid_parameter', 'events_expired', 'stream_limit_exceeded'],
-  stability: 'beta',
-  examples: [
-    {
-      name: 'going on',
-      summary: 'What came behind an event that one has',
-      query: 'after=evt_9',
-      status: 200,
-    },
-    {
-      name: 'of a later state',
-      summary: 'An id that the store has not reached: an older backup was restored',
-      headers: { 'Last-Event-ID': 'evt_999999999' },
-      status: 410,
-      code: 'events_expired',
-    },
-  ],
+  examples: streamExamples,
   async handle({ context, caller, query, header, stillAdmitted }) {
     const { hub, database, eventsKeptMs, streamsMax } = context;
     const lastId = header('last-event-id') || undefined;

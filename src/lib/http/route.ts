@@ -7,8 +7,8 @@ export interface Access {
   readonly scope?: string;
 }
 
-/** How ready an operation is: what the words promise is said in the documentation. Stable where none is given. */
-export type Stability = 'experimental' | 'beta';
+/** How much an operation may still change; see docs/stability.md. */
+export type Stability = 'experimental' | 'beta' | 'stable';
 
 /** That an operation goes away, and when. */
 export interface Deprecation {
@@ -86,7 +86,7 @@ export interface RouteRequest<Context, Query, Body, Path> {
   /** The parsed `Prefer` header (RFC 7240): lower-case names to values, '' where there is none. */
   readonly prefer: ReadonlyMap<string, string>;
   /** The route's operation. */
-  readonly operation: string;
+  readonly operationId: string;
   readonly requestId: string;
   /**
    * Judges the request's `If-Match` and `If-None-Match` (RFC 9110, 13.1) by the entity tag of what it is to change, as
@@ -144,49 +144,57 @@ export interface ResponseWriter {
 }
 
 /**
- * A route is a value: all there is to say about an operation. The router, the validation, the OpenAPI document, the
- * every-route tests and the reference read it; nothing about an operation is written twice.
+ * An operation is a value: what it takes, what it answers, and the handler. Where it stands in the API (method, path,
+ * name, scope and stability) is one line of the list of all operations; together they make a {@link Route}.
  */
-export interface Route<Context> {
-  /** The operation's name (OpenAPI `operationId`), one verb and its noun: `createPet`. */
-  readonly operation: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the prefix, with parameters in braces: `/pets/{petId}`. */
-  readonly path: string;
-  /** Stated for every route; a route without it does not start. */
-  readonly access: Access;
-  readonly tag: string;
+export interface Operation<Context> {
   readonly summary: string;
   readonly description: string;
+  /** The parameters of the path, by the names that stand in braces there. */
   readonly parameters?: Readonly<Record<string, PathParameter>>;
-  /** One property a query parameter; arrays take several values, by comma or by repetition. */
+  /** One property per query parameter; arrays take several values, separated by commas or repeated. */
   readonly query?: TObject;
-  /** What a JSON body must be. Members beyond it are ignored, or refused under `Prefer: handling=strict`. */
+  /** The schema of the JSON body. Unknown members are ignored, or rejected with `Prefer: handling=strict`. */
   readonly body?: TSchema;
-  /** Whether the body may be left out: it is then read as an object without members. */
+  /** Whether the body may be omitted: it then reads as an object without members. */
   readonly bodyOptional?: true;
   /**
-   * Whether it changes a thing that has an entity tag, so that `If-Match` and `If-None-Match` are judged: the handler
-   * calls `expect`. A deployment may require `If-Match` for it.
+   * Whether the operation changes a resource that has an entity tag: the handler calls `expect`, which evaluates
+   * `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it.
    */
   readonly conditional?: true;
-  /**
-   * Request headers that it reads: name → what it does. Those that follow from what it is are left out, unless there is
-   * more to say of them here.
-   */
+  /** Request headers that the operation reads, with what each does; those implied by its other properties are left out. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly successes: readonly [Success, ...Success[]];
-  /** Whether its success goes on for as long as both sides want: it has no entity tag, and its handler answers a `stream`. */
+  /** Whether the response is a stream: it has no entity tag, and the handler returns a `stream`. */
   readonly streams?: true;
-  /** The codes of its own, beside those that any route may answer. */
+  /** The error codes of its own, beside those that every operation may return. */
   readonly errors: readonly string[];
   readonly deprecation?: Deprecation;
-  readonly stability?: Stability;
   /** More members for the OpenAPI operation: `x-…` only. */
   readonly extensions?: Readonly<Record<`x-${string}`, unknown>>;
   readonly examples: readonly Example[];
-  handle(call: RouteRequest<Context, never, never, never>): MaybePromise<RouteResponse>;
+  handle(request: RouteRequest<Context, never, never, never>): MaybePromise<RouteResponse>;
 }
+
+/**
+ * An operation with its place in the API. The router, validation, OpenAPI document, reference, command line and the
+ * tests of every route derive from it.
+ */
+export interface Route<Context> extends Operation<Context> {
+  /** The name of the operation: one verb and its noun, `createPet`. */
+  readonly operationId: string;
+  readonly method: Method;
+  /** Below the prefix, with parameters in braces: `/pets/{petId}`. */
+  readonly path: string;
+  /** Who may call it; a route without it does not start. */
+  readonly access: Access;
+  readonly stability: Stability;
+  /** The group of operations that it belongs to. */
+  readonly tag: string;
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Whether a retry of the operation may carry an `Idempotency-Key`: whatever adds or changes without naming the whole. */
 export function takesIdempotencyKey({ method }: Pick<Route<never>, 'method'>): boolean {
@@ -222,19 +230,19 @@ export function impliedHeadersOf(
   };
 }
 
-/** Defines a route, giving its handler the types of its schemas. */
-export function routesIn<Context>() {
-  return function route<
+/** Returns the function that defines operations over `Context`, typing each handler by its schemas. */
+export function operationsOver<Context>() {
+  return function operation<
     Query extends TObject = TObject,
     Body extends TSchema = TSchema,
     const Parameters extends Readonly<Record<string, PathParameter>> = Record<never, never>,
   >(
-    definition: Omit<Route<Context>, 'query' | 'body' | 'parameters' | 'handle'> & {
+    definition: Omit<Operation<Context>, 'query' | 'body' | 'parameters' | 'handle'> & {
       readonly query?: Query;
       readonly body?: Body;
       readonly parameters?: Parameters;
       handle(
-        call: RouteRequest<
+        request: RouteRequest<
           Context,
           Static<Query>,
           Static<Body>,
@@ -242,7 +250,7 @@ export function routesIn<Context>() {
         >,
       ): MaybePromise<RouteResponse>;
     },
-  ): Route<Context> {
-    return definition as unknown as Route<Context>;
+  ): Operation<Context> {
+    return definition as unknown as Operation<Context>;
   };
 }

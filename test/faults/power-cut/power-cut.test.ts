@@ -83,7 +83,7 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
 /** Lives of a server, ending in different ways, with a command beside it: everything that happened on the disk. */
 async function record(directory: string, settings: Record<string, string>): Promise<Happening[]> {
   mkdirSync(directory);
-  const log = join(directory, '../..', `${basename(directory)}.log`);
+  const log = join(directory, '..', `${basename(directory)}.log`);
   const life = async (ending: string, how: Record<string, string> = {}, beside: Record<string, string> = {}) => {
     const server = startRecorded(
       directory,

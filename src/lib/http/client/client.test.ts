@@ -555,8 +555,8 @@ describe('addresses that requests may not go to', () => {
     const proxy = await listen(t, ok);
     const receiver = await listen(t, ok);
     const script = `
-      import { openOutgoing } from ${JSON.stringify(new URL('outgoing.ts', import.meta.url))};
-      const outgoing = openOutgoing({ networks: ['127.0.0.1'] });
+      import { openOutgoingClient } from ${JSON.stringify(new URL('client.ts', import.meta.url))};
+      const outgoing = openOutgoingClient({ networks: ['127.0.0.1'] });
       const request = { headers: {}, body: '' };
       const outcomes = [
         await outgoing.post({ ...request, url: 'http://127.0.0.1:${receiver.port}/' }),
@@ -779,8 +779,8 @@ describe('connections to the outside', () => {
   it('do not keep the process alive', async t => {
     const listener = await listen(t, ok);
     const script = `
-      import { openOutgoing } from ${JSON.stringify(new URL('outgoing.ts', import.meta.url))};
-      const outgoing = openOutgoing({ networks: ['127.0.0.1'] }, { idleMs: 60_000 });
+      import { openOutgoingClient } from ${JSON.stringify(new URL('client.ts', import.meta.url))};
+      const outgoing = openOutgoingClient({ networks: ['127.0.0.1'] }, { idleMs: 60_000 });
       const url = 'http://localhost:${listener.port}/';
       console.log((await outgoing.post({ url, headers: {}, body: '' })).status);`;
     const begin = performance.now();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import Type from 'typebox';
-import { type Route, routesIn } from '../route.ts';
+import { operationsOver, type Route } from '../route.ts';
 import { type Interface, openApiOf } from './document.ts';
 
 const Shelf = Type.Object(
@@ -12,87 +12,105 @@ const Shelf = Type.Object(
   { $id: 'Shelf', description: 'A board to put things on.' },
 );
 
-const route = routesIn<undefined>();
+const operation = operationsOver<undefined>();
 
-const getShelf = route({
-  operation: 'getShelf',
+const getShelf: Route<undefined> = {
+  ...operation({
+    summary: 'Get a shelf',
+    description: 'One shelf.',
+    parameters: {
+      shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+    },
+    query: Type.Object({
+      size: Type.Optional(Type.Array(Type.Enum(['small', 'large']), { description: 'Only these.' })),
+      limit: Type.Integer({ minimum: 1, description: 'How many.' }),
+    }),
+    headers: { Prefer: 'What you would like.' },
+    successes: [
+      { status: 200, description: 'The shelf.', schema: Shelf, headers: { 'X-Total-Count': 'How many there are.' } },
+    ],
+    errors: ['shelf_not_found'],
+    deprecation: {
+      since: new Date('2026-11-20'),
+      sunset: new Date('2030-12-05'),
+      instead: 'List them.',
+      page: '/docs/deprecation',
+      successor: () => '/shelves',
+    },
+    extensions: { 'x-hideTryItPanel': true },
+    examples: [
+      { name: 'first', summary: 'The first', path: { shelfId: '1' }, query: 'limit=1', status: 200 },
+      { name: 'none', summary: 'None', path: { shelfId: '9' }, query: 'limit=1', status: 404, code: 'shelf_not_found' },
+    ],
+    handle: () => ({ body: {} }),
+  }),
+  operationId: 'getShelf',
   method: 'GET',
   path: '/shelves/{shelfId}',
   access: { key: true, scope: 'shelves:read' },
   tag: 'Shelves',
-  summary: 'Get a shelf',
-  description: 'One shelf.',
-  parameters: {
-    shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
-  },
-  query: Type.Object({
-    size: Type.Optional(Type.Array(Type.Enum(['small', 'large']), { description: 'Only these.' })),
-    limit: Type.Integer({ minimum: 1, description: 'How many.' }),
-  }),
-  headers: { Prefer: 'What you would like.' },
-  successes: [
-    { status: 200, description: 'The shelf.', schema: Shelf, headers: { 'X-Total-Count': 'How many there are.' } },
-  ],
-  errors: ['shelf_not_found'],
-  deprecation: {
-    since: new Date('2026-11-20'),
-    sunset: new Date('2030-12-05'),
-    instead: 'List them.',
-    page: '/docs/deprecation',
-    successor: () => '/shelves',
-  },
   stability: 'beta',
-  extensions: { 'x-hideTryItPanel': true },
-  examples: [
-    { name: 'first', summary: 'The first', path: { shelfId: '1' }, query: 'limit=1', status: 200 },
-    { name: 'none', summary: 'None', path: { shelfId: '9' }, query: 'limit=1', status: 404, code: 'shelf_not_found' },
-  ],
-  handle: () => ({ body: {} }),
-});
+};
 
-const addShelf = route({
-  operation: 'addShelf',
+const addShelf: Route<undefined> = {
+  ...operation({
+    summary: 'Add a shelf',
+    description: 'A new one.',
+    body: Shelf,
+    successes: [
+      { status: 201, description: 'Added.', schema: Type.Array(Shelf), headers: { Location: 'Where it is.' } },
+    ],
+    errors: [],
+    examples: [{ name: 'small', summary: 'A small one', body: { id: 1, size: 'small' }, status: 201 }],
+    handle: () => ({ body: {} }),
+  }),
+  operationId: 'addShelf',
   method: 'POST',
   path: '/shelves',
   access: { key: true },
   tag: 'Shelves',
-  summary: 'Add a shelf',
-  description: 'A new one.',
-  body: Shelf,
-  successes: [{ status: 201, description: 'Added.', schema: Type.Array(Shelf), headers: { Location: 'Where it is.' } }],
-  errors: [],
-  examples: [{ name: 'small', summary: 'A small one', body: { id: 1, size: 'small' }, status: 201 }],
-  handle: () => ({ body: {} }),
-});
+  stability: 'stable',
+};
 
-const moveShelf = route({
-  ...addShelf,
-  operation: 'moveShelf',
+const moveShelf: Route<undefined> = {
+  ...operation({
+    ...addShelf,
+    parameters: {
+      shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+    },
+    conditional: true,
+    bodyOptional: true,
+    successes: [{ status: 200, description: 'Moved.', schema: Shelf }],
+    errors: ['in_the_way'],
+    examples: [{ name: 'on', summary: 'Further on', path: { shelfId: '1' }, status: 200 }],
+    handle: () => ({ body: {} }),
+  }),
+  operationId: 'moveShelf',
   method: 'PATCH',
   path: '/shelves/{shelfId}',
-  parameters: {
-    shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
-  },
-  conditional: true,
-  bodyOptional: true,
-  successes: [{ status: 200, description: 'Moved.', schema: Shelf }],
-  errors: ['in_the_way'],
-  examples: [{ name: 'on', summary: 'Further on', path: { shelfId: '1' }, status: 200 }],
-  handle: () => ({ body: {} }),
-});
+  tag: 'Shelves',
+  stability: 'stable',
+  access: { key: true },
+};
 
-const removeShelf = route({
-  ...documentedAs('removeShelf'),
+const removeShelf: Route<undefined> = {
+  ...operation({
+    ...documentedAs(),
+    conditional: true,
+    successes: [{ status: 204, description: 'Gone.' }],
+    handle: () => ({}),
+  }),
+  access: addShelf.access,
+  tag: addShelf.tag,
   method: 'DELETE',
   path: '/shelves/{shelfId}',
-  conditional: true,
-  successes: [{ status: 204, description: 'Gone.' }],
-  handle: () => ({}),
-});
+  stability: 'stable',
+  operationId: 'removeShelf',
+};
 
-function documentedAs(operation: string) {
-  const { access, tag, summary, description, errors } = addShelf;
-  return { operation, access, tag, summary, description, errors, examples: [] };
+function documentedAs() {
+  const { summary, description, errors } = addShelf;
+  return { summary, description, errors, examples: [] };
 }
 
 function documentOf(routes: readonly Route<never>[], change: Partial<Interface> = {}) {
@@ -290,7 +308,7 @@ describe('the OpenAPI document of some routes', () => {
   });
 
   test('says a shared error response once', () => {
-    const twice = documentOf([addShelf, { ...addShelf, operation: 'addAgain', path: '/again' }]);
+    const twice = documentOf([addShelf, { ...addShelf, operationId: 'addAgain', path: '/again' }]);
     const reference = { $ref: '#/components/responses/Unauthorized' };
     assert.deepEqual(twice.paths['/shelves'].post.responses[401], reference);
     assert.deepEqual(twice.paths['/again'].post.responses[401], reference);

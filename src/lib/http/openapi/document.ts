@@ -98,7 +98,7 @@ export function openApiOf(description: Interface): OpenApiDocument {
 
 function operationOf(route: Route<never>, description: Interface, components: Components): Operation {
   return {
-    operationId: route.operation,
+    operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
@@ -111,7 +111,7 @@ function operationOf(route: Route<never>, description: Interface, components: Co
       deprecated: true,
       'x-deprecated-sunset': route.deprecation.sunset.toISOString().slice(0, 10),
     }),
-    ...(route.stability && { 'x-stability': route.stability }),
+    ...(route.stability !== 'stable' && { 'x-stability': route.stability }),
     ...route.extensions,
   };
 }
@@ -211,7 +211,7 @@ function responsesOf(route: Route<never>, description: Interface, components: Co
   }
   const statuses = Map.groupBy(new Set(description.codesOf(route)), code => {
     const entry = description.errors[code];
-    if (!entry) throw new Error(`${route.operation} names an error code that is not in the catalogue: ${code}`);
+    if (!entry) throw new Error(`${route.operationId} names an error code that is not in the catalogue: ${code}`);
     return entry.status;
   });
   for (const [status, codes] of statuses) {

@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import Type from 'typebox';
 import { Problem } from '../problem.ts';
-import { type Route, type RouteResponse, routesIn } from '../route.ts';
+import { operationsOver, type Route, type RouteResponse } from '../route.ts';
 import { bindRoute, type EncodedResponse } from './bound-route.ts';
 
-const route = routesIn<null>();
+const operation = operationsOver<null>();
 const documentation = {
   access: { key: true },
   tag: 'Things',
@@ -22,18 +22,23 @@ function answering(
   more: Partial<Route<null>> = {},
   answer: (body: unknown) => RouteResponse = body => ({ body }),
 ): Route<null> {
-  return route({
-    ...documentation,
-    operation: 'askThing',
+  return {
+    ...operation({
+      ...documentation,
+      successes: [{ status: 200, description: '', schema: Type.Unknown() }],
+      ...(more as object),
+      handle({ body, expect }) {
+        if (more.conditional) expect('"1.1"');
+        return answer(body);
+      },
+    }),
+    operationId: 'askThing',
     method,
     path: '/things',
-    successes: [{ status: 200, description: '', schema: Type.Unknown() }],
-    ...(more as object),
-    handle({ body, expect }) {
-      if (more.conditional) expect('"1.1"');
-      return answer(body);
-    },
-  });
+    tag: 'Things',
+    stability: 'stable',
+    access: { key: true },
+  };
 }
 
 /** Asks a route as a server does. */

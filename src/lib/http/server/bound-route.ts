@@ -67,7 +67,7 @@ export function bindRoute<Context>(
   { requireIfMatch = false, refusingBody }: BindingOptions<Context> = {},
 ): BoundRoute {
   if (route.access?.key !== true) {
-    throw new Error(`The route ${route.operation} does not state who may call it.`);
+    throw new Error(`The route ${route.operationId} does not state who may call it.`);
   }
   const queryReader = route.query && new QueryReader(route.query);
   const bodyReader = route.body && new BodyReader(route.body);
@@ -85,7 +85,7 @@ export function bindRoute<Context>(
 
     refusal(admission, nowMs) {
       if (route.deprecation !== undefined && nowMs >= route.deprecation.sunset.getTime()) {
-        return new Problem('operation_removed', 410, `${route.operation} was removed. ${route.deprecation.instead}`);
+        return new Problem('operation_removed', 410, `${route.operationId} was removed. ${route.deprecation.instead}`);
       }
       if (scope !== undefined && !admission.allows(scope)) {
         return new Problem('insufficient_scope', 403, `The API key lacks the scope ${scope}.`);
@@ -118,7 +118,7 @@ export function bindRoute<Context>(
         body: body.value,
         header: (name: string) => headers[name] as string | undefined,
         prefer,
-        operation: route.operation,
+        operationId: route.operationId,
         requestId,
         stillAdmitted,
         expect: (etag: string) => requireExpected(preconditionsOf(headers), etag),

@@ -6,12 +6,12 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Type from 'typebox';
 import { Problem } from '../problem.ts';
-import { routesIn } from '../route.ts';
+import { operationsOver, type Route } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
 import { trustedProxies } from './client-address.ts';
 import { type Bounds, createServer, type HttpServer } from './server.ts';
 
-const route = routesIn<null>();
+const operation = operationsOver<null>();
 const access = { key: true } as const;
 const documentation = { tag: 'Things', summary: '', description: '', errors: [], examples: [] };
 const anything = { status: 200, description: '', schema: Type.Unknown() };
@@ -69,70 +69,86 @@ describe('a server of routes', () => {
   let waiting = 0;
   const causes: unknown[] = [];
 
-  const things = route({
-    ...documentation,
-    operation: 'listThings',
+  const things: Route<null> = {
+    ...operation({ ...documentation, successes: [anything], handle: () => ({ body: ['thing'] }) }),
+    operationId: 'listThings',
     method: 'GET',
     path: '/things',
     access,
-    successes: [anything],
-    handle: () => ({ body: ['thing'] }),
-  });
-  const add = route({
-    ...documentation,
-    operation: 'addThing',
+    tag: 'Things',
+    stability: 'stable',
+  };
+  const add: Route<null> = {
+    ...operation({
+      ...documentation,
+      body: Type.Object({ name: Type.String() }),
+      successes: [{ ...anything, status: 201 }],
+      handle: ({ body }) => ({ body }),
+    }),
+    operationId: 'addThing',
     method: 'POST',
     path: '/things',
     access,
-    body: Type.Object({ name: Type.String() }),
-    successes: [{ ...anything, status: 201 }],
-    handle: ({ body }) => ({ body }),
-  });
-  const slow = route({
-    ...documentation,
-    operation: 'waitForThing',
+    tag: 'Things',
+    stability: 'stable',
+  };
+  const slow: Route<null> = {
+    ...operation({
+      ...documentation,
+      successes: [anything],
+      async handle() {
+        waiting++;
+        await released;
+        return { body: 'slow' };
+      },
+    }),
+    operationId: 'waitForThing',
     method: 'GET',
     path: '/things/slow',
     access,
-    successes: [anything],
-    async handle() {
-      waiting++;
-      await released;
-      return { body: 'slow' };
-    },
-  });
-  const fault = route({
-    ...documentation,
-    operation: 'breakThing',
+    tag: 'Things',
+    stability: 'stable',
+  };
+  const fault: Route<null> = {
+    ...operation({
+      ...documentation,
+      successes: [anything],
+      handle() {
+        throw new Error('the secret cause');
+      },
+    }),
+    operationId: 'breakThing',
     method: 'GET',
     path: '/things/broken',
     access,
-    successes: [anything],
-    handle() {
-      throw new Error('the secret cause');
-    },
-  });
-  const lateFault = route({
-    ...documentation,
-    operation: 'breakThingLater',
+    tag: 'Things',
+    stability: 'stable',
+  };
+  const lateFault: Route<null> = {
+    ...operation({
+      ...documentation,
+      successes: [anything],
+      async handle() {
+        await pause(1);
+        throw new Error('the secret cause');
+      },
+    }),
+    operationId: 'breakThingLater',
     method: 'GET',
     path: '/things/broken-later',
     access,
-    successes: [anything],
-    async handle() {
-      await pause(1);
-      throw new Error('the secret cause');
-    },
-  });
-  const large = route({
-    ...documentation,
-    operation: 'getLargeThing',
+    tag: 'Things',
+    stability: 'stable',
+  };
+  const large: Route<null> = {
+    ...operation({ ...documentation, successes: [anything], handle: () => ({ body: 'x'.repeat(LARGE_BYTES) }) }),
+    operationId: 'getLargeThing',
     method: 'GET',
     path: '/things/large',
     access,
-    successes: [anything],
-    handle: () => ({ body: 'x'.repeat(LARGE_BYTES) }),
-  });
+    tag: 'Things',
+    stability: 'stable',
+  };
 
   const servers: HttpServer[] = [];
   after(() => Promise.all(servers.map(server => server.close(0))));

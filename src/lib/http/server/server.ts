@@ -341,7 +341,7 @@ export function createServer<Context>(options: HttpServerOptions<Context>): Http
   function note(request: FastifyRequest, status: number): void {
     const { answered } = options;
     if (answered === undefined) return;
-    const operation = request.routeOptions.config.bound?.route.operation ?? '';
+    const operation = request.routeOptions.config.bound?.route.operationId ?? '';
     answered(operation, status, (performance.now() - request.exchange.sinceMs) / 1000);
   }
 
