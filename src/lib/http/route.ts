@@ -100,6 +100,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly baseUrl: string;
   /** The URL as it was sent, without the origin: path and query. */
   readonly url: string;
+  /** The query string as it was sent, with its question mark; '' where there is none. */
+  readonly search: string;
 }
 
 /** Whose key it was. */

@@ -99,13 +99,13 @@ export function bindRoute<Context>(
       const strict = prefer.get('handling') === 'strict';
       const url = raw.url!;
       const mark = url.indexOf('?');
-      const queryText = mark < 0 ? '' : url.slice(mark + 1);
+      const search = mark < 0 ? '' : url.slice(mark);
 
       const values: Record<string, unknown> = {};
       for (const [name, parameter, validator] of pathReaders) {
         values[name] = pathValue(parameter, validator, path[name]!);
       }
-      const query = readQuery(queryText, strict);
+      const query = readQuery(search.slice(1), strict);
       if (needsIfMatch && headers['if-match'] === undefined) {
         throw new Problem('precondition_required', 428, 'This needs If-Match, with the ETag of the version to change.');
       }
@@ -124,6 +124,7 @@ export function bindRoute<Context>(
         expect: (etag: string) => requireExpected(preconditionsOf(headers), etag),
         baseUrl,
         url,
+        search,
       };
       if (body.refusal !== undefined) {
         const { refusal } = body;
