@@ -103,7 +103,7 @@ onEachEngine(engine => {
     it('with another operation, path, query or body is refused', async () => {
       await withIdempotency(callWith('a', { path: { id: 1 } }), make);
       for (const other of [
-        { operation: 'makeOther', path: { id: 1 } },
+        { operationId: 'makeOther', path: { id: 1 } },
         { path: { id: 2 } },
         { path: { id: 1 }, query: { x: 1 } },
         { path: { id: 1 }, body: { name: 'Mia' } },
