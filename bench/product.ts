@@ -66,7 +66,7 @@ export function openData(directory: string, databaseUrl?: string): Promise<Datab
   const common = { migrations, clock: systemClock(), log: silent };
   return databaseUrl === undefined
     ? openSqlite({ ...common, file: join(directory, 'production.db'), role: 'server', onFailed: fail })
-    : openPostgres({ ...common, url: databaseUrl, role: 'visitor', migrate: false });
+    : openPostgres({ ...common, url: databaseUrl, role: 'cli', migrate: false });
 }
 
 function fail(error: Error): never {

@@ -94,7 +94,7 @@ export async function createApp(options: {
       await checkKey(database, secrets);
     }
     const outgoing = keep(
-      openOutgoingClient({ networks: config.webhookNetworks }, { now: () => clock.wall?.() ?? clock.now() }),
+      openOutgoingClient({ networks: config.webhookNetworks }, { now: () => clock.wallTime?.() ?? clock.now() }),
     );
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
     const uses = keep(new LastUsedTracker(production));

@@ -44,7 +44,7 @@ export interface Webhooks {
 
 /** The time as of which readers see how things are: whole milliseconds since the Unix epoch (`Database.readableAt`). */
 export function nowOf({ clock, database }: Pick<Deployment, 'clock' | 'database'>): number {
-  return database.readableAt(Math.floor(clock.now()));
+  return database.readTimestamp(Math.floor(clock.now()));
 }
 
 /** Defines an operation that serves one deployment. */

@@ -52,7 +52,7 @@ onEachEngine(engine => {
       const asked: CompiledQuery<unknown>[] = [];
       const reading = over(database, {
         first(read, params) {
-          asked.push(read.on(engine.name) as CompiledQuery<unknown>);
+          asked.push(read.compiledFor(engine.name) as CompiledQuery<unknown>);
           return database.first(read, params);
         },
       });
@@ -206,9 +206,9 @@ function over(database: Database, members: Partial<Database>): Database {
     all: (read, params) => database.all(read, params),
     first: (read, params) => database.first(read, params),
     write: work => database.write(work),
-    readableAt: now => database.readableAt(now),
-    version: table => database.version(table),
-    heard: topic => database.heard(topic),
+    readTimestamp: now => database.readTimestamp(now),
+    dataVersion: table => database.dataVersion(table),
+    topicVersion: topic => database.topicVersion(topic),
     health: () => database.health(),
     close: () => database.close(),
     ...members,
@@ -273,7 +273,7 @@ const triedOnce = query(db => db.selectFrom('message_attempts').select('number')
 /** How the embedded engine goes about a query without parameters. */
 function planOf({ sql, values }: CompiledQuery<unknown>): Query<Record<never, never>, { readonly detail: string }> {
   const any = query(db => db.selectFrom('facts').select('value as detail'));
-  return { ...any, on: () => ({ sql: `explain query plan ${sql}`, changes: undefined, values }) };
+  return { ...any, compiledFor: () => ({ sql: `explain query plan ${sql}`, changedTable: undefined, values }) };
 }
 
 const inForce = query(db => db.selectFrom('reservations').select('id').where('active', '=', 1));

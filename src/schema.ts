@@ -1,9 +1,9 @@
 import type { AliasableExpression, Generated } from 'kysely';
 import type * as storage from './lib/storage/database.ts';
-import { type Builder, type EngineName, queriesOver } from './lib/storage/query.ts';
+import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
 
 export type { Params, Query } from './lib/storage/query.ts';
-export { numbersIn, sql } from './lib/storage/query.ts';
+export { selectJsonNumbers, sql } from './lib/storage/query.ts';
 export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;
@@ -298,4 +298,4 @@ export interface Tables {
 }
 
 /** Defines a query over the product's tables; see `queriesOver`. */
-export const query = queriesOver<Tables>();
+export const query = createQueryFactory<Tables>();

@@ -27,7 +27,7 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
   );
   const created = accountOf(row!);
   await record(tx, accountEvent(created));
-  await tx.announce('registry');
+  await tx.notify('registry');
   return created;
 }
 

@@ -118,7 +118,7 @@ export async function deleteCategory(
 ): Promise<void> {
   const category = await lockOwn(tx, actor, id, expect);
   await tx.first(lockCategory, { id });
-  tx.locked();
+  tx.refreshNow();
   const contents = await contentsOf(tx, id);
   if (contents !== undefined) throw inUse(id, contents);
   await removeCategory(tx, category, { action: 'deleted', accountId: actor.accountId });
@@ -155,7 +155,7 @@ const ATTEMPTS_MAX = 10;
 async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expectation): Promise<CategoryRow> {
   await lockTree(tx);
   const category = await getCategory(tx, id);
-  tx.locked(category.updatedAt);
+  tx.refreshNow(category.updatedAt);
   if (!actor.admin && (category.accountId === null || category.accountId !== actor.accountId)) {
     throw problem(
       'not_owner',

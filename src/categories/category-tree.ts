@@ -21,7 +21,7 @@ export async function descendantsOf(reader: Reader, id: number, max: number): Pr
  */
 export async function lockTree(tx: Transaction): Promise<void> {
   if (tx.engine === 'postgres') await tx.first(treeAlone, {});
-  tx.locked();
+  tx.refreshNow();
 }
 
 /**

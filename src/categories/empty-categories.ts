@@ -16,7 +16,7 @@ export async function removeEmptyCategories(tx: Transaction, most: number): Prom
   for (const category of await tx.all(empty, { most })) {
     // Somebody may be bringing an animal: who looks again behind the lock knows.
     await tx.first(lockCategory, { id: category.id });
-    tx.locked(category.updatedAt);
+    tx.refreshNow(category.updatedAt);
     if ((await contentsOf(tx, category.id)) !== undefined) continue;
     await removeCategory(tx, category, { action: 'deleted', accountId: null });
     removed++;

@@ -15,7 +15,7 @@ import { freeSlug } from './slugs.ts';
 export async function ensureCategory(tx: Transaction, id: number, categories: 'open' | 'strict'): Promise<void> {
   const there = async () => {
     const found = await tx.first(lockedCategory, { id });
-    tx.locked();
+    tx.refreshNow();
     return found !== undefined;
   };
   if (await there()) return;

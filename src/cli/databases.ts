@@ -30,7 +30,7 @@ export async function withDatabase<T>(
   const tell = (...words: [string] | [object, string]) => terminal.tell(words.at(-1) as string);
   const log: Log = { info() {}, warn: tell, error: tell };
   const { openDatabase } = await import('../lib/storage/open.ts');
-  const database = await openDatabase(place, { migrations, clock, role: 'visitor', migrate, log, onFailed() {} });
+  const database = await openDatabase(place, { migrations, clock, role: 'cli', migrate, log, onFailed() {} });
   try {
     if (config.startAtMs !== undefined) await catchUp(clock, database);
     return await work(database);

@@ -18,7 +18,7 @@ export async function catchUp(clock: SystemClock, database: Reader): Promise<voi
       `PETSTORE_NOW is ${formatTime(now)}, earlier than what is stored (${formatTime(latest)}); set it later, or use another data directory.`,
     );
   }
-  clock.catchUp(latest);
+  clock.advanceTo(latest);
 }
 
 /** What a rehearsal's commands take together, and less than anybody sets a clock back by. */

@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import { idAt, placeIn } from '../events/public/public-event.ts';
 import { type Page, pageById } from '../lib/http/pagination/page-by-id.ts';
 import { formatTime } from '../lib/time.ts';
-import { numbersIn, type Params, type Query, query, type Reader, type Tables } from '../schema.ts';
+import { type Params, type Query, query, type Reader, selectJsonNumbers, type Tables } from '../schema.ts';
 import type { Delivery, DeliveryStatus } from '../webhooks/webhook.ts';
 
 /** Which deliveries a list has. */
@@ -151,7 +151,7 @@ const attemptsOfAll = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('delivery_attempts')
     .select(['delivery_id as deliveryId', 'number', 'at', 'duration_ms', 'status', 'fault'])
-    .where('delivery_id', 'in', numbersIn(p.ids, engine))
+    .where('delivery_id', 'in', selectJsonNumbers(p.ids, engine))
     .orderBy('delivery_id')
     .orderBy('number'),
 );

@@ -35,15 +35,15 @@ export function dispatching({
 }): Work<never> {
   /** The state of the webhooks, as far as it can be told, in which nobody wanted anything. */
   let idle: number | undefined;
-  database.watch?.('events', () => {
-    if (idle === undefined || database.version('webhooks') !== idle) toDispatch();
+  database.onChange?.('events', () => {
+    if (idle === undefined || database.dataVersion('webhooks') !== idle) toDispatch();
   });
   return {
     name: 'events',
     atOnce: 1,
     async take() {
       await giveWay();
-      const version = database.version('webhooks');
+      const version = database.dataVersion('webhooks');
       const active = (await database.first(anyActive, {})) !== undefined;
       idle = active ? undefined : version;
       const rows = active ? await dispatch(database, registry) : 0;

@@ -94,7 +94,7 @@ export function createEventBus({ database, log }: { readonly database: Database;
   };
 
   function start() {
-    const unwatch = database.watch?.('events', wake);
+    const unwatch = database.onChange?.('events', wake);
     const timer = setInterval(tick, TICK_MS);
     stop = () => {
       unwatch?.();
@@ -122,7 +122,7 @@ export function createEventBus({ database, log }: { readonly database: Database;
 
   function mayHaveMoved(): boolean {
     try {
-      const version = database.version('events');
+      const version = database.dataVersion('events');
       return version === undefined || version !== seen;
     } catch {
       // Who reads is told why.
@@ -151,7 +151,7 @@ export function createEventBus({ database, log }: { readonly database: Database;
       if (!dirty || stop === undefined) return;
       dirty = false;
       const own = session;
-      seen = database.version('events');
+      seen = database.dataVersion('events');
       const asked = await database.first(looked, {});
       if (asked?.waiting) await bestEffort(putInOrder(database));
       else if ((asked?.place ?? 0) <= place) continue;

@@ -1,4 +1,4 @@
-import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
 import type { PlacedEvent } from './latest.ts';
 
 /**
@@ -59,6 +59,6 @@ const at = query<{ places: string }, Row>((db, p: Params<{ places: string }>, en
   return db
     .selectFrom('events')
     .select(columnsWith(place))
-    .where(place, 'in', numbersIn(p.places, engine))
+    .where(place, 'in', selectJsonNumbers(p.places, engine))
     .orderBy(place);
 });

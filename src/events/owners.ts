@@ -1,4 +1,4 @@
-import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
 import type { PlacedEvent } from './latest.ts';
 
 /** An event with what decides who may see it. */
@@ -60,7 +60,7 @@ const ownersOfPets = query((db, p: Params<{ ids: string }>, engine) =>
     .selectFrom('events')
     .select(['subject_id as id', 'account_id as ownerId'])
     .where('kind', '=', sql.lit('pet'))
-    .where('subject_id', 'in', numbersIn(p.ids, engine))
+    .where('subject_id', 'in', selectJsonNumbers(p.ids, engine))
     .where('action', '=', 'created'),
 );
 
@@ -69,14 +69,14 @@ const ownersOfHolds = query((db, p: Params<{ ids: string }>, engine) =>
     .selectFrom('reservations')
     .select([sql<number>`hold_id`.as('id'), sql<number | null>`owner_id`.as('ownerId')])
     .distinct()
-    .where('hold_id', 'in', numbersIn(p.ids, engine)),
+    .where('hold_id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 const ownersOfOrders = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('orders')
     .select(['id', sql<number | null>`owner_id`.as('ownerId')])
-    .where('id', 'in', numbersIn(p.ids, engine)),
+    .where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 const lookUps = { pet: ownersOfPets, hold: ownersOfHolds, order: ownersOfOrders } as const;

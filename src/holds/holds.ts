@@ -182,7 +182,7 @@ async function lockActive(
 /** A hold, locked, as it is once it is. */
 async function lockHold(tx: Transaction, id: number): Promise<HoldRow | undefined> {
   const row = await tx.first(lockedHold, { id });
-  tx.locked(row?.updatedAt);
+  tx.refreshNow(row?.updatedAt);
   if (row === undefined) return undefined;
   const hold = rowOf(row);
   return hold.status === 'active' && hold.expiresAt <= tx.now ? { ...hold, status: 'expired' } : hold;
@@ -190,7 +190,7 @@ async function lockHold(tx: Transaction, id: number): Promise<HoldRow | undefine
 
 /** Demands that a change of an active hold is seen before its end, as of which everybody sees that it has expired. */
 function settle(tx: Transaction, { id, expiresAt }: HoldRow): void {
-  tx.seenBefore(expiresAt, () => {
+  tx.requireVisibleBefore(expiresAt, () => {
     const message = `Hold ${id} ends at ${formatTime(expiresAt)}; it is too late to change that.`;
     return problem('hold_ended', `${message} Place a new one when the animals are available.`);
   });

@@ -19,7 +19,7 @@ export class KeyCache {
 
   /** The key with this id and its account, or `undefined`. Throws when storage cannot be asked. */
   find(id: string): Soon<Holder | undefined> {
-    const heard = this.#database.heard('registry');
+    const heard = this.#database.topicVersion('registry');
     if (heard === undefined) return findKey(this.#database, id);
     if (heard !== this.#heard) {
       this.#heard = heard;

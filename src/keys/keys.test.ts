@@ -72,12 +72,12 @@ onEachEngine(engine => {
 
     it('announces the registry, as every change of a key does', async () => {
       const { database, newKey } = await setUp();
-      const before = database.heard('registry');
+      const before = database.topicVersion('registry');
       const { id } = await newKey();
-      const created = database.heard('registry');
+      const created = database.topicVersion('registry');
       assert.notEqual(created, before);
       await database.write(tx => revokeKey(tx, id));
-      assert.notEqual(database.heard('registry'), created);
+      assert.notEqual(database.topicVersion('registry'), created);
     });
   });
 

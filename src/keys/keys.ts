@@ -37,7 +37,7 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
   await tx.run(setRevoked, { id, at: tx.now });
   const revoked = { ...key, revokedAt: tx.now };
   await record(tx, keyEvent('revoked', revoked, { was: { revokedAt: null } }));
-  await tx.announce('registry');
+  await tx.notify('registry');
   return revoked;
 }
 
@@ -125,7 +125,7 @@ async function issueKey(
 ): Promise<IssuedKey> {
   const { token, id, hash } = newToken(deployment);
   await tx.run(insertKey, { id, accountId, deployment, hash, scopes, createdAt: tx.now, expiresAt });
-  await tx.announce('registry');
+  await tx.notify('registry');
   return {
     id,
     accountId,

@@ -11,13 +11,13 @@ export interface Clock {
    * The machine's own time in milliseconds since the Unix epoch, which may also be set back; left out where that is `now`.
    * For what other machines compare with their clocks at once, and nothing else.
    */
-  wall?(): number;
+  wallTime?(): number;
 }
 
 /** The clock of a process. */
 export interface SystemClock extends Clock {
   /** From now on tells no time before `ms` (milliseconds since the Unix epoch). */
-  catchUp(ms: number): void;
+  advanceTo(ms: number): void;
 }
 
 /** How often a clock compares itself with the wall clock. */
@@ -47,11 +47,11 @@ export function systemClock(startAtMs?: number): SystemClock {
   }
 
   return {
-    catchUp(ms) {
+    advanceTo(ms) {
       anchorMs = Math.max(anchorMs, ms - performance.now());
     },
     now,
-    wall: startAtMs === undefined ? Date.now : now,
+    wallTime: startAtMs === undefined ? Date.now : now,
   };
 }
 

@@ -43,7 +43,7 @@ export async function listBans(reader: Reader, now: number): Promise<BanInForce[
 export async function liftBan(tx: Transaction, keyId: string): Promise<boolean> {
   if ((await tx.run(lift, { keyId, now: tx.now })) === 0) return false;
   await recordBan(tx, 'lifted', keyId);
-  await tx.announce('registry');
+  await tx.notify('registry');
   return true;
 }
 
@@ -85,7 +85,7 @@ export class Bans {
    * when it is already, or is at once; else a promise, which ends after a second at most and never rejects.
    */
   refresh(keyId: string, now: number): Promise<void> | undefined {
-    const heard = this.#database.heard('registry');
+    const heard = this.#database.topicVersion('registry');
     if ((heard !== undefined && heard === this.#heard) || now < this.#unreadUntil) return undefined;
     if (heard === undefined) return this.#within(this.#look(keyId), now);
     if (this.#reading !== undefined) return this.#reading;
@@ -159,7 +159,7 @@ class NewBan implements Change {
     // Where it stands already, it was written before this process knew, and may have been lifted since.
     if ((await tx.run(keep, { keyId, step, bannedAt, until })) === 0) return;
     await recordBan(tx, 'imposed', keyId);
-    await tx.announce('registry');
+    await tx.notify('registry');
   }
 }
 

@@ -613,9 +613,9 @@ function writing(database: Database, write: Database['write']): Database {
     all: (q, p) => database.all(q, p),
     first: (q, p) => database.first(q, p),
     write,
-    readableAt: now => database.readableAt(now),
-    version: table => database.version(table),
-    heard: () => 1,
+    readTimestamp: now => database.readTimestamp(now),
+    dataVersion: table => database.dataVersion(table),
+    topicVersion: () => 1,
     health: () => database.health(),
     close: () => database.close(),
   };

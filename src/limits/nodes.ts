@@ -24,11 +24,6 @@ export interface Nodes {
   close(): Promise<void>;
 }
 
-/** The lock that a database on a server offers; see `PostgresDatabase`. */
-interface Lock {
-  tryLock(name: string): Promise<boolean>;
-}
-
 /**
  * Joins the nodes that serve a PostgreSQL database: several where they share their counts, else only one.
  *
@@ -38,7 +33,7 @@ interface Lock {
  */
 export async function joinNodes(database: Database, clock: Clock, id: string): Promise<Nodes> {
   const alone = id === ALONE;
-  if (alone && 'tryLock' in database && !(await (database as Database & Lock).tryLock('counts'))) throw refusal();
+  if (alone && (await database.tryAdvisoryLock?.('counts')) === false) throw refusal();
   if (await beats(database, clock, row => row.id !== id && (alone || row.id === ALONE))) throw refusal();
 
   const others = new Map<string, { seenAt: number; movedMs: number }>();

@@ -5,7 +5,7 @@ import { onEachEngine, onPostgres } from '../../test/support/engines.ts';
 import { admin, type OrderStore, openOrderStore, owner, placer, stranger } from '../../test/support/order-store.ts';
 import { type Actor, operator } from '../events/event.ts';
 import { encodeCursor } from '../lib/http/pagination/cursor.ts';
-import { words } from '../lib/storage/migration.ts';
+import { dialects } from '../lib/storage/migration.ts';
 import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
@@ -110,7 +110,7 @@ describe('a list of orders', () => {
 
   it('follows an index whoever reads and whatever the filter, on the embedded engine', async () => {
     const sqlite = new SqliteDatabase(':memory:');
-    for (const { up } of migrations) for (const statement of up(words.sqlite)) sqlite.exec(statement);
+    for (const { up } of migrations) for (const statement of up(dialects.sqlite)) sqlite.exec(statement);
     for (const { what, sql } of await everyQuery('sqlite')) {
       const plan = sqlite
         .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)
@@ -242,7 +242,7 @@ async function everyQuery(engine: Database['engine']) {
   const asked: { what: string; sql: string; values: unknown[] }[] = [];
   let what = '';
   const note = (one: Query<never, unknown>, params: never) => {
-    const { sql, values } = one.on(engine);
+    const { sql, values } = one.compiledFor(engine);
     asked.push({ what, sql, values: values(params) });
   };
   const reader = (edge: { id: number } | undefined) =>

@@ -254,7 +254,7 @@ onEachEngine(engine => {
     it('has run out also for a process whose clock is behind', async () => {
       const place = await engine.place();
       const store = await openOrderStore(engine, 2, { place });
-      const behind = await engine.open({ place, clock: testClock(START + 1), role: 'visitor' });
+      const behind = await engine.open({ place, clock: testClock(START + 1), role: 'cli' });
       await store.place(1);
       await store.place(2);
       store.clock.advance(APPROVAL_MS);

@@ -126,7 +126,7 @@ async function take(
   if (gone) throw wrongState({ ...before, status: 'expired', updatedAt: before.expiresAt! });
   if (!step.from.includes(before.status)) throw wrongState(before);
   // From its end on everybody sees that a placed order has expired.
-  if (before.status === 'placed') tx.seenBefore(before.expiresAt!, () => tooLate(before));
+  if (before.status === 'placed') tx.requireVisibleBefore(before.expiresAt!, () => tooLate(before));
 
   const { to: status } = step;
   const after: OrderRow = {
@@ -170,7 +170,7 @@ function tooLate({ id, expiresAt }: OrderRow): Problem {
 /** An order, locked, as it is once it is. */
 async function lockOrder(tx: Transaction, id: number): Promise<OrderRow> {
   const order = (await tx.first(lockedOrder, { id }))!;
-  tx.locked(order.updatedAt);
+  tx.refreshNow(order.updatedAt);
   if (order.status !== 'placed' || order.expiresAt! > tx.now) return order;
   return { ...order, status: 'expired', updatedAt: order.expiresAt!, version: order.version + 1 };
 }

@@ -240,12 +240,12 @@ onEachEngine(engine => {
       const counting = (tx: Transaction): Transaction => ({
         engine: tx.engine,
         now: tx.now,
-        locked: after => tx.locked(after),
-        seenBefore: (end, late) => tx.seenBefore(end, late),
+        refreshNow: after => tx.refreshNow(after),
+        requireVisibleBefore: (end, late) => tx.requireVisibleBefore(end, late),
         all: (...asked) => count(tx.all(...asked)),
         first: (...asked) => count(tx.first(...asked)),
         run: (...asked) => count(tx.run(...asked)),
-        announce: topic => tx.announce(topic),
+        notify: topic => tx.notify(topic),
       });
       await store.database.write(tx => {
         statements = 0;

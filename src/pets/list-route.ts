@@ -112,7 +112,7 @@ function page({ context, query, prefer, url, baseUrl }: ListCall) {
   const kept = (includeDescendants ? keptTrees : keptLists)(database);
   const counted = prefer.get('count') === 'exact';
   const question = `${baseUrl} ${url}${counted ? ' counted' : ''}`;
-  const version = includeDescendants ? versionOf(database, 'pets', 'categories') : database.version('pets');
+  const version = includeDescendants ? versionOf(database, 'pets', 'categories') : database.dataVersion('pets');
   const now = nowOf(context);
   return kept.get(version, now, question) ?? read();
 
@@ -169,7 +169,7 @@ function petsUrl(baseUrl: string, url: string): string {
 function versionOf(database: Database, ...tables: readonly string[]): number | undefined {
   let sum = 0;
   for (const table of tables) {
-    const version = database.version(table);
+    const version = database.dataVersion(table);
     if (version === undefined) return undefined;
     sum += version;
   }

@@ -13,7 +13,7 @@ export async function lockPets(tx: Transaction, ids: readonly number[]): Promise
   const ordered = [...new Set(ids)].sort((a, b) => a - b);
   const values = Object.fromEntries(ordered.map((id, index) => [`id${index}`, id]));
   const rows = await tx.all(lock(ordered.length), values);
-  tx.locked(Math.max(0, ...rows.map(({ updatedAt }) => updatedAt)));
+  tx.refreshNow(Math.max(0, ...rows.map(({ updatedAt }) => updatedAt)));
   const locked: LockedPet[] = [];
   for (const { reservedUntil, ...row } of rows) {
     const reservation = row.status === 'pending' ? await reservationOf(tx, row.id) : undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import SqliteDatabase from 'better-sqlite3';
-import { words } from '../lib/storage/migration.ts';
+import { dialects } from '../lib/storage/migration.ts';
 import { migrations } from '../migrations/index.ts';
 import type { PetStatus, Query, Reader } from '../schema.ts';
 import { listPets } from './list-pets.ts';
@@ -22,16 +22,16 @@ const subsets: readonly (readonly PetStatus[] | undefined)[] = [
 describe('the query of a page', () => {
   it('follows an index whatever the filter and the sort, on the embedded engine', async () => {
     const sqlite = new SqliteDatabase(':memory:');
-    for (const { up } of migrations) for (const statement of up(words.sqlite)) sqlite.exec(statement);
+    for (const { up } of migrations) for (const statement of up(dialects.sqlite)) sqlite.exec(statement);
     const asked: string[] = [];
-    const note = (query: Query<never, unknown>) => asked.push(query.on('sqlite').sql);
+    const note = (query: Query<never, unknown>) => asked.push(query.compiledFor('sqlite').sql);
     const edge = { id: 5, name: 'x' };
     let below: readonly number[] = [2];
     const reader = {
       engine: 'sqlite',
       first: (query: Query<never, unknown>) => note(query) && edge,
       all: (query: Query<never, unknown>) =>
-        query.on('sqlite').sql.includes('recursive') ? below.map(id => ({ id })) : note(query) && [],
+        query.compiledFor('sqlite').sql.includes('recursive') ? below.map(id => ({ id })) : note(query) && [],
     } as unknown as Reader;
     for (const status of subsets) {
       for (const tree of [undefined, [2], [2, 3, 4], Array.from({ length: 60 }, (_, index) => index + 2)]) {

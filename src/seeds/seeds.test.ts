@@ -241,9 +241,9 @@ function bound(database: Database): Database {
     all: (...args) => database.all(...args),
     first: (...args) => database.first(...args),
     write: work => database.write(work),
-    readableAt: now => database.readableAt(now),
-    version: table => database.version(table),
-    heard: topic => database.heard(topic),
+    readTimestamp: now => database.readTimestamp(now),
+    dataVersion: table => database.dataVersion(table),
+    topicVersion: topic => database.topicVersion(topic),
     health: () => database.health(),
     close: () => database.close(),
   };

@@ -17,7 +17,7 @@ export async function getWebhook(reader: Reader, actor: Actor, id: number): Prom
  */
 export async function lockWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
   const webhook = visible(await tx.first(lockedWebhook, { id }), actor, id);
-  tx.locked(webhook.updatedAt);
+  tx.refreshNow(webhook.updatedAt);
   return webhook;
 }
 

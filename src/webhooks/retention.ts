@@ -1,4 +1,4 @@
-import { numbersIn, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 
 /**
  * Deletes secrets that have ended; how many.
@@ -90,11 +90,11 @@ const oldDeliveries = query((db, p: Params<{ before: number; most: number }>, en
 );
 
 const deleteAttempts = query((db, p: Params<{ ids: string }>, engine) =>
-  db.deleteFrom('delivery_attempts').where('delivery_id', 'in', numbersIn(p.ids, engine)),
+  db.deleteFrom('delivery_attempts').where('delivery_id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 const deleteDeliveries = query((db, p: Params<{ ids: string }>, engine) =>
-  db.deleteFrom('deliveries').where('id', 'in', numbersIn(p.ids, engine)),
+  db.deleteFrom('deliveries').where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 const deleteRedeliveries = query((db, p: Params<{ id: number }>) =>

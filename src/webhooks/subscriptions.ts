@@ -2,7 +2,7 @@ import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
 import { wantedOf } from '../events/public/list-events.ts';
 import { sees } from '../events/public/visibility.ts';
-import { numbersIn, type Params, query, type Reader, sql } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
 import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns } from './webhook-rows.ts';
 
 /** An active webhook, with what decides which events it gets. */
@@ -101,7 +101,7 @@ const activeWebhooks = query<Record<never, never>, WebhookColumns & { behindPlac
 );
 
 const adminsAmong = query((db, p: Params<{ ids: string }>, engine) =>
-  db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', numbersIn(p.ids, engine)),
+  db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 /** What the log says last of each animal up to an event: of rows with an index of the caller's, the animal and the event. */

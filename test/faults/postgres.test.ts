@@ -70,7 +70,7 @@ onPostgres(engine => {
       await proxy.close();
     });
     async function open(
-      options: { direct?: boolean; role?: 'server' | 'visitor'; schema?: string; options?: string } = {},
+      options: { direct?: boolean; role?: 'server' | 'cli'; schema?: string; options?: string } = {},
     ) {
       const through = options.direct ? {} : { hostname: '127.0.0.1', port: `${proxy.port}` };
       const reached = Object.assign(new URL(url), through);
@@ -98,7 +98,7 @@ onPostgres(engine => {
         Promise.resolve(database.first(factByName, { name: 'a' })),
         Promise.resolve(database.all(factByName, { name: 'a' })),
         add(`call ${++names}`),
-        database.write(tx => tx.announce('keys')),
+        database.write(tx => tx.notify('keys')),
       ]);
     async function wellAgain() {
       const well = until(async () => {
@@ -106,7 +106,7 @@ onPostgres(engine => {
         return outcomes.every(({ status }) => status === 'fulfilled') && (await database.health()).ok;
       });
       assert.equal((await within(WELL_MS, well)).status, 'fulfilled');
-      await until(() => database.heard('keys') !== undefined);
+      await until(() => database.topicVersion('keys') !== undefined);
     }
     /** Runs statements beside the database, with its tables in reach. */
     const beside = <T>(work: (statement: (text: string) => Promise<unknown>) => Promise<T>) =>
@@ -129,7 +129,7 @@ onPostgres(engine => {
         ['ok', false],
         ['writes', 'unavailable'],
       ]);
-      assert.equal(database.heard('keys'), undefined);
+      assert.equal(database.topicVersion('keys'), undefined);
       proxy.heal();
       await wellAgain();
       assert.ok(log.length <= 4, inspect(log));
@@ -137,8 +137,8 @@ onPostgres(engine => {
 
     it('says that the outcome is not known when it was the commit that was swallowed', async t => {
       const { proxy, database, wellAgain } = await begin(t);
-      await until(() => database.heard('keys') !== undefined);
-      const before = database.heard('keys');
+      await until(() => database.topicVersion('keys') !== undefined);
+      const before = database.topicVersion('keys');
       proxy.onBytes = bytes => {
         if (bytes.includes('commit\0')) proxy.swallow();
       };
@@ -146,23 +146,23 @@ onPostgres(engine => {
         REQUEST_MS,
         database.write(async tx => {
           await tx.run(addFact, { name: 'a' });
-          await tx.announce('keys');
+          await tx.notify('keys');
         }),
       );
       assert.match(error.message, /not known/);
       proxy.onBytes = () => {};
       proxy.heal();
       await wellAgain();
-      assert.notEqual(database.heard('keys'), before);
+      assert.notEqual(database.topicVersion('keys'), before);
     });
 
     it('is heard nothing from after a second, however quiet it is', async t => {
       const { proxy, database } = await begin(t);
-      await until(() => database.heard('keys') !== undefined);
+      await until(() => database.topicVersion('keys') !== undefined);
       proxy.swallow();
-      await until(() => database.heard('keys') === undefined);
+      await until(() => database.topicVersion('keys') === undefined);
       proxy.heal();
-      await until(() => database.heard('keys') !== undefined);
+      await until(() => database.topicVersion('keys') !== undefined);
     });
 
     it('does not hold up closing', async t => {
@@ -331,18 +331,18 @@ onPostgres(engine => {
     it('is given to one at a time, for each schema and name', async t => {
       const { schema, database, open } = await begin(t);
       const other = await open();
-      assert.equal(await database.tryLock('only'), true);
-      assert.equal(await other.tryLock('another'), true);
-      assert.equal(await other.tryLock('only'), false);
+      assert.equal(await database.tryAdvisoryLock('only'), true);
+      assert.equal(await other.tryAdvisoryLock('another'), true);
+      assert.equal(await other.tryAdvisoryLock('only'), false);
       const elsewhere = await open({ schema: `${schema}_too` });
-      assert.equal(await elsewhere.tryLock('only'), true);
+      assert.equal(await elsewhere.tryAdvisoryLock('only'), true);
       await database.close();
-      assert.equal(await other.tryLock('only'), true);
+      assert.equal(await other.tryAdvisoryLock('only'), true);
     });
 
     it('is taken again when the connection was lost, also when the server has not noticed', async t => {
       const { proxy, log, database, open, wellAgain } = await begin(t);
-      assert.equal(await database.tryLock('only'), true);
+      assert.equal(await database.tryAdvisoryLock('only'), true);
       const other = await open({ direct: true });
       for (const lose of [() => proxy.cut(), () => proxy.swallow()]) {
         const before = log.length;
@@ -352,7 +352,7 @@ onPostgres(engine => {
         await until(() => /is back/.test(log.at(-1) ?? ''));
         await wellAgain();
       }
-      assert.equal(await other.tryLock('only'), false);
+      assert.equal(await other.tryAdvisoryLock('only'), false);
       assert.deepEqual(await database.health(), { ok: true, writes: 'ok', detail: '' });
     });
 
@@ -365,14 +365,14 @@ onPostgres(engine => {
       );
       const [held] = await once(holder.stdout, 'data');
       assert.equal(`${held}`, 'true');
-      assert.equal(await database.tryLock('only'), false);
+      assert.equal(await database.tryAdvisoryLock('only'), false);
       holder.kill('SIGKILL');
-      assert.equal(await database.tryLock('only'), true);
+      assert.equal(await database.tryAdvisoryLock('only'), true);
     });
 
     it('is not for visitors', async t => {
       const { open } = await begin(t);
-      assert.equal(await (await open({ role: 'visitor' })).tryLock('only'), false);
+      assert.equal(await (await open({ role: 'cli' })).tryAdvisoryLock('only'), false);
     });
   });
 
@@ -452,5 +452,5 @@ const HOLDER = `
   const database = await openPostgres({
     ...place, migrations, clock: systemClock(), role: 'server', migrate: false, log: console,
   });
-  process.stdout.write(String(await database.tryLock('only')));
+  process.stdout.write(String(await database.tryAdvisoryLock('only')));
 `;

@@ -128,7 +128,7 @@ onEachEngine(engine => {
     it('is not seen by another process before it is over, and at once afterwards', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'visitor' });
+      const other = await engine.open({ place, role: 'cli' });
       await one.write(async tx => {
         await tx.run(setFact, { name: 'a', value: '1' });
         assert.equal(await other.first(factByName, { name: 'a' }), undefined);
@@ -193,7 +193,7 @@ onEachEngine(engine => {
     it('loses no change of many writers to the same row', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'visitor' });
+      const other = await engine.open({ place, role: 'cli' });
       await Promise.all(
         [one, other].flatMap(database =>
           Array.from({ length: 50 }, () => database.write(tx => tx.run(addToCount, { key: 'available' }))),
@@ -223,15 +223,15 @@ onEachEngine(engine => {
 
   describe('announcements', { timeout: 60_000 }, () => {
     async function heardBy(database: Database, topic: string): Promise<number> {
-      await until(() => database.heard(topic) !== undefined);
-      return database.heard(topic) as number;
+      await until(() => database.topicVersion(topic) !== undefined);
+      return database.topicVersion(topic) as number;
     }
 
     it('move for the process that made them as soon as the transaction is over', async () => {
       const database = await engine.open();
       let before = await heardBy(database, 'keys');
       for (let round = 0; round < 5; round++) {
-        await database.write(tx => tx.announce('keys'));
+        await database.write(tx => tx.notify('keys'));
         const now = await heardBy(database, 'keys');
         assert.notEqual(now, before);
         before = now;
@@ -241,14 +241,14 @@ onEachEngine(engine => {
     it('move for other processes', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'visitor' });
+      const other = await engine.open({ place, role: 'cli' });
       let before = await heardBy(one, 'keys');
       for (let round = 0; round < 3; round++) {
         await other.write(async tx => {
           await tx.run(setFact, { name: 'a', value: `${round}` });
-          await tx.announce('keys');
+          await tx.notify('keys');
         });
-        await until(() => one.heard('keys') !== undefined && one.heard('keys') !== before);
+        await until(() => one.topicVersion('keys') !== undefined && one.topicVersion('keys') !== before);
         before = await heardBy(one, 'keys');
         assert.deepEqual(await one.first(factByName, { name: 'a' }), { value: `${round}` });
       }
@@ -259,11 +259,11 @@ onEachEngine(engine => {
       const before = await heardBy(database, 'keys');
       await assert.rejects(
         database.write(async tx => {
-          await tx.announce('keys');
+          await tx.notify('keys');
           throw new Error('a change of mind');
         }),
       );
-      assert.equal(database.heard('keys') ?? before, before);
+      assert.equal(database.topicVersion('keys') ?? before, before);
     });
   });
 
@@ -271,13 +271,13 @@ onEachEngine(engine => {
     it('moves with every change, or is not there at all', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'visitor' });
-      if (engine.name === 'postgres') return assert.equal(one.version('facts'), undefined);
+      const other = await engine.open({ place, role: 'cli' });
+      if (engine.name === 'postgres') return assert.equal(one.dataVersion('facts'), undefined);
       for (const database of [one, other]) {
-        const before = one.version('facts');
+        const before = one.dataVersion('facts');
         assert.equal(typeof before, 'number');
         await database.write(tx => tx.run(setFact, { name: 'a', value: `${before}` }));
-        await until(() => one.version('facts') !== before);
+        await until(() => one.dataVersion('facts') !== before);
       }
     });
   });

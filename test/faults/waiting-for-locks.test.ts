@@ -158,7 +158,7 @@ onEachEngine(engine => {
     const place = await engine.place();
     const ahead = testClock(START + 700);
     const database = await engine.open({ place, clock: ahead });
-    const behind = await engine.open({ place, clock: testClock(START), role: 'visitor' });
+    const behind = await engine.open({ place, clock: testClock(START), role: 'cli' });
     await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
     await behind.write(rename);
     assert.equal((await getPet(database, 1, START)).updatedAt, START + 700);

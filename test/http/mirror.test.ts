@@ -145,9 +145,9 @@ async function openSeveral(
   clock: TestClock,
 ): Promise<{ databases: readonly Database[]; mirrored: Database }> {
   const place = await engine.place();
-  const open = (role: 'server' | 'visitor') => engine.open({ place, clock, role });
+  const open = (role: 'server' | 'cli') => engine.open({ place, clock, role });
   const mirrored = await open('server');
-  if (engine.name === 'sqlite') return { databases: [mirrored, await open('visitor')], mirrored };
+  if (engine.name === 'sqlite') return { databases: [mirrored, await open('cli')], mirrored };
   return { databases: [await open('server'), await open('server'), await open('server')], mirrored };
 }
 

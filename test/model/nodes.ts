@@ -13,7 +13,7 @@ export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promi
   const place = await engine.place({ quick: true });
   const nodes: Database[] = [];
   for (const [index, clock] of clocks.entries()) {
-    if ('directory' in place) nodes.push(await engine.open({ place, clock, role: index === 0 ? 'server' : 'visitor' }));
+    if ('directory' in place) nodes.push(await engine.open({ place, clock, role: index === 0 ? 'server' : 'cli' }));
     else nodes.push(await engine.open({ place: { ...place, url: withoutWaiting(place.url) }, clock }));
   }
   return nodes;

@@ -204,7 +204,7 @@ async function attempt(
   const node = nodes[place]!;
   const began = ++known.moment;
   const reads = /^(get|count)/.test(operation.act);
-  const fromMs = reads ? node.readableAt(now) : now;
+  const fromMs = reads ? node.readTimestamp(now) : now;
   const outcome = await (reads
     ? read(node, operation as Read, others, fromMs)
     : perform(node, operation as Operation, HELD_MAX));

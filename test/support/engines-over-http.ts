@@ -49,7 +49,7 @@ function postgres(): ServedEngine {
           ...(schema && { schema }),
           migrations,
           clock: systemClock(),
-          role: 'visitor',
+          role: 'cli',
           migrate: true,
           log: silent,
         });

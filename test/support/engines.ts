@@ -33,7 +33,7 @@ export interface Engine {
 export interface OpenOptions {
   readonly place?: Place;
   readonly clock?: Clock;
-  readonly role?: 'server' | 'visitor';
+  readonly role?: 'server' | 'cli';
   readonly migrations?: readonly Migration[];
   readonly migrate?: boolean;
   readonly log?: Log;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventsOf } from '../../src/events/log.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
-import { queriesOver } from '../../src/lib/storage/query.ts';
+import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import { type PetEventData, stateOf } from '../../src/pets/change-pet.ts';
@@ -13,10 +13,10 @@ import { onEachEngine } from '../support/engines.ts';
 interface NextTables extends Tables {
   notes: { pet_id: number; text: string };
 }
-const nextQuery = queriesOver<NextTables & { pets: { chip: string | null } }>();
+const nextQuery = createQueryFactory<NextTables & { pets: { chip: string | null } }>();
 
 /** The schema as the first step made it. */
-const oldQuery = queriesOver<{
+const oldQuery = createQueryFactory<{
   categories: { id: number; name: string; placeholder: number; created_at: number };
   pets: {
     name: string;
@@ -252,7 +252,7 @@ onEachEngine(engine => {
       const place = await engine.place();
       // On the embedded engine one process serves, any number visit.
       const databases = await Promise.all(
-        Array.from({ length: 6 }, () => engine.open({ place, role: 'visitor', migrations: [...migrations, next] })),
+        Array.from({ length: 6 }, () => engine.open({ place, role: 'cli', migrations: [...migrations, next] })),
       );
       const steps = query(db => db.selectFrom('migrations').select('name').orderBy('name'));
       for (const database of databases) {
@@ -288,7 +288,7 @@ onEachEngine(engine => {
     it('is refused by a program that does not know its last step', async () => {
       const place = await engine.place();
       await (await engine.open({ place, migrations: [...migrations, next] })).close();
-      for (const role of ['server', 'visitor'] as const) {
+      for (const role of ['server', 'cli'] as const) {
         await assert.rejects(
           engine.open({ place, role }),
           refusal(/^The database at .* is newer than this program: it has 9998-a-next-step\. Use a newer one\.$/),

@@ -32,7 +32,7 @@ export async function mergeCategory(
   const category = await judge(tx, actor, merger);
   expect(categoryEtag(category));
   await tx.first(lockCategory, { id: merger.id });
-  tx.locked(category.updatedAt);
+  tx.refreshNow(category.updatedAt);
   await moveSome(tx, actor, merger);
   if ((await contentsOf(tx, merger.id)) !== undefined) throw tooMuch;
   await removeCategory(tx, category, { action: 'merged', accountId: actor.accountId, intoId: merger.intoId });

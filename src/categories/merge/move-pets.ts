@@ -2,7 +2,7 @@ import { recordAll } from '../../events/log.ts';
 import { type PetEventData, type PetState, stateOf } from '../../pets/change-pet.ts';
 import { lockPets } from '../../pets/lock-pets.ts';
 import { count } from '../../pets/pet-counts.ts';
-import { numbersIn, type Params, query, sql, type Transaction } from '../../schema.ts';
+import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
 /**
  * Moves animals from one category, which is merged, to another: those with the lowest ids, locked in that order. Each
@@ -18,7 +18,7 @@ export async function movePets(
   { from, to, most, accountId }: { from: number; to: number; most: number; accountId: number | null },
 ): Promise<number> {
   let moving = await tx.all(lockedIn, { category: from, most });
-  tx.locked(Math.max(0, ...moving.map(({ updatedAt }) => updatedAt)));
+  tx.refreshNow(Math.max(0, ...moving.map(({ updatedAt }) => updatedAt)));
   if (moving.length === 0) return 0;
   const runOut = moving.filter(({ reservedUntil }) => reservedUntil !== null && reservedUntil <= tx.now);
   if (runOut.length > 0) {
@@ -87,5 +87,5 @@ const move = query((db, p: Params<{ ids: string; category: number; now: number }
       version: sql<number>`version + case when ${isKept} then 2 else 1 end`,
       updated_at: p.now,
     })
-    .where('id', 'in', numbersIn(p.ids, engine)),
+    .where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );

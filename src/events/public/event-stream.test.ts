@@ -261,7 +261,7 @@ async function openSeveral(engine: Engine) {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
   const place = await engine.place();
   const first = await engine.open({ place, clock });
-  const second = await engine.open({ place, clock, role: engine.name === 'sqlite' ? 'visitor' : 'server' });
+  const second = await engine.open({ place, clock, role: engine.name === 'sqlite' ? 'cli' : 'server' });
   const hubs = (engine.name === 'sqlite' ? [first] : [first, second]).map(database =>
     createEventBus({ database, log: silent }),
   );

@@ -28,17 +28,17 @@ export interface Transaction extends Reader {
    * before what it is for is changed.
    * @param after when what is locked was changed last, maybe by another clock: `now` is not before it
    */
-  locked(after?: number): void;
+  refreshNow(after?: number): void;
   /**
    * Demands that what this transaction changes is seen before `end`, at which readers would see something else. Until it
    * is, readers of this process do not come to that time (`Database.readableAt`).
    * @param late makes what is thrown where that is not sure: here, or by `write` instead of the commit
    */
-  seenBefore(end: number, late: () => Error): void;
+  requireVisibleBefore(end: number, late: () => Error): void;
   /** Runs a query for its effect; how many rows it changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
   /** Tells every process on this database, once this transaction is committed, that `topic` has changed. */
-  announce(topic: string): MaybePromise<void>;
+  notify(topic: string): MaybePromise<void>;
 }
 
 /**
@@ -62,24 +62,24 @@ export interface Database extends Reader {
    * (`Transaction.seenBefore`) that has come meanwhile; then a moment before that end.
    * @param now whole milliseconds since the Unix epoch
    */
-  readableAt(now: number): number;
+  readTimestamp(now: number): number;
   /**
    * A number that moves whenever what reads see of `table` may have changed, by this process or another; answers made
    * of nothing else are good while it stands still. `undefined` where an answer must not be kept (PostgreSQL).
    */
-  version(table: string): number | undefined;
+  dataVersion(table: string): number | undefined;
   /**
    * A number that moves once `topic` was announced, by this process or another. What was kept under it is good while
    * it stands still. `undefined` when this process cannot know (it has heard nothing from the database for a second):
    * then look everything up anew. Embedded: moves for the very next request. PostgreSQL: within a second.
    */
-  heard(topic: string): number | undefined;
+  topicVersion(topic: string): number | undefined;
   /**
    * Calls `listener` whenever a write of this process may have changed what reads see of `table`, once they see it. It must
    * return at once and throw nothing. What other processes did is not told. Absent for a visitor.
    * @returns ends it
    */
-  watch?(table: string, listener: () => void): () => void;
+  onChange?(table: string, listener: () => void): () => void;
   /** What an operator should know, asked at most once a second however often it is called. Never throws. */
   health(): MaybePromise<Health>;
   /**
@@ -88,7 +88,7 @@ export interface Database extends Reader {
    * Absent on the embedded engine, where one process serves a file anyway.
    * @returns false when another process holds it, and for a visitor
    */
-  tryLock?(name: string): Promise<boolean>;
+  tryAdvisoryLock?(name: string): Promise<boolean>;
   /** Waits for what is in flight, brings everything to disk and lets go of it. */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testClock } from '../clock.ts';
-import { Deadlines } from './deadlines.ts';
+import { VisibilityDeadlines } from './deadlines.ts';
 
 const late = () => new Error('late');
 
@@ -49,5 +49,5 @@ describe('Deadlines', () => {
 
 function made(marginMs = 0) {
   const clock = testClock(1000);
-  return { clock, deadlines: new Deadlines(() => clock.now(), marginMs) };
+  return { clock, deadlines: new VisibilityDeadlines(() => clock.now(), marginMs) };
 }

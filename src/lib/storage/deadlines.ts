@@ -5,7 +5,7 @@
 export const COMMIT_MS = 250;
 
 /** The ends before which changes that are under way in this process have to be seen. */
-export class Deadlines {
+export class VisibilityDeadlines {
   readonly #clock: () => number;
   readonly #marginMs: number;
   readonly #underWay = new Set<Deadline>();

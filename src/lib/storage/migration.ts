@@ -1,7 +1,7 @@
 import type { EngineName } from './query.ts';
 
 /** The words in which the two engines differ, for statements that create tables. */
-export interface Words {
+export interface Dialect {
   readonly engine: EngineName;
   /** A primary key that the database assigns from 1 upward and never gives twice. */
   readonly id: string;
@@ -18,11 +18,11 @@ export interface Migration {
   /** Sorts after every earlier one: `0001-first`. */
   readonly name: string;
   /** The statements, run in one transaction. */
-  up(words: Words): string[];
+  up(words: Dialect): string[];
 }
 
 /** The words of one engine. */
-export const words: Record<EngineName, Words> = {
+export const dialects: Record<EngineName, Dialect> = {
   sqlite: {
     engine: 'sqlite',
     id: 'integer primary key autoincrement',

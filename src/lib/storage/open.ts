@@ -4,13 +4,13 @@ import type { Database } from './database.ts';
 import type { Migration } from './migration.ts';
 
 /** Where a database lives: a file of the embedded engine, or a schema behind a PostgreSQL URL. */
-export type DatabasePlace = { readonly file: string } | { readonly url: string; readonly schema?: string };
+export type DatabaseLocation = { readonly file: string } | { readonly url: string; readonly schema?: string };
 
 /** What a database is opened with, whichever engine it is. */
 export interface OpenOptions {
   readonly migrations: readonly Migration[];
   readonly clock: Clock;
-  readonly role: 'server' | 'visitor';
+  readonly role: 'server' | 'cli';
   /** Whether to bring a database on a server up to date; else one that is behind is refused. */
   readonly migrate?: boolean;
   readonly log: Log;
@@ -24,7 +24,7 @@ export interface OpenOptions {
  * @throws {Refusal} when the database is not as it must be, in one sentence
  * @throws {StorageError} `unavailable` when the server cannot be reached
  */
-export async function openDatabase(place: DatabasePlace, options: OpenOptions): Promise<Database> {
+export async function openDatabase(place: DatabaseLocation, options: OpenOptions): Promise<Database> {
   if ('file' in place) {
     const { openSqlite } = await import('./sqlite/database.ts');
     return openSqlite({ ...options, file: place.file });

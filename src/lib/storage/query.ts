@@ -33,9 +33,9 @@ export type Params<P> = { readonly [Name in keyof P]: Expression<P[Name]> };
  */
 export interface Query<P, R> {
   /** A small number of its own, by which connections keep the prepared statement. */
-  readonly number: number;
+  readonly id: number;
   /** The SQL for one engine, and how the parameters of a run become its positional values. */
-  on(engine: EngineName): CompiledQuery<P>;
+  compiledFor(engine: EngineName): CompiledQuery<P>;
   /** Carries the row's type; never present at run time. */
   readonly row?: R;
 }
@@ -44,13 +44,13 @@ export interface Query<P, R> {
 export interface CompiledQuery<P> {
   readonly sql: string;
   /** The table whose rows it changes; `undefined` where it only reads. */
-  readonly changes: string | undefined;
+  readonly changedTable: string | undefined;
   /** The positional values of one run. */
   values(params: P): unknown[];
 }
 
 /** The numbers in a parameter that is a JSON array, as the rows of a subquery. */
-export function numbersIn(json: Expression<string>, engine: EngineName) {
+export function selectJsonNumbers(json: Expression<string>, engine: EngineName) {
   return engine === 'postgres'
     ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
     : sql<number>`(select value from json_each(${json}))`;
@@ -94,14 +94,14 @@ let queries = 0;
  * const petById = query((db, p: Params<{ id: number }>) => db.selectFrom('pets').select('name').where('id', '=', p.id));
  * await database.first(petById, { id: 7 }); // select "name" from "pets" where "id" = ?
  */
-export function queriesOver<Tables>() {
+export function createQueryFactory<Tables>() {
   return function query<P, R>(
     build: (db: Builder<Tables>, p: Params<P>, engine: EngineName) => Compilable<R>,
   ): Query<P, R> {
     const compiled: Partial<Record<EngineName, CompiledQuery<P>>> = {};
     return {
-      number: queries++,
-      on(engine) {
+      id: queries++,
+      compiledFor(engine) {
         compiled[engine] ??= compile(
           build(builders[engine] as unknown as Kysely<Tables>, placeholders as Params<P>, engine),
         );
@@ -115,7 +115,7 @@ function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
   const { sql, parameters, query } = built.compile();
   return {
     sql,
-    changes: tableChangedBy(query),
+    changedTable: tableChangedBy(query),
     values: params => parameters.map(value => (value instanceof Placeholder ? params[value.name as keyof P] : value)),
   };
 }

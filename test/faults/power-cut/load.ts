@@ -2,9 +2,9 @@
  * A process that adds rows and reads them, and notes what it was told and shown: in the record, or without the recorder
  * in the file `.notes`.
  *
- * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `visitor`, ROWS is how many are added, and
+ * Usage: node load.ts ROLE DIRECTORY ROWS ENDING, where ROLE is `server` or `cli`, ROWS is how many are added, and
  * ENDING is `close`, `exit` (at once) or `leave` (without closing). `LEAK=1` lets its readers look past the promise, at
- * what is not flushed yet. `RESTLESS=1` lets a visitor write all the time and hold snapshots open for a while.
+ * what is not flushed yet. `RESTLESS=1` lets the CLI connection write all the time and hold snapshots open for a while.
  */
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { SqliteConnection } from '../../../src/lib/storage/sqlite/connection.ts'
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { addRow, migrations, raiseTotal, rowsAfter, total } from './rows.ts';
 
-const [role, directory, rows, ending] = process.argv.slice(2) as ['server' | 'visitor', string, string, string];
+const [role, directory, rows, ending] = process.argv.slice(2) as ['server' | 'cli', string, string, string];
 const file = join(directory, 'rows.db');
 const notes = openSync(join(directory, '.notes'), 'a');
 const note = (value: object) => writeSync(notes, `${JSON.stringify(value)}\n`);
@@ -64,13 +64,13 @@ async function refuse(): Promise<void> {
 async function read(): Promise<void> {
   let last = 0;
   while (left > 0) {
-    const version = database.version('rows');
+    const version = database.dataVersion('rows');
     const look = `${process.pid}.${++looks}`;
     note({ look });
     const shown = await view.all(rowsAfter, { id: last });
     const [sum] = await view.all(total, {});
-    // A server shows what was on disk before; a visitor flushes what it is about to show.
-    const looked = role === 'server' && database.version('rows') === version ? { looked: look } : {};
+    // A server shows what was on disk before; a CLI connection flushes before it returns.
+    const looked = role === 'server' && database.dataVersion('rows') === version ? { looked: look } : {};
     note({ ...looked, rows: shown.map(({ id, name }) => [id, name]), total: sum?.total ?? 0 });
     last = shown.at(-1)?.id ?? last;
     await pause(1);

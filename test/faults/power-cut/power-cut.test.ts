@@ -62,7 +62,7 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
     assert.equal(await ended(start('server', 10)), 0);
     const server = start('server', 30, { RECORD_PAUSE: pausing });
     while (!existsSync(pausing)) await pause(5);
-    assert.equal(await ended(start('visitor', 3)), 0);
+    assert.equal(await ended(start('cli', 3)), 0);
     rmSync(pausing);
     assert.equal(await ended(server), 0);
     const happenings = happeningsOf(readFileSync(log));
@@ -96,11 +96,11 @@ async function record(directory: string, settings: Record<string, string>): Prom
       },
     );
     const adding = 'RESTLESS' in beside ? '500' : '20';
-    const visitor = startRecorded(directory, './load.ts', ['visitor', directory, adding, 'close'], {
+    const cli = startRecorded(directory, './load.ts', ['cli', directory, adding, 'close'], {
       ...beside,
       RECORD_LOG: log,
     });
-    const ends = await Promise.all([ended(server), ended(visitor)]);
+    const ends = await Promise.all([ended(server), ended(cli)]);
     assert.deepEqual(ends, ['RECORD_KILL_AT' in how ? 'SIGKILL' : 0, 0]);
   };
   await life('close', { RECORD_KILL_AT: String(5 * rows) });

@@ -1,5 +1,5 @@
 import type { Migration } from '../../../src/lib/storage/migration.ts';
-import { type Params, queriesOver } from '../../../src/lib/storage/query.ts';
+import { createQueryFactory, type Params } from '../../../src/lib/storage/query.ts';
 
 /** What the load adds: rows with an id, and one total that counts them in the same transaction. */
 interface Tables {
@@ -20,7 +20,7 @@ export const migrations: readonly Migration[] = [
   { name: '0002-index', up: () => ['create index rows_by_length on rows (length(name))'] },
 ];
 
-const query = queriesOver<Tables>();
+const query = createQueryFactory<Tables>();
 
 export const addRow = query((db, p: Params<{ name: string }>) =>
   db

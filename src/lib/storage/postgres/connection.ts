@@ -4,7 +4,7 @@ import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 
 /** A PostgreSQL server as this process reaches it. The only file that knows the driver. */
-export interface Server {
+export interface PostgresServer {
   /** Host, port and database, for sentences: never the user, never the password. */
   readonly place: string;
   /** Up to `connectionsMax` connections that calls share. Nothing is connected yet. */
@@ -26,7 +26,7 @@ export interface Connection {
    * @throws {StorageError} for whatever is not about the statement itself; else the driver's error, with its SQLSTATE
    *   in `code`
    */
-  ask(deadlineMs: number, text: string, values?: unknown[], name?: string): Promise<Answer>;
+  ask(deadlineMs: number, text: string, values?: unknown[], name?: string): Promise<QueryResult>;
   /** Whether the connection can be used no more: it was lost, or time ran out amid something on it. */
   readonly broken: boolean;
   /** Lets go of it: back to its pool, or, when it is broken or has none, closed at once. */
@@ -34,7 +34,7 @@ export interface Connection {
 }
 
 /** What a statement brought. */
-export interface Answer {
+export interface QueryResult {
   // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says they are
   readonly rows: any[];
   readonly rowCount: number | null;
@@ -72,7 +72,7 @@ const GOODBYE_MS = 500;
  * @param schema where the tables are; left out, where the URL or the server's settings say (`public`, usually)
  * @throws {UserError} when the URL is none
  */
-export function postgresServer(url: string, schema?: string): Server {
+export function postgresServer(url: string, schema?: string): PostgresServer {
   const { place, config } = parse(url, schema);
   const client = (settings: pg.ClientConfig) => ({ ...config, ...settings });
   return {

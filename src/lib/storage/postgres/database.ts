@@ -4,10 +4,10 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
 import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
-import { COMMIT_MS, Deadlines, type TransactionDeadlines } from '../deadlines.ts';
+import { COMMIT_MS, type TransactionDeadlines, VisibilityDeadlines } from '../deadlines.ts';
 import type { Migration } from '../migration.ts';
 import type { Query } from '../query.ts';
-import { CALL_MS, type Connection, type Pool, postgresServer, type Server } from './connection.ts';
+import { CALL_MS, type Connection, type Pool, type PostgresServer, postgresServer } from './connection.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
 import { type Watch, watch } from './notifications.ts';
 
@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly migrations: readonly Migration[];
   readonly clock: Clock;
   /** A server hears announcements and may hold locks; a visitor (a command) comes, does one thing and leaves. */
-  readonly role: 'server' | 'visitor';
+  readonly role: 'server' | 'cli';
   /** Whether to bring the schema up to date; else a database that is behind is refused. */
   readonly migrate: boolean;
   readonly log: Log;
@@ -29,7 +29,7 @@ export interface PostgresOptions {
 }
 
 /** A database on a PostgreSQL server. */
-export type PostgresDatabase = Database & Required<Pick<Database, 'tryLock'>>;
+export type PostgresDatabase = Database & Required<Pick<Database, 'tryAdvisoryLock'>>;
 
 /** How often a transaction begins anew when others were in its way, or its connection was lost before the commit. */
 const ATTEMPTS = 5;
@@ -57,7 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
   const watching = role === 'server' ? watchFor(server, pool, log) : undefined;
   const calls = callsOver(pool);
   const now = wholeMilliseconds(clock);
-  const deadlines = new Deadlines(now, COMMIT_MS);
+  const deadlines = new VisibilityDeadlines(now, COMMIT_MS);
 
   const rows = <P, R>(query: Query<P, R>, params: P): Promise<R[]> =>
     calls.run(async (connection, deadlineMs) => (await connection.ask(deadlineMs, ...statement(query, params))).rows);
@@ -100,16 +100,16 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
         throw error;
       }
     },
-    readableAt: time => deadlines.readableAt(time),
-    version: () => undefined,
-    heard: topic => watching?.heard(topic),
-    watch(table, listener) {
+    readTimestamp: time => deadlines.readableAt(time),
+    dataVersion: () => undefined,
+    topicVersion: topic => watching?.heard(topic),
+    onChange(table, listener) {
       const watching = { table, listener };
       listeners.add(watching);
       return () => listeners.delete(watching);
     },
     health: () => health.ask(watching?.lost() ?? []),
-    tryLock: async name => (await watching?.tryLock(name)) ?? false,
+    tryAdvisoryLock: async name => (await watching?.tryLock(name)) ?? false,
     close() {
       closed ??= close();
       return closed;
@@ -118,7 +118,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
 }
 
 /** Looks once at what the product relies on. */
-async function inspect(server: Server, migrations: readonly Migration[], log: Log) {
+async function inspect(server: PostgresServer, migrations: readonly Migration[], log: Log) {
   const connection = await server.connect('petstore open');
   try {
     const { rows } = await connection.ask(
@@ -138,7 +138,7 @@ async function inspect(server: Server, migrations: readonly Migration[], log: Lo
   }
 }
 
-function watchFor(server: Server, pool: Pool, log: Log): Watch {
+function watchFor(server: PostgresServer, pool: Pool, log: Log): Watch {
   let wasLost = false;
   return watch(server, `petstore ${randomBytes(9).toString('base64url')}`, {
     connected() {
@@ -231,8 +231,8 @@ class UnknownOutcome extends StorageError {
 
 /** A query as a connection takes it: text, values, name. */
 function statement<P, R>(query: Query<P, R>, params: P): [string, unknown[], string] {
-  const { sql, values } = query.on('postgres');
-  return [sql, values(params), `q${query.number}`];
+  const { sql, values } = query.compiledFor('postgres');
+  return [sql, values(params), `q${query.id}`];
 }
 
 /** What is around one transaction. */
@@ -263,8 +263,8 @@ async function transaction<T>(
     }
   };
   const run = <P, R>(query: Query<P, R>, params: P) => {
-    const { changes } = query.on('postgres');
-    if (changes !== undefined) changed.add(changes);
+    const { changedTable } = query.compiledFor('postgres');
+    if (changedTable !== undefined) changed.add(changedTable);
     return ask(...statement(query, params));
   };
   const tx: Transaction = {
@@ -272,14 +272,14 @@ async function transaction<T>(
     get now() {
       return time;
     },
-    locked(after = 0) {
+    refreshNow(after = 0) {
       time = Math.max(time, now(), after);
     },
-    seenBefore: deadlines.seenBefore,
+    requireVisibleBefore: deadlines.seenBefore,
     all: async (query, params) => (await run(query, params)).rows,
     first: async (query, params) => (await run(query, params)).rows[0],
     run: async (query, params) => (await run(query, params)).rowCount ?? 0,
-    async announce(topic) {
+    async notify(topic) {
       const { rows } = await ask(ANNOUNCE, [topic], 'announce');
       announced.set(topic, rows[0].version);
     },

@@ -1,8 +1,8 @@
 import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 import { missingMigrations } from '../migrate.ts';
-import { type Migration, words } from '../migration.ts';
-import { CALL_MS, type Connection, type Server } from './connection.ts';
+import { dialects, type Migration } from '../migration.ts';
+import { CALL_MS, type Connection, type PostgresServer } from './connection.ts';
 
 /**
  * Brings the schema up to date, step by step, each in a transaction of its own: what was begun and not finished leaves
@@ -11,7 +11,7 @@ import { CALL_MS, type Connection, type Server } from './connection.ts';
  * @throws {UserError} when the database is newer than this program, or does not allow it
  */
 export async function migratePostgres(
-  server: Server,
+  server: PostgresServer,
   schema: string | undefined,
   migrations: readonly Migration[],
   now: number,
@@ -26,10 +26,10 @@ export async function migratePostgres(
       if (rows[0].missing) await run(`create schema ${schema}`);
     }
     for (const step of await missing(connection, server.place, migrations)) {
-      const { int, text, end } = words.postgres;
+      const { int, text, end } = dialects.postgres;
       await run('begin');
       await run(`create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`);
-      for (const statement of step.up(words.postgres)) await run(statement);
+      for (const statement of step.up(dialects.postgres)) await run(statement);
       await run('insert into migrations (name, applied_at) values ($1, $2)', [step.name, Math.floor(now)]);
       await run('commit');
     }

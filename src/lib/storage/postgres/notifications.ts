@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Connection, Server } from './connection.ts';
+import type { Connection, PostgresServer } from './connection.ts';
 
 /** A connection that stands as long as the database is open: it hears what others announced, and holds locks. */
 export interface Watch {
@@ -31,7 +31,11 @@ const LOCK_PATIENCE_MS = 3000;
  * @param tell.connected called once each new connection does what it is for
  * @param tell.lost called whenever the connection is lost, or there is none to be had
  */
-export function watch(server: Server, name: string, tell: { connected(): void; lost(error: unknown): void }): Watch {
+export function watch(
+  server: PostgresServer,
+  name: string,
+  tell: { connected(): void; lost(error: unknown): void },
+): Watch {
   const stop = new AbortController();
   const topics = new Map<string, { version: number; moves: number }>();
   const locks = new Map<string, 'wanted' | 'held' | 'lost'>();

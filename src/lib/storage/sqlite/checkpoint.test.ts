@@ -3,10 +3,10 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { Checkpoints } from './checkpoint.ts';
+import { Checkpointer } from './checkpoint.ts';
 import { SqliteConnection } from './connection.ts';
 import { WalFlush } from './flush.ts';
-import type { Commits } from './group-commit.ts';
+import type { GroupCommit } from './group-commit.ts';
 import { Snapshots } from './snapshots.ts';
 
 describe('a checkpoint while somebody else reads', () => {
@@ -68,14 +68,14 @@ function make(t: TestContext) {
   const flush = new WalFlush(file);
   let release = () => {};
   const released = () => new Promise<void>(resolve => (release = resolve));
-  const commits = { hold: async () => {}, release: () => release() } as Commits;
+  const commits = { hold: async () => {}, release: () => release() } as GroupCommit;
   const failed = (error: Error) => assert.fail(error);
   const log = { info() {}, warn() {}, error() {} };
   const snapshots = new Snapshots(connect(), connect());
   return {
     writer,
     connect,
-    checkpoints: new Checkpoints(file, { commits, snapshots, flush, bytes: 1, log, failed }),
+    checkpoints: new Checkpointer(file, { commits, snapshots, flush, bytes: 1, log, failed }),
     released,
     commit: () => writer.exec('insert into lines default values'),
     /** The log's header, which changes where it begins anew. */

@@ -3,12 +3,12 @@ import type { Log } from '../../log.ts';
 import type { CheckpointAnswer, CheckpointPart, CheckpointTask } from './checkpoint-worker.ts';
 import { isBusy, isFailedFlush } from './connection.ts';
 import type { WalFlush } from './flush.ts';
-import type { Commits, Room } from './group-commit.ts';
+import type { GroupCommit, WalCapacity } from './group-commit.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** What checkpoints go round. */
 export interface CheckpointsParts {
-  readonly commits: Commits;
+  readonly commits: GroupCommit;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
   /** The length of the WAL from which it is emptied. */
@@ -30,7 +30,7 @@ const PASSIVE_ROUNDS = 4;
 const TRUNCATE_ATTEMPTS = 3;
 
 /** Keeps the WAL short: brings it into the file in a thread of its own and empties it, without a flush in this one. */
-export class Checkpoints {
+export class Checkpointer {
   readonly #parts: CheckpointsParts;
   readonly #thread: CheckpointThread;
   #running: Promise<void> | undefined;
@@ -53,7 +53,7 @@ export class Checkpoints {
   }
 
   /** Whether the WAL takes more. Only where it cannot be emptied it takes no more at all. */
-  room(): Room {
+  room(): WalCapacity {
     if (this.#parts.flush.bytes < WAL_BYTES_MAX && !this.#loose) return 'now';
     this.consider();
     if (this.#failed === undefined) return 'wait';

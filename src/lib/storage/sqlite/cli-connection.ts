@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
-import { COMMIT_MS, Deadlines } from '../deadlines.ts';
+import { COMMIT_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Query } from '../query.ts';
 import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './connection.ts';
 import type { SqliteOptions } from './database.ts';
 import type { WalFlush } from './flush.ts';
-import { type Outcome, runWork, Turn } from './transaction.ts';
+import { runWork, Turn, type WorkResult } from './transaction.ts';
 
 const LOCK_MS = 5000;
 const LOCK_RETRY_MS = 3;
@@ -15,13 +15,13 @@ const LOCK_RETRY_MS = 3;
  * The database as a command sees it that comes while a server may run: it flushes each commit itself, and before each
  * answer what the server has committed and not flushed yet.
  */
-export class VisitingSqlite implements Database {
+export class SqliteCliConnection implements Database {
   readonly engine = 'sqlite';
   readonly #options: SqliteOptions;
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #flush: WalFlush;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: VisibilityDeadlines;
   #state: 'open' | 'closed' | 'failed' = 'open';
   #last: Promise<unknown> = Promise.resolve();
   #lastNow = 0;
@@ -32,7 +32,7 @@ export class VisitingSqlite implements Database {
     this.#writer = writer;
     this.#reader = reader;
     this.#flush = flush;
-    this.#deadlines = new Deadlines(() => this.#now(), COMMIT_MS);
+    this.#deadlines = new VisibilityDeadlines(() => this.#now(), COMMIT_MS);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -50,16 +50,16 @@ export class VisitingSqlite implements Database {
     return answer as Promise<T>;
   }
 
-  readableAt(now: number): number {
+  readTimestamp(now: number): number {
     return this.#deadlines.readableAt(now);
   }
 
-  version(): number | undefined {
+  dataVersion(): number | undefined {
     return this.#state === 'open' ? this.#writer.dataVersion() + this.#changes : undefined;
   }
 
-  heard(): number | undefined {
-    return this.version();
+  topicVersion(): number | undefined {
+    return this.dataVersion();
   }
 
   health(): Health {
@@ -112,7 +112,7 @@ export class VisitingSqlite implements Database {
     }
   }
 
-  async #transaction(work: (tx: Transaction) => MaybePromise<unknown>): Promise<Outcome> {
+  async #transaction(work: (tx: Transaction) => MaybePromise<unknown>): Promise<WorkResult> {
     const turn = new Turn();
     const deadlines = this.#deadlines.ofOne();
     try {

@@ -175,11 +175,11 @@ export class SqliteConnection {
   }
 
   #prepare<P, R>(query: Query<P, R>): Prepared<P> {
-    const known = this.#prepared[query.number];
+    const known = this.#prepared[query.id];
     if (known !== undefined) return known;
-    const { sql, values } = query.on('sqlite');
+    const { sql, values } = query.compiledFor('sqlite');
     const prepared: Prepared<P> = { statement: this.#db.prepare(sql), values };
-    this.#prepared[query.number] = prepared;
+    this.#prepared[query.id] = prepared;
     return prepared;
   }
 }

@@ -11,7 +11,7 @@ import { testClock } from '../../clock.ts';
 import { UserError } from '../../user-error.ts';
 import { type Database, isUniqueViolation, StorageError, type Transaction } from '../database.ts';
 import type { Migration } from '../migration.ts';
-import { type Params, queriesOver } from '../query.ts';
+import { createQueryFactory, type Params } from '../query.ts';
 import { requireSqlite, SqliteConnection } from './connection.ts';
 import { openSqlite, type SqliteOptions } from './database.ts';
 import { lockDataDirectory } from './directory-lock.ts';
@@ -26,7 +26,7 @@ const first: Migration = {
 };
 const second: Migration = { name: '0002-index', up: () => ['create index notes_by_length on notes (length(text))'] };
 
-const query = queriesOver<Tables>();
+const query = createQueryFactory<Tables>();
 const add = query((db, p: Params<{ text: string }>) =>
   db
     .insertInto('notes')
@@ -182,52 +182,52 @@ describe('write', { concurrency: true }, () => {
 describe('version and heard', () => {
   it('stand still while nothing changes', async () => {
     const database = await open();
-    const before = [database.version('notes'), database.heard('keys')];
+    const before = [database.dataVersion('notes'), database.topicVersion('keys')];
     await database.write(tx => tx.first(textOf, { id: 1 }));
     await database.write(() => Promise.reject(new Error('no'))).catch(() => {});
     await nextTurn();
-    assert.deepEqual([database.version('notes'), database.heard('keys')], before);
+    assert.deepEqual([database.dataVersion('notes'), database.topicVersion('keys')], before);
   });
 
   it('move with a change, for its own table and topic alone', async () => {
     const database = await open();
     const before = {
-      version: database.version('notes'),
-      others: database.version('others'),
-      keys: database.heard('keys'),
-      bans: database.heard('bans'),
+      version: database.dataVersion('notes'),
+      others: database.dataVersion('others'),
+      keys: database.topicVersion('keys'),
+      bans: database.topicVersion('bans'),
     };
     await database.write(async tx => {
       await adding('a')(tx);
-      await tx.announce('keys');
+      await tx.notify('keys');
     });
-    assert.notEqual(database.version('notes'), before.version);
-    assert.equal(database.version('others'), before.others);
-    assert.notEqual(database.heard('keys'), before.keys);
-    assert.equal(database.heard('bans'), before.bans);
+    assert.notEqual(database.dataVersion('notes'), before.version);
+    assert.equal(database.dataVersion('others'), before.others);
+    assert.notEqual(database.topicVersion('keys'), before.keys);
+    assert.equal(database.topicVersion('bans'), before.bans);
   });
 
   it('do not move with what was undone', async () => {
     const database = await open();
-    const before = [database.version('notes'), database.heard('keys')];
+    const before = [database.dataVersion('notes'), database.topicVersion('keys')];
     const undone = database.write(async tx => {
       await adding('a')(tx);
-      await tx.announce('keys');
+      await tx.notify('keys');
       throw new Error('no');
     });
     await assert.rejects(undone, /no/);
-    assert.deepEqual([database.version('notes'), database.heard('keys')], before);
+    assert.deepEqual([database.dataVersion('notes'), database.topicVersion('keys')], before);
   });
 
   it('move with a command’s change, for the very next read', async () => {
     const file = newFile();
     const database = await open(file);
-    const visitor = await open(file, { role: 'visitor' });
+    const visitor = await open(file, { role: 'cli' });
     for (let round = 1; round <= 50; round++) {
-      const before = { version: database.version('notes'), keys: database.heard('keys') };
+      const before = { version: database.dataVersion('notes'), keys: database.topicVersion('keys') };
       const id = await visitor.write(adding(`${round}`));
-      assert.notEqual(database.heard('keys'), before.keys);
-      assert.notEqual(database.version('notes'), before.version);
+      assert.notEqual(database.topicVersion('keys'), before.keys);
+      assert.notEqual(database.dataVersion('notes'), before.version);
       assert.deepEqual(await database.first(textOf, { id }), { text: `${round}` });
       await database.write(tx => tx.run(rename, { id, text: `${round}!` }));
       assert.deepEqual(await visitor.first(textOf, { id }), { text: `${round}!` });
@@ -238,7 +238,7 @@ describe('version and heard', () => {
     const file = newFile();
     const database = await open(file);
     await database.write(adding('a'));
-    const version = database.version('notes');
+    const version = database.dataVersion('notes');
     const code = `
       const db = new (require('better-sqlite3'))(${JSON.stringify(file)}, { timeout: 50 });
       db.exec("update notes set text = 'b'");
@@ -246,7 +246,7 @@ describe('version and heard', () => {
       db.close();`;
     const [exit] = await once(spawn(process.execPath, ['-e', code], { stdio: 'inherit' }), 'exit');
     assert.equal(exit, 0);
-    assert.notEqual(database.version('notes'), version);
+    assert.notEqual(database.dataVersion('notes'), version);
     assert.deepEqual(await textsOf(database), ['b']);
     await database.write(adding('c'));
     assert.deepEqual(await textsOf(database), ['b', 'c']);
@@ -406,7 +406,7 @@ describe('close', () => {
     assert.equal(await writing, 1);
     await assert.rejects(database.write(adding('b')), reason('closed'));
     assert.throws(() => database.first(textOf, { id: 1 }), reason('closed'));
-    assert.equal(database.version('notes'), undefined);
+    assert.equal(database.dataVersion('notes'), undefined);
     assert.equal((await database.health()).ok, false);
     assert.equal(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined);
   });

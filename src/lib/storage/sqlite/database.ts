@@ -5,12 +5,12 @@ import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
 import type { Database } from '../database.ts';
 import type { Migration } from '../migration.ts';
-import { VisitingSqlite } from './cli-connection.ts';
+import { SqliteCliConnection } from './cli-connection.ts';
 import { isBusy, openingError, requireSqlite, SqliteConnection } from './connection.ts';
 import { makeDirectory } from './data-directory.ts';
 import { flushDirectory, WalFlush } from './flush.ts';
 import { migrateSqlite } from './migrate.ts';
-import { ServingSqlite } from './server-connection.ts';
+import { SqliteServerConnection } from './server-connection.ts';
 import { Snapshots } from './snapshots.ts';
 
 /** How a database in a file is opened. */
@@ -20,7 +20,7 @@ export interface SqliteOptions {
   readonly migrations: readonly Migration[];
   readonly clock: Clock;
   /** The one process that serves the file, or a command that comes, does one thing and leaves. */
-  readonly role: 'server' | 'visitor';
+  readonly role: 'server' | 'cli';
   readonly log: Log;
   /** A flush has failed, which is final: the process is to end, and the next start recovers what is on disk. */
   onFailed?(error: Error): void;
@@ -70,7 +70,7 @@ type Connect = (cacheKiB: number, busyMs: number) => SqliteConnection;
 function visit(options: SqliteOptions, writer: SqliteConnection, connect: Connect): Database {
   const reader = connect(READER_CACHE_KIB, READER_BUSY_MS);
   writer.busyMs(0);
-  return new VisitingSqlite(options, writer, reader, new WalFlush(options.file));
+  return new SqliteCliConnection(options, writer, reader, new WalFlush(options.file));
 }
 
 function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connect): Database {
@@ -87,7 +87,7 @@ function serve(options: SqliteOptions, writer: SqliteConnection, connect: Connec
   writer.touch();
   writer.busyMs(0);
   const snapshots = new Snapshots(connect(READER_CACHE_KIB, READER_BUSY_MS), connect(READER_CACHE_KIB, READER_BUSY_MS));
-  return new ServingSqlite(options, {
+  return new SqliteServerConnection(options, {
     writer,
     dataVersion,
     snapshots,

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type Health, StorageError, type Transaction } from '../database.ts';
-import { Deadlines } from '../deadlines.ts';
+import { VisibilityDeadlines } from '../deadlines.ts';
 import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './connection.ts';
 import type { WalFlush } from './flush.ts';
 import type { Snapshots } from './snapshots.ts';
-import { type Outcome, runWork, Turn } from './transaction.ts';
+import { runWork, Turn, type WorkResult } from './transaction.ts';
 
 /** What commits are made with. */
 export interface CommitsParts {
@@ -17,15 +17,15 @@ export interface CommitsParts {
 }
 
 /** Whether the WAL takes a batch. */
-export type Room = 'now' | 'wait' | 'locked' | 'never';
+export type WalCapacity = 'now' | 'wait' | 'locked' | 'never';
 
 /** What happens around the commits. */
-export interface Surroundings {
+export interface GroupCommitHooks {
   /**
    * Whether a batch may begin: `wait` until it is scheduled anew, `locked` as long as another process holds the write
    * lock, `never` when the WAL takes no more.
    */
-  room(): Room;
+  room(): WalCapacity;
   /** A batch has the write lock and has written nothing yet. */
   locked(): void;
   /** A batch was lost, and the writing connection with what it knew of others. */
@@ -53,7 +53,7 @@ interface Job {
   readonly sinceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  outcome?: Outcome;
+  outcome?: WorkResult;
   answered?: true;
 }
 
@@ -69,10 +69,10 @@ interface Waiting {
  * All that is queued when a turn of the event loop ends becomes one transaction. A flush answers everybody who was
  * committed before it began; who comes while it runs waits for the next.
  */
-export class Commits {
+export class GroupCommit {
   readonly #parts: CommitsParts;
-  readonly #around: Surroundings;
-  readonly #deadlines: Deadlines;
+  readonly #around: GroupCommitHooks;
+  readonly #deadlines: VisibilityDeadlines;
   #queue: Job[] = [];
   #scheduled = false;
   #running = false;
@@ -93,10 +93,10 @@ export class Commits {
   #fullMs = Number.NEGATIVE_INFINITY;
   #lockedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: CommitsParts, around: Surroundings) {
+  constructor(parts: CommitsParts, around: GroupCommitHooks) {
     this.#parts = parts;
     this.#around = around;
-    this.#deadlines = new Deadlines(() => this.#now(), 0);
+    this.#deadlines = new VisibilityDeadlines(() => this.#now(), 0);
     parts.writer.synchronous('off');
   }
 

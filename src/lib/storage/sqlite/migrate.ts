@@ -1,6 +1,6 @@
 import { UserError } from '../../user-error.ts';
 import { missingMigrations } from '../migrate.ts';
-import { type Migration, words } from '../migration.ts';
+import { dialects, type Migration } from '../migration.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
@@ -20,11 +20,11 @@ export function migrateSqlite(
     try {
       const [step] = missing(connection, file, migrations);
       if (step !== undefined) {
-        const { int, text, end } = words.sqlite;
+        const { int, text, end } = dialects.sqlite;
         connection.exec(
           `create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`,
         );
-        for (const statement of step.up(words.sqlite)) connection.exec(statement);
+        for (const statement of step.up(dialects.sqlite)) connection.exec(statement);
         connection.rows(
           'insert into migrations (name, applied_at) values (?, ?) returning 1',
           step.name,

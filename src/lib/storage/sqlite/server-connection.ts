@@ -1,13 +1,13 @@
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
 import type { Query } from '../query.ts';
-import { Checkpoints } from './checkpoint.ts';
+import { Checkpointer } from './checkpoint.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { SqliteOptions } from './database.ts';
 import type { WalFlush } from './flush.ts';
-import { Commits } from './group-commit.ts';
+import { GroupCommit } from './group-commit.ts';
 import type { Snapshots } from './snapshots.ts';
-import { rowsOf } from './transaction.ts';
+import { tableTopic } from './transaction.ts';
 
 /** What a serving database is made of. */
 export interface ServingParts {
@@ -27,12 +27,12 @@ const LOOK_MS = 1;
  * The database of the one process that serves a file: reads from snapshots that are on disk, writes through `Commits`,
  * and knows when either changes, also by another process.
  */
-export class ServingSqlite implements Database {
+export class SqliteServerConnection implements Database {
   readonly engine = 'sqlite';
   readonly #options: SqliteOptions;
   readonly #parts: ServingParts;
-  readonly #commits: Commits;
-  readonly #checkpoints: Checkpoints;
+  readonly #commits: GroupCommit;
+  readonly #checkpoints: Checkpointer;
   #closed = false;
   #closing: Promise<void> | undefined;
   #failure: Error | undefined;
@@ -51,7 +51,7 @@ export class ServingSqlite implements Database {
     this.#parts = parts;
     this.#dataVersion = parts.dataVersion;
     const failed = (error: Error) => this.#fail(error);
-    this.#commits = new Commits(
+    this.#commits = new GroupCommit(
       { ...parts, clock: options.clock },
       {
         room: () => (this.#trusted ? this.#checkpoints.room() : 'wait'),
@@ -63,7 +63,7 @@ export class ServingSqlite implements Database {
         failed,
       },
     );
-    this.#checkpoints = new Checkpoints(options.file, {
+    this.#checkpoints = new Checkpointer(options.file, {
       commits: this.#commits,
       snapshots: parts.snapshots,
       flush: parts.flush,
@@ -89,22 +89,22 @@ export class ServingSqlite implements Database {
     return this.#commits.write(work);
   }
 
-  readableAt(now: number): number {
+  readTimestamp(now: number): number {
     return this.#commits.readableAt(now);
   }
 
-  version(table: string): number | undefined {
-    return this.heard(rowsOf(table));
+  dataVersion(table: string): number | undefined {
+    return this.topicVersion(tableTopic(table));
   }
 
-  heard(topic: string): number | undefined {
+  topicVersion(topic: string): number | undefined {
     if (!this.#readable) return undefined;
     this.#look();
     return this.#foreign + (this.#heard.get(topic) ?? 0);
   }
 
-  watch(table: string, listener: () => void): () => void {
-    const watching = { topic: rowsOf(table), listener };
+  onChange(table: string, listener: () => void): () => void {
+    const watching = { topic: tableTopic(table), listener };
     this.#listeners.add(watching);
     return () => this.#listeners.delete(watching);
   }

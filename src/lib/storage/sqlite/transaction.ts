@@ -4,7 +4,7 @@ import type { Query } from '../query.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** How a piece of work came out. */
-export interface Outcome {
+export interface WorkResult {
   /** Whether the work threw; then nothing of it stays. */
   readonly threw: boolean;
   /** What it answered, or what it threw. */
@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 /** The topic that a change of a table's rows announces by itself. */
-export function rowsOf(table: string): string {
+export function tableTopic(table: string): string {
   return `rows of ${table}`;
 }
 
@@ -34,7 +34,7 @@ export async function runWork(
   now: number,
   deadlines: TransactionDeadlines,
   turn: Turn,
-): Promise<Outcome> {
+): Promise<WorkResult> {
   connection.savepoint();
   const tx = new SqliteTransaction(connection, now, deadlines);
   try {
@@ -74,11 +74,11 @@ class SqliteTransaction implements Transaction {
   }
 
   /** Writes come one by one and wait for nothing; but another process may have written by a clock that is ahead. */
-  locked(after = 0): void {
+  refreshNow(after = 0): void {
     this.#now = Math.max(this.#now, after);
   }
 
-  seenBefore(end: number, late: () => Error): void {
+  requireVisibleBefore(end: number, late: () => Error): void {
     this.#deadlines.seenBefore(end, late);
   }
 
@@ -94,7 +94,7 @@ class SqliteTransaction implements Transaction {
     return this.#run(query, params).changes;
   }
 
-  announce(topic: string): void {
+  notify(topic: string): void {
     this.topics.push(topic);
   }
 
@@ -119,8 +119,8 @@ class SqliteTransaction implements Transaction {
       const result = this.#connection.run(query, params);
       if (result.changes > 0) {
         this.changed = true;
-        const { changes } = query.on('sqlite');
-        if (changes !== undefined) this.topics.push(rowsOf(changes));
+        const { changedTable } = query.compiledFor('sqlite');
+        if (changedTable !== undefined) this.topics.push(tableTopic(changedTable));
       }
       return result;
     } catch (error) {
