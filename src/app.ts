@@ -3,7 +3,7 @@ import type { AddressName, Config } from './config.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
 import { createEventBus } from './events/event-bus.ts';
-import { requireNotReused } from './idempotency/idempotency.ts';
+import { rejectReusedKey } from './idempotency/idempotency.ts';
 import { workThatWaits } from './jobs.ts';
 import { createAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
@@ -254,7 +254,7 @@ class Address {
       prefix,
       contextOf,
       requireIfMatch: config.requireIfMatch,
-      refusingBody: requireNotReused,
+      refusingBody: rejectReusedKey,
       gate,
       errors,
       problemOf: (error, requestId) => {

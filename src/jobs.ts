@@ -1,7 +1,7 @@
 import { type Means as DeliveryMeans, delivering, nextToDeliver, nextToTryAgain } from './deliveries/deliver.ts';
 import { dispatching, nextToDispatch } from './deliveries/dispatch.ts';
 import { tellOwner } from './deliveries/notice.ts';
-import { endHolds, nextHoldToEnd } from './holds/sweep-holds.ts';
+import { holdExpiryJob, nextHoldExpiry } from './holds/expiry.ts';
 import type { Clock } from './lib/clock.ts';
 import { type Work, type Worker, workOff } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
@@ -10,7 +10,7 @@ import { StorageError } from './lib/storage/database.ts';
 import { arriving, nextToArrive } from './messages/arriving.ts';
 import type { Mailer } from './messages/mail.ts';
 import { mailing, nextToMail } from './messages/mailing.ts';
-import { endOrders, nextOrderToEnd } from './orders/sweep-orders.ts';
+import { nextOrderExpiry, orderExpiryJob } from './orders/expiry.ts';
 import { freePets, nextToFree } from './pets/sweep-pets.ts';
 import { type Forget, forgetting, nextToForget } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
@@ -51,8 +51,8 @@ function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[
   const toDispatch = () => nudge('events');
   return [
     { work: freePets(means), due: [nextToFree] },
-    { work: endHolds(means), due: [nextHoldToEnd] },
-    { work: endOrders(means), due: [nextOrderToEnd] },
+    { work: holdExpiryJob(means), due: [nextHoldExpiry] },
+    { work: orderExpiryJob(means), due: [nextOrderExpiry] },
     { work: arriving({ database, toMail }), due: [nextToArrive] },
     ...(mailer ? [{ work: mailing({ database, log, mailer }), due: [nextToMail] }] : []),
     ...(webhooks

@@ -1,4 +1,4 @@
-import { forgetOldAnswers } from './idempotency/retention.ts';
+import { deleteExpiredResponses } from './idempotency/retention.ts';
 import type { Work } from './lib/jobs/job-loop.ts';
 import { forgetOldDays } from './limits/retention.ts';
 import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
@@ -16,7 +16,7 @@ export type Forget = (tx: Transaction, most: number) => Soon<number>;
  * keeps something for a time only adds a line here.
  */
 const everything = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly Forget[] => [
-  forgetOldAnswers,
+  deleteExpiredResponses,
   forgetOldDays,
   forgetEndedSecrets,
   forgetDeletedWebhooks,

@@ -1,5 +1,5 @@
 import type { Hold } from '../holds/hold.ts';
-import type { HoldFilter } from '../holds/list-holds.ts';
+import type { HoldFilter } from '../holds/list.ts';
 import { readOptionalId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, readSeveral, sectionOptions } from './store-list.ts';
 
@@ -27,8 +27,8 @@ export const command = storeCommand({
   },
   async work({ database, now }, { filter, section }) {
     const [{ listHolds }, { holdOf }, { operator }] = await Promise.all([
-      import('../holds/list-holds.ts'),
-      import('../holds/hold-rows.ts'),
+      import('../holds/list.ts'),
+      import('../holds/rows.ts'),
       import('../events/event.ts'),
     ]);
     const found = await readPages(section, async (limit, cursor) => {

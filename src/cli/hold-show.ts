@@ -1,5 +1,5 @@
 import type { Hold } from '../holds/hold.ts';
-import type { HoldRow } from '../holds/hold-rows.ts';
+import type { HoldRow } from '../holds/rows.ts';
 import type { CommandOutput } from './command.ts';
 import { readId, storeCommand } from './store-command.ts';
 import { list } from './terminal.ts';
@@ -22,7 +22,7 @@ export const command = storeCommand({
 
 /** A hold as a command tells it. */
 export async function holdPrinted(row: HoldRow): Promise<CommandOutput> {
-  const { holdOf } = await import('../holds/hold-rows.ts');
+  const { holdOf } = await import('../holds/rows.ts');
   const hold = holdOf(row);
   return { value: hold, text: () => holdText(hold) };
 }

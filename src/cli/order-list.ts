@@ -1,5 +1,5 @@
+import type { OrderFilter } from '../orders/filter.ts';
 import type { Order } from '../orders/order.ts';
-import type { OrderFilter } from '../orders/order-filter.ts';
 import { priceText } from './money.ts';
 import { readOptionalId, storeCommand } from './store-command.ts';
 import { listed, readPages, readSection, readSeveral, sectionOptions } from './store-list.ts';
@@ -32,8 +32,8 @@ export const command = storeCommand({
   },
   async work({ database, now }, { filter, section }) {
     const [{ listOrders }, { orderOf }, { operator }] = await Promise.all([
-      import('../orders/list-orders.ts'),
-      import('../orders/order-rows.ts'),
+      import('../orders/list.ts'),
+      import('../orders/rows.ts'),
       import('../events/event.ts'),
     ]);
     const found = await readPages(section, async (limit, cursor) => {

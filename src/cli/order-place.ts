@@ -47,10 +47,7 @@ async function ownHold(
   error: unknown,
 ): Promise<UserError | undefined> {
   if (!(error instanceof Problem) || error.code !== 'pet_reserved' || holdId !== undefined) return undefined;
-  const [{ listHolds }, { operator }] = await Promise.all([
-    import('../holds/list-holds.ts'),
-    import('../events/event.ts'),
-  ]);
+  const [{ listHolds }, { operator }] = await Promise.all([import('../holds/list.ts'), import('../events/event.ts')]);
   const { rows } = await listHolds(database, operator, { status: ['active'], petId }, 1, undefined, now);
   const hold = rows.find(row => row.accountId === accountId);
   if (hold === undefined) return undefined;

@@ -1,5 +1,5 @@
 import type { Order } from '../orders/order.ts';
-import type { FoundOrder } from '../orders/order-rows.ts';
+import type { OrderWithSteps } from '../orders/rows.ts';
 import type { CommandOutput } from './command.ts';
 import { priceText } from './money.ts';
 import { readId, storeCommand } from './store-command.ts';
@@ -25,11 +25,8 @@ export const command = storeCommand({
 });
 
 /** An order as a command tells it. */
-export async function orderPrinted(found: FoundOrder): Promise<CommandOutput> {
-  const [{ orderOf }, { operator }] = await Promise.all([
-    import('../orders/order-rows.ts'),
-    import('../events/event.ts'),
-  ]);
+export async function orderPrinted(found: OrderWithSteps): Promise<CommandOutput> {
+  const [{ orderOf }, { operator }] = await Promise.all([import('../orders/rows.ts'), import('../events/event.ts')]);
   const order = orderOf(found, operator);
   return { value: order, text: () => orderText(order) };
 }

@@ -9,7 +9,7 @@ export const noteOption: Option = {
   value: 'TEXT',
 };
 
-/** The functions of `order-steps.ts` that take a step. */
+/** The functions of `steps.ts` that take a step. */
 type StepFunction = 'approveOrder' | 'deliverOrder' | 'cancelOrder' | 'returnOrder';
 
 /** The command that takes a step of an order as the operator, who may take each. */
@@ -27,10 +27,7 @@ export function orderStep(step: StepFunction, command: Omit<Command, 'arguments'
       return { id: readId('ID', ID!), said };
     },
     async work({ database }, { id, said }) {
-      const [steps, { operator }] = await Promise.all([
-        import('../orders/order-steps.ts'),
-        import('../events/event.ts'),
-      ]);
+      const [steps, { operator }] = await Promise.all([import('../orders/steps.ts'), import('../events/event.ts')]);
       return orderPrinted(await database.write(tx => steps[step](tx, operator, id, said)));
     },
   });

@@ -3,7 +3,7 @@ import { type Deployment, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { putInOrder } from '../events/log.ts';
 import { EventId } from '../events/public/public-event.ts';
-import { onceAfter, type withIdempotency } from '../idempotency/idempotency.ts';
+import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Caller } from '../lib/http/route.ts';
@@ -39,7 +39,7 @@ export const test = operation({
   examples: testExamples,
   handle(call) {
     const { context, caller, path } = call;
-    return onceAfter(
+    return withIdempotencyAfter(
       call,
       async () => {
         const webhook = await getWebhook(context.database, caller, path.webhookId);
@@ -144,7 +144,7 @@ export const redeliver = operation({
     if ((eventId === undefined) === (since === undefined)) throw notOne();
     const answer = await (eventId === undefined
       ? onceSince(call, since!)
-      : onceAfter(
+      : withIdempotencyAfter(
           call,
           () => ownerOf(call),
           async (tx, owner) => {
@@ -175,7 +175,7 @@ function onceSince(call: RedeliveryCall, text: string) {
   const since = parseTime(text)!;
   const now = nowOf(context);
   if (since > now) throw inFuture(now);
-  return onceAfter(
+  return withIdempotencyAfter(
     call,
     // What was committed before now is among it.
     () => putInOrder(context.database),

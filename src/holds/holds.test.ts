@@ -13,11 +13,11 @@ import { countByStatus } from '../pets/pet-counts.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets/pets.ts';
 import { passOn, reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';
+import type { HoldEventData } from './events.ts';
+import { expireHolds } from './expiry.ts';
 import type { NewHold } from './hold.ts';
-import type { HoldEventData } from './hold-log.ts';
-import { type HoldRow, holdEtag, holdOf } from './hold-rows.ts';
-import { activeHoldOf, createHold, extendHold, getHold, releaseHold, useHold } from './holds.ts';
-import { sweepHolds } from './sweep-holds.ts';
+import { createHold, endIfUsed, extendHold, getHold, lockActiveHold, releaseHold } from './holds.ts';
+import { type HoldRow, holdEtag, holdOf } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -228,7 +228,7 @@ onEachEngine(engine => {
       store.clock.advance(15 * MINUTE);
       const swept = await store.hold(caller, [3]);
       store.clock.advance(15 * MINUTE);
-      await sweepHolds(store.database, store.clock.now());
+      await expireHolds(store.database, store.clock.now());
       const ends: [HoldRow, RegExp][] = [
         [released, /^Hold 1 was released/],
         [used, /^Hold 2 was used up/],
@@ -353,8 +353,8 @@ onEachEngine(engine => {
       assert.equal((await getPet(store.database, 1, expiresAt)).version, 4);
       assert.deepEqual(await getHold(store.database, caller, id, expiresAt), gone);
       store.clock.advance(MINUTE);
-      await sweepHolds(store.database, store.clock.now());
-      await sweepHolds(store.database, store.clock.now());
+      await expireHolds(store.database, store.clock.now());
+      await expireHolds(store.database, store.clock.now());
       assert.deepEqual(await getHold(store.database, caller, id, store.clock.now()), gone);
       assert.equal((await getHold(store.database, other, next.id, store.clock.now())).status, 'active');
       const events = await eventsOf<HoldEventData>(store.database, 'hold', id);
@@ -378,7 +378,7 @@ onEachEngine(engine => {
       store.clock.advance(20 * MINUTE);
       const now = store.clock.now();
       const before = [await getHold(store.database, caller, id, now), await getPet(store.database, 1, now)];
-      await sweepHolds(store.database, now);
+      await expireHolds(store.database, now);
       assert.deepEqual([await getHold(store.database, caller, id, now), await getPet(store.database, 1, now)], before);
       assert.deepEqual(await store.database.all(stillActive, {}), []);
     });
@@ -415,7 +415,7 @@ onEachEngine(engine => {
         ],
       );
       for (const [index, { etag }] of after.entries()) assert.notEqual(etag, before[index]!.etag);
-      await sweepHolds(store.database, expiresAt);
+      await expireHolds(store.database, expiresAt);
       const swept = await Promise.all(urls.map(url => store.page(url)));
       assert.deepEqual(
         swept.map(({ etag }) => etag),
@@ -433,7 +433,7 @@ onEachEngine(engine => {
       store.clock.advance(15 * MINUTE);
       await store.database.write(tx => deletePet(tx, owner, 1));
       await store.set(2, 'pending');
-      await sweepHolds(store.database, store.clock.now());
+      await expireHolds(store.database, store.clock.now());
       assert.equal((await getHold(store.database, caller, 1, store.clock.now())).status, 'expired');
       assert.equal((await getPet(store.database, 2, store.clock.now())).status, 'pending');
     });
@@ -491,15 +491,15 @@ function storeOn(database: Database, clock: TestClock) {
     extend: (actor: Actor, id: number, until: number) =>
       database.write(tx => extendHold(tx, actor, id, { expiresAt: formatTime(until) })),
     release: (actor: Actor, id: number) => database.write(tx => releaseHold(tx, actor, id)),
-    usable: (actor: Actor, id: number) => database.write(tx => activeHoldOf(tx, actor, id)),
+    usable: (actor: Actor, id: number) => database.write(tx => lockActiveHold(tx, actor, id)),
     /** Orders an animal from a hold, as far as the hold is concerned. */
     order: (actor: Actor, petId: number, holdId: number, until: number | null = null) =>
       database.write(async tx => {
         const pet = await lockPet(tx, petId);
-        const hold = await activeHoldOf(tx, actor, holdId);
+        const hold = await lockActiveHold(tx, actor, holdId);
         const { id } = (await tx.first(insertOrder, { petId, holdId, now: tx.now }))!;
         await passOn(tx, pet, { orderId: id, until }, actor.accountId);
-        await useHold(tx, hold);
+        await endIfUsed(tx, hold);
       }),
     set: (id: number, status: 'sold' | 'pending') => database.write(tx => updatePet(tx, owner, id, { status }, 'open')),
     /** What the route for a page of animals answers, with the total. */

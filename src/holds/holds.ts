@@ -7,10 +7,10 @@ import { lockPets } from '../pets/lock-pets.ts';
 import type { Expectation } from '../pets/pets.ts';
 import { endReservation, moveEnd, reserve } from '../pets/reservations.ts';
 import { type HoldOutcome, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { aloneFor, requireRoom } from './held-max.ts';
+import { recordHoldEvent } from './events.ts';
 import type { HoldExtension, NewHold } from './hold.ts';
-import { recordHold } from './hold-log.ts';
-import { type HoldColumns, type HoldRow, holdColumns, holdEtag, rowOf } from './hold-rows.ts';
+import { lockHoldsOf, requireWithinLimit } from './limit.ts';
+import { type HoldRecord, type HoldRow, holdColumns, holdEtag, parseHold } from './rows.ts';
 
 /**
  * Keeps animals for the account until a time: all of them, or none.
@@ -28,12 +28,12 @@ export async function createHold(
 ): Promise<HoldRow> {
   const endFrom = (now: number) => (expiresAt === undefined ? now + USUAL_MS : endOf(expiresAt, now, now));
   endFrom(tx.now);
-  await aloneFor(tx, accountId);
+  await lockHoldsOf(tx, accountId);
   const pets = await lockPets(tx, petIds);
   requireAll(petIds, pets);
   // It took a while, maybe.
   const until = endFrom(tx.now);
-  await requireRoom(tx, accountId, pets.length, heldMax);
+  await requireWithinLimit(tx, accountId, pets.length, heldMax);
 
   const values = { accountId, note: note ?? null, expiresAt: until, now: tx.now };
   const { id } = (await tx.first(insertHold, values))!;
@@ -51,7 +51,7 @@ export async function createHold(
     updatedAt: tx.now,
     version: 1,
   };
-  await recordHold(tx, 'created', hold, accountId);
+  await recordHoldEvent(tx, 'created', hold, accountId);
   return hold;
 }
 
@@ -63,7 +63,7 @@ export async function createHold(
 export async function getHold(reader: Reader, actor: Actor, id: number, now: number): Promise<HoldRow> {
   const row = await reader.first(holdSeenBy, { id, now, accountId: actor.accountId, admin: actor.admin ? 1 : 0 });
   if (row === undefined) throw problem('hold_not_found', `There is no hold ${id}.`);
-  return rowOf(row);
+  return parseHold(row);
 }
 
 /**
@@ -90,7 +90,7 @@ export async function extendHold(
   const extended = { ...hold, expiresAt: until, updatedAt: tx.now, version: hold.version + 2 };
   await tx.run(moveHold, { id, expiresAt: until, now: tx.now });
   for (const pet of held) await moveEnd(tx, pet.id, until);
-  await recordHold(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
+  await recordHoldEvent(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
   return extended;
 }
 
@@ -117,7 +117,7 @@ export async function releaseHold(
  * A hold that the caller may order from: its own, and active; locked. The animal that is ordered has to be locked before.
  * @throws {Problem} `hold_not_found` where it is not the caller's own; `hold_ended`
  */
-export async function activeHoldOf(tx: Transaction, { accountId }: Actor, id: number): Promise<HoldRow> {
+export async function lockActiveHold(tx: Transaction, { accountId }: Actor, id: number): Promise<HoldRow> {
   const hold = await lockHold(tx, id);
   if (hold?.accountId !== accountId) throw problem('hold_not_found', `There is no hold ${id} of this account.`);
   if (hold.status !== 'active') throw ended(hold);
@@ -129,7 +129,7 @@ export async function activeHoldOf(tx: Transaction, { accountId }: Actor, id: nu
  * Takes note that an animal of a hold was passed on to an order: with the last one the hold is used up.
  * @param hold active, and locked in this transaction
  */
-export async function useHold(tx: Transaction, hold: HoldRow): Promise<void> {
+export async function endIfUsed(tx: Transaction, hold: HoldRow): Promise<void> {
   // Several may be ordered at once: who has the row sees what the others did.
   if ((await tx.first(anyHeld, { id: hold.id })) === undefined) await end(tx, hold, 'used', hold.accountId);
 }
@@ -184,7 +184,7 @@ async function lockHold(tx: Transaction, id: number): Promise<HoldRow | undefine
   const row = await tx.first(lockedHold, { id });
   tx.refreshNow(row?.updatedAt);
   if (row === undefined) return undefined;
-  const hold = rowOf(row);
+  const hold = parseHold(row);
   return hold.status === 'active' && hold.expiresAt <= tx.now ? { ...hold, status: 'expired' } : hold;
 }
 
@@ -204,7 +204,7 @@ async function end(
 ): Promise<HoldRow> {
   const over = { ...hold, status: outcome, endedAt: tx.now, updatedAt: tx.now, version: hold.version + 2 };
   await tx.run(endHold, { id: hold.id, outcome, now: tx.now });
-  await recordHold(tx, outcome, over, accountId, { was: { status: 'active' } });
+  await recordHoldEvent(tx, outcome, over, accountId, { was: { status: 'active' } });
   return over;
 }
 
@@ -235,7 +235,7 @@ const holdSeenBy = query((db, p: Params<{ id: number; now: number; accountId: nu
   db
     .selectFrom('holds')
     .select(holdColumns(p.now))
-    .$castTo<HoldColumns>()
+    .$castTo<HoldRecord>()
     .where('holds.id', '=', p.id)
     .where(({ or, eb, exists, selectFrom }) =>
       or([
@@ -254,7 +254,7 @@ const holdSeenBy = query((db, p: Params<{ id: number; now: number; accountId: nu
 /** As it is stored, its end passed or not; on the embedded engine writes come one by one. */
 const lockedHold = query((db, p: Params<{ id: number }>, engine) => {
   const never = sql.lit(0);
-  const hold = db.selectFrom('holds').select(holdColumns(never)).$castTo<HoldColumns>().where('holds.id', '=', p.id);
+  const hold = db.selectFrom('holds').select(holdColumns(never)).$castTo<HoldRecord>().where('holds.id', '=', p.id);
   return engine === 'postgres' ? hold.forUpdate() : hold;
 });
 

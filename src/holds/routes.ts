@@ -6,9 +6,9 @@ import type { RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
 import { Hold, HoldExtension, HoldId, HoldStatus, Holds, NewHold } from './hold.ts';
-import { type HoldRow, holdEtag, holdOf } from './hold-rows.ts';
 import { createHold, extendHold, getHold, releaseHold } from './holds.ts';
-import { listHolds } from './list-holds.ts';
+import { listHolds } from './list.ts';
+import { type HoldRow, holdEtag, holdOf } from './rows.ts';
 
 const holdId = {
   schema: HoldId,

@@ -8,7 +8,7 @@ import { Problem } from '../lib/http/problem.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { type Change, withIdempotency } from './idempotency.ts';
+import { type IdempotentResponse, withIdempotency } from './idempotency.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -48,7 +48,7 @@ onEachEngine(engine => {
   }
 
   /** Makes a thing, and answers with the number that it got. */
-  async function make(tx: Transaction): Promise<Change> {
+  async function make(tx: Transaction): Promise<IdempotentResponse> {
     const { id } = (await tx.first(addThing, { now: tx.now }))!;
     return { status: 201, body: { id, name: 'Minka' }, headers: ['Location', `/things/${id}`, 'ETag', `"${id}.1"`] };
   }

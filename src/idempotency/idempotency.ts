@@ -3,10 +3,10 @@ import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { type Database, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
-import { KEPT_MS } from './retention.ts';
+import { RETENTION_MS } from './retention.ts';
 
 /** What a change answers: its body is a JSON value; of its headers `Location` and `ETag` come again for a retry. */
-export interface Change extends RouteResponse {
+export interface IdempotentResponse extends RouteResponse {
   /** Top-level members of the body that show a secret: a retry gets `null` in their place. */
   readonly secrets?: readonly string[];
 }
@@ -20,7 +20,10 @@ export interface Change extends RouteResponse {
  * @throws {Problem} `idempotency_key_reused` when the key came with another request, `idempotency_key_in_use` while that
  *   has no answer yet, `invalid_parameter` for a key that is none; and what the work throws
  */
-export async function withIdempotency(call: Keyable, work: (tx: Transaction) => Soon<Change>): Promise<RouteResponse> {
+export async function withIdempotency(
+  call: Keyable,
+  work: (tx: Transaction) => Soon<IdempotentResponse>,
+): Promise<RouteResponse> {
   const { database } = call.context;
   const key = keyOf(call);
   if (key === undefined) return database.write(work);
@@ -34,10 +37,10 @@ export async function withIdempotency(call: Keyable, work: (tx: Transaction) => 
  * Between the two everything may have changed: the work looks at it again.
  * @throws {Problem} as `once`
  */
-export async function onceAfter<T>(
+export async function withIdempotencyAfter<T>(
   call: Keyable,
   ahead: () => Promise<T>,
-  work: (tx: Transaction, result: T) => Soon<Change>,
+  work: (tx: Transaction, result: T) => Soon<IdempotentResponse>,
 ): Promise<RouteResponse> {
   const { database } = call.context;
   const key = keyOf(call);
@@ -46,7 +49,7 @@ export async function onceAfter<T>(
     return database.write(tx => work(tx, result));
   }
   return alone(database, keyedOf(call, key), async keyed => {
-    const tooOld = nowOf(call.context) - KEPT_MS;
+    const tooOld = nowOf(call.context) - RETENTION_MS;
     const replay = replayFor(keyed, await database.first(storedAnswer, { ...keyed, tooOld }));
     if (replay !== undefined) return replay;
     const result = await ahead();
@@ -95,14 +98,14 @@ async function alone(
  * @param call its body as far as it could be read
  * @throws {Problem} `idempotency_key_reused`
  */
-export function requireNotReused(call: Keyable): Promise<void> | undefined {
+export function rejectReusedKey(call: Keyable): Promise<void> | undefined {
   const key = call.header('idempotency-key');
   return key !== undefined && isKey(key) ? requireSame(call, key) : undefined;
 }
 
 async function requireSame(call: Keyable, key: string): Promise<void> {
   const { context, caller } = call;
-  const tooOld = nowOf(context) - KEPT_MS;
+  const tooOld = nowOf(context) - RETENTION_MS;
   const stored = await context.database.first(storedAnswer, { accountId: caller.accountId, key, tooOld });
   if (stored !== undefined && stored.fingerprint !== fingerprintOf(call)) throw problem('idempotency_key_reused');
 }
@@ -116,11 +119,15 @@ interface Keyed {
   readonly fingerprint: string;
 }
 
-async function onceIn(tx: Transaction, keyed: Keyed, work: (tx: Transaction) => Soon<Change>): Promise<RouteResponse> {
+async function onceIn(
+  tx: Transaction,
+  keyed: Keyed,
+  work: (tx: Transaction) => Soon<IdempotentResponse>,
+): Promise<RouteResponse> {
   const { subject, accountId, key, fingerprint } = keyed;
   // Another node may be at it; on the embedded engine there is none.
   if (tx.engine === 'postgres' && !(await tx.first(tryAlone, { subject }))!.alone) throw inUse();
-  const tooOld = tx.now - KEPT_MS;
+  const tooOld = tx.now - RETENTION_MS;
   const replay = replayFor(keyed, await tx.first(storedAnswer, { accountId, key, tooOld }));
   if (replay !== undefined) return replay;
 

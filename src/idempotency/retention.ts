@@ -1,11 +1,11 @@
 import { type Params, query, type Transaction } from '../schema.ts';
 
 /** How long an answer comes again. */
-export const KEPT_MS = 24 * 60 * 60 * 1000;
+export const RETENTION_MS = 24 * 60 * 60 * 1000;
 
 /** Deletes some of the answers that are too old to come again; how many. */
-export async function forgetOldAnswers(tx: Transaction, most: number): Promise<number> {
-  return tx.run(forget, { tooOld: tx.now - KEPT_MS, most });
+export async function deleteExpiredResponses(tx: Transaction, most: number): Promise<number> {
+  return tx.run(forget, { tooOld: tx.now - RETENTION_MS, most });
 }
 
 const forget = query((db, p: Params<{ tooOld: number; most: number }>, engine) =>

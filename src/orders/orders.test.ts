@@ -8,9 +8,9 @@ import { getHold, releaseHold } from '../holds/holds.ts';
 import type { PetEventData } from '../pets/change-pet.ts';
 import { updatePet } from '../pets/pets.ts';
 import type { Transaction } from '../schema.ts';
-import type { OrderEventData } from './order-log.ts';
-import { orderEtag, orderOf } from './order-rows.ts';
-import { APPROVAL_MS, getOrder, placeOrder } from './orders.ts';
+import type { OrderEventData } from './events.ts';
+import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from './orders.ts';
+import { orderEtag, orderOf } from './rows.ts';
 
 onEachEngine(engine => {
   describe('placeOrder', () => {
@@ -186,14 +186,14 @@ onEachEngine(engine => {
     it('orders anew at the very moment at which an order has run out, swept or not', async () => {
       const store = await openOrderStore(engine);
       await store.place(1);
-      store.clock.advance(APPROVAL_MS - 1);
+      store.clock.advance(APPROVAL_PERIOD_MS - 1);
       await assert.rejects(store.place(1, { by: stranger }), { code: 'pet_reserved', headers: ['Retry-After', '1'] });
       assert.equal((await store.order(1)).status, 'placed');
       store.clock.advance(1);
       const expired = await store.order(1);
       assert.deepEqual(
         [expired.status, expired.version, expired.updatedAt, expired.expiresAt],
-        ['expired', 2, START + APPROVAL_MS, START + APPROVAL_MS],
+        ['expired', 2, START + APPROVAL_PERIOD_MS, START + APPROVAL_PERIOD_MS],
       );
       assert.equal(await store.petStatus(1), 'available');
       await store.assertSound();

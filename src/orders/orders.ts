@@ -1,18 +1,18 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import type { HoldRow } from '../holds/hold-rows.ts';
-import { activeHoldOf, useHold } from '../holds/holds.ts';
+import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
+import type { HoldRow } from '../holds/rows.ts';
 import { parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change-pet.ts';
 import { lockPet } from '../pets/lock-pets.ts';
 import { passOn, petReserved, reserve } from '../pets/reservations.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { recordOrderEvent, withSteps } from './events.ts';
 import type { NewOrder } from './order.ts';
-import { recordOrder, withSteps } from './order-log.ts';
-import { type FoundOrder, type OrderRow, orderColumns, sees } from './order-rows.ts';
+import { canSee, type OrderRow, type OrderWithSteps, orderColumns } from './rows.ts';
 
 /** For how long a placed order waits for its approval. */
-export const APPROVAL_MS = 7 * 24 * 60 * 60 * 1000;
+export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
  * Orders an animal for an account, at the animal's price of this moment. It is pending from then on, until the order has
@@ -28,7 +28,7 @@ export async function placeOrder(
   tx: Transaction,
   actor: Actor & { readonly accountId: number },
   order: NewOrder,
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   const { accountId } = actor;
   const { petId, holdId } = order;
   const pet = await lockPet(tx, petId);
@@ -42,10 +42,10 @@ export async function placeOrder(
   if (hold === undefined) await reserve(tx, pet, claim, accountId);
   else {
     await passOn(tx, pet, claim, accountId);
-    await useHold(tx, hold);
+    await endIfUsed(tx, hold);
   }
   const placed: OrderRow = { id, ...row };
-  await recordOrder(tx, placed, { accountId });
+  await recordOrderEvent(tx, placed, { accountId });
   return { ...placed, steps: {} };
 }
 
@@ -54,9 +54,9 @@ export async function placeOrder(
  * @param now a placed order that has run out by then is expired
  * @throws {Problem} `order_not_found`, also where it is none of the actor's business
  */
-export async function getOrder(reader: Reader, actor: Actor, id: number, now: number): Promise<FoundOrder> {
+export async function getOrder(reader: Reader, actor: Actor, id: number, now: number): Promise<OrderWithSteps> {
   const order = await reader.first(orderById, { id, now });
-  if (order === undefined || !sees(actor, order)) throw problem('order_not_found', `There is no order ${id}.`);
+  if (order === undefined || !canSee(actor, order)) throw problem('order_not_found', `There is no order ${id}.`);
   return (await withSteps(reader, [order]))[0]!;
 }
 
@@ -72,7 +72,7 @@ async function requireNotKept(tx: Transaction, { accountId }: Actor, pet: Locked
 }
 
 async function requireHeld(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<HoldRow> {
-  const hold = await activeHoldOf(tx, actor, holdId);
+  const hold = await lockActiveHold(tx, actor, holdId);
   if (pet.reservation?.holdId === holdId) return hold;
   throw problem('hold_ended', `Hold ${holdId} does not keep animal ${pet.id}, or no longer.`);
 }
@@ -94,7 +94,7 @@ function newRow(
     note: note ?? null,
     priceAmount: pet.priceAmount,
     priceCurrency: pet.priceCurrency,
-    expiresAt: now + APPROVAL_MS,
+    expiresAt: now + APPROVAL_PERIOD_MS,
     createdAt: now,
     updatedAt: now,
     version: 1,

@@ -4,10 +4,10 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import { PetId } from '../pets/pet.ts';
 import { getExamples, listExamples, placeExamples } from './examples.ts';
-import { listOrders } from './list-orders.ts';
+import { listOrders } from './list.ts';
 import { NewOrder, Order, OrderStatus, Orders } from './order.ts';
-import { orderEtag, orderOf } from './order-rows.ts';
 import { getOrder, placeOrder } from './orders.ts';
+import { orderEtag, orderOf } from './rows.ts';
 import { answerOf, orderId } from './step-routes.ts';
 
 /** A page of orders. */

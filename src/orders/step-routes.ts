@@ -4,8 +4,8 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { approveExamples, cancelExamples, deliverExamples, takeBackExamples } from './examples.ts';
 import { NewOrderReturn, NewOrderStep, Order, OrderId } from './order.ts';
-import { type FoundOrder, orderEtag, orderOf } from './order-rows.ts';
-import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './order-steps.ts';
+import { type OrderWithSteps, orderEtag, orderOf } from './rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './steps.ts';
 
 /** The parameter of paths that lead to one order. */
 export const orderId = {
@@ -103,6 +103,6 @@ export const takeBack = operation({
 });
 
 /** An order as the answer to somebody who may see it. */
-export function answerOf(order: FoundOrder, caller: Actor): RouteResponse {
+export function answerOf(order: OrderWithSteps, caller: Actor): RouteResponse {
   return { body: orderOf(order, caller), headers: ['ETag', orderEtag(order)] };
 }

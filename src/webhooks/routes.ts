@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { keepTest, requireTaken, sendTest, testMeansOf } from '../deliveries/test-delivery.ts';
 import { operation } from '../deployment.ts';
 import { putInOrder } from '../events/log.ts';
-import { onceAfter, withIdempotency } from '../idempotency/idempotency.ts';
+import { withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
@@ -186,7 +186,7 @@ export const activate = operation({
   async handle(call) {
     const { context, caller, path, expect } = call;
     const { database } = context;
-    const answer = await onceAfter(
+    const answer = await withIdempotencyAfter(
       call,
       async () => {
         const webhook = await getWebhook(database, caller, path.webhookId);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { nowOf } from '../../src/deployment.ts';
-import { holdEtag } from '../../src/holds/hold-rows.ts';
 import { createHold, extendHold, getHold, releaseHold } from '../../src/holds/holds.ts';
+import { holdEtag } from '../../src/holds/rows.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
 import { formatTime } from '../../src/lib/time.ts';
-import { orderEtag } from '../../src/orders/order-rows.ts';
-import { approveOrder, cancelOrder } from '../../src/orders/order-steps.ts';
-import { APPROVAL_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
+import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
+import { orderEtag } from '../../src/orders/rows.ts';
+import { approveOrder, cancelOrder } from '../../src/orders/steps.ts';
 import { listPets } from '../../src/pets/list-pets.ts';
 import { petEtag } from '../../src/pets/pet-rows.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
@@ -188,7 +188,7 @@ async function open(engine: Engine, { kind }: Pick<Change, 'kind'>): Promise<Sto
   await database.write(tx => createPet(tx, owner.accountId, { name: 'Minka', categoryId: 2 }, 'open'));
   if (kind === 'hold') await database.write(tx => createHold(tx, holder, { petIds: [1] }, 100));
   else await database.write(tx => placeOrder(tx, holder, { petId: 1 }));
-  return { place, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_MS) };
+  return { place, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_PERIOD_MS) };
 }
 
 /** What a reader sees. */

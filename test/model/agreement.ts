@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getHold } from '../../src/holds/holds.ts';
-import { listHolds } from '../../src/holds/list-holds.ts';
-import { listOrders } from '../../src/orders/list-orders.ts';
+import { listHolds } from '../../src/holds/list.ts';
+import { listOrders } from '../../src/orders/list.ts';
 import { getOrder } from '../../src/orders/orders.ts';
 import { listPets } from '../../src/pets/list-pets.ts';
 import { countByStatus, countPets } from '../../src/pets/pet-counts.ts';

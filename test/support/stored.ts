@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import type { HoldEventData } from '../../src/holds/hold-log.ts';
-import type { OrderEventData } from '../../src/orders/order-log.ts';
+import type { HoldEventData } from '../../src/holds/events.ts';
+import type { OrderEventData } from '../../src/orders/events.ts';
 import type { PetEventData, PetState } from '../../src/pets/change-pet.ts';
 import { onServer, run } from './engines.ts';
 import { holdVersion, orderVersion, petVersion } from './versions.ts';

@@ -1,5 +1,5 @@
-import type { HoldEventData } from '../../src/holds/hold-log.ts';
-import type { OrderEventData } from '../../src/orders/order-log.ts';
+import type { HoldEventData } from '../../src/holds/events.ts';
+import type { OrderEventData } from '../../src/orders/events.ts';
 import type { PetEventData } from '../../src/pets/change-pet.ts';
 
 /** An event of the log, as far as it matters here. */

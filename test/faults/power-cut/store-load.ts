@@ -13,8 +13,8 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { Problem } from '../../../src/lib/http/problem.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../../src/migrations/index.ts';
-import { cancelOrder } from '../../../src/orders/order-steps.ts';
 import { placeOrder } from '../../../src/orders/orders.ts';
+import { cancelOrder } from '../../../src/orders/steps.ts';
 import { createPet } from '../../../src/pets/pets.ts';
 import type { Transaction } from '../../../src/schema.ts';
 

@@ -9,11 +9,11 @@ import type { PetEventData } from '../pets/change-pet.ts';
 import { countByStatus } from '../pets/pet-counts.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
-import type { HoldEventData } from './hold-log.ts';
-import type { HoldRow } from './hold-rows.ts';
+import type { HoldEventData } from './events.ts';
+import { expireHolds } from './expiry.ts';
 import { createHold, extendHold, releaseHold } from './holds.ts';
-import { listHolds } from './list-holds.ts';
-import { sweepHolds } from './sweep-holds.ts';
+import { listHolds } from './list.ts';
+import type { HoldRow } from './rows.ts';
 
 const ANIMALS = 10;
 const CALLERS = 50;
@@ -81,7 +81,7 @@ onEachEngine(engine => {
                 ? await release(database, id)
                 : chance < 0.9
                   ? await told(database.write(tx => extendHold(tx, admin, id, { expiresAt: until })))
-                  : await sweepHolds(database, clock.now());
+                  : await expireHolds(database, clock.now());
           if (typeof outcome === 'string') refusals.add(outcome);
           else if (outcome !== undefined) known.push(outcome.id);
           if (++steps % 4 === 0) clock.advance(37);
@@ -94,7 +94,7 @@ onEachEngine(engine => {
       }
       clock.advance(60_000);
       const database = nodes[0]!;
-      await sweepHolds(database, clock.now());
+      await expireHolds(database, clock.now());
       assert.deepEqual(await database.all(inForce, {}), []);
       assert.deepEqual(await countByStatus(database, 0), { available: ANIMALS, pending: 0, sold: 0 });
       for (let petId = 1; petId <= ANIMALS; petId++) {
@@ -141,7 +141,7 @@ onEachEngine(engine => {
         clock.advance(1000);
         const outcomes = await Promise.all([
           ...Array.from({ length: 10 }, (_, index) => hold(nodes[index % nodes.length]!, 10 + index, [1])),
-          ...nodes.map(node => sweepHolds(node, clock.now())),
+          ...nodes.map(node => expireHolds(node, clock.now())),
         ]);
         const won = outcomes.filter(outcome => outcome !== undefined && typeof outcome !== 'string');
         assert.equal(won.length, 1);

@@ -10,10 +10,10 @@ import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
-import { listOrders } from './list-orders.ts';
-import { type OrderFilter, orderList } from './order-filter.ts';
-import { type FoundOrder, orderStatuses, sees } from './order-rows.ts';
-import { APPROVAL_MS } from './orders.ts';
+import { type OrderFilter, orderList } from './filter.ts';
+import { listOrders } from './list.ts';
+import { APPROVAL_PERIOD_MS } from './orders.ts';
+import { canSee, type OrderWithSteps, orderStatuses } from './rows.ts';
 
 /** Of the filters by status every kind: none, one, several, with and without what runs out. */
 const someStatuses: (readonly OrderStatus[] | undefined)[] = [
@@ -158,7 +158,7 @@ describe('a list of orders', () => {
 });
 
 /** Orders of animals of `owner` and of `placer`, placed by each of them and by others, in every state. */
-async function manyOrders(store: OrderStore): Promise<{ orders: FoundOrder[]; pets: number[] }> {
+async function manyOrders(store: OrderStore): Promise<{ orders: OrderWithSteps[]; pets: number[] }> {
   const { database } = store;
   const pets: number[] = [];
   for (let index = 0; index < 12; index++) {
@@ -185,7 +185,7 @@ async function manyOrders(store: OrderStore): Promise<{ orders: FoundOrder[]; pe
     }
   }
   for (let index = 0; index < 4; index++) await place(index);
-  store.clock.advance(APPROVAL_MS);
+  store.clock.advance(APPROVAL_PERIOD_MS);
   for (let index = 0; index < 12; index++) {
     const id = await place(index);
     if (index % 3 === 1) await store.approve(id, admin);
@@ -203,11 +203,11 @@ async function assertWalks(
   actor: Actor,
   filter: OrderFilter,
   limit: number,
-  all: readonly FoundOrder[],
+  all: readonly OrderWithSteps[],
 ): Promise<number> {
   const { status, petId } = filter;
   const expected = all
-    .filter(order => sees(actor, order))
+    .filter(order => canSee(actor, order))
     .filter(order => status === undefined || status.includes(order.status))
     .filter(order => petId === undefined || order.petId === petId)
     .map(idOf);

@@ -21,7 +21,7 @@ export interface HoldRow {
 }
 
 /** A hold as its columns have it: the animals and their owners are one text. */
-export type HoldColumns = Omit<HoldRow, 'petIds' | 'ownerIds'> & { readonly pets: string | null };
+export type HoldRecord = Omit<HoldRow, 'petIds' | 'ownerIds'> & { readonly pets: string | null };
 
 /**
  * The columns of a hold as callers see it at a time. One that has run out by then is expired, whether or not its row
@@ -51,7 +51,7 @@ export const statusAt = (now: unknown) => sql<HoldStatus>`case
   when holds.ended_at is not null then holds.outcome when holds.expires_at <= ${now} then 'expired' else 'active' end`;
 
 /** The hold that a row of `holdColumns` is. */
-export function rowOf({ pets, ...row }: HoldColumns): HoldRow {
+export function parseHold({ pets, ...row }: HoldRecord): HoldRow {
   const each = pets === null ? [] : pets.split(',').map(pet => pet.split(' ').map(Number) as [number, number]);
   return { ...row, petIds: each.map(([petId]) => petId), ownerIds: each.map(([, ownerId]) => ownerId) };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock-pets.ts';
 import { type Database, type NextDue, type Params, query, type Transaction } from '../schema.ts';
-import { recordHold } from './hold-log.ts';
+import { recordHoldEvent } from './events.ts';
 
 /**
  * Ends every hold that has run out by `now`, each at its own moment, frees the animals that it still keeps, and writes
@@ -13,13 +13,19 @@ import { recordHold } from './hold-log.ts';
  * several processes at once: each hold expires once.
  * @throws {StorageError} as `Database.write`
  */
-export async function sweepHolds(database: Database, now: number): Promise<void> {
+export async function expireHolds(database: Database, now: number): Promise<void> {
   // What is still due where none was ended, another process has ended meanwhile.
   while ((await sweepSome(database, now)) > 0);
 }
 
 /** The work of ending the holds that have run out, a few at a time. */
-export function endHolds({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function holdExpiryJob({
+  database,
+  clock,
+}: {
+  readonly database: Database;
+  readonly clock: Clock;
+}): Work<never> {
   return {
     name: 'holds',
     atOnce: 1,
@@ -31,7 +37,7 @@ export function endHolds({ database, clock }: { readonly database: Database; rea
 }
 
 /** When the next hold runs out. */
-export const nextHoldToEnd: NextDue = db =>
+export const nextHoldExpiry: NextDue = db =>
   db.selectFrom('holds').select('expires_at as dueAt').where('ended_at', 'is', null).orderBy('expires_at').limit(1);
 
 /** How many holds it ended. */
@@ -54,7 +60,7 @@ async function expireHold(tx: Transaction, id: number): Promise<boolean> {
   if (petIds.length > 0) await lockPets(tx, petIds);
   const row = await tx.first(endRunOut, { id, now: tx.now });
   if (row === undefined) return false;
-  await recordHold(
+  await recordHoldEvent(
     tx,
     'expired',
     { ...row, petIds, ownerIds: pets.map(({ ownerId }) => ownerId), status: 'expired' },

@@ -61,7 +61,7 @@ export interface OrderRow {
 }
 
 /** An order with the steps that it has taken. */
-export interface FoundOrder extends OrderRow {
+export interface OrderWithSteps extends OrderRow {
   readonly steps: { readonly [Name in StepName]?: TakenStep };
 }
 
@@ -77,7 +77,7 @@ export interface TakenStep {
 }
 
 /** Whether an order is there for somebody: for who placed it, for the owner of its animal and for admins. */
-export function sees({ accountId, admin }: Actor, order: Pick<OrderRow, 'accountId' | 'ownerId'>): boolean {
+export function canSee({ accountId, admin }: Actor, order: Pick<OrderRow, 'accountId' | 'ownerId'>): boolean {
   return admin || order.accountId === accountId || order.ownerId === accountId;
 }
 
@@ -87,7 +87,7 @@ export function isComplete(status: unknown): boolean {
 }
 
 /** An order as somebody who may see it is answered. */
-export function orderOf(order: FoundOrder, actor: Actor): Order {
+export function orderOf(order: OrderWithSteps, actor: Actor): Order {
   const { id, petId, accountId, status, quantity, shipDate, note, holdId, expiresAt } = order;
   const { approval, delivery, cancellation, return: back } = order.steps;
   const price = priceOf(order);

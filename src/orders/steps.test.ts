@@ -18,10 +18,10 @@ import type { PetEventData } from '../pets/change-pet.ts';
 import { deletePet, updatePet } from '../pets/pets.ts';
 import { sweepPets } from '../pets/sweep-pets.ts';
 import type { OrderStatus, PetStatus } from '../schema.ts';
-import type { OrderEventData } from './order-log.ts';
-import { orderEtag, orderOf } from './order-rows.ts';
-import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './order-steps.ts';
-import { APPROVAL_MS } from './orders.ts';
+import type { OrderEventData } from './events.ts';
+import { APPROVAL_PERIOD_MS } from './orders.ts';
+import { orderEtag, orderOf } from './rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './steps.ts';
 
 const TOO_LATE = 'Order 2 expires at 2026-11-28T12:00:00.000Z; it is too late to change that.';
 
@@ -150,7 +150,7 @@ onEachEngine(engine => {
         expired: {
           async ids(store) {
             const { id } = await store.place(1);
-            store.clock.advance(APPROVAL_MS);
+            store.clock.advance(APPROVAL_PERIOD_MS);
             return id;
           },
           allowed: [],
@@ -232,7 +232,7 @@ onEachEngine(engine => {
       await store.place(1);
       await store.place(2);
       const last = engine.name === 'sqlite' ? 1 : COMMIT_MS + 1;
-      store.clock.advance(APPROVAL_MS - last);
+      store.clock.advance(APPROVAL_PERIOD_MS - last);
       assert.equal((await store.approve(1)).status, 'approved');
       store.clock.advance(last - 1);
       if (last > 1) await assert.rejects(store.approve(2), { code: 'invalid_order_transition', message: TOO_LATE });
@@ -242,7 +242,7 @@ onEachEngine(engine => {
       await assert.rejects(store.cancel(2), { code: 'invalid_order_transition' });
       assert.deepEqual([await store.petStatus(1), await store.petStatus(2)], ['pending', 'available']);
       // What was approved runs out no more.
-      store.clock.advance(100 * APPROVAL_MS);
+      store.clock.advance(100 * APPROVAL_PERIOD_MS);
       assert.equal((await store.order(1)).status, 'approved');
       assert.equal(await store.petStatus(1), 'pending');
       await store.deliver(1);
@@ -257,7 +257,7 @@ onEachEngine(engine => {
       const behind = await engine.open({ place, clock: testClock(START + 1), role: 'cli' });
       await store.place(1);
       await store.place(2);
-      store.clock.advance(APPROVAL_MS);
+      store.clock.advance(APPROVAL_PERIOD_MS);
       await store.place(1, { by: stranger });
       await sweepPets(store.database, store.now());
       for (const id of [1, 2]) {
@@ -355,7 +355,7 @@ onEachEngine(engine => {
       );
       // An order that has run out keeps nothing.
       await store.place(2);
-      store.clock.advance(APPROVAL_MS);
+      store.clock.advance(APPROVAL_PERIOD_MS);
       await store.database.write(tx => deletePet(tx, owner, 2));
       assert.equal((await store.order(2)).status, 'expired');
       await assert.rejects(store.cancel(2), { code: 'invalid_order_transition' });

@@ -5,7 +5,7 @@ import { type Params, query, sql, type Transaction } from '../schema.ts';
  * Lets the holds of an account come one after the other, until the transaction ends; the first thing that a new one
  * takes. Embedded, writes come one by one anyway.
  */
-export async function aloneFor(tx: Transaction, accountId: number): Promise<void> {
+export async function lockHoldsOf(tx: Transaction, accountId: number): Promise<void> {
   if (tx.engine === 'postgres') await tx.first(takeTurn, { account: String(accountId) });
 }
 
@@ -13,7 +13,12 @@ export async function aloneFor(tx: Transaction, accountId: number): Promise<void
  * Demands that the animals in all active holds of an account stay within what it may hold, with so many more.
  * @throws {Problem} `hold_limit_exceeded`
  */
-export async function requireRoom(tx: Transaction, accountId: number, more: number, heldMax: number): Promise<void> {
+export async function requireWithinLimit(
+  tx: Transaction,
+  accountId: number,
+  more: number,
+  heldMax: number,
+): Promise<void> {
   const { held } = (await tx.first(heldBy, { accountId, now: tx.now }))!;
   if (held + more <= heldMax) return;
   throw problem(

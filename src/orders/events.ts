@@ -4,7 +4,7 @@ import { formatTime } from '../lib/time.ts';
 import type { Price } from '../pets/pet.ts';
 import { priceOf } from '../pets/pet-rows.ts';
 import type { OrderStatus, Reader, Transaction } from '../schema.ts';
-import type { FoundOrder, OrderRow, StepName, TakenStep } from './order-rows.ts';
+import type { OrderRow, OrderWithSteps, StepName, TakenStep } from './rows.ts';
 
 /** What the log says of an order. */
 export interface OrderEventData {
@@ -39,7 +39,7 @@ export interface OrderState {
  * @param cause.accountId who did it; `null` for the operator and for what happened by itself
  * @param cause.was as it was before; left out where it was just placed
  */
-export async function recordOrder(
+export async function recordOrderEvent(
   tx: Transaction,
   order: OrderRow,
   {
@@ -64,7 +64,7 @@ export async function recordOrder(
 }
 
 /** Orders with the steps that they have taken, which the log alone keeps: one query for all of them. */
-export async function withSteps(reader: Reader, orders: readonly OrderRow[]): Promise<FoundOrder[]> {
+export async function withSteps(reader: Reader, orders: readonly OrderRow[]): Promise<OrderWithSteps[]> {
   const moved = orders.filter(({ status }) => stepsUpTo[status].length > 0);
   const events = await eventsOfAll<Partial<OrderEventData>>(
     reader,
@@ -76,7 +76,7 @@ export async function withSteps(reader: Reader, orders: readonly OrderRow[]): Pr
 }
 
 /** The steps up to its status: one that was taken after the row was read is none of it. */
-function stepsOf({ status }: OrderRow, events: readonly Event<Partial<OrderEventData>>[]): FoundOrder['steps'] {
+function stepsOf({ status }: OrderRow, events: readonly Event<Partial<OrderEventData>>[]): OrderWithSteps['steps'] {
   const taken: { [Name in StepName]?: TakenStep } = {};
   for (const { action, at, accountId, data } of events) {
     const name = stepsUpTo[status].find(step => actionOf[step] === action);

@@ -8,9 +8,9 @@ import { lockPet } from '../pets/lock-pets.ts';
 import { createPet } from '../pets/pets.ts';
 import { endReservation } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { HoldRow } from './hold-rows.ts';
-import { createHold, getHold, releaseHold, useHold } from './holds.ts';
-import { type HoldFilter, listHolds } from './list-holds.ts';
+import { createHold, endIfUsed, getHold, releaseHold } from './holds.ts';
+import { type HoldFilter, listHolds } from './list.ts';
+import type { HoldRow } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -145,7 +145,7 @@ async function store(engine: Engine) {
         if (round === 0) await releaseHold(tx, actor, hold.id);
         if (round === 1) {
           for (const petId of petIds) await endReservation(tx, await lockPet(tx, petId), 'available', { accountId: 1 });
-          await useHold(tx, hold);
+          await endIfUsed(tx, hold);
         }
       });
       if (round === 1) clock.advance(1);

@@ -4,7 +4,7 @@ import type { CursorPosition } from '../lib/http/pagination/cursor.ts';
 import { type Found, type Page, pageById } from '../lib/http/pagination/page-by-id.ts';
 import { type Params, type Query, query, type Reader, sql, type Tables } from '../schema.ts';
 import type { HoldStatus } from './hold.ts';
-import { type HoldColumns, type HoldRow, holdColumns, rowOf, statusAt } from './hold-rows.ts';
+import { type HoldRecord, type HoldRow, holdColumns, parseHold, statusAt } from './rows.ts';
 
 /** Which holds a list has. */
 export interface HoldFilter {
@@ -48,7 +48,7 @@ async function look(reader: Reader, shape: Shape, values: Values, rowsMax: numbe
   const edge = ids.length === 0 ? undefined : shape.backward ? Math.max(...ids) : Math.min(...ids);
   const end = edge ?? (shape.backward ? 0 : Number.MAX_SAFE_INTEGER);
   const rows = await reader.all(pageQuery(shape), { ...values, edge: end });
-  return { rows: rows.map(rowOf), edge };
+  return { rows: rows.map(parseHold), edge };
 }
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
@@ -78,9 +78,9 @@ function valuesOf(actor: Actor, status: HoldFilter['status'], petId: number | un
   return values as unknown as Values;
 }
 
-const pageQueries = new Map<string, Query<Values, HoldColumns>>();
+const pageQueries = new Map<string, Query<Values, HoldRecord>>();
 
-function pageQuery(shape: Shape): Query<Values, HoldColumns> {
+function pageQuery(shape: Shape): Query<Values, HoldRecord> {
   return remember(pageQueries, shape, () =>
     query((db, p: Params<Values>) => {
       const direction = shape.backward ? 'desc' : 'asc';
@@ -96,7 +96,7 @@ function pageQuery(shape: Shape): Query<Values, HoldColumns> {
           const among = Array.from({ length: shape.statuses }, (_, index) => p[`status${index}`]!);
           rows = rows.where(statusAt(p.now), 'in', among);
         }
-        return rows.select(holdColumns(p.now)).$castTo<HoldColumns>().orderBy(id, direction).limit(p.rows);
+        return rows.select(holdColumns(p.now)).$castTo<HoldRecord>().orderBy(id, direction).limit(p.rows);
       };
       const joined = db.selectFrom('reservations').innerJoin('holds', 'holds.id', 'reservations.hold_id');
 

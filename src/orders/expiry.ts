@@ -2,8 +2,8 @@ import type { Clock } from '../lib/clock.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock-pets.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
-import { recordOrder } from './order-log.ts';
-import { orderColumns } from './order-rows.ts';
+import { recordOrderEvent } from './events.ts';
+import { orderColumns } from './rows.ts';
 
 /**
  * Ends every placed order that has run out by `now` without approval, each at its own moment: its animal is free, its
@@ -14,13 +14,19 @@ import { orderColumns } from './order-rows.ts';
  * also by several processes at once.
  * @throws {StorageError} as `Database.write`
  */
-export async function sweepOrders(database: Database, now: number): Promise<void> {
+export async function expireOrders(database: Database, now: number): Promise<void> {
   // What is still due where none was ended is in the hands of others.
   while ((await sweepSome(database, now)) > 0);
 }
 
 /** The work of ending the orders that ran out without approval, fifty at a time. */
-export function endOrders({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function orderExpiryJob({
+  database,
+  clock,
+}: {
+  readonly database: Database;
+  readonly clock: Clock;
+}): Work<never> {
   return {
     name: 'orders',
     atOnce: 1,
@@ -32,7 +38,7 @@ export function endOrders({ database, clock }: { readonly database: Database; re
 }
 
 /** When the next order runs out. */
-export const nextOrderToEnd: NextDue = db =>
+export const nextOrderExpiry: NextDue = db =>
   db
     .selectFrom('orders')
     .select('expires_at as dueAt')
@@ -59,7 +65,7 @@ async function expire(tx: Transaction, due: readonly { id: number; petId: number
   for (const { id } of due) {
     const order = await tx.first(expireOrder, { id, now: tx.now });
     if (order === undefined) continue;
-    await recordOrder(tx, order, { accountId: null, was: { ...order, status: 'placed' }, at: order.updatedAt });
+    await recordOrderEvent(tx, order, { accountId: null, was: { ...order, status: 'placed' }, at: order.updatedAt });
     ended++;
   }
   return ended;

@@ -2,7 +2,7 @@ import { record } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
 import type { HoldOutcome, Transaction } from '../schema.ts';
 import type { Hold } from './hold.ts';
-import type { HoldRow } from './hold-rows.ts';
+import type { HoldRow } from './rows.ts';
 
 /** A hold as the log has it. */
 export type HoldState = Pick<Hold, 'petIds' | 'accountId' | 'status' | 'note' | 'expiresAt'>;
@@ -23,7 +23,7 @@ export interface HoldEventData {
  * Writes down what happened to a hold, in the transaction in which it does.
  * @param accountId who did it; `null` for the operator and for what happened by itself
  */
-export async function recordHold(
+export async function recordHoldEvent(
   tx: Transaction,
   action: 'created' | 'extended' | HoldOutcome,
   hold: HoldRow,

@@ -2,14 +2,14 @@ import type { Actor } from '../events/event.ts';
 import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
 import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import type { Reader } from '../schema.ts';
-import { type OrderFilter, orderList } from './order-filter.ts';
-import { withSteps } from './order-log.ts';
-import { edgeQuery, type PageValues, pageQuery, type Shape, shapeOf } from './order-page-query.ts';
-import type { FoundOrder, OrderRow } from './order-rows.ts';
+import { withSteps } from './events.ts';
+import { type OrderFilter, orderList } from './filter.ts';
+import { edgeQuery, type PageValues, pageQuery, type Shape, shapeOf } from './page-query.ts';
+import type { OrderRow, OrderWithSteps } from './rows.ts';
 
 /** One page of a list of orders. */
 export interface OrderPage extends PageLinks {
-  readonly orders: FoundOrder[];
+  readonly orders: OrderWithSteps[];
 }
 
 /**

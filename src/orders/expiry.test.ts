@@ -5,9 +5,9 @@ import { openOrderStore, placer, START, stranger } from '../../test/support/orde
 import { eventsOf } from '../events/log.ts';
 import { sweepPets } from '../pets/sweep-pets.ts';
 import { type Params, query } from '../schema.ts';
-import type { OrderEventData } from './order-log.ts';
-import { APPROVAL_MS } from './orders.ts';
-import { sweepOrders } from './sweep-orders.ts';
+import type { OrderEventData } from './events.ts';
+import { expireOrders } from './expiry.ts';
+import { APPROVAL_PERIOD_MS } from './orders.ts';
 
 onEachEngine(engine => {
   describe('sweepOrders', () => {
@@ -18,18 +18,18 @@ onEachEngine(engine => {
       await store.place(2);
       await store.place(3);
       await store.approve(3);
-      store.clock.advance(APPROVAL_MS);
+      store.clock.advance(APPROVAL_PERIOD_MS);
       const before = [await store.order(1), await store.order(2), await store.order(3)];
       assert.deepEqual(
         before.map(({ status, updatedAt }) => [status, updatedAt - START]),
         [
-          ['expired', APPROVAL_MS],
-          ['expired', APPROVAL_MS + 1],
+          ['expired', APPROVAL_PERIOD_MS],
+          ['expired', APPROVAL_PERIOD_MS + 1],
           ['approved', 1],
         ],
       );
       store.clock.advance(5000);
-      await sweepOrders(store.database, store.now());
+      await expireOrders(store.database, store.now());
       assert.deepEqual([await store.order(1), await store.order(2), await store.order(3)], before);
       assert.deepEqual(await store.database.all(stored, {}), [
         { status: 'expired', version: 2 },
@@ -41,17 +41,17 @@ onEachEngine(engine => {
       assert.deepEqual(rest, []);
       assert.deepEqual([expired!.action, expired!.accountId, expired!.at], ['expired', null, store.now()]);
       const { order, was, at } = expired!.data;
-      assert.deepEqual([order.status, was, at], ['expired', { status: 'placed' }, START + APPROVAL_MS]);
+      assert.deepEqual([order.status, was, at], ['expired', { status: 'placed' }, START + APPROVAL_PERIOD_MS]);
     });
 
     it('leaves alone what has not run out, to the millisecond', async () => {
       const store = await openOrderStore(engine, 1);
       await store.place(1);
-      store.clock.advance(APPROVAL_MS - 1);
-      await sweepOrders(store.database, store.now());
+      store.clock.advance(APPROVAL_PERIOD_MS - 1);
+      await expireOrders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'placed', version: 1 }]);
       store.clock.advance(1);
-      await sweepOrders(store.database, store.now());
+      await expireOrders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
     });
 
@@ -59,16 +59,16 @@ onEachEngine(engine => {
       const store = await openOrderStore(engine, 0);
       const pets = await Promise.all(Array.from({ length: 120 }, () => store.add()));
       const ids = (await Promise.all(pets.map(petId => store.place(petId)))).map(({ id }) => id);
-      store.clock.advance(APPROVAL_MS);
+      store.clock.advance(APPROVAL_PERIOD_MS);
       const again = pets.slice(0, 20);
       await Promise.all([
-        sweepOrders(store.database, store.now()),
+        expireOrders(store.database, store.now()),
         sweepPets(store.database, store.now()),
         ...again.map(petId => store.place(petId, { by: stranger })),
-        sweepOrders(store.database, store.now()),
-        sweepOrders(store.database, store.now()),
+        expireOrders(store.database, store.now()),
+        expireOrders(store.database, store.now()),
       ]);
-      await sweepOrders(store.database, store.now());
+      await expireOrders(store.database, store.now());
       await store.assertSound();
       for (const id of ids) {
         const said = (await eventsOf(store.database, 'order', id)).map(({ action }) => action);
@@ -82,10 +82,10 @@ onEachEngine(engine => {
     it('ends orders whose animals are gone', async () => {
       const store = await openOrderStore(engine, 2);
       await store.place(1, { by: placer });
-      store.clock.advance(APPROVAL_MS);
+      store.clock.advance(APPROVAL_PERIOD_MS);
       await sweepPets(store.database, store.now());
       await store.database.write(tx => tx.run(removeAll, {}));
-      await sweepOrders(store.database, store.now());
+      await expireOrders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
     });
   });

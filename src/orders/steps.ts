@@ -7,10 +7,10 @@ import { lockPets } from '../pets/lock-pets.ts';
 import type { Expectation } from '../pets/pets.ts';
 import { endReservation, moveEnd } from '../pets/reservations.ts';
 import { type OrderStatus, type Params, query, sql, type Transaction } from '../schema.ts';
+import { recordOrderEvent, withSteps } from './events.ts';
 import type { NewOrderReturn, NewOrderStep } from './order.ts';
-import { recordOrder, withSteps } from './order-log.ts';
-import { type FoundOrder, type OrderRow, orderColumns, orderEtag } from './order-rows.ts';
 import { getOrder } from './orders.ts';
+import { type OrderRow, type OrderWithSteps, orderColumns, orderEtag } from './rows.ts';
 
 /**
  * Approves a placed order, which then runs out no more. For the owner of the animal and for admins.
@@ -26,7 +26,7 @@ export function approveOrder(
   id: number,
   { note }: NewOrderStep,
   expect: Expectation = () => {},
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   return take(tx, actor, id, approval, note, expect, async pet => {
     await moveEnd(tx, kept(pet, id).id, null);
   });
@@ -43,7 +43,7 @@ export function deliverOrder(
   id: number,
   { note }: NewOrderStep,
   expect: Expectation = () => {},
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   return take(tx, actor, id, delivery, note, expect, async pet => {
     const { accountId } = actor;
     await endReservation(tx, kept(pet, id), 'sold', { accountId, reason: 'order_delivered', orderId: id });
@@ -61,7 +61,7 @@ export function cancelOrder(
   id: number,
   { note }: NewOrderStep,
   expect: Expectation = () => {},
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   return take(tx, actor, id, cancellation, note, expect, async pet => {
     const { accountId } = actor;
     await endReservation(tx, kept(pet, id), 'available', { accountId, reason: 'order_cancelled', orderId: id });
@@ -80,7 +80,7 @@ export function returnOrder(
   id: number,
   { note, ready = true }: NewOrderReturn,
   expect: Expectation = () => {},
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   return take(tx, actor, id, giveBack, note, expect, async pet => {
     if (pet?.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id })) !== undefined) return;
     const { accountId } = actor;
@@ -115,7 +115,7 @@ async function take(
   note: string | undefined,
   expect: Expectation,
   follow: (pet: LockedPet | undefined) => Promise<void>,
-): Promise<FoundOrder> {
+): Promise<OrderWithSteps> {
   const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
   if (!actor.admin && !step.placer && ownerId !== actor.accountId) throw notOwner();
   const [pet] = await lockPets(tx, [petId]);
@@ -139,7 +139,7 @@ async function take(
   };
   await tx.run(moveOrder, { id, status, version: after.version, now: tx.now });
   await follow(pet);
-  await recordOrder(tx, after, { accountId: actor.accountId, was: before, note });
+  await recordOrderEvent(tx, after, { accountId: actor.accountId, was: before, note });
   return (await withSteps(tx, [after]))[0]!;
 }
 
