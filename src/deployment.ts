@@ -1,6 +1,7 @@
 import type { EventBus } from './events/event-bus.ts';
 import type { Clock } from './lib/clock.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
+import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import { operationsOver } from './lib/http/route.ts';
 import type { SecretBox } from './lib/secret-box.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
@@ -49,3 +50,6 @@ export function nowOf({ clock, database }: Pick<Deployment, 'clock' | 'database'
 
 /** Defines an operation that serves one deployment. */
 export const operation = operationsOver<Deployment>();
+
+/** Defines a list operation that serves one deployment: pagination, its headers and their documentation included. */
+export const listOperation = listOperationsOver<Deployment>();

@@ -2,8 +2,10 @@ import type { AliasableExpression, Generated } from 'kysely';
 import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
 
+export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
+export { queriesByShape } from './lib/storage/queries-by-shape.ts';
 export type { Params, Query } from './lib/storage/query.ts';
-export { selectJsonNumbers, sql } from './lib/storage/query.ts';
+export { selectJsonNumbers, selectJsonTexts, sql } from './lib/storage/query.ts';
 export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;

@@ -381,7 +381,7 @@ onEachEngine(engine => {
       for (let index = 0; index < 3; index++) await add(database, { name: `n${index}` });
       await patch(database, 1001, { parentId: 1002 });
       const some = () => database.write(tx => removeEmptyCategories(tx, 1));
-      const left = async () => (await listCategories(database, {}, 100, undefined)).categories.map(({ id }) => id);
+      const left = async () => (await listCategories(database, {}, { limit: 100 })).rows.map(({ id }) => id);
       assert.equal(await some(), 1);
       assert.deepEqual((await left()).slice(8), [1002, 1003]);
       assert.equal(await some(), 1);
@@ -424,16 +424,16 @@ onEachEngine(engine => {
         let cursor: string | undefined;
         let back: string | undefined;
         do {
-          const page = await listCategories(database, filter, 3, cursor);
-          pages.push(page.categories.map(({ id }) => id));
+          const page = await listCategories(database, filter, { limit: 3, cursor });
+          pages.push(page.rows.map(({ id }) => id));
           back = page.previous;
           cursor = page.next;
         } while (cursor !== undefined);
         assert.deepEqual(pages.flat(), wanted, JSON.stringify(filter));
         const backward: number[][] = [];
         while (back !== undefined) {
-          const page = await listCategories(database, filter, 3, back);
-          backward.unshift(page.categories.map(({ id }) => id));
+          const page = await listCategories(database, filter, { limit: 3, cursor: back });
+          backward.unshift(page.rows.map(({ id }) => id));
           back = page.previous;
         }
         assert.deepEqual(backward.flat(), pages.slice(0, -1).flat(), JSON.stringify(filter));
@@ -444,22 +444,22 @@ onEachEngine(engine => {
       const database = await open();
       await database.write(tx => tx.run(insertMany, { from: 2001, to: 24_000 }));
       await database.write(tx => addBelow(tx, null, 0, 30_000));
-      const first = await listCategories(database, { placeholder: false }, 20, undefined);
+      const first = await listCategories(database, { placeholder: false }, { limit: 20 });
       assert.deepEqual(
-        first.categories.map(({ id }) => id),
+        first.rows.map(({ id }) => id),
         [1, 2, 3, 4, 5, 6, 7, 8],
       );
-      const second = await listCategories(database, { placeholder: false }, 20, first.next);
+      const second = await listCategories(database, { placeholder: false }, { limit: 20, cursor: first.next });
       assert.deepEqual(
-        second.categories.map(({ id }) => id),
+        second.rows.map(({ id }) => id),
         [30_000],
       );
       assert.equal(second.next, undefined);
-      const back = await listCategories(database, { placeholder: false }, 20, second.previous);
-      assert.deepEqual(back.categories, []);
-      const start = await listCategories(database, { placeholder: false }, 20, back.previous);
+      const back = await listCategories(database, { placeholder: false }, { limit: 20, cursor: second.previous });
+      assert.deepEqual(back.rows, []);
+      const start = await listCategories(database, { placeholder: false }, { limit: 20, cursor: back.previous });
       assert.deepEqual(
-        start.categories.map(({ id }) => id),
+        start.rows.map(({ id }) => id),
         [1, 2, 3, 4, 5, 6, 7, 8],
       );
     });
@@ -467,7 +467,7 @@ onEachEngine(engine => {
     it('refuses cursors that are none', async () => {
       const database = await open();
       for (const text of ['x', 'bnVsbA', 'WzEsMiwzLDRd', 'e30']) {
-        await assert.rejects(listCategories(database, {}, 20, text), { code: 'invalid_parameter' });
+        await assert.rejects(listCategories(database, {}, { limit: 20, cursor: text }), { code: 'invalid_parameter' });
       }
     });
   });

@@ -1,7 +1,6 @@
 import Type from 'typebox';
-import { operation } from '../deployment.ts';
+import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import { createCategory, deleteCategory, getCategory, listCategories, updateCategory } from './categories.ts';
 import { Categories, Category, CategoryId, CategoryPatch, NewCategory, Slug } from './category.ts';
 import { type CategoryRow, categoryEtag, categoryOf } from './category-rows.ts';
@@ -21,56 +20,28 @@ export function categoryAnswer(category: CategoryRow) {
   return { body: categoryOf(category), headers: ['ETag', categoryEtag(category)] };
 }
 
-/** A page of categories. */
-export const list = operation({
+/** Lists categories. */
+export const list = listOperation({
   summary: 'List all categories',
   description:
-    'Returns a paginated list of categories by id ascending, the usual ones first. Follow the `next` link of the `Link` ' +
-    'header, or `x-next`, until there is none. A list by `placeholder` looks at 20,000 categories a page: such a page may be ' +
-    'short, even empty, and still have a next one.',
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of categories returned.' }),
-    ),
-    parentId: Type.Optional(
-      Type.Integer({ ...CategoryId, description: 'Only the categories directly below this one.' }),
-    ),
+    'Returns a paginated list of categories, by id ascending, the built-in ones first. Follow the `next` link of the ' +
+    '`Link` header, or `x-next`, until it is absent. With `placeholder`, a page scans up to 20,000 categories: it may be ' +
+    'short or empty and still have a next page.',
+  noun: 'categories',
+  filters: {
+    parentId: Type.Optional(Type.Integer({ ...CategoryId, description: 'Only direct children of this category.' })),
     placeholder: Type.Optional(
       Type.Boolean({
-        description: 'Only those that an animal named first and nobody has given a name yet, or only the others.',
+        description: 'Only placeholders, which a pet created by naming their id, or only other categories.',
       }),
     ),
     slug: Type.Optional({ ...Slug, description: 'Only the category with this slug.' }),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
-      }),
-    ),
-  }),
-  successes: [
-    {
-      status: 200,
-      description: 'A page of categories.',
-      schema: Categories,
-      headers: {
-        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-      },
-    },
-  ],
-  errors: ['invalid_parameter'],
+  },
+  schema: Categories,
   examples: listExamples,
-  async handle({ context, query, url, baseUrl }) {
-    const { limit = 20, cursor, ...filter } = query;
-    const { categories, ...neighbours } = await listCategories(context.database, filter, limit, cursor);
-    // The path may be spelled in other ways than the links are.
-    const mark = url.indexOf('?');
-    return {
-      body: categories,
-      headers: pageHeaders(`${baseUrl}/categories${mark < 0 ? '' : url.slice(mark)}`, neighbours),
-    };
+  async handle({ context, filters, page }) {
+    const { rows, ...links } = await listCategories(context.database, filters, page);
+    return { rows: rows.map(categoryOf), ...links };
   },
 });
 

@@ -24,10 +24,13 @@ export const command = storeCommand({
     return { filter, section: readSection(call) };
   },
   async work({ database }, { filter, section }) {
-    const { listCategories } = await import('../categories/list-categories.ts');
+    const [{ listCategories }, { categoryOf }] = await Promise.all([
+      import('../categories/list-categories.ts'),
+      import('../categories/category-rows.ts'),
+    ]);
     const found = await readPages(section, async (limit, cursor) => {
-      const { categories, next } = await listCategories(database, filter, limit, cursor);
-      return { items: categories, next };
+      const { rows, next } = await listCategories(database, filter, { limit, cursor });
+      return { items: rows.map(categoryOf), next };
     });
     const all = filter.parentId === undefined && filter.placeholder === undefined && section.cursor === undefined;
     return listed(found, columns, all ? NONE : NONE_SUCH);

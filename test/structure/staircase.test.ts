@@ -60,6 +60,7 @@ const doors: Record<string, string[]> = {
     'holds/hold.ts',
     'holds/routes.ts',
     'inventory/inventory.ts',
+    'lib/http/pagination/list-operation.ts',
     'lib/http/server/bound-route.ts',
     'lib/http/server/validation.ts',
     'messages/message.ts',

@@ -102,6 +102,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly url: string;
   /** The query string as it was sent, with its question mark; '' where there is none. */
   readonly search: string;
+  /** The path of the route below the base URL, with its parameters in braces: `/pets/{petId}`. */
+  readonly routePath: string;
 }
 
 /** Whose key it was. */

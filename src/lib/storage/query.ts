@@ -56,6 +56,13 @@ export function selectJsonNumbers(json: Expression<string>, engine: EngineName) 
     : sql<number>`(select value from json_each(${json}))`;
 }
 
+/** The texts in a parameter that is a JSON array, as the rows of a subquery. */
+export function selectJsonTexts<Text extends string = string>(json: Expression<string>, engine: EngineName) {
+  return engine === 'postgres'
+    ? sql<Text>`(select value from json_array_elements_text(${json}::json))`
+    : sql<Text>`(select value from json_each(${json}))`;
+}
+
 /** Stands in the compiled query where a parameter goes. */
 class Placeholder {
   readonly name: string;

@@ -1,30 +1,42 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeCursor, encodeCursor, opaque } from './cursor.ts';
+import { decodeCursor, encodeCursor, encodeOpaque } from './cursor.ts';
 
 describe('a cursor', () => {
-  const place = { backward: true, id: 7 };
-  const cursor = encodeCursor(['pets', 'sold'], place);
+  const list = ['shelves', 'sold'];
+  const position = { backward: true, id: 7 };
+  const cursor = encodeCursor(list, position);
 
-  it('stands for its place in its list, and in no other', () => {
-    assert.deepEqual(decodeCursor(['pets', 'sold'], cursor), place);
-    assert.equal(decodeCursor(['pets', 'pending'], cursor), undefined);
+  it('holds a position of its list and of no other', () => {
+    assert.deepEqual(decodeCursor(list, cursor), position);
+    assert.equal(decodeCursor(['shelves', 'pending'], cursor), undefined);
   });
 
-  it('is taken as it is, not with a character more or less', () => {
-    for (const more of ['A', '=', '.', '!', ' ', '\n', 'é']) {
-      assert.equal(decodeCursor(['pets', 'sold'], `${cursor}${more}`), undefined, more);
-      assert.equal(decodeCursor(['pets', 'sold'], `${more}${cursor}`), undefined, more);
+  it('holds the sort key of a list that is sorted by one', () => {
+    const keyed = { backward: false, id: 7, key: 'Brünö' };
+    const text = encodeCursor(list, keyed);
+    assert.deepEqual(decodeCursor(list, text, true), keyed);
+    assert.equal(decodeCursor(list, text), undefined);
+    assert.equal(decodeCursor(list, cursor, true), undefined);
+    for (const key of ['a\0b', '\ud800', 7]) {
+      assert.equal(decodeCursor(list, encodeCursor(list, { ...keyed, key: key as string }), true), undefined);
     }
-    assert.equal(decodeCursor(['pets', 'sold'], cursor.slice(0, -1)), undefined);
   });
 
-  it('is none where it is of another shape', () => {
+  it('is rejected with a character more or less', () => {
+    for (const more of ['A', '=', '.', '!', ' ', '\n', 'é']) {
+      assert.equal(decodeCursor(list, `${cursor}${more}`), undefined, more);
+      assert.equal(decodeCursor(list, `${more}${cursor}`), undefined, more);
+    }
+    assert.equal(decodeCursor(list, cursor.slice(0, -1)), undefined);
+  });
+
+  it('is rejected if it holds other values', () => {
     for (const values of [[], [1], [1, 'x', 0, 1], [1, 'x', 0, 1, 2]]) {
-      assert.equal(decodeCursor(['pets', 'sold'], opaque(values)), undefined);
+      assert.equal(decodeCursor(list, encodeOpaque(values)), undefined);
     }
     for (const text of ['', 'x', Buffer.from('7').toString('base64url'), Buffer.from('null').toString('base64url')]) {
-      assert.equal(decodeCursor(['pets', 'sold'], text), undefined, text);
+      assert.equal(decodeCursor(list, text), undefined, text);
     }
   });
 });

@@ -1,32 +1,52 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
 
-/** A place in a list that goes by id, and the way to read on from it. */
-export interface CursorPosition {
-  /** Whether the page ends before this place instead of beginning behind it. */
-  readonly backward: boolean;
-  /** The id that the page neither has nor passes. */
+/** The position of a row in a list: its id and, in a list sorted by another column, the value of that column. */
+export interface Position {
   readonly id: number;
+  readonly key?: string | undefined;
+}
+
+/** The position at which a page begins, and the direction in which the page is read. */
+export interface CursorPosition extends Position {
+  /** Whether the page ends before the position instead of beginning after it. */
+  readonly backward: boolean;
 }
 
 /**
- * A place as text: opaque, good for as long as the list is, and for that list alone.
- * @param list says which list it is, with its filters
+ * Encodes a position as an opaque cursor. A cursor works only with the list and the filters that it was made for.
+ * @param list identifies the list and its filters
  */
-export function encodeCursor(list: readonly unknown[], { backward, id }: CursorPosition): string {
-  return opaque([VERSION, digestOf(list), backward ? 1 : 0, id]);
+export function encodeCursor(list: readonly unknown[], { backward, id, key }: CursorPosition): string {
+  const values = [backward ? 1 : 0, id];
+  return encodeListToken(list, key === undefined ? values : [...values, key]);
 }
 
-/** The place that a text stands for, or `undefined` where it is none of ours or belongs to another list. */
-export function decodeCursor(list: readonly unknown[], cursor: string): CursorPosition | undefined {
-  const [version, digest, backward, id] = valuesIn(cursor, 4) ?? [];
-  if (version !== VERSION || digest !== digestOf(list) || (backward !== 0 && backward !== 1)) return undefined;
-  return isCount(id) ? { backward: backward === 1, id } : undefined;
+/**
+ * Returns the position that a cursor holds, or `undefined` for a text that is no cursor of this list.
+ * @param keyed whether the list is sorted by a column other than the id
+ */
+export function decodeCursor(list: readonly unknown[], cursor: string, keyed = false): CursorPosition | undefined {
+  const [backward, id, key] = decodeListToken(list, cursor, keyed ? 3 : 2) ?? [];
+  if ((backward !== 0 && backward !== 1) || !isCount(id)) return undefined;
+  if (!keyed) return { backward: backward === 1, id };
+  return typeof key === 'string' && isStorable(key) ? { backward: backward === 1, id, key } : undefined;
 }
 
-/** The refusal of a cursor that is none, or belongs to another list. */
+/** Encodes values as an opaque text that is bound to a list and its filters. */
+export function encodeListToken(list: readonly unknown[], values: readonly unknown[]): string {
+  return encodeOpaque([VERSION, digestOf(list), ...values]);
+}
+
+/** Returns the values of a text from `encodeListToken`, or `undefined` for any other text, list or number of values. */
+export function decodeListToken(list: readonly unknown[], text: string, count: number): unknown[] | undefined {
+  const [version, digest, ...values] = decodeOpaque(text, count + 2) ?? [];
+  return version === VERSION && digest === digestOf(list) ? values : undefined;
+}
+
+/** Returns the `invalid_parameter` error for a cursor that does not belong to the list. */
 export function invalidCursor(): Problem {
-  const message = 'Must be from a page with the same filters; follow the next link as it is.';
+  const message = 'Must come from a page with the same filters and sort order; follow the next link unchanged.';
   return new Problem('invalid_parameter', 400, `Invalid parameters. cursor: ${message}`, {
     errors: [{ path: 'cursor', code: 'invalid_value', message }],
   });
@@ -34,15 +54,15 @@ export function invalidCursor(): Problem {
 
 const VERSION = 1;
 
-/** Values as one text that callers send back as it is. */
-export function opaque(values: readonly unknown[]): string {
+/** Encodes values as one text that callers send back unchanged. */
+export function encodeOpaque(values: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url');
 }
 
-/** The values of such a text; `undefined` where it is none of so many, with a character more or less also. */
-export function valuesIn(text: string, count: number): unknown[] | undefined {
+/** Returns the values of a text from `encodeOpaque`, or `undefined` for any other text or number of values. */
+export function decodeOpaque(text: string, count: number): unknown[] | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // What the decoder skips belongs to no text of ours.
+  // The decoder skips invalid characters; reject them.
   if (bytes.toString('base64url') !== text) return undefined;
   try {
     const values: unknown = JSON.parse(bytes.toString('utf8'));
@@ -52,15 +72,20 @@ export function valuesIn(text: string, count: number): unknown[] | undefined {
   }
 }
 
-/**
- * A short text that is another one for other values: it binds a cursor to its list. A collision would only read another
- * list of the same caller on.
- */
+/** Returns a short hash that binds a cursor to its list. A collision would only open another list of the same caller. */
 export function digestOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 8);
 }
 
-/** Whether a value is a whole number of 0 or more. */
+/** Reports whether a value is a non-negative integer. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
+
+/** Reports whether both engines accept a text: PostgreSQL rejects NUL, and neither stores a lone surrogate. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** @deprecated The former names, until every room uses the new ones. */
+export { decodeOpaque as valuesIn, encodeOpaque as opaque };

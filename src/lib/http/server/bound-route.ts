@@ -125,6 +125,7 @@ export function bindRoute<Context>(
         baseUrl,
         url,
         search,
+        routePath: route.path,
       };
       if (body.refusal !== undefined) {
         const { refusal } = body;

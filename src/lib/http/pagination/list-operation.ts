@@ -1,0 +1,157 @@
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { Operation, PathParameter, RouteRequest, RouteResponse } from '../route.ts';
+import { type PageLinks, pageHeaders } from './page-links.ts';
+import type { PageRequest } from './paginate.ts';
+
+/** A request for one page: filters and page apart, beside what every request has. */
+export interface ListRequest<Context, Filters, Path> extends RouteRequest<Context, unknown, unknown, Path> {
+  /** The query parameters without `limit` and `cursor`. */
+  readonly filters: Filters;
+  readonly page: PageRequest;
+  /** Whether the caller requests the total with `Prefer: count=exact`. */
+  readonly wantsTotal: boolean;
+}
+
+/** What the handler of a list returns. */
+export interface ListResult extends Partial<PageLinks> {
+  /** The response body: the items as callers see them. */
+  readonly rows: readonly unknown[];
+  /** The number of items on all pages, if the caller requested it and the list can tell. */
+  readonly total?: number | undefined;
+  /** More response headers, names and values in turn. */
+  readonly headers?: readonly string[];
+}
+
+/** The definition of a list operation; everything that lists have in common is left out. */
+export interface ListDefinition<Context, Filters, Parameters>
+  extends Pick<Operation<Context>, 'summary' | 'description' | 'extensions' | 'examples'> {
+  /** What the list contains, in the plural: `holds`. */
+  readonly noun: string;
+  readonly parameters?: Parameters;
+  /** One query parameter per property. */
+  readonly filters?: Filters;
+  /** The schema of the response body: an array. */
+  readonly schema: TSchema;
+  /** Describes the response; `A page of holds.` by default. */
+  readonly response?: string;
+  /** Whether the list has no links to previous pages. */
+  readonly forwardOnly?: true;
+  /** Documents for which filters `Prefer: count=exact` returns the total; such requests are ignored without it. */
+  readonly total?: string;
+  /** Response headers of its own, with their descriptions. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  /** The error codes of its own. */
+  readonly errors?: readonly string[];
+}
+
+/**
+ * Returns the function that defines list operations over `Context`. A list operation adds to an operation the query
+ * parameters `limit` and `cursor`, the headers `Link` and `x-next`, the total, and their documentation.
+ * @example
+ * export const list = listOperation({
+ *   summary: 'List bans',
+ *   description: 'Returns the bans of the account, by id ascending.',
+ *   noun: 'bans',
+ *   filters: { active: Type.Optional(Type.Boolean({ description: 'Only bans in force, or only lifted ones.' })) },
+ *   schema: Bans,
+ *   examples: listExamples,
+ *   async handle({ context, caller, filters, page }) {
+ *     const { rows, ...links } = await listBans(context.database, caller, filters, page);
+ *     return { rows: rows.map(banOf), ...links };
+ *   },
+ * });
+ */
+export function listOperationsOver<Context>() {
+  return function listOperation<
+    Filters extends TProperties = Record<never, never>,
+    const Parameters extends Readonly<Record<string, PathParameter>> = Record<never, never>,
+  >(
+    definition: ListDefinition<Context, Filters, Parameters> & {
+      handle(
+        request: ListRequest<
+          Context,
+          Static<TObject<Filters>>,
+          { readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']> }
+        >,
+      ): MaybePromise<ListResult>;
+      /** Answers a request in place of the handler, for instance from a cache; `respond` runs the handler. */
+      intercept?(
+        request: RouteRequest<Context, Static<TObject<Filters>>, unknown, unknown>,
+        respond: () => Promise<RouteResponse>,
+      ): MaybePromise<RouteResponse>;
+    },
+  ): Operation<Context> {
+    const { noun, filters, schema, response, forwardOnly, total, responseHeaders, ...rest } = definition;
+    const { handle, intercept, errors = [], ...operation } = rest;
+    const respond = (request: AnyRequest<Context>) => respondWith(handle as Handler<Context>, total, request);
+    return {
+      ...operation,
+      errors,
+      query: Type.Object({ limit: limitOf(noun), ...filters, cursor: Cursor }),
+      ...(total !== undefined && { headers: { Prefer: `${COUNT} ${total} ${STRICT}` } }),
+      successes: [
+        {
+          status: 200,
+          description: response ?? `A page of ${noun}.`,
+          schema,
+          headers: {
+            Link: forwardOnly ? LINK_FORWARD : LINK,
+            'x-next': 'The URL of the next page; absent on the last page.',
+            ...responseHeaders,
+            ...(total !== undefined && { 'X-Total-Count': `The number of ${noun} on all pages; ${COUNTED}` }),
+          },
+        },
+      ],
+      handle: (request: AnyRequest<Context>) =>
+        intercept === undefined ? respond(request) : intercept(request as never, () => respond(request)),
+    };
+  };
+}
+
+type AnyRequest<Context> = RouteRequest<Context, unknown, unknown, Readonly<Record<string, unknown>>>;
+type Handler<Context> = (request: ListRequest<Context, unknown, unknown>) => MaybePromise<ListResult>;
+
+async function respondWith<Context>(
+  handle: Handler<Context>,
+  total: string | undefined,
+  request: AnyRequest<Context>,
+): Promise<RouteResponse> {
+  const { limit = LIMIT_DEFAULT, cursor, ...filters } = request.query as Partial<PageRequest>;
+  const wantsTotal = total !== undefined && request.prefer.get('count') === 'exact';
+  const result = await handle({ ...request, filters, page: { limit, cursor }, wantsTotal });
+  const { next, previous } = result;
+  const headers = pageHeaders(resourceUrl(request) + request.search, { next, previous });
+  if (result.headers !== undefined) headers.push(...result.headers);
+  if (result.total !== undefined) {
+    headers.push('X-Total-Count', String(result.total), 'Preference-Applied', 'count=exact');
+  }
+  return { body: result.rows, headers };
+}
+
+const LIMIT_DEFAULT = 20;
+
+function limitOf(noun: string) {
+  const description = `Maximum number of ${noun} returned.`;
+  return Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT, description }));
+}
+
+const Cursor = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    description:
+      'The position to continue from, taken from a `Link` header. Opaque; valid only with the same filters and sort order.',
+  }),
+);
+
+const LINK = 'Links to the pages `first`, `prev` and `next` (RFC 8288); a link without a page is absent.';
+const LINK_FORWARD = 'Links to the pages `first` and `next` (RFC 8288); a link without a page is absent.';
+const COUNT = '`count=exact` returns the total in `X-Total-Count`.';
+const COUNTED = 'present if `count=exact` was applied.';
+const STRICT = '`handling=strict` rejects unknown parameters.';
+
+/** Returns the canonical URL of a resource: its path may have been sent in another spelling. */
+function resourceUrl({ baseUrl, routePath, path }: AnyRequest<unknown>): string {
+  return baseUrl + routePath.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+}

@@ -1,0 +1,124 @@
+import type { MaybePromise } from '../../maybe-promise.ts';
+import { decodeCursor, encodeCursor, invalidCursor, type Position } from './cursor.ts';
+import type { PageLinks } from './page-links.ts';
+
+/** The page of a list that a caller requests. */
+export interface PageRequest {
+  /** The maximum number of rows on the page. */
+  readonly limit: number;
+  /** The position to continue from; the first page if absent. */
+  readonly cursor?: string | undefined;
+}
+
+/** One page of a list, with the cursors of its neighbors. */
+export interface Page<Row> extends PageLinks {
+  readonly rows: Row[];
+}
+
+/** The range of rows that a page reads. Pass it to the query as its parameters, together with those of the filters. */
+export interface Scan {
+  /** Whether the page is read against the order of the list. */
+  readonly backward: boolean;
+  /** Whether ids (and sort keys) fall in reading order. */
+  readonly descending: boolean;
+  /** The page begins after this position; absent on the first page. */
+  readonly from: Position | undefined;
+  /** The id of `from`; on the first page an id that precedes every other in reading order. */
+  readonly fromId: number;
+  /** The page reads up to this position, inclusive; absent if it may read the whole list. */
+  readonly end: Position | undefined;
+  /** The id of `end`; without one an id that follows every other in reading order. */
+  readonly endId: number;
+  /** The maximum number of rows to return: one more than the page shows, which proves that another page follows. */
+  readonly rows: number;
+  /** The maximum number of rows to scan. */
+  readonly scanLimit: number;
+}
+
+/** A list in the order of its ids, or of another column and then the ids. */
+export interface ListSource<Row extends { readonly id: number }> {
+  /** Identifies the list and its filters; a cursor works only with an equal value. */
+  readonly list: readonly unknown[];
+  readonly page: PageRequest;
+  /** Whether the list starts with the highest id or key. */
+  readonly descending?: boolean;
+  /** Returns the column that the list is sorted by before the id. */
+  sortKey?(row: Row): string;
+  /** Converts between an id and the number that cursors hold, for lists whose earlier releases stored another number. */
+  cursorId?(id: number): number;
+  /** Returns up to `scan.rows` rows after `scan.from`, up to `scan.end`, in reading order. */
+  rows(scan: Scan): MaybePromise<readonly Row[]>;
+  /**
+   * Returns the position of the row number `scan.scanLimit` after `scan.from`, before the filters that no index covers.
+   * Lists that an index covers leave it out: they scan no row that they do not return.
+   */
+  end?(scan: Scan): MaybePromise<Position | undefined>;
+}
+
+/**
+ * Returns one page of a list. Every list of the product uses it: forward and backward, by id or by another column.
+ *
+ * A list with `end` scans 500 rows per page and, if these do not fill the page, 20,000. The page may then be short or
+ * empty and still have a next page.
+ * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list
+ * @example
+ * const bansPage = queriesByShape(({ descending }: Pick<Scan, 'descending'>) =>
+ *   query((db, p: Params<KeysetParams>) => keysetPage(db.selectFrom('bans').select(['id', 'until']), 'id', descending, p)));
+ *
+ * export function listBans(reader: Reader, page: PageRequest): Promise<Page<BanRow>> {
+ *   return paginate({ list: ['bans'], page, rows: scan => reader.all(bansPage(scan), scan) });
+ * }
+ */
+export async function paginate<Row extends { readonly id: number }>(source: ListSource<Row>): Promise<Page<Row>> {
+  const { list, page, descending = false, sortKey, cursorId = id => id } = source;
+  const encode = (backward: boolean, { id, key }: Position) => encodeCursor(list, { backward, id: cursorId(id), key });
+  const positionOf = (row: Row): Position => ({ id: row.id, key: sortKey?.(row) });
+
+  const start = page.cursor === undefined ? undefined : decodeCursor(list, page.cursor, sortKey !== undefined);
+  if (page.cursor !== undefined && start === undefined) throw invalidCursor();
+  const backward = start?.backward === true;
+  const from = start && { id: cursorId(start.id), key: start.key };
+  const found = await find(source, rangeOf(from, backward, descending !== backward, page.limit + 1));
+
+  const rows = found.rows.slice(0, page.limit);
+  const last = found.rows.length > page.limit ? positionOf(rows.at(-1)!) : found.end;
+  const ahead = last && encode(backward, last);
+  const behind =
+    from && encode(!backward, rows[0] === undefined ? before(from, found.descending) : positionOf(rows[0]));
+  return backward ? { rows: rows.reverse(), next: behind, previous: ahead } : { rows, next: ahead, previous: behind };
+}
+
+/** Enough rows for most filters. */
+const SCAN_LIMIT_FIRST = 500;
+/** Bounds the time of a request. */
+const SCAN_LIMIT = 20_000;
+
+function rangeOf(from: Position | undefined, backward: boolean, descending: boolean, rows: number): Scan {
+  const [first, last] = descending ? [Number.MAX_SAFE_INTEGER, 0] : [0, Number.MAX_SAFE_INTEGER];
+  const fromId = from?.id ?? first;
+  return { backward, descending, from, fromId, end: undefined, endId: last, rows, scanLimit: Number.MAX_SAFE_INTEGER };
+}
+
+/** Rows in reading order, and the position at which the scan ended before the list did. */
+interface Found<Row> extends Pick<Scan, 'end' | 'descending'> {
+  readonly rows: readonly Row[];
+}
+
+async function find<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
+  const { descending } = range;
+  if (source.end === undefined) return { rows: await source.rows(range), end: undefined, descending };
+  const found = await scan(source, { ...range, scanLimit: SCAN_LIMIT_FIRST });
+  const enough = found.rows.length === range.rows || found.end === undefined;
+  return enough ? found : scan(source, { ...range, scanLimit: SCAN_LIMIT });
+}
+
+async function scan<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
+  const end = await source.end!(range);
+  const rows = await source.rows({ ...range, end, endId: end?.id ?? range.endId });
+  return { rows, end, descending: range.descending };
+}
+
+/** Returns the position just before `from` in reading order, so that the page in the other direction begins with `from`. */
+function before({ id, key }: Position, descending: boolean): Position {
+  return { id: descending ? id - 1 : id + 1, key };
+}

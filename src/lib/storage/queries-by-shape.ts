@@ -1,0 +1,35 @@
+/**
+ * Returns a function that builds one query per shape and keeps the most recently used ones, at most `max`.
+ *
+ * A shape holds what decides the SQL of a query: which filters are present, the direction. What callers choose freely
+ * (ids, texts, lists of them) belongs in the parameters of the query; see `selectJsonNumbers` and `selectJsonTexts`.
+ * @param members the members of the shape that `build` reads; others are ignored
+ */
+export function queriesByShape<Shape extends { readonly [Member in keyof Shape]: string | number | boolean }, Query>(
+  members: readonly (keyof Shape)[],
+  build: (shape: Shape) => Query,
+  max = QUERIES_MAX,
+): QueriesByShape<Shape, Query> {
+  const queries = new Map<string, Query>();
+  const queryOf = (shape: Shape): Query => {
+    const key = members.map(member => shape[member]).join();
+    const kept = queries.get(key);
+    const query = kept ?? build(shape);
+    // The keys of a Map stay in the order of insertion: the first is the least recently used.
+    if (kept !== undefined) queries.delete(key);
+    else if (queries.size >= max) queries.delete(queries.keys().next().value!);
+    queries.set(key, query);
+    return query;
+  };
+  return Object.defineProperty(queryOf, 'size', { get: () => queries.size }) as QueriesByShape<Shape, Query>;
+}
+
+/** Returns the query of a shape. */
+export interface QueriesByShape<Shape, Query> {
+  (shape: Shape): Query;
+  /** The number of queries kept. */
+  readonly size: number;
+}
+
+/** More than the shapes in frequent use; a compiled query takes some 27 KB with its prepared statements. */
+const QUERIES_MAX = 64;
