@@ -532,7 +532,7 @@ onEachEngine(engine => {
         while ((await dispatch(database, database)) > 0);
         const { id } = hooks[0]!;
         await database.write(tx => tx.run(failSince, { id, at: clock.now() }));
-        const post = async () => ({ status: 200, answer: '', durationMs: 1 });
+        const post = async () => ({ status: 200, body: '', durationMs: 1 });
         const busy = delivering({ ...means, outgoing: { ...means.outgoing, post } });
         const sentTo: number[] = [];
         for (let round = 0; round < 3; round++) {

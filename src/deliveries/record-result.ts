@@ -1,5 +1,5 @@
 import type { Expression } from 'kysely';
-import type { Outcome } from '../lib/http/client/client.ts';
+import type { Outcome } from '../lib/http/client/outcome.ts';
 import { retryAfter } from '../lib/jobs/retry-schedule.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 
@@ -125,7 +125,7 @@ export function settler({
         ...{ id, number: takes, at, durationMs: Math.round(durationMs) },
         status: answered?.status ?? null,
         fault: 'fault' in outcome ? outcome.fault : null,
-        answer: answered?.answer ?? null,
+        answer: answered?.body ?? null,
       });
     }
     const settled = taken

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import type { Outcome, OutgoingClient, OutgoingFault } from '../lib/http/client/client.ts';
+import type { OutgoingClient } from '../lib/http/client/client.ts';
+import type { Fault, Outcome } from '../lib/http/client/outcome.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
@@ -70,7 +71,7 @@ export async function keepTest(tx: Transaction, webhookId: number, { at, outcome
     duration_ms: Math.round(outcome.durationMs),
     status: 'status' in outcome ? outcome.status : null,
     fault: 'fault' in outcome ? outcome.fault : null,
-    answer: 'status' in outcome ? outcome.answer : null,
+    answer: 'status' in outcome ? outcome.body : null,
   };
   await tx.run(insertAttempt, { id, ...attempt });
   return {
@@ -95,7 +96,7 @@ export function requireTaken(outcome: Outcome): void {
 }
 
 /** What became of a test without an answer, as the end of a sentence. */
-const faults: Record<OutgoingFault, string> = {
+const faults: Record<Fault, string> = {
   forbidden_url: 'nothing may be sent to such a URL',
   forbidden_address: 'its host has only addresses that nothing may be sent to',
   unresolved: 'its host has no address that could be found',

@@ -1,83 +1,79 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { openPlaces, type Place } from './semaphore.ts';
+import { createSemaphore, type Slot } from './semaphore.ts';
 
-/** Whether a place is there by now. */
-async function isThere(place: Place): Promise<boolean> {
-  let there = place.ready === undefined;
-  void place.ready?.then(() => {
-    there = true;
+/** Reports whether a slot is acquired by now. */
+async function isAcquired({ ready }: Slot): Promise<boolean> {
+  let acquired = ready === undefined;
+  void ready?.then(() => {
+    acquired = true;
   });
-  await turn();
-  return there;
+  await nextTurn();
+  return acquired;
 }
 
-describe('places', () => {
-  it('are there at once up to the bounds, and then in order as they are left', async () => {
-    const places = openPlaces({ ofEach: 2, inAll: 3 });
-    const [a1, a2, a3, a4] = [places.take('a'), places.take('a'), places.take('a'), places.take('a')];
-    assert.deepEqual(await Promise.all([a1, a2, a3, a4].map(isThere)), [true, true, false, false]);
-    const [b1, b2] = [places.take('b'), places.take('b')];
-    assert.deepEqual(await Promise.all([b1, b2].map(isThere)), [true, false]);
-    a1.leave();
-    a1.leave();
-    // 'b' could have used a place before 'a' could.
-    assert.deepEqual(await Promise.all([a3, a4, b2].map(isThere)), [false, false, true]);
-    a2.leave();
-    assert.deepEqual(await Promise.all([a3, a4].map(isThere)), [true, false]);
-    b1.leave();
-    assert.equal(await isThere(a4), true);
+describe('Semaphore', () => {
+  it('grants slots at once up to both limits, then in order as slots are released', async () => {
+    const semaphore = createSemaphore({ perKey: 2, total: 3 });
+    const [a1, a2, a3, a4] = [1, 2, 3, 4].map(() => semaphore.acquire('a')) as [Slot, Slot, Slot, Slot];
+    assert.deepEqual(await Promise.all([a1, a2, a3, a4].map(isAcquired)), [true, true, false, false]);
+    const [b1, b2] = [semaphore.acquire('b'), semaphore.acquire('b')];
+    assert.deepEqual(await Promise.all([b1, b2].map(isAcquired)), [true, false]);
+    a1.release();
+    a1.release();
+    // 'b' became runnable before 'a' did.
+    assert.deepEqual(await Promise.all([a3, a4, b2].map(isAcquired)), [false, false, true]);
+    a2.release();
+    assert.deepEqual(await Promise.all([a3, a4].map(isAcquired)), [true, false]);
+    b1.release();
+    assert.equal(await isAcquired(a4), true);
   });
 
-  it('take turns between kinds, whatever waits of one of them', async () => {
-    const places = openPlaces({ ofEach: 10, inAll: 1 });
-    const first = places.take('a');
-    const many = Array.from({ length: 50 }, () => places.take('a'));
-    const other = places.take('b');
-    first.leave();
-    assert.equal(await isThere(many[0]!), true);
-    many[0]!.leave();
-    assert.equal(await isThere(other), true);
-    assert.equal(await isThere(many[1]!), false);
+  it('alternates between keys, however many requests wait for one key', async () => {
+    const semaphore = createSemaphore({ perKey: 10, total: 1 });
+    const first = semaphore.acquire('a');
+    const many = Array.from({ length: 50 }, () => semaphore.acquire('a'));
+    const other = semaphore.acquire('b');
+    first.release();
+    assert.equal(await isAcquired(many[0]!), true);
+    many[0]!.release();
+    assert.equal(await isAcquired(other), true);
+    assert.equal(await isAcquired(many[1]!), false);
   });
 
-  it('that are given up are for others', async () => {
-    const places = openPlaces({ ofEach: 1, inAll: 1 });
-    const held = places.take('a');
-    const [givenUp, next] = [places.take('a'), places.take('a')];
-    givenUp.leave();
-    held.leave();
-    assert.deepEqual(await Promise.all([givenUp, next].map(isThere)), [false, true]);
-    next.leave();
-    assert.equal(await isThere(places.take('b')), true);
+  it('skips requests that were released while they waited', async () => {
+    const semaphore = createSemaphore({ perKey: 1, total: 1 });
+    const held = semaphore.acquire('a');
+    const [abandoned, next] = [semaphore.acquire('a'), semaphore.acquire('a')];
+    abandoned.release();
+    held.release();
+    assert.deepEqual(await Promise.all([abandoned, next].map(isAcquired)), [false, true]);
+    next.release();
+    assert.equal(await isAcquired(semaphore.acquire('b')), true);
   });
 
-  it('are never more than the bounds, and never empty while somebody waits', async () => {
-    const steps = fc.array(fc.record({ kind: fc.constantFrom('a', 'b', 'c'), leave: fc.option(fc.nat()) }));
+  it('never exceeds a limit, and leaves no slot free that a waiting request could use', async () => {
+    const steps = fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), release: fc.option(fc.nat()) }));
+    const limit = (max: number) => fc.integer({ min: 1, max });
     await fc.assert(
-      fc.asyncProperty(
-        fc.integer({ min: 1, max: 3 }),
-        fc.integer({ min: 1, max: 5 }),
-        steps,
-        async (ofEach, inAll, all) => {
-          const places = openPlaces({ ofEach, inAll });
-          const asked: { kind: string; place: Place }[] = [];
-          for (const { kind, leave } of all) {
-            if (leave === null) asked.push({ kind, place: places.take(kind) });
-            else if (asked.length > 0) asked.splice(leave % asked.length, 1)[0]!.place.leave();
-            const there = await Promise.all(asked.map(async one => ({ ...one, has: await isThere(one.place) })));
-            const has = there.filter(one => one.has);
-            const of = (kind: string) => has.filter(one => one.kind === kind).length;
-            assert.ok(has.length <= inAll);
-            for (const { kind, has: served } of there) {
-              assert.ok(of(kind) <= ofEach);
-              if (!served) assert.ok(has.length === inAll || of(kind) === ofEach, 'somebody waits for an empty place');
-            }
+      fc.asyncProperty(limit(3), limit(5), steps, async (perKey, total, all) => {
+        const semaphore = createSemaphore({ perKey, total });
+        const requested: { key: string; slot: Slot }[] = [];
+        for (const { key, release } of all) {
+          if (release === null) requested.push({ key, slot: semaphore.acquire(key) });
+          else if (requested.length > 0) requested.splice(release % requested.length, 1)[0]!.slot.release();
+          const states = await Promise.all(requested.map(async one => ({ ...one, has: await isAcquired(one.slot) })));
+          const acquired = states.filter(one => one.has);
+          const of = (key: string) => acquired.filter(one => one.key === key).length;
+          assert.ok(acquired.length <= total);
+          for (const { key, has } of states) {
+            assert.ok(of(key) <= perKey);
+            if (!has) assert.ok(acquired.length === total || of(key) === perKey, 'a request waits for a free slot');
           }
-        },
-      ),
+        }
+      }),
       { numRuns: 200 },
     );
   });

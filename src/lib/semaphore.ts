@@ -1,85 +1,82 @@
-/** A place that was asked for. */
-export interface Place {
-  /** Settles when the place is there; left out where it was there at once. */
+/** A slot that was requested from a {@link Semaphore}. */
+export interface Slot {
+  /** Resolves when the slot is acquired; absent if one was free at once. */
   readonly ready?: Promise<void>;
-  /** Gives the place back, or up while it is waited for. Another call does nothing. */
-  leave(): void;
+  /** Releases the slot, or stops waiting for it. Idempotent. */
+  release(): void;
 }
 
-/** Places that are given to at most so many at a time, of one kind and in all. */
+/** A counting semaphore with one limit per key and one limit in total. */
 export interface Semaphore {
-  take(kind: string): Place;
+  acquire(key: string): Slot;
 }
 
-/**
- * Opens places. Who waits of one kind is served in order; kinds that wait for the last places take turns, so that no kind
- * waits for all of another.
- */
-export function openPlaces({ ofEach, inAll }: { readonly ofEach: number; readonly inAll: number }): Semaphore {
-  let taken = 0;
-  const kinds = new Map<string, { taken: number; readonly waiting: Set<() => void> }>();
-  /** Kinds that wait and have fewer places than they may, the next one first. */
-  const turns = new Set<string>();
+/** Returns a semaphore that is first-in-first-out for each key and round-robin between keys, so no key starves another. */
+export function createSemaphore(limits: { readonly perKey: number; readonly total: number }): Semaphore {
+  let inUse = 0;
+  const keys = new Map<string, { inUse: number; readonly waiting: Set<() => void> }>();
+  /** Keys that wait and are below their limit, in round-robin order. */
+  const runnable = new Set<string>();
 
-  function kindOf(name: string) {
-    const kind = kinds.get(name) ?? { taken: 0, waiting: new Set() };
-    kinds.set(name, kind);
-    return kind;
+  function stateOf(key: string) {
+    const state = keys.get(key) ?? { inUse: 0, waiting: new Set() };
+    keys.set(key, state);
+    return state;
   }
 
-  function look(name: string): void {
-    const { taken, waiting } = kindOf(name);
-    if (waiting.size > 0 && taken < ofEach) turns.add(name);
-    else turns.delete(name);
-    if (waiting.size === 0 && taken === 0) kinds.delete(name);
+  function updateRunnable(key: string): void {
+    const { inUse, waiting } = stateOf(key);
+    if (waiting.size > 0 && inUse < limits.perKey) runnable.add(key);
+    else runnable.delete(key);
+    if (waiting.size === 0 && inUse === 0) keys.delete(key);
   }
 
-  function give(): void {
-    for (const name of turns) {
-      if (taken >= inAll) return;
-      const kind = kindOf(name);
-      const [next] = kind.waiting;
-      kind.waiting.delete(next!);
-      kind.taken++;
-      taken++;
-      // To the end of the turns, where it still has one.
-      turns.delete(name);
-      look(name);
-      next!();
+  function grantFreeSlots(): void {
+    for (const key of runnable) {
+      if (inUse >= limits.total) return;
+      const state = stateOf(key);
+      const [grant] = state.waiting;
+      state.waiting.delete(grant!);
+      state.inUse++;
+      inUse++;
+      // Deleting and adding the key moves it to the end of the round.
+      runnable.delete(key);
+      updateRunnable(key);
+      grant!();
     }
   }
 
   return {
-    take(name) {
-      const kind = kindOf(name);
-      let has = taken < inAll && kind.taken < ofEach && kind.waiting.size === 0;
-      let left = false;
-      let start = () => {};
-      const ready = has ? undefined : new Promise<void>(resolve => (start = resolve));
-      const begin = () => {
-        has = true;
-        start();
+    acquire(key) {
+      const state = stateOf(key);
+      let acquired = inUse < limits.total && state.inUse < limits.perKey && state.waiting.size === 0;
+      let released = false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const ready = acquired ? undefined : promise;
+      const grant = () => {
+        acquired = true;
+        resolve();
       };
-      if (has) {
-        kind.taken++;
-        taken++;
+      if (acquired) {
+        state.inUse++;
+        inUse++;
       } else {
-        kind.waiting.add(begin);
-        look(name);
+        state.waiting.add(grant);
+        updateRunnable(key);
       }
       return {
         ...(ready && { ready }),
-        leave() {
-          if (left) return;
-          left = true;
-          if (has) {
-            kind.taken--;
-            taken--;
+        release() {
+          if (released) return;
+          released = true;
+          if (acquired) {
+            state.inUse--;
+            inUse--;
           } else {
-            kind.waiting.delete(begin);
+            state.waiting.delete(grant);
           }
-          look(name);
-          give();
+          updateRunnable(key);
+          grantFreeSlots();
         },
       };
     },

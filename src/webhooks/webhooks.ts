@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { type OutgoingRules, targetFault } from '../lib/http/client/client.ts';
+import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
 import type { Expectation } from '../pets/pets.ts';
 import { type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
@@ -131,7 +131,7 @@ async function keep(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
 }
 
 function requireTarget(url: string, rules: OutgoingRules): void {
-  const fault = targetFault(url, rules);
+  const fault = checkUrl(url, rules);
   if (fault === undefined) return;
   const message = `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
   throw problem('invalid_body', `Invalid body. /url: ${message}`, {

@@ -1,55 +1,56 @@
-import { Agent as PlainAgent } from 'node:http';
-import { Agent as TlsAgent } from 'node:https';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 
-/** Connections that are kept open for the next request to the same place, and never keep the process alive while idle. */
-export interface KeptConnections {
-  readonly plain: PlainAgent;
-  readonly tls: TlsAgent;
-  /** Closes those that are idle to a host and port. */
-  forget(host: string, port: number): void;
+/** A pool of keep-alive connections. Idle connections do not keep the process alive. */
+export interface ConnectionPool {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+  /** Closes the idle connections to a host and port. */
+  closeIdle(host: string, port: number): void;
   close(): void;
 }
 
-/** What bounds connections. */
-export interface ConnectionBounds {
-  /** How many are kept idle for each host and port. */
-  readonly idleOfEach: number;
-  /** How many there are in all: for a new one, that which was idle for longest is closed. */
-  readonly inAll: number;
-  /** After how long an idle one is closed; earlier where the other side says that it will. */
+/** The limits of a {@link ConnectionPool}. */
+export interface ConnectionLimits {
+  /** How many idle connections are kept for each host and port. */
+  readonly idlePerHost: number;
+  /** How many connections are open in total: a new one closes the one that was idle for longest. */
+  readonly total: number;
+  /** After how many milliseconds an idle connection is closed; earlier if the server announces a shorter timeout. */
   readonly idleMs: number;
-  /** Certificates to trust in place of those that Node trusts. */
+  /** CA certificates (PEM) to trust in place of Node's. */
   readonly ca?: string | undefined;
 }
 
-/** How long a connection to one address of a host may take while there are others to try. */
-const ADDRESS_MS = 1000;
+/** How long a connection attempt may take while the host has other addresses to try. */
+const ADDRESS_TIMEOUT_MS = 1000;
 
-/** Opens none yet. Certificates are verified, whatever the environment says, and no proxy of the environment is used. */
-export function keptConnections({ idleOfEach, inAll, idleMs, ca }: ConnectionBounds): KeptConnections {
+/** Creates an empty pool. It verifies certificates and uses no proxy, whatever the environment says. */
+export function createConnectionPool({ idlePerHost, total, idleMs, ca }: ConnectionLimits): ConnectionPool {
   const open = new Set<Duplex>();
-  /** Those that nobody uses, the longest idle first, and where they lead. */
+  /** Idle connections with their host and port, the longest idle first. */
   const idle = new Map<Duplex, string>();
-  const leadTo = new WeakMap<Duplex, string>();
+  const hostOf = new WeakMap<Duplex, string>();
   const options = {
     keepAlive: true,
-    maxFreeSockets: idleOfEach,
+    maxFreeSockets: idlePerHost,
     timeout: idleMs,
     noDelay: true,
-    autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
   };
-  const plain = watched(new PlainAgent(options));
-  const tls = watched(new TlsAgent({ ...options, rejectUnauthorized: true, ...(ca !== undefined && { ca }) }));
+  const http = tracked(new HttpAgent(options));
+  const https = tracked(new HttpsAgent({ ...options, rejectUnauthorized: true, ...(ca !== undefined && { ca }) }));
 
-  function watched<A extends PlainAgent>(agent: A): A {
+  function tracked<A extends HttpAgent>(agent: A): A {
     const { createConnection, keepSocketAlive, reuseSocket } = agent;
     agent.createConnection = (options, callback) => {
-      if (open.size >= inAll) closeLongestIdle();
+      const [longestIdle] = idle.keys();
+      if (open.size >= total && longestIdle !== undefined) close(longestIdle);
       const socket = createConnection.call(agent, options, callback);
       if (socket) {
         open.add(socket);
-        leadTo.set(socket, place(options.host!, Number(options.port)));
+        hostOf.set(socket, `${options.host} ${options.port}`);
         socket.once('close', () => {
           open.delete(socket);
           idle.delete(socket);
@@ -58,9 +59,9 @@ export function keptConnections({ idleOfEach, inAll, idleMs, ca }: ConnectionBou
       return socket;
     };
     agent.keepSocketAlive = socket => {
-      const kept = keepSocketAlive.call(agent, socket);
-      idle.set(socket, leadTo.get(socket)!);
-      return kept;
+      const keep = keepSocketAlive.call(agent, socket);
+      idle.set(socket, hostOf.get(socket)!);
+      return keep;
     };
     agent.reuseSocket = (socket, request) => {
       idle.delete(socket);
@@ -69,31 +70,20 @@ export function keptConnections({ idleOfEach, inAll, idleMs, ca }: ConnectionBou
     return agent;
   }
 
-  function closeLongestIdle(): void {
-    for (const socket of idle.keys()) {
-      drop(socket);
-      return;
-    }
-  }
-
-  function drop(socket: Duplex): void {
+  function close(socket: Duplex): void {
     idle.delete(socket);
     socket.destroy();
   }
 
   return {
-    plain,
-    tls,
-    forget(host, port) {
-      for (const [socket, where] of [...idle]) if (where === place(host, port)) drop(socket);
+    http,
+    https,
+    closeIdle(host, port) {
+      for (const [socket, key] of [...idle]) if (key === `${host} ${port}`) close(socket);
     },
     close() {
-      plain.destroy();
-      tls.destroy();
+      http.destroy();
+      https.destroy();
     },
   };
-}
-
-function place(host: string, port: number): string {
-  return `${host} ${port}`;
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isPublicAddress, networksOf } from './public-address.ts';
+import { isPublicAddress, parseNetworks } from './ssrf-protection.ts';
 
-/** First and last address of what is not public in IPv4. */
+/** The first and last address of each IPv4 range that is not public. */
 const forbidden = [
   ['0.0.0.0', '0.255.255.255'],
   ['10.0.0.0', '10.255.255.255'],
@@ -38,8 +38,8 @@ const anyGroups = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, 
 const hex = (value: number) => value.toString(16);
 const halves = (value: number) => [Math.floor(value / 65_536), value % 65_536] as const;
 
-/** Every way in which an IPv6 address leads to an IPv4 address. */
-const wrappings: Record<string, (value: number) => string> = {
+/** The ways in which an IPv6 address embeds an IPv4 address. */
+const embeddings: Record<string, (value: number) => string> = {
   mapped: value => `::ffff:${dotted(value)}`,
   'mapped, in hexadecimal': value => `::ffff:${halves(value).map(hex).join(':')}`,
   'mapped, in full': value => `0000:0:00:000:0:FFFF:${halves(value).map(hex).join(':')}`,
@@ -56,11 +56,12 @@ const wrappings: Record<string, (value: number) => string> = {
       .join(':')}`,
   'Teredo server': value => `2001:0:${halves(value).map(hex).join(':')}::1`,
   ISATAP: value => `2a00:1450:4001:81b:0:5efe:${dotted(value)}`,
-  'ISATAP, said to be unique': value => `2a00:1450:4001:81b:200:5efe:${dotted(value)}`,
+  'ISATAP, globally unique': value => `2a00:1450:4001:81b:200:5efe:${dotted(value)}`,
+  'ISATAP, compressed': value => `2a00::5efe:${dotted(value)}`,
 };
 
 describe('isPublicAddress', () => {
-  it('is true for addresses of the public internet', () => {
+  it('is true for public addresses', () => {
     for (const address of [
       ...['1.1.1.1', '8.8.8.8', '93.184.216.34', '223.255.255.255', '168.63.129.15', '168.63.129.17'],
       ...['2606:4700:4700::1111', '2001:4860:4860::8888', '2a00:1450:4001:81b::200e', '2001:200::1', '2c0f:ffff::'],
@@ -70,7 +71,7 @@ describe('isPublicAddress', () => {
     }
   });
 
-  it('is false from the first to the last address that is set apart, and true for those next to them', () => {
+  it('is false from the first to the last address of each special-purpose range, and true next to it', () => {
     for (const [first, last] of forbidden) {
       for (const address of [first, last]) assert.equal(isPublicAddress(address), false, address);
       for (const value of [numberOf(first) - 1, numberOf(last) + 1]) {
@@ -82,17 +83,32 @@ describe('isPublicAddress', () => {
     fc.assert(fc.property(anyIpv4, value => isPublicAddress(dotted(value)) === !isForbidden(value)));
   });
 
-  for (const [name, wrap] of Object.entries(wrappings)) {
-    it(`is false for every IPv4 address in IPv6 clothes: ${name}`, () => {
-      fc.assert(fc.property(fc.oneof(anyForbidden, anyIpv4), value => !isPublicAddress(wrap(value))));
-      // And as a URL spells it.
+  for (const [name, embed] of Object.entries(embeddings)) {
+    it(`is false for every embedded IPv4 address: ${name}`, () => {
+      fc.assert(fc.property(fc.oneof(anyForbidden, anyIpv4), value => !isPublicAddress(embed(value))));
+      // In the form in which URLs write it too.
       fc.assert(
-        fc.property(anyForbidden, value => !isPublicAddress(new URL(`https://[${wrap(value)}]`).hostname.slice(1, -1))),
+        fc.property(
+          anyForbidden,
+          value => !isPublicAddress(new URL(`https://[${embed(value)}]`).hostname.slice(1, -1)),
+        ),
       );
     });
   }
 
-  it('is false for every kind of IPv6 address that is not public', () => {
+  it('is false for ISATAP interface identifiers only', () => {
+    for (const address of [
+      ...['2a00:1450:4001:81b:0:5efe:808:808', '2a00:1450:4001:81b:200:5efe:808:808', '2a00::5efe:808:808'],
+      ...['2a00::200:5EFE:8.8.8.8', '2a00:0:0:1:0:5efe::', '2a00:1450:4001:081b:0000:5efe:0808:0808'],
+    ]) {
+      assert.equal(isPublicAddress(address), false, address);
+    }
+    for (const address of ['2a00::1:5efe:808:808', '2a00::100:5efe:808:808', '2a00::5efe:0:808:808', '2a00::5efe']) {
+      assert.equal(isPublicAddress(address), true, address);
+    }
+  });
+
+  it('is false for IPv6 addresses that are not global unicast, and for special-purpose ones', () => {
     for (const address of [
       ...['::', '::1', '0:0:0:0:0:0:0:1', '0000::0001', '::2', '::ffff:0:0', '100::', '100::1', '100:0:0:1::1'],
       ...['fc00::', 'fd00::1', 'fd00:ec2::254', 'fd20:ce::254', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
@@ -121,7 +137,7 @@ describe('isPublicAddress', () => {
     );
   });
 
-  it('is false for an address with a zone, and for what is no address', () => {
+  it('is false for an address with a zone, and for text that is not an address', () => {
     for (const text of [
       ...['fe80::1%eth0', '2606:4700::1%1', '::1%lo', '', ' ', 'localhost', '1.1.1.1 ', '1.1.1', '1.1.1.1.1'],
       ...[
@@ -140,9 +156,9 @@ describe('isPublicAddress', () => {
   });
 });
 
-describe('networksOf', () => {
-  it('has the addresses of its networks, and no other', () => {
-    const networks = networksOf(['10.1.2.3', '192.168.4.0/22', 'fd00:1::/32', '::1', '2001:db8::/127']);
+describe('parseNetworks', () => {
+  it('contains the addresses of its networks, and no other', () => {
+    const networks = parseNetworks(['10.1.2.3', '192.168.4.0/22', 'fd00:1::/32', '::1', '2001:db8::/127']);
     for (const address of ['10.1.2.3', '192.168.4.0', '192.168.7.255', 'fd00:1::', 'fd00:1:ffff::1', '::1', '0::0:1']) {
       assert.equal(networks.has(address), true, address);
     }
@@ -152,11 +168,11 @@ describe('networksOf', () => {
     ]) {
       assert.equal(networks.has(address), false, address);
     }
-    assert.equal(networksOf([]).has('127.0.0.1'), false);
+    assert.equal(parseNetworks([]).has('127.0.0.1'), false);
   });
 
-  it('judges IPv4 in IPv6 clothes as that IPv4, in addresses and in networks', () => {
-    const networks = networksOf(['10.0.0.0/8', '::ffff:192.168.0.0/112', '::ffff:7f00:1']);
+  it('treats IPv4-mapped IPv6 addresses and networks as IPv4', () => {
+    const networks = parseNetworks(['10.0.0.0/8', '::ffff:192.168.0.0/112', '::ffff:7f00:1']);
     for (const address of ['::ffff:10.0.0.1', '::ffff:a00:1', '192.168.0.9', '::ffff:192.168.0.9', '127.0.0.1']) {
       assert.equal(networks.has(address), true, address);
     }
@@ -164,13 +180,13 @@ describe('networksOf', () => {
       assert.equal(networks.has(address), false, address);
     }
     for (const everything of ['::/0', '::ffff:0:0/95']) {
-      assert.equal(networksOf([everything]).has('::ffff:127.0.0.1'), false, everything);
+      assert.equal(parseNetworks([everything]).has('::ffff:127.0.0.1'), false, everything);
     }
-    assert.equal(networksOf(['::/0']).has('::1'), true);
-    assert.equal(networksOf(['0.0.0.0/0']).has('::ffff:127.0.0.1'), true);
+    assert.equal(parseNetworks(['::/0']).has('::1'), true);
+    assert.equal(parseNetworks(['0.0.0.0/0']).has('::ffff:127.0.0.1'), true);
   });
 
-  it('reads every spelling of an address as URLs do', () => {
+  it('parses every spelling of an address as URL does', () => {
     const spelling = fc.record({
       groups: anyGroups,
       zeros: fc.record({ at: fc.nat(7), count: fc.nat(8) }),
@@ -189,12 +205,12 @@ describe('networksOf', () => {
           cut > 0 ? `${written.slice(0, at).join(':')}::${written.slice(at + cut).join(':')}` : written.join(':');
         const address = upper ? text.toUpperCase() : text;
         const url = new URL(`https://[${address}]`).hostname.slice(1, -1);
-        return networksOf([address]).has(url) && networksOf([url]).has(address);
+        return parseNetworks([address]).has(url) && parseNetworks([url]).has(address);
       }),
     );
   });
 
-  it('refuses what is neither an address nor a network, by its name', () => {
+  it('rejects anything else, and names it', () => {
     for (const entry of [
       ...[
         'x',
@@ -211,7 +227,7 @@ describe('networksOf', () => {
       ...['fe80::1%eth0', 'fe80::%eth0/10', '010.0.0.0/8', 'localhost', '10.0.0.0/8 '],
     ]) {
       assert.throws(
-        () => networksOf([entry]),
+        () => parseNetworks([entry]),
         new RangeError(`"${entry}" is not an address or a network such as 10.0.0.0/8`),
         entry,
       );

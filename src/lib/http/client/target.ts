@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import { isPublicAddress, type Networks, parseNetworks } from './ssrf-protection.ts';
+
+/** Where requests may go in addition to the public internet. */
+export interface OutgoingRules {
+  /** IP addresses and networks. Requests may reach them over http, and on any port. */
+  readonly networks: readonly string[];
+}
+
+/** A parsed URL that requests may be sent to, as far as the URL alone tells. */
+export interface Target {
+  readonly tls: boolean;
+  /** A name, or an IP address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  /** The name that the certificate must be valid for; absent for an IP address. */
+  readonly serverName?: string;
+  /** Whether only the networks of the rules allow this scheme and port. */
+  readonly networksOnly: boolean;
+  /** Scheme, host and port: connections are limited per origin. */
+  readonly origin: string;
+}
+
+/** A URL that no request is sent to. */
+export interface InvalidTarget {
+  readonly fault: 'forbidden_url' | 'forbidden_address';
+  /** What is wrong, as the end of a sentence: "must …". */
+  readonly message: string;
+}
+
+const URL_LENGTH_MAX = 2048;
+
+/**
+ * Checks a URL without DNS; the address of its host is checked when a connection is made.
+ * @returns what is wrong, as the end of a sentence ("must …"); `undefined` for a valid URL
+ * @throws {RangeError} if the rules contain an invalid network
+ */
+export function checkUrl(url: string, { networks }: OutgoingRules): string | undefined {
+  const target = parseTarget(url, parseNetworks(networks), networks.length > 0);
+  return 'message' in target ? target.message : undefined;
+}
+
+/** Parses the URL of a request, and applies SSRF protection to a host that is an IP address. */
+export function parseTarget(text: string, networks: Networks, hasNetworks: boolean): Target | InvalidTarget {
+  // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
+  const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
+  if (url === null) return invalid(isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/hook');
+  const { protocol, username, password, hostname, pathname, search, href } = url;
+  if (text.length > URL_LENGTH_MAX || href.length > URL_LENGTH_MAX) return invalid('must have at most 2048 characters');
+  // The parser drops empty credentials and an empty fragment.
+  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
+    return invalid('must not have a user name or a password in it');
+  }
+  if (text.includes('#')) return invalid('must not have a fragment');
+
+  const tls = protocol === 'https:';
+  const port = Number(url.port || (tls ? 443 : 80));
+  const networksOnly = !tls || (port !== 443 && port !== 8443);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isAddress = isIP(host) !== 0;
+  if (isAddress ? !networks.has(host) : !hasNetworks) {
+    if (!tls) return invalid(HTTPS_ONLY);
+    if (networksOnly) return invalid('must name port 443 or 8443, or none');
+    if (isAddress && !isPublicAddress(host)) {
+      return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
+    }
+  }
+  return {
+    tls,
+    host,
+    port,
+    networksOnly,
+    path: pathname + search,
+    ...(tls && !isAddress && { serverName: host.replace(/\.$/, '') }),
+    origin: `${protocol}//${url.host}`,
+  };
+}
+
+const HTTPS_ONLY = 'must begin with https://';
+
+function isOtherScheme(text: string): boolean {
+  return /^[a-z][a-z\d+.-]*:/i.test(text) && !/^https?:/i.test(text);
+}
+
+function invalid(message: string): InvalidTarget {
+  return { fault: 'forbidden_url', message };
+}
