@@ -1,6 +1,8 @@
 import type { AliasableExpression, Generated } from 'kysely';
+import type { TableOf } from './lib/fields/field.ts';
 import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
+import type { petFields } from './pets/pet.ts';
 
 export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
 export { queriesByShape } from './lib/storage/queries-by-shape.ts';
@@ -22,9 +24,6 @@ export type NextDue = (
 
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
 export type DeploymentName = 'production' | 'staging';
-
-/** Availability of an animal (contract, PetStatus). */
-export type PetStatus = 'available' | 'pending' | 'sold';
 
 /** How a hold ended. */
 export type HoldOutcome = 'released' | 'used' | 'expired';
@@ -65,23 +64,7 @@ export interface Tables {
     created_at: number;
     updated_at: number;
   };
-  pets: {
-    id: Generated<number>;
-    name: string;
-    category_id: number;
-    /** As stored: where `reserved_until` has passed, the animal is available whatever stands here. */
-    status: PetStatus;
-    status_reason: string | null;
-    price_amount: number | null;
-    price_currency: string | null;
-    account_id: number;
-    /** Counts the changes, from 1; what makes the ETag. */
-    version: Generated<number>;
-    /** When the hold or the order in force runs out; null where there is none, or none that runs out. */
-    reserved_until: number | null;
-    created_at: number;
-    updated_at: number;
-  };
+  pets: TableOf<typeof petFields>;
   /** How many animals there are by `status` and by `category`; the numbers of one key's slots add up. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };
   /** Animals that belong together, kept for an account until `expires_at`. */

@@ -1,5 +1,4 @@
-import type { FullPet } from '../pets/pet.ts';
-import type { PetRow } from '../pets/pet-rows.ts';
+import type { FullPet, PetRow } from '../pets/pet.ts';
 import type { Database } from '../schema.ts';
 import type { CommandOutput } from './command.ts';
 import { priceText } from './money.ts';
@@ -46,8 +45,8 @@ interface KeptFor {
 
 /** An animal as a command tells it. */
 export async function petPrinted(row: PetRow, keptFor?: KeptFor): Promise<CommandOutput> {
-  const { fullPetOf } = await import('../pets/pet-rows.ts');
-  const pet = fullPetOf(row);
+  const { petValues } = await import('../pets/pet-rows.ts');
+  const pet = petValues.fullOf(row);
   return { value: { ...pet, ...(keptFor && { keptFor }) }, text: () => petText(pet, keptFor) };
 }
 

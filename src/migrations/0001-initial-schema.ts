@@ -1,16 +1,25 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-const usualCategories = ['Dog', 'Cat', 'Rabbit', 'Small & Furry', 'Horse', 'Bird', 'Scales, Fins & Other', 'Barnyard'];
+const builtInCategories = [
+  'Dog',
+  'Cat',
+  'Rabbit',
+  'Small & Furry',
+  'Horse',
+  'Bird',
+  'Scales, Fins & Other',
+  'Barnyard',
+];
 
-/** The first schema, with the usual categories. */
-export const theHouseStands: Migration = {
+/** Creates the first schema, with the built-in categories. */
+export const initialSchema: Migration = {
   name: '0001-the-house-stands',
   up: ({ id, int, text, end }) => [
     `create table categories (
        id ${int} primary key, name ${text} not null, placeholder ${int} not null, created_at ${int} not null
      ) ${end}`,
     `insert into categories (id, name, placeholder, created_at) values
-       ${usualCategories.map((name, index) => `(${index + 1}, '${name}', 0, 0)`).join(', ')}`,
+       ${builtInCategories.map((name, index) => `(${index + 1}, '${name}', 0, 0)`).join(', ')}`,
 
     `create table pets (
        id ${id}, name ${text} not null, category_id ${int} not null references categories (id),

@@ -1,7 +1,7 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-/** Categories become a tree with names of their own; holds, orders, the log of changes, retried requests. */
-export const theStoreOpens: Migration = {
+/** Adds the tree of categories, versions and prices of pets, holds, orders, events and idempotency keys. */
+export const holdsAndOrders: Migration = {
   name: '0002-the-store-opens',
   up: ({ engine, id, int, text, end }) => [
     `alter table categories add column slug ${text} not null default ''`,
@@ -47,7 +47,7 @@ export const theStoreOpens: Migration = {
     'create index orders_by_status_and_owner on orders (status, owner_id, id)',
     `create index orders_by_end on orders (status, expires_at) where status = 'placed'`,
 
-    // What nobody can break: one hold or order in force for each animal.
+    // The unique index allows one active hold or order for each pet.
     `create table reservations (
        id ${id}, pet_id ${int} not null, owner_id ${int} not null, hold_id ${int} references holds (id),
        order_id ${int} references orders (id), until ${int}, active ${int} not null,

@@ -1,7 +1,7 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-/** Messages, and every attempt to mail one. */
-export const messagesArrive: Migration = {
+/** Adds messages and the attempts to mail them. */
+export const messages: Migration = {
   name: '0003-messages-arrive',
   up: ({ id, int, text, end }) => [
     `create table messages (

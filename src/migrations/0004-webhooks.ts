@@ -1,7 +1,7 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-/** Webhooks, their secrets, what is to be delivered to them, and every attempt to. */
-export const webhooksGoOut: Migration = {
+/** Adds webhooks with their secrets, deliveries and delivery attempts. */
+export const webhooks: Migration = {
   name: '0004-webhooks-go-out',
   up: ({ id, int, text, end }) => [
     `create table webhooks (

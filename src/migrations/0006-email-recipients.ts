@@ -1,7 +1,7 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-/** A message that a mail server took for some of those it is for is mailed on to the others alone. */
-export const mailComesToAll: Migration = {
+/** Adds the recipients that a mail server has not accepted yet. */
+export const emailRecipients: Migration = {
   name: '0006-mail-comes-to-all',
   up: ({ text }) => [`alter table messages add column mail_left ${text}`],
 };

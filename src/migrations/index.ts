@@ -1,17 +1,20 @@
 import type { Migration } from '../lib/storage/migration.ts';
-import { theHouseStands } from './0001-initial-schema.ts';
-import { theStoreOpens } from './0002-holds-and-orders.ts';
-import { messagesArrive } from './0003-messages.ts';
-import { webhooksGoOut } from './0004-webhooks.ts';
-import { oldDaysGo } from './0005-day-count-retention.ts';
-import { mailComesToAll } from './0006-email-recipients.ts';
+import { initialSchema } from './0001-initial-schema.ts';
+import { holdsAndOrders } from './0002-holds-and-orders.ts';
+import { messages } from './0003-messages.ts';
+import { webhooks } from './0004-webhooks.ts';
+import { dayCountRetention } from './0005-day-count-retention.ts';
+import { emailRecipients } from './0006-email-recipients.ts';
 
-/** Every step of the schema, oldest first. Append only. */
+/**
+ * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
+ * databases store it. A migration that only adds a column is one line: `addColumn('0007', 'pets', 'microchip', 'text')`.
+ */
 export const migrations: readonly Migration[] = [
-  theHouseStands,
-  theStoreOpens,
-  messagesArrive,
-  webhooksGoOut,
-  oldDaysGo,
-  mailComesToAll,
+  initialSchema,
+  holdsAndOrders,
+  messages,
+  webhooks,
+  dayCountRetention,
+  emailRecipients,
 ];

@@ -9,9 +9,9 @@ import { type Database, type Params, query, type Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
 import type { PetEventData } from './change-pet.ts';
 import type { PetViews } from './list-pets.ts';
-import type { RemovedPet } from './pet.ts';
+import type { PetRow, RemovedPet } from './pet.ts';
 import { foreignCursor, invalidParameter, type PetFilter } from './pet-list.ts';
-import { among, fullPetColumns, fullPetOf, type PetRow, petOf } from './pet-rows.ts';
+import { among, petColumns, petValues } from './pet-rows.ts';
 import { sweepPets } from './sweep-pets.ts';
 
 /** Which changes a mirror asks for. */
@@ -164,7 +164,7 @@ function removedPetOf({ subjectId, at, data }: PlacedEvent<PetEventData>): Remov
 
 function shown<View extends keyof PetViews>(found: Found, view: View | undefined): PetViews[View] | RemovedPet {
   if ('removed' in found) return found.removed;
-  return (view === 'full' ? fullPetOf(found.row) : petOf(found.row)) as PetViews[View];
+  return (view === 'full' ? petValues.fullOf(found.row) : petValues.plainOf(found.row)) as PetViews[View];
 }
 
 /** The most events that a page looks at, and how many are read at once where the first few were not enough. */
@@ -224,6 +224,6 @@ function notSince() {
 const petsWithIds = query((db, p: Params<{ ids: string; now: number }>, engine) =>
   db
     .selectFrom('pets')
-    .select(fullPetColumns(p.now))
+    .select(petColumns.full(p.now))
     .where(({ ref }) => among(ref('id'), p.ids, engine)),
 );

@@ -1,9 +1,9 @@
 import { operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { createExamples, removeExamples, replaceExamples, updateExamples } from './examples.ts';
-import { NewPet, Pet, PetPatch } from './pet.ts';
+import { NewPet, Pet, PetPatch, petEtag } from './pet.ts';
 import { petIdInPath } from './pet-id-in-path.ts';
-import { petEtag, petOf } from './pet-rows.ts';
+import { petValues } from './pet-rows.ts';
 import { createPet, deletePet, replacePet, updatePet } from './pets.ts';
 
 /** Adds an animal. */
@@ -27,7 +27,7 @@ export const create = operation({
     const { context, caller, body, baseUrl } = call;
     return withIdempotency(call, async tx => {
       const pet = await createPet(tx, caller.accountId, body, context.categories);
-      return { body: pet, headers: ['Location', `${baseUrl}/pets/${pet.id}`, 'ETag', petEtag({ ...pet, version: 1 })] };
+      return { body: petValues.plainOf(pet), headers: ['Location', `${baseUrl}/pets/${pet.id}`, 'ETag', petEtag(pet)] };
     });
   },
 });
@@ -50,7 +50,7 @@ export const update = operation({
     const { context, caller, path, body, expect } = call;
     return withIdempotency(call, async tx => {
       const pet = await updatePet(tx, caller, path.petId, body, context.categories, expect);
-      return { body: petOf(pet), headers: ['ETag', petEtag(pet)] };
+      return { body: petValues.plainOf(pet), headers: ['ETag', petEtag(pet)] };
     });
   },
 });
@@ -73,7 +73,7 @@ export const replace = operation({
     const pet = await context.database.write(tx =>
       replacePet(tx, caller, path.petId, body, context.categories, expect),
     );
-    return { body: petOf(pet), headers: ['ETag', petEtag(pet)] };
+    return { body: petValues.plainOf(pet), headers: ['ETag', petEtag(pet)] };
   },
 });
 

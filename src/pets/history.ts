@@ -5,8 +5,8 @@ import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '
 import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
-import type { PetEventData, PetState } from './change-pet.ts';
-import type { PetHistoryEntry } from './pet.ts';
+import type { PetEventData } from './change-pet.ts';
+import type { PetHistoryEntry, PetState } from './pet.ts';
 
 /** One page of what happened to an animal. */
 export interface HistoryPage extends PageLinks {

@@ -4,12 +4,13 @@ import { onEachEngine } from '../../test/support/engines.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Database, type Params, type PetStatus, query, sql } from '../schema.ts';
+import { type Database, type Params, query, sql } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
 import { listPets } from './list-pets.ts';
-import type { NewPet, Pet } from './pet.ts';
+import type { NewPet, Pet, PetStatus } from './pet.ts';
 import { countPets } from './pet-counts.ts';
 import { encodeCursor, type PetFilter, type PetSort } from './pet-list.ts';
+import { petValues } from './pet-rows.ts';
 import { createPet } from './pets.ts';
 import { sweepPets } from './sweep-pets.ts';
 
@@ -283,7 +284,7 @@ async function assertWalks(
 }
 
 function add(database: Database, pet: NewPet): Promise<Pet> {
-  return database.write(tx => createPet(tx, 1, pet, 'open'));
+  return database.write(async tx => petValues.plainOf(await createPet(tx, 1, pet, 'open')));
 }
 
 const columns = ['name', 'category_id', 'status', 'account_id', 'created_at', 'updated_at'] as const;

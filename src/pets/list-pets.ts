@@ -1,10 +1,10 @@
 import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import type { Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
-import type { FullPet, Pet } from './pet.ts';
+import type { FullPet, Pet, PetRow } from './pet.ts';
 import { byName, type Cursor, decodeCursor, encodeCursor, foreignCursor, type PetFilter, placeOf } from './pet-list.ts';
 import { edgeQuery, type PageValues, pageQuery, RUNS_MAX, runsIn, type Shape } from './pet-page-query.ts';
-import { fullPetOf, type PetRow } from './pet-rows.ts';
+import { petValues } from './pet-rows.ts';
 
 /** The two ways in which animals are shown. */
 export interface PetViews {
@@ -51,7 +51,7 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   const ahead = onward && placeOf(onward, shape.backward);
   const back = from && (page[0] === undefined ? returning(from, shape) : placeOf(page[0], !shape.backward));
   const cursorOf = (place: Cursor | undefined) => place && encodeCursor(filter, place);
-  const pets = (shape.full ? (page as PetRow[]).map(fullPetOf) : page) as PetViews[View][];
+  const pets = (shape.full ? (page as PetRow[]).map(petValues.fullOf) : page) as PetViews[View][];
   if (!shape.backward) return { pets, next: cursorOf(ahead), previous: cursorOf(back) };
   return { pets: pets.reverse(), next: cursorOf(back), previous: cursorOf(ahead) };
 }

@@ -1,5 +1,6 @@
 import type { SqlBool } from 'kysely';
-import { type Params, type PetStatus, type Query, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Params, type Query, query, type Reader, sql, type Transaction } from '../schema.ts';
+import type { PetStatus } from './pet.ts';
 
 /** By how many the animals of a status and a category change. */
 export interface CountChange {

@@ -1,8 +1,7 @@
 import { problem } from '../errors.ts';
 import { digestOf, isCount, opaque, valuesIn } from '../lib/http/pagination/cursor.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import type { PetStatus } from '../schema.ts';
-import type { Pet } from './pet.ts';
+import type { Pet, PetStatus } from './pet.ts';
 
 /** In which order animals are listed: by id or by name, by code point and with ties by id; `-` for the other way. */
 export type PetSort = 'id' | '-id' | 'name' | '-name';

@@ -3,8 +3,9 @@ import { describe, it } from 'node:test';
 import SqliteDatabase from 'better-sqlite3';
 import { dialects } from '../lib/storage/migration.ts';
 import { migrations } from '../migrations/index.ts';
-import type { PetStatus, Query, Reader } from '../schema.ts';
+import type { Query, Reader } from '../schema.ts';
 import { listPets } from './list-pets.ts';
+import type { PetStatus } from './pet.ts';
 import { encodeCursor, type PetFilter, type PetSort } from './pet-list.ts';
 
 const sorts: readonly PetSort[] = ['id', '-id', 'name', '-name'];

@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
-import { type Params, type PetStatus, type Query, query, sql, type Tables } from '../schema.ts';
-import type { Pet } from './pet.ts';
-import { among, fullPetColumns, petColumns } from './pet-rows.ts';
+import { type Params, type Query, query, sql, type Tables } from '../schema.ts';
+import type { Pet, PetStatus } from './pet.ts';
+import { among, petColumns } from './pet-rows.ts';
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
 export interface Shape {
@@ -52,7 +52,7 @@ const pageQueries = new Map<string, Query<PageValues, Pet>>();
 export function pageQuery(shape: Shape): Query<PageValues, Pet> {
   return remember(pageQueries, shape, () =>
     query((db, p: Params<PageValues>, engine) => {
-      const columns = shape.full ? fullPetColumns : petColumns;
+      const columns = shape.full ? petColumns.full : petColumns.plain;
       const rowsOf = (run: Run) => {
         let rows: Rows = db.selectFrom('pets');
         if (shape.ids > 0)

@@ -1,14 +1,27 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
+import {
+  field,
+  type InsertRowOf,
+  type LockRowOf,
+  type PreviousOf,
+  type RowOf,
+  type StateOf,
+  time,
+  type WrittenRowOf,
+} from '../lib/fields/field.ts';
+import { changesSchema, newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
+import { sql } from '../lib/storage/query.ts';
 
-/** Availability of an animal (contract, PetStatus). */
+/** The availability of a pet (contract, PetStatus). */
 export const PetStatus = Type.Enum(['available', 'pending', 'sold'], {
   title: 'PetStatus',
   description: 'Availability of an animal.',
 });
+export type PetStatus = Static<typeof PetStatus>;
 
-/** The id of an animal: assigned by the service from 1 upward, never given twice (contract, Pet `id`). */
+/** The id of a pet: assigned by the database from 1 upward, never reused (contract, Pet `id`). */
 export const PetId = Type.Integer({
   format: 'int64',
   minimum: 1,
@@ -16,7 +29,7 @@ export const PetId = Type.Integer({
   description: 'Assigned by the service on creation.',
 });
 
-/** What an animal costs, in the smallest unit of its currency: 12500 EUR are 125 euros. */
+/** A price in the smallest unit of its currency: 12500 EUR are 125 euros. */
 export const Price = Type.Object(
   {
     amount: Type.Integer({
@@ -28,163 +41,191 @@ export const Price = Type.Object(
     currency: Type.String({
       pattern: '^[A-Z]{3}$',
       examples: ['EUR'],
-      description: 'ISO 4217: three capital letters.',
+      description: 'ISO 4217 code: three capital letters.',
     }),
   },
   { title: 'Price', description: 'A price or an adoption fee.' },
 );
 export type Price = Static<typeof Price>;
 
-/** What is sent to change a price: what is left out stays, as RFC 7396 has it for members of members. */
 const PricePatch = Type.Partial(Price, {
   title: 'PricePatch',
-  description:
-    'The members of a price to change; what is left out stays. Where there is no price yet, both are needed.',
+  description: 'The members of a price to change; the others stay. An animal without a price needs both.',
 });
-export type PricePatch = Static<typeof PricePatch>;
 
 const Name = text(
-  NAME_LENGTH_MAX,
   'The animal’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
 );
-
+const ShownName = Type.String({ description: 'The animal’s name.' });
 const StatusReason = text(
-  NAME_LENGTH_MAX,
-  'Why the animal has its status, in the shelter’s words: in foster, medical, adopted. Gone with the next status.',
+  'The reason for the status, in the shelter’s words: in foster, medical, adopted. A new status clears it.',
 );
+const AccountId = Type.Integer({ format: 'int64', description: 'The account that the animal belongs to.' });
+const CreatedAt = timeOf('When the animal was added.');
+const UpdatedAt = timeOf('When the animal last changed.');
+const Etag = Type.String({ description: 'The entity tag of the animal, to send in `If-Match`.' });
 
-const members = { name: Name, categoryId: CategoryId, status: Type.Optional(PetStatus) };
-const more = { statusReason: Type.Optional(StatusReason), price: Type.Optional(Price) };
+/**
+ * The fields of a pet, one entry each. Schemas, table, queries, events, history, command line and documentation derive from
+ * them: a new optional field is one entry here and one migration.
+ *
+ * A hold or an order reserves a pet until `reserved_until`. From then on every read shows the pet as available and changed
+ * once more, whether or not its row says so yet.
+ */
+export const petFields = {
+  id: field(PetId, { column: 'id', view: 'plain', generated: true, fixed: true }),
+  name: field(Name, { column: 'name', write: 'required', view: 'plain', shown: ShownName }),
+  categoryId: field(CategoryId, { column: 'category_id', write: 'required', view: 'plain', cli: { flag: 'category' } }),
+  status: field(PetStatus, {
+    column: 'status',
+    write: 'optional',
+    default: 'available',
+    view: 'plain',
+    at: now => sql`case when reserved_until <= ${now} then 'available' else status end`,
+  }),
+  statusReason: field(StatusReason, {
+    column: 'status_reason',
+    write: 'optional',
+    at: now => sql`case when reserved_until <= ${now} then null else status_reason end`,
+    cli: { flag: 'reason' },
+  }),
+  price: field(Price, {
+    columns: { amount: 'price_amount', currency: 'price_currency' },
+    write: 'optional',
+    patch: PricePatch,
+  }),
+  accountId: field(AccountId, { column: 'account_id', fixed: true }),
+  createdAt: field(CreatedAt, { column: 'created_at', codec: time, fixed: true }),
+  updatedAt: field(UpdatedAt, {
+    column: 'updated_at',
+    codec: time,
+    at: now => sql`case when reserved_until <= ${now} then reserved_until else updated_at end`,
+  }),
+  version: field(Type.Integer(), {
+    column: 'version',
+    generated: true,
+    view: 'row',
+    at: now => sql`case when reserved_until <= ${now} then version + 1 else version end`,
+  }),
+  etag: field(Etag, { derive: petEtag }),
+  reservedUntil: field(Type.Integer(), { column: 'reserved_until', nullable: true, view: 'lock' }),
+};
+type PetFields = typeof petFields;
 
-/** What is sent to add an animal (contract, NewPet). An `id` in it is ignored: the service assigns it. */
-export const NewPet = Type.Object({ ...members, ...more }, { title: 'NewPet', description: 'An animal to add.' });
+/** The body that adds or replaces a pet (contract, NewPet). An `id` in it is ignored. */
+export const NewPet = newSchema(petFields, { title: 'NewPet', description: 'An animal to add.' });
 export type NewPet = Static<typeof NewPet>;
 
-/** What is sent to change some of an animal: a JSON Merge Patch (RFC 7396), where `null` takes an optional member away. */
-export const PetPatch = Type.Object(
-  {
-    name: Type.Optional(Name),
-    categoryId: Type.Optional(CategoryId),
-    status: Type.Optional(PetStatus),
-    statusReason: Type.Optional(Type.Union([StatusReason, Type.Null()])),
-    price: Type.Optional(Type.Union([PricePatch, Type.Null()])),
-  },
-  { title: 'PetPatch', description: 'The members of an animal to change; `null` takes an optional one away.' },
-);
+/** The body that changes a pet: a JSON Merge Patch (RFC 7396). */
+export const PetPatch = patchSchema(petFields, {
+  title: 'PetPatch',
+  description: 'The members of an animal to change; `null` deletes an optional one.',
+});
 export type PetPatch = Static<typeof PetPatch>;
 
-const shown = {
-  id: PetId,
-  name: Type.String({ description: 'The animal’s name.' }),
-  categoryId: CategoryId,
-};
-
-/** How much is said of an animal. */
+/** The views of a pet. */
 export const PetView = Type.Enum(['plain', 'full'], {
   default: 'plain',
-  description:
-    'How much is said of an animal: `full` adds why it has its status, its price, owner, times and entity tag.',
+  description: '`full` adds the reason for the status, the price, the owner, the times and the entity tag.',
 });
 
-/** An animal as it is answered: exactly these fields, in this order (contract, Animal). */
+const plain = viewSchema(petFields, 'plain', {});
+
+/** The plain view of a pet (contract, Animal): exactly these fields, in this order. */
 export const Pet = Type.Object(
-  { ...shown, status: Type.Optional(PetStatus) },
+  { ...plain.properties, status: Type.Optional(PetStatus) },
   { title: 'Pet', description: 'An animal.' },
 );
 export type Pet = Static<typeof Pet>;
 
-const Time = Type.String({ format: 'date-time' });
-
-const forSome = 'Shown to the animal’s owner, to the one who did it and to admins.';
-
-/** An animal with all there is to say about it (`view=full`). */
-export const FullPet = Type.Object(
-  {
-    ...shown,
-    status: PetStatus,
-    statusReason: Type.Optional(StatusReason),
-    price: Type.Optional(Price),
-    accountId: Type.Integer({ format: 'int64', description: 'The account that the animal belongs to.' }),
-    createdAt: { ...Time, description: 'When it was added.' },
-    updatedAt: { ...Time, description: 'When it was changed last.' },
-    etag: Type.String({ description: 'Its entity tag, to be sent in `If-Match` as it is.' }),
-  },
-  { title: 'FullPet', description: 'An animal with all there is to say about it.' },
-);
+/** The full view of a pet. */
+export const FullPet = viewSchema(petFields, 'full', {
+  title: 'FullPet',
+  description: 'An animal with all its fields.',
+});
 export type FullPet = Static<typeof FullPet>;
 
 /**
- * An animal that was taken out, as mirrors are told of it: a Pet without a status. The schema has one all the same, so
- * that programs in typed languages may ask any animal of a list for it.
+ * A deleted pet in a list of changes: a Pet without a status. The schema has an optional one, so that typed clients can
+ * read `status` of every item of a list.
  */
 export const RemovedPet = Type.Object(
-  {
-    ...shown,
-    status: Type.Optional(PetStatus),
-    deletedAt: { ...Time, description: 'When it was taken out of the store.' },
-  },
-  {
-    title: 'RemovedPet',
-    description: 'An animal that was taken out of the store, as it was at the end; it has no status any more.',
-  },
+  { ...Pet.properties, deletedAt: timeOf('When the animal was deleted.') },
+  { title: 'RemovedPet', description: 'A deleted animal, with the values that it had last and without a status.' },
 );
 export type RemovedPet = Static<typeof RemovedPet>;
 
-/**
- * A page of animals (contract, Pets): each a Pet, unless more was asked for. What says more comes first, so that who
- * takes the first that fits loses nothing.
- */
+/** A page of pets. The larger schemas come first, so that a client that takes the first match loses nothing. */
 export const Pets = Type.Array(Type.Union([FullPet, RemovedPet, Pet]), { title: 'Pets', description: 'Animals.' });
 
-/** Something that happened to an animal. */
+const VISIBILITY = 'Visible to the animal’s owner, to the account that made the change and to admins.';
+
+/** An entry of a pet's history. */
 export const PetHistoryEntry = Type.Object(
   {
-    id: Type.Integer({ format: 'int64', description: 'Rises with every entry of one animal.' }),
-    at: { ...Time, description: 'When it happened.' },
-    type: Type.Enum(['created', 'updated', 'deleted'], { description: 'What happened.' }),
+    id: Type.Integer({ format: 'int64', description: 'Increases with every entry of one animal.' }),
+    at: timeOf('When it happened.'),
+    type: Type.Enum(['created', 'updated', 'deleted'], { description: 'The kind of change.' }),
     reason: Type.Optional(
       Type.String({
         description:
-          'Why, where not by a wish of its owner: `held`, `hold_released`, `hold_expired`, `order_placed`, `order_cancelled`, `order_expired`, `order_delivered`, `order_returned`, `category_merged`. There may be more.',
+          'Why the service changed the animal: `held`, `hold_released`, `hold_expired`, `order_placed`, `order_cancelled`, `order_expired`, `order_delivered`, `order_returned`, `category_merged`. More reasons may follow.',
       }),
     ),
     changes: Type.Optional(
-      Type.Object(
-        {
-          name: changed(shown.name),
-          categoryId: changed(CategoryId),
-          status: changed(PetStatus),
-          statusReason: changed(Type.String()),
-          price: changed(Price),
-        },
-        {
-          description:
-            'What changed: each member as it was (`from`) and as it is since (`to`); absent where it had no value.',
-        },
-      ),
+      changesSchema(petFields, {
+        description: 'The members that changed, before (`from`) and after (`to`); absent where there was no value.',
+      }),
     ),
-    accountId: Type.Optional(Type.Integer({ format: 'int64', description: `Who did it. ${forSome}` })),
-    holdId: Type.Optional(Type.Integer({ format: 'int64', description: `For which hold. ${forSome}` })),
-    orderId: Type.Optional(Type.Integer({ format: 'int64', description: `For which order. ${forSome}` })),
+    accountId: optionalId('The account that made the change.'),
+    holdId: optionalId('The hold that caused the change.'),
+    orderId: optionalId('The order that caused the change.'),
   },
-  { title: 'PetHistoryEntry', description: 'Something that happened to an animal.' },
+  { title: 'PetHistoryEntry', description: 'A change of an animal.' },
 );
 export type PetHistoryEntry = Static<typeof PetHistoryEntry>;
 
-/** A page of what happened to an animal. */
+/** A page of a pet's history. */
 export const PetHistory = Type.Array(PetHistoryEntry, {
   title: 'PetHistory',
-  description: 'What happened to an animal, oldest first.',
+  description: 'The changes of an animal, oldest first.',
 });
 
-function changed<Member extends TSchema>(member: Member) {
-  return Type.Optional(Type.Object({ from: Type.Optional(member), to: Type.Optional(member) }));
+/** A row of the full view. */
+export type PetRow = RowOf<PetFields>;
+
+/** The columns that callers write. */
+export type WrittenPetRow = WrittenRowOf<PetFields>;
+
+/** A row with every column, as locks read it. */
+export type StoredPetRow = LockRowOf<PetFields>;
+
+/** The values that an insert sets. */
+export type InsertedPetRow = InsertRowOf<PetFields>;
+
+/** The recorded fields of a pet, as events store them. */
+export type PetState = StateOf<PetFields>;
+
+/** The recorded fields that changed, as they were before; `null` for one without a value. */
+export type PreviousPetState = PreviousOf<PetFields>;
+
+/** Returns the entity tag of a version of a pet. */
+export function petEtag({ id, version }: { readonly id: number; readonly version: number }): string {
+  return `"${id}.${version}"`;
 }
 
-function text(lengthMax: number, description: string) {
+function text(description: string) {
   return Type.Refine(
-    Type.String({ minLength: 1, maxLength: lengthMax, description }),
+    Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, description }),
     value => nameFault(value) === undefined,
     value => nameFault(value) ?? '',
   );
+}
+
+function timeOf(description: string) {
+  return Type.String({ format: 'date-time', description });
+}
+
+function optionalId(description: string) {
+  return Type.Optional(Type.Integer({ format: 'int64', description: `${description} ${VISIBILITY}` }));
 }

@@ -2,24 +2,25 @@ import { ensureCategory } from '../categories/categories.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
-import { type Params, type PetStatus, query, type Reader, type Transaction } from '../schema.ts';
-import { changePet, type LockedPet, type PetChange, type PetEventData, stateOf } from './change-pet.ts';
+import type { FieldError } from '../lib/http/problem.ts';
+import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { changePet, type LockedPet, type PetChange, type PetEventData } from './change-pet.ts';
 import { lockPet } from './lock-pets.ts';
-import type { NewPet, Pet, PetPatch, PricePatch } from './pet.ts';
+import { type InsertedPetRow, type NewPet, type PetPatch, type PetRow, petEtag } from './pet.ts';
 import { count, countNew } from './pet-counts.ts';
-import { fullPetColumns, type PetRow, petEtag } from './pet-rows.ts';
+import { petColumns, petValues } from './pet-rows.ts';
 import { petReserved } from './reservations.ts';
 
-/** Whether categories that were never seen before get a placeholder, or are refused. */
+/** Whether a pet in an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
 type Categories = 'open' | 'strict';
 
-/** Throws when the caller has another version in mind than the one with this entity tag. */
+/** Throws where the caller's precondition does not hold for this entity tag. */
 export type Expectation = (etag: string) => void;
 
 /**
- * Adds an animal, which belongs to the account, counts it and writes it down.
- *
- * Not safe to repeat: each call adds one. The id is above every id that was ever given.
+ * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
+ * reused. Not idempotent.
+ * @returns the columns of the new row
  * @throws {Problem} `category_not_found` where categories are strict
  */
 export async function createPet(
@@ -27,20 +28,18 @@ export async function createPet(
   accountId: number,
   pet: NewPet,
   categories: Categories,
-): Promise<Required<Pet>> {
-  const { name, categoryId, status = 'available' } = pet;
-  await ensureCategory(tx, categoryId, categories);
-  const row = { name, categoryId, status, ...optionalColumns(pet) };
-  const { id } = (await tx.first(insertPet, { ...row, accountId, now: tx.now }))!;
-  await countNew(tx, status, categoryId);
-  const data: PetEventData = { pet: stateOf(row), ownerId: accountId };
+): Promise<PetRow> {
+  const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
+  await ensureCategory(tx, row.categoryId, categories);
+  const { id } = (await tx.first(insertPet, row))!;
+  await countNew(tx, row.status, row.categoryId);
+  const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
   await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
-  return { id, name, categoryId, status };
+  return { ...row, id, version: 1 };
 }
 
 /**
- * The animal with this id, with all there is to say about it.
- * @param now a hold or order that has run out by then counts as gone
+ * Returns the pet with this id as of `now`.
  * @throws {Problem} `pet_not_found`
  */
 export async function getPet(reader: Reader, id: number, now: number): Promise<PetRow> {
@@ -50,10 +49,9 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 }
 
 /**
- * Changes some members of an animal; `null` takes an optional one away. A new status lets go of the reason for the one
- * before.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `invalid_body` where half a price would be left;
- *   `pet_reserved` for another status while a hold or an order is in force; `category_not_found` where categories are strict
+ * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `invalid_body` where a price would lack a member;
+ *   `pet_reserved` for a new status of a reserved pet; `category_not_found` where categories are strict
  */
 export async function updatePet(
   tx: Transaction,
@@ -63,19 +61,12 @@ export async function updatePet(
   categories: Categories,
   expect: Expectation = () => {},
 ): Promise<PetRow> {
-  const { name, categoryId, status, statusReason, price } = patch;
-  return change(tx, actor, id, categories, expect, pet => ({
-    ...(name !== undefined && { name }),
-    ...(categoryId !== undefined && { categoryId }),
-    ...(status !== undefined && { status }),
-    ...(statusReason !== undefined && { statusReason }),
-    ...(price !== undefined && patchedPrice(pet, price)),
-  }));
+  return change(tx, actor, id, categories, expect, pet => petValues.merge(pet, patch, invalidBody));
 }
 
 /**
- * Replaces all members of an animal by those of another: optional ones that are left out are gone, and the status is
- * `available` again.
+ * Replaces all fields of a pet that callers write. Optional fields that `pet` leaves out lose their values; the status
+ * becomes `available`.
  * @throws {Problem} as `updatePet`
  */
 export async function replacePet(
@@ -86,14 +77,12 @@ export async function replacePet(
   categories: Categories,
   expect: Expectation = () => {},
 ): Promise<PetRow> {
-  const { name, categoryId, status = 'available' } = pet;
-  const whole = { name, categoryId, status, ...optionalColumns(pet) };
-  return change(tx, actor, id, categories, expect, () => whole);
+  return change(tx, actor, id, categories, expect, () => petValues.toRow(pet));
 }
 
 /**
- * Takes an animal out of the store. The log keeps what it was, so that mirrors hear of it; its id is never given again.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `pet_reserved` while a hold or an order is in force
+ * Deletes a pet and records `pet.deleted` with its last state. The id is never reused.
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `pet_reserved`
  */
 export async function deletePet(
   tx: Transaction,
@@ -105,7 +94,7 @@ export async function deletePet(
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
   await count(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
-  const data: PetEventData = { pet: stateOf(pet), ownerId: pet.accountId };
+  const data: PetEventData = { pet: petValues.stateOf(pet), ownerId: pet.accountId };
   await record(tx, { kind: 'pet', action: 'deleted', subjectId: id, accountId: actor.accountId, data });
 }
 
@@ -115,17 +104,17 @@ async function change(
   id: number,
   categories: Categories,
   expect: Expectation,
-  wish: (pet: LockedPet) => PetChange,
+  changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
   const pet = await lockOwn(tx, actor, id, expect);
-  const wanted = wish(pet);
-  if (wanted.categoryId !== undefined && wanted.categoryId !== pet.categoryId) {
-    await ensureCategory(tx, wanted.categoryId, categories);
+  const change = changeOf(pet);
+  if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
+    await ensureCategory(tx, change.categoryId, categories);
   }
-  if (wanted.status !== undefined && wanted.status !== pet.status && pet.reservation !== undefined) {
+  if (change.status !== undefined && change.status !== pet.status && pet.reservation !== undefined) {
     throw petReserved(id, pet.reservation, tx.now);
   }
-  return changePet(tx, pet, wanted, { accountId: actor.accountId });
+  return changePet(tx, pet, change, { accountId: actor.accountId });
 }
 
 async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expectation): Promise<LockedPet> {
@@ -135,62 +124,17 @@ async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expect
   return pet;
 }
 
-function optionalColumns({ statusReason, price }: NewPet) {
-  return { statusReason: statusReason ?? null, ...priceColumns(price) };
+function invalidBody(errors: readonly FieldError[]) {
+  const message = `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`;
+  return problem('invalid_body', message, { errors: [...errors] });
 }
 
-/** A price after some of it changed: what is left out stays (RFC 7396). */
-function patchedPrice({ priceAmount, priceCurrency }: PetRow, patch: PricePatch | null) {
-  if (patch === null) return priceColumns(undefined);
-  const { amount = priceAmount, currency = priceCurrency } = patch;
-  const absent = Object.entries({ amount, currency }).filter(([, value]) => value === null);
-  if (absent.length === 0) return { priceAmount: amount, priceCurrency: currency };
-  const errors = absent.map(([name]) => ({
-    path: `/price/${name}`,
-    code: 'required',
-    message: `${name} is required where there is no price yet.`,
-  }));
-  throw problem('invalid_body', `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`, {
-    errors,
-  });
-}
-
-function priceColumns(price: NewPet['price']) {
-  return { priceAmount: price?.amount ?? null, priceCurrency: price?.currency ?? null };
-}
-
-const insertPet = query(
-  (
-    db,
-    p: Params<{
-      name: string;
-      categoryId: number;
-      status: PetStatus;
-      statusReason: string | null;
-      priceAmount: number | null;
-      priceCurrency: string | null;
-      accountId: number;
-      now: number;
-    }>,
-  ) =>
-    db
-      .insertInto('pets')
-      .values({
-        name: p.name,
-        category_id: p.categoryId,
-        status: p.status,
-        status_reason: p.statusReason,
-        price_amount: p.priceAmount,
-        price_currency: p.priceCurrency,
-        account_id: p.accountId,
-        created_at: p.now,
-        updated_at: p.now,
-      })
-      .returning('id'),
+const insertPet = query((db, p: Params<InsertedPetRow>) =>
+  db.insertInto('pets').values(petColumns.inserted(p)).returning('id'),
 );
 
 const petById = query((db, p: Params<{ id: number; now: number }>) =>
-  db.selectFrom('pets').select(fullPetColumns(p.now)).where('id', '=', p.id),
+  db.selectFrom('pets').select(petColumns.full(p.now)).where('id', '=', p.id),
 );
 
 const removePet = query((db, p: Params<{ id: number }>) => db.deleteFrom('pets').where('id', '=', p.id));

@@ -1,8 +1,9 @@
 import { problem } from '../errors.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Params, type PetStatus, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetCause } from './change-pet.ts';
+import type { PetStatus } from './pet.ts';
 
 /** The hold or the order that an animal is kept for. */
 export interface Reservation {

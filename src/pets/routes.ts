@@ -4,9 +4,9 @@ import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { getExamples, historyExamples } from './examples.ts';
 import { petHistory } from './history.ts';
-import { FullPet, Pet, PetHistory, PetView } from './pet.ts';
+import { FullPet, Pet, PetHistory, PetView, petEtag } from './pet.ts';
 import { petIdInPath } from './pet-id-in-path.ts';
-import { fullPetOf, petEtag, petOf } from './pet-rows.ts';
+import { petValues } from './pet-rows.ts';
 import { getPet } from './pets.ts';
 import { sweepPets } from './sweep-pets.ts';
 
@@ -36,7 +36,10 @@ export const get = operation({
   examples: getExamples,
   async handle({ context, path, query }) {
     const pet = await getPet(context.database, path.petId, nowOf(context));
-    return { body: query.view === 'full' ? fullPetOf(pet) : petOf(pet), headers: ['ETag', petEtag(pet)] };
+    return {
+      body: query.view === 'full' ? petValues.fullOf(pet) : petValues.plainOf(pet),
+      headers: ['ETag', petEtag(pet)],
+    };
   },
 });
 

@@ -1,4 +1,4 @@
-import type { PetStatus } from '../schema.ts';
+import type { PetStatus } from '../pets/pet.ts';
 
 /** A sample animal: what staging is filled with, so that there is something to see. */
 export interface SampleAnimal {

@@ -1,7 +1,8 @@
 import { removeEmptyCategories } from '../categories/empty-categories.ts';
 import { recordAll } from '../events/log.ts';
-import { type PetEventData, stateOf } from '../pets/change-pet.ts';
+import type { PetEventData } from '../pets/change-pet.ts';
 import { count } from '../pets/pet-counts.ts';
+import { petColumns, petValues } from '../pets/pet-rows.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
@@ -111,12 +112,12 @@ async function removePets(tx: Transaction, last: number): Promise<void> {
   );
   await recordAll(
     tx,
-    removed.map(({ id, ownerId, ...row }) => ({
+    removed.map(pet => ({
       kind: 'pet',
       action: 'deleted',
-      subjectId: id,
+      subjectId: pet.id,
       accountId: null,
-      data: { pet: stateOf(row), ownerId } satisfies PetEventData,
+      data: { pet: petValues.stateOf(pet), ownerId: pet.accountId } satisfies PetEventData,
     })),
   );
 }
@@ -159,19 +160,7 @@ const firstPets = query((db, p: Params<{ upTo: number }>) =>
 );
 
 const removeUpTo = query((db, p: Params<{ last: number }>) =>
-  db
-    .deleteFrom('pets')
-    .where('id', '<=', p.last)
-    .returning([
-      'id',
-      'name',
-      'category_id as categoryId',
-      'status',
-      'status_reason as statusReason',
-      'price_amount as priceAmount',
-      'price_currency as priceCurrency',
-      'account_id as ownerId',
-    ]),
+  db.deleteFrom('pets').where('id', '<=', p.last).returning(petColumns.stored()),
 );
 
 const removeReservations = query((db, p: Params<{ last: number }>) =>

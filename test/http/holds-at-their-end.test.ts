@@ -11,7 +11,7 @@ import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from '../../src/orders/order
 import { orderEtag } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder } from '../../src/orders/steps.ts';
 import { listPets } from '../../src/pets/list-pets.ts';
-import { petEtag } from '../../src/pets/pet-rows.ts';
+import { petEtag } from '../../src/pets/pet.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
 import { sweepPets } from '../../src/pets/sweep-pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';

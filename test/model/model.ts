@@ -1,5 +1,5 @@
 import type { Actor } from '../../src/events/event.ts';
-import type { PetStatus } from '../../src/schema.ts';
+import type { PetStatus } from '../../src/pets/pet.ts';
 import type { HoldView, OrderView, PetView } from './operation.ts';
 
 /** The store as it should be, in plain maps. What has run out stays in it until something touches it, as in the store. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Event } from '../../src/events/event.ts';
 import type { PetEventData, PetReason } from '../../src/pets/change-pet.ts';
-import type { EventKind, PetStatus } from '../../src/schema.ts';
+import type { PetStatus } from '../../src/pets/pet.ts';
+import type { EventKind } from '../../src/schema.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import type { Done, Operation } from './operation.ts';
 

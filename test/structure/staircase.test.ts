@@ -8,6 +8,8 @@ import { describe, test } from 'node:test';
 const stairs = [
   'lib',
   'errors.ts',
+  'categories/category.ts',
+  'pets/pet.ts',
   'schema.ts',
   'migrations',
   'events',
@@ -60,6 +62,7 @@ const doors: Record<string, string[]> = {
     'holds/hold.ts',
     'holds/routes.ts',
     'inventory/inventory.ts',
+    'lib/fields/schemas.ts',
     'lib/http/pagination/list-operation.ts',
     'lib/http/server/bound-route.ts',
     'lib/http/server/validation.ts',

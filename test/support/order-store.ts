@@ -6,10 +6,10 @@ import type { NewOrder, NewOrderReturn } from '../../src/orders/order.ts';
 import { getOrder, placeOrder } from '../../src/orders/orders.ts';
 import type { OrderWithSteps } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import type { NewPet } from '../../src/pets/pet.ts';
+import type { NewPet, PetStatus } from '../../src/pets/pet.ts';
 import { countByStatus, countPets } from '../../src/pets/pet-counts.ts';
 import { createPet, getPet } from '../../src/pets/pets.ts';
-import { type Database, type Params, type PetStatus, query } from '../../src/schema.ts';
+import { type Database, type Params, query } from '../../src/schema.ts';
 import type { Engine, OpenOptions } from './engines.ts';
 
 /** When the store of a test opens. */

@@ -5,7 +5,8 @@ import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
 import { migrations } from '../../src/migrations/index.ts';
-import { type PetEventData, stateOf } from '../../src/pets/change-pet.ts';
+import type { PetEventData } from '../../src/pets/change-pet.ts';
+import { petValues } from '../../src/pets/pet-rows.ts';
 import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 
@@ -188,7 +189,7 @@ onEachEngine(engine => {
       const after = await engine.open({ place });
       const [event, ...others] = await eventsOf<PetEventData>(after, 'pet', 1);
       assert.deepEqual(others, []);
-      const pet = stateOf({
+      const pet = petValues.stateOf({
         name: 'Żółw "1" \\ 🐢',
         categoryId: 77,
         status: 'sold',

@@ -4,10 +4,11 @@ import { type OpenOptions, onEachEngine } from '../../../test/support/engines.ts
 import type { Actor } from '../../events/event.ts';
 import { eventsOf } from '../../events/log.ts';
 import { testClock } from '../../lib/clock.ts';
-import { type PetEventData, stateOf } from '../../pets/change-pet.ts';
+import type { PetEventData } from '../../pets/change-pet.ts';
 import { lockPet } from '../../pets/lock-pets.ts';
 import type { NewPet } from '../../pets/pet.ts';
 import { countPets } from '../../pets/pet-counts.ts';
+import { petValues } from '../../pets/pet-rows.ts';
 import { createPet, getPet, updatePet } from '../../pets/pets.ts';
 import { reservationOf, reserve } from '../../pets/reservations.ts';
 import { type Database, type Params, query, sql } from '../../schema.ts';
@@ -65,7 +66,7 @@ onEachEngine(engine => {
         assert.equal(event!.accountId, 9);
         assert.equal(event!.at, 1_795_000_001_000);
         assert.deepEqual(event!.data, {
-          pet: stateOf(row),
+          pet: petValues.stateOf(row),
           was: { categoryId: 5000 },
           reason: 'category_merged',
           ownerId: row.accountId,

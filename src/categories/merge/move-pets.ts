@@ -1,7 +1,9 @@
 import { recordAll } from '../../events/log.ts';
-import { type PetEventData, type PetState, stateOf } from '../../pets/change-pet.ts';
+import type { PetEventData } from '../../pets/change-pet.ts';
 import { lockPets } from '../../pets/lock-pets.ts';
+import type { PetState } from '../../pets/pet.ts';
 import { count } from '../../pets/pet-counts.ts';
+import { petColumns, petValues } from '../../pets/pet-rows.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
 /**
@@ -37,7 +39,7 @@ export async function movePets(
         action: 'updated',
         subjectId: pet.id,
         accountId,
-        data: movedTo(to, stateOf(pet), pet.accountId),
+        data: movedTo(to, petValues.stateOf(pet), pet.accountId),
       })),
     );
   }
@@ -58,18 +60,7 @@ function movedTo(categoryId: number, before: PetState, ownerId: number): PetEven
 const lockedIn = query((db, p: Params<{ category: number; most: number }>, engine) => {
   const pets = db
     .selectFrom('pets')
-    .select([
-      'id',
-      'name',
-      'category_id as categoryId',
-      'status',
-      'status_reason as statusReason',
-      'price_amount as priceAmount',
-      'price_currency as priceCurrency',
-      'account_id as accountId',
-      'updated_at as updatedAt',
-      'reserved_until as reservedUntil',
-    ])
+    .select(petColumns.stored())
     .where('category_id', '=', p.category)
     .orderBy('id')
     .limit(p.most);

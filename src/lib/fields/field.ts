@@ -1,0 +1,185 @@
+import type { Generated, RawBuilder } from 'kysely';
+import type { Static, TNull, TObject, TOptional, TSchema, TUnion } from 'typebox';
+import { formatTime, parseTime } from '../time.ts';
+
+/** Converts between the JSON value of a field and the value in its column. */
+export interface Codec<Value, Stored> {
+  encode(value: Value): Stored;
+  decode(stored: Stored): Value;
+}
+
+/** A time: RFC 3339 in JSON, milliseconds since the Unix epoch in the column. */
+export const time: Codec<string, number> = { encode: text => parseTime(text)!, decode: formatTime };
+
+/** A boolean: 0 or 1 in the column. */
+export const flag: Codec<boolean, number> = { encode: Number, decode: stored => stored === 1 };
+
+/** Everything about a field but its schema. */
+export interface FieldOptions {
+  /** The column that stores the value. */
+  readonly column?: string;
+  /** For a value that is an object: its members and the columns that store them. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** How the column stores the value; without it, the column stores the JSON value. */
+  readonly codec?: { encode(value: never): unknown; decode(stored: never): unknown };
+  /**
+   * Whether callers write the field: `required` in a create and a replacement, or `optional`. An optional field without a
+   * `default` is nullable: `null` in a patch and absence in a replacement delete its value. Without `write`, the service
+   * sets the field.
+   */
+  readonly write?: 'required' | 'optional';
+  /** The value of an optional field that a create or a replacement leaves out. */
+  readonly default?: unknown;
+  /** The schema of the value in a patch where it differs, or `false` where patches cannot change the field. */
+  readonly patch?: TSchema | false;
+  /** Whether the column of a field that the service sets may be null. */
+  readonly nullable?: true;
+  /**
+   * The smallest view that shows the field; `full` by default. Fields of `row` are read with the full view but not
+   * shown. Fields of `lock` are only read by locks.
+   */
+  readonly view?: 'plain' | 'full' | 'row' | 'lock';
+  /** The schema in responses, where it differs. */
+  readonly shown?: TSchema;
+  /** Whether events record changes of the field; by default, whether callers write it. */
+  readonly recorded?: boolean;
+  /** The value as of `now`, in SQL, where it changes with time without a write; a lock reads the column itself. */
+  readonly at?: (now: unknown) => RawBuilder<unknown>;
+  /** Computes the value of a field without a column from the row. */
+  readonly derive?: (row: never) => unknown;
+  /** Whether the database assigns the value on insert. */
+  readonly generated?: true;
+  /** Whether updates leave the value alone. */
+  readonly fixed?: true;
+  /** The command-line flag, without dashes, and its placeholder in help; derived from the name where left out. */
+  readonly cli?: { readonly flag?: string; readonly value?: string };
+}
+
+/** One field of a resource: everything that is derived for it comes from this value. */
+export type Field = FieldOptions & { readonly schema: TSchema };
+
+/** The fields of a resource by their JSON names, in the order of responses. */
+export type Fields = Readonly<Record<string, Field>>;
+
+/** Defines one field. */
+export function field<Schema extends TSchema, const Options extends FieldOptions>(
+  schema: Schema,
+  options: Options,
+): { readonly schema: Schema } & Options {
+  return { schema, ...options };
+}
+
+/** Whether a field may have no value. */
+export function isNullable({ write, nullable, ...options }: Field): boolean {
+  return nullable === true || (write === 'optional' && !('default' in options));
+}
+
+/** Whether events record changes of a field. */
+export function isRecorded({ write, recorded }: Field): boolean {
+  return recorded ?? write !== undefined;
+}
+
+/** `null` for a field that may have no value. */
+type NullOf<F> = F extends { nullable: true }
+  ? null
+  : F extends { default: unknown }
+    ? never
+    : F extends { write: 'optional' }
+      ? null
+      : never;
+
+type OptionalIfNull<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TOptional<Schema>;
+type NullableSchema<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TUnion<[Schema, TNull]>;
+type PatchOf<F extends Field> = F extends { patch: infer Patch extends TSchema } ? Patch : F['schema'];
+type ShownOf<F extends Field> = F extends { shown: infer Shown extends TSchema } ? Shown : F['schema'];
+type StoredOf<F extends Field> = F extends { codec: { encode(value: never): infer Stored } }
+  ? Stored
+  : Static<F['schema']>;
+type WrittenKeys<F extends Fields> = { [K in keyof F]: F[K] extends { write: string } ? K : never }[keyof F];
+type RecordedKeys<F extends Fields> = {
+  [K in keyof F]: F[K] extends { recorded: false }
+    ? never
+    : F[K] extends { write: string } | { recorded: true }
+      ? K
+      : never;
+}[keyof F];
+
+/** The columns of the fields: each with its key in a row and its type. */
+type ColumnOf<F extends Fields> = {
+  [K in keyof F & string]: F[K] extends { column: infer Column extends string }
+    ? { key: K; column: Column; value: StoredOf<F[K]> | NullOf<F[K]>; field: F[K] }
+    : F[K] extends { columns: infer Columns extends Record<string, string> }
+      ? {
+          [M in keyof Columns & string]: {
+            key: `${K}${Capitalize<M>}`;
+            column: Columns[M];
+            value: (M extends keyof StoredOf<F[K]> ? StoredOf<F[K]>[M] : never) | NullOf<F[K]>;
+            field: F[K];
+          };
+        }[keyof Columns & string]
+      : never;
+}[keyof F & string];
+
+type InView<F, View> = View extends 'plain'
+  ? F extends { view: 'plain' }
+    ? true
+    : false
+  : F extends { view: 'lock' } | (View extends 'shown' ? { view: 'row' } : never)
+    ? false
+    : true;
+
+/** The columns of a table, as Kysely describes them. */
+export type TableOf<F extends Fields> = {
+  [C in ColumnOf<F> as C['column']]: C['field'] extends { generated: true } ? Generated<C['value']> : C['value'];
+};
+
+/** A row as a lock reads it: every column, by the name of its field. */
+export type LockRowOf<F extends Fields> = { readonly [C in ColumnOf<F> as C['key']]: C['value'] };
+
+/** A row as the full view reads it. The members of an object are keys of their own: `priceAmount`. */
+export type RowOf<F extends Fields> = {
+  readonly [C in ColumnOf<F> as InView<C['field'], 'full'> extends true ? C['key'] : never]: C['value'];
+};
+
+/** The values of an insert: every column but those that the database assigns. */
+export type InsertRowOf<F extends Fields> = {
+  readonly [C in ColumnOf<F> as C['field'] extends { generated: true } | { view: 'lock' }
+    ? never
+    : C['key']]: C['value'];
+};
+
+/** The columns that callers write. */
+export type WrittenRowOf<F extends Fields> = {
+  readonly [C in ColumnOf<F> as C['field'] extends { write: string } ? C['key'] : never]: C['value'];
+};
+
+/** The schema of a create or a replacement. */
+export type NewSchemaOf<F extends Fields> = TObject<{
+  [K in WrittenKeys<F>]: F[K] extends { write: 'required' } ? F[K]['schema'] : TOptional<F[K]['schema']>;
+}>;
+
+/** The schema of a merge patch. */
+export type PatchSchemaOf<F extends Fields> = TObject<{
+  [K in WrittenKeys<F> as F[K] extends { patch: false } ? never : K]: TOptional<NullableSchema<F[K], PatchOf<F[K]>>>;
+}>;
+
+/** The schema of a view in responses. */
+export type ViewSchemaOf<F extends Fields, View extends 'plain' | 'full'> = TObject<{
+  [K in keyof F as InView<F[K], View extends 'plain' ? 'plain' : 'shown'> extends true ? K : never]: OptionalIfNull<
+    F[K],
+    ShownOf<F[K]>
+  >;
+}>;
+
+/** The schema of the changes in a history: each recorded field with its value before and after. */
+export type ChangesSchemaOf<F extends Fields> = TObject<{
+  [K in RecordedKeys<F>]: TOptional<TObject<{ from: TOptional<ShownOf<F[K]>>; to: TOptional<ShownOf<F[K]>> }>>;
+}>;
+
+/** The recorded fields as events store them; absent where a field has no value. */
+export type StateOf<F extends Fields> = Readonly<
+  Static<TObject<{ [K in RecordedKeys<F>]: OptionalIfNull<F[K], F[K]['schema']> }>>
+>;
+
+/** The recorded fields that changed, as they were before; `null` for a field that had no value. */
+export type PreviousOf<F extends Fields> = { readonly [K in keyof StateOf<F>]?: StateOf<F>[K] | null };

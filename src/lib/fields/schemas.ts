@@ -1,0 +1,71 @@
+import Type, { type TObjectOptions, type TSchema } from 'typebox';
+import {
+  type ChangesSchemaOf,
+  type Field,
+  type Fields,
+  isNullable,
+  isRecorded,
+  type NewSchemaOf,
+  type PatchSchemaOf,
+  type ViewSchemaOf,
+} from './field.ts';
+
+/** Returns the schema of a create or a replacement: the fields that callers write. */
+export function newSchema<F extends Fields>(fields: F, options: TObjectOptions): NewSchemaOf<F> {
+  return objectOf(fields, options, ({ write, schema, cli }) => {
+    if (write === undefined) return undefined;
+    return withCli(write === 'required' ? schema : Type.Optional(schema), cli);
+  }) as never;
+}
+
+/** Returns the schema of a merge patch (RFC 7396): every field is optional, and `null` deletes a nullable one. */
+export function patchSchema<F extends Fields>(fields: F, options: TObjectOptions): PatchSchemaOf<F> {
+  return objectOf(fields, options, field => {
+    const { write, patch, schema, cli } = field;
+    if (write === undefined || patch === false) return undefined;
+    const value = patch ?? schema;
+    return withCli(Type.Optional(isNullable(field) ? Type.Union([value, Type.Null()]) : value), cli);
+  }) as never;
+}
+
+/** Returns the schema of a resource in responses: the fields that a view shows. */
+export function viewSchema<F extends Fields, View extends 'plain' | 'full'>(
+  fields: F,
+  view: View,
+  options: TObjectOptions,
+): ViewSchemaOf<F, View> {
+  return objectOf(fields, options, field => {
+    if (!isShown(field, view)) return undefined;
+    const shown = field.shown ?? field.schema;
+    return isNullable(field) ? Type.Optional(shown) : shown;
+  }) as never;
+}
+
+/** Returns the schema of changes: each recorded field with its values before (`from`) and after (`to`). */
+export function changesSchema<F extends Fields>(fields: F, options: TObjectOptions): ChangesSchemaOf<F> {
+  return objectOf(fields, options, field => {
+    if (!isRecorded(field)) return undefined;
+    const value = Type.Optional(field.shown ?? field.schema);
+    return Type.Optional(Type.Object({ from: value, to: value }));
+  }) as never;
+}
+
+/** Reports whether a view shows a field. */
+export function isShown({ view = 'full' }: Field, shown: 'plain' | 'full'): boolean {
+  return view === 'plain' || (shown === 'full' && view === 'full');
+}
+
+function objectOf(fields: Fields, options: TObjectOptions, schemaOf: (field: Field) => TSchema | undefined) {
+  const properties = Object.entries(fields).flatMap(([name, field]) => {
+    const schema = schemaOf(field);
+    return schema === undefined ? [] : [[name, schema] as const];
+  });
+  return Type.Object(Object.fromEntries(properties), options);
+}
+
+/** Returns a copy of a schema that carries the field's command-line flag as `~cli`, which no document or validator reads. */
+function withCli<Schema extends TSchema>(schema: Schema, cli: Field['cli']): Schema {
+  if (cli === undefined) return schema;
+  const members = Object.getOwnPropertyDescriptors(schema);
+  return Object.defineProperties({} as Schema, { ...members, '~cli': { value: cli } } as PropertyDescriptorMap);
+}
