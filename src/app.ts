@@ -23,7 +23,7 @@ import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { type Limiter, openLimiter } from './limits/limiter.ts';
-import { openMailer } from './messages/mail.ts';
+import { openEmailSender } from './messages/email-sender.ts';
 import { type Observation, observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
@@ -153,7 +153,7 @@ export async function createApp(options: {
       addresses.set('messages', new Address('messages', '', production, messageRoutes, contextOf, gate, shared));
     }
     // Nothing leaves staging.
-    const mailers = { production: config.mail && (await openMailer(config.mail)), staging: undefined };
+    const emailSenders = { production: config.mail && (await openEmailSender(config.mail)), staging: undefined };
 
     return {
       databases: deployments,
@@ -173,7 +173,7 @@ export async function createApp(options: {
             database,
             clock,
             log,
-            mailer: mailers[name],
+            emailSender: emailSenders[name],
             webhooks: sending,
             eventsKeptMs,
           });

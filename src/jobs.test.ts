@@ -12,7 +12,7 @@ import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import type { CompiledQuery } from './lib/storage/query.ts';
 import { formatTime } from './lib/time.ts';
-import type { Mailer } from './messages/mail.ts';
+import type { EmailSender } from './messages/email-sender.ts';
 import { sendMessage } from './messages/messages.ts';
 import { placeOrder } from './orders/orders.ts';
 import { createPet } from './pets/pets.ts';
@@ -253,7 +253,7 @@ function counted(database: Database) {
 }
 
 /** A mail server that takes nothing for now. */
-const postponing: Mailer = {
+const postponing: EmailSender = {
   send: async () => ({ reason: 'postponed', final: false, detail: '' }),
 };
 
@@ -265,7 +265,7 @@ function everything(database: Database) {
     now: () => 0,
   };
   const webhooks = { registry: database, outgoing, secrets: secretBox(Buffer.alloc(32)), scheduleMs: [] };
-  return { database, log: silent, mailer: postponing, webhooks };
+  return { database, log: silent, emailSender: postponing, webhooks };
 }
 
 const triedOnce = query(db => db.selectFrom('message_attempts').select('number').limit(1));

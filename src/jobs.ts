@@ -7,9 +7,9 @@ import { type Work, type Worker, workOff } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
 import { StorageError } from './lib/storage/database.ts';
-import { arriving, nextToArrive } from './messages/arriving.ts';
-import type { Mailer } from './messages/mail.ts';
-import { mailing, nextToMail } from './messages/mailing.ts';
+import { emailDelivery, nextEmailDelivery } from './messages/email-delivery.ts';
+import type { EmailSender } from './messages/email-sender.ts';
+import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
 import { nextOrderExpiry, orderExpiryJob } from './orders/expiry.ts';
 import { freePets, nextToFree } from './pets/sweep-pets.ts';
 import { type Forget, forgetting, nextToForget } from './retention.ts';
@@ -20,8 +20,8 @@ export interface Means {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where mail goes out; without it messages come into inboxes only. */
-  readonly mailer?: Mailer | undefined;
+  /** Sends messages by e-mail; without it, messages are only delivered to inboxes. */
+  readonly emailSender?: EmailSender | undefined;
   /** What webhooks are sent with; without it nothing is delivered to any. */
   readonly webhooks?: Pick<DeliveryMeans, 'registry' | 'outgoing' | 'secrets' | 'scheduleMs'> | undefined;
   /** For how long events are told, in milliseconds; what came of their deliveries is kept as long, or for good. */
@@ -41,8 +41,8 @@ interface Waiting {
  * @param nudge tells that there is more of a kind
  */
 function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[] {
-  const { database, clock, log, mailer, webhooks } = means;
-  const toMail = mailer && (() => nudge('mail'));
+  const { database, clock, log, emailSender, webhooks } = means;
+  const emailQueued = emailSender && (() => nudge('mail'));
   const toTell: DeliveryMeans['tellOwner'] = async (tx, webhook) => {
     await tellOwner(tx, webhook);
     nudge('messages');
@@ -53,8 +53,8 @@ function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[
     { work: freePets(means), due: [nextToFree] },
     { work: holdExpiryJob(means), due: [nextHoldExpiry] },
     { work: orderExpiryJob(means), due: [nextOrderExpiry] },
-    { work: arriving({ database, toMail }), due: [nextToArrive] },
-    ...(mailer ? [{ work: mailing({ database, log, mailer }), due: [nextToMail] }] : []),
+    { work: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
+    ...(emailSender ? [{ work: emailDelivery({ database, log, sender: emailSender }), due: [nextEmailDelivery] }] : []),
     ...(webhooks
       ? [
           { work: dispatching({ ...webhooks, database, toDeliver, toDispatch }), due: [nextToDispatch] },

@@ -1,4 +1,4 @@
-import type { Box, MessageFilter } from '../messages/list-messages.ts';
+import type { Box, MessageFilter } from '../messages/list.ts';
 import type { Message } from '../messages/message.ts';
 import { UsageError } from './command.ts';
 import { readId, storeCommand } from './store-command.ts';
@@ -41,11 +41,11 @@ export const command = storeCommand({
   async work(store, { filter, section }) {
     if (typeof filter.accountId === 'number') await store.requireAccount(filter.accountId);
     const [{ listEveryMessage }, { messageOf }] = await Promise.all([
-      import('../messages/list-messages.ts'),
-      import('../messages/message-rows.ts'),
+      import('../messages/list.ts'),
+      import('../messages/rows.ts'),
     ]);
     const found = await readPages(section, async (limit, cursor) => {
-      const { rows, next } = await listEveryMessage(store.database, filter, limit, cursor);
+      const { rows, next } = await listEveryMessage(store.database, filter, { limit, cursor });
       return { items: rows.map(messageOf), next };
     });
     const all = filter.accountId === undefined && section.cursor === undefined;

@@ -46,14 +46,14 @@ export const command = storeCommand({
       : { toAccountId: readId('--to', to), body };
   },
   async work(store, wish) {
-    const { sendMessage, sendNotice } = await import('../messages/messages.ts');
+    const { sendMessage, sendNotification } = await import('../messages/messages.ts');
     const accountId = wish.toAccountId ?? wish.accountId;
     await store.requireAccount(accountId);
     return messagePrinted(
       await store.database.write(tx =>
         wish.toAccountId === undefined
           ? sendMessage(tx, { accountId, admin: false }, wish.body)
-          : sendNotice(tx, accountId, wish.body.message),
+          : sendNotification(tx, accountId, wish.body.message),
       ),
     );
   },

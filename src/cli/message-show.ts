@@ -1,5 +1,5 @@
 import type { Message } from '../messages/message.ts';
-import type { MessageRow } from '../messages/message-rows.ts';
+import type { MessageRow } from '../messages/rows.ts';
 import { type CommandOutput, UsageError } from './command.ts';
 import { partyText } from './message-list.ts';
 import { storeCommand } from './store-command.ts';
@@ -23,7 +23,7 @@ export const command = storeCommand({
 
 /** A message as a command tells it. */
 export async function messagePrinted(row: MessageRow): Promise<CommandOutput> {
-  const { messageOf } = await import('../messages/message-rows.ts');
+  const { messageOf } = await import('../messages/rows.ts');
   const message = messageOf(row);
   return { value: message, text: () => messageText(message) };
 }

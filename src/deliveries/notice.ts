@@ -1,4 +1,4 @@
-import { sendNotice } from '../messages/messages.ts';
+import { sendNotification } from '../messages/messages.ts';
 import type { Transaction } from '../schema.ts';
 import type { SwitchedOff } from './record-result.ts';
 
@@ -8,7 +8,7 @@ export async function tellOwner(tx: Transaction, { id, accountId, url, reason }:
     gone: 'because its receiver answered 410: it is gone for good',
     failing: 'because no delivery to it has succeeded for five days',
   };
-  await sendNotice(
+  await sendNotification(
     tx,
     accountId,
     `Your webhook ${id} was switched off, ${why[reason]}.\n\nIt sent events to ${url}\n\n` +

@@ -3,29 +3,29 @@ import type { Example } from '../lib/http/route.ts';
 export const sendExamples: readonly Example[] = [
   { name: 'to the store', summary: 'A message to the store itself', body: { message: 'Hello, world!' }, status: 202 },
   {
-    name: 'to the owner of an animal',
-    summary: 'A message about an animal, with the address for an answer',
+    name: 'to the owner of a pet',
+    summary: 'A message about an animal, with an address for replies',
     as: 'stranger',
     body: { message: 'Does Minka get along with dogs?\nOurs is old and calm.', petId: 1, replyTo: 'jo@example.org' },
     status: 202,
   },
   {
-    name: 'no such animal',
-    summary: 'The animal that it is about is not there',
+    name: 'unknown pet',
+    summary: 'The animal does not exist',
     body: { message: 'Is it still there?', petId: 999 },
     status: 404,
     code: 'pet_not_found',
   },
   {
     name: 'no message',
-    summary: 'A message has a text',
+    summary: 'The member `message` is missing',
     body: { text: 'Hello, world!' },
     status: 400,
     code: 'invalid_body',
   },
   { name: 'broken JSON', summary: 'The body is not JSON', body: '{"message":', status: 400, code: 'invalid_json' },
   {
-    name: 'not JSON',
+    name: 'wrong content type',
     summary: 'The content type is not JSON',
     headers: { 'content-type': 'text/plain' },
     body: 'Hello, world!',
@@ -34,26 +34,29 @@ export const sendExamples: readonly Example[] = [
   },
 ];
 
+const given = ['sendMessage: to the store'];
+const path = { messageId: 'msg_1' };
+
 export const listExamples: readonly Example[] = [
-  { name: 'sent', summary: 'What the account sent', given: ['sendMessage: to the store'], status: 200 },
+  { name: 'sent', summary: 'Messages that the account sent', given, status: 200 },
   {
     name: 'inbox',
-    summary: 'What was sent to its animals',
-    given: ['sendMessage: to the owner of an animal'],
+    summary: 'Messages about the animals of the account',
+    given: ['sendMessage: to the owner of a pet'],
     query: 'box=inbox',
     status: 200,
   },
   {
     name: 'inbox of the store',
-    summary: 'What was sent to the store itself, as an admin sees it',
-    given: ['sendMessage: to the store'],
+    summary: 'Messages to the store itself, as an admin sees them',
+    given,
     as: 'admin',
     query: 'box=inbox',
     status: 200,
   },
   {
-    name: 'no such box',
-    summary: 'A box that there is not',
+    name: 'unknown box',
+    summary: 'A box that does not exist',
     query: 'box=outbox',
     status: 400,
     code: 'invalid_parameter',
@@ -61,19 +64,13 @@ export const listExamples: readonly Example[] = [
 ];
 
 export const getExamples: readonly Example[] = [
+  { name: 'delivered', summary: 'A message in the inbox', given, path, status: 200 },
   {
-    name: 'delivered',
-    summary: 'A message that has come into the inbox',
-    given: ['sendMessage: to the store'],
-    path: { messageId: 'msg_1' },
-    status: 200,
-  },
-  {
-    name: 'somebody else',
-    summary: 'To an account that has nothing to do with it the message does not exist',
-    given: ['sendMessage: to the store'],
+    name: 'another account',
+    summary: 'The message does not exist for accounts that neither sent nor received it',
+    given,
     as: 'stranger',
-    path: { messageId: 'msg_1' },
+    path,
     status: 404,
     code: 'message_not_found',
   },

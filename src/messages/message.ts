@@ -2,19 +2,19 @@ import Type, { type Static } from 'typebox';
 import { EMAIL_LENGTH_MAX, isEmail } from '../accounts/account.ts';
 import { PetId } from '../pets/pet.ts';
 
-/** The most code points that a message has. */
+/** The maximum length of a message, in code points. */
 export const MESSAGE_LENGTH_MAX = 10_000;
 
-/** How far a message is. */
+/** The status of a message. */
 export const MessageStatus = Type.Enum(['queued', 'delivered', 'failed'], {
   title: 'MessageStatus',
   description:
-    '`queued` until all is done; `delivered` when it is in the inbox of whom it is for, and mailed where the store sends ' +
-    'e-mail; `failed` when it could not be mailed: it is in the inbox all the same.',
+    '`queued` until delivery is complete; `delivered` when it is in the inbox and, if the store sends e-mail, sent by ' +
+    'e-mail; `failed` when it could not be sent by e-mail: it is in the inbox nevertheless.',
 });
 export type MessageStatus = Static<typeof MessageStatus>;
 
-/** The id of a message: a text, assigned by the service, never given twice. */
+/** The id of a message on the wire; never reused. */
 export const MessageId = Type.String({
   pattern: '^msg_[1-9][0-9]{0,15}$',
   description: 'Assigned by the service when the message is sent.',
@@ -25,16 +25,16 @@ const Text = Type.Refine(
   Type.String({
     minLength: 1,
     maxLength: MESSAGE_LENGTH_MAX,
-    description: 'The text: 1–10,000 characters, kept as sent; line breaks and tabs may be in it, U+0000 may not.',
+    description: 'The text: 1–10,000 characters, stored as sent. Line breaks and tabs are allowed, U+0000 is not.',
   }),
-  value => messageFault(value) === undefined,
-  value => messageFault(value) ?? '',
+  value => textError(value) === undefined,
+  value => textError(value) ?? '',
 );
 
 const ReplyTo = Type.Refine(
   Type.String({
     maxLength: EMAIL_LENGTH_MAX,
-    description: 'The e-mail address that an answer is to go to.',
+    description: 'The e-mail address for replies.',
     examples: ['jo@example.org'],
   }),
   isEmail,
@@ -43,72 +43,66 @@ const ReplyTo = Type.Refine(
 
 const ToPet = Type.Integer({
   ...PetId,
-  description: 'The animal that it is about: it goes to its owner. Without it the message goes to the store itself.',
+  description:
+    'The animal that the message is about: its owner receives it. Without it, the store receives the message.',
 });
 
-/** What is sent to send a message. */
+/** The body of `sendMessage`. */
 export const NewMessage = Type.Object(
   { message: Text, petId: Type.Optional(ToPet), replyTo: Type.Optional(ReplyTo) },
   { title: 'NewMessage', description: 'A message to send.' },
 );
 export type NewMessage = Static<typeof NewMessage>;
 
-const createdAt = Type.String({ format: 'date-time', description: 'When it was sent.' });
+const createdAt = Type.String({ format: 'date-time', description: 'When the message was sent.' });
 
-/** What sending a message answers (contract, Message-send operation). */
+/** The response of `sendMessage` (contract, Message-send operation). */
 export const QueuedMessage = Type.Object(
   {
     id: MessageId,
     message: Text,
-    status: Type.Enum(['queued'], { description: 'It is kept, and will be delivered.' }),
+    status: Type.Enum(['queued'], { description: 'The message is stored and will be delivered.' }),
     createdAt,
   },
-  { title: 'QueuedMessage', description: 'A message that is kept and will be delivered.' },
+  { title: 'QueuedMessage', description: 'A message that is stored and will be delivered.' },
 );
 export type QueuedMessage = Static<typeof QueuedMessage>;
 
 const Attempt = Type.Object(
   {
-    at: Type.String({ format: 'date-time', description: 'When.' }),
-    by: Type.Enum(['inbox', 'email'], { description: 'Whether it was put into the inbox, or mailed.' }),
-    outcome: Type.Enum(['delivered', 'failed'], { description: 'What came of it.' }),
+    at: Type.String({ format: 'date-time', description: 'When it was attempted.' }),
+    by: Type.Enum(['inbox', 'email'], { description: 'Whether the message was put into the inbox or sent by e-mail.' }),
+    outcome: Type.Enum(['delivered', 'failed'], { description: 'Whether the attempt succeeded.' }),
     reason: Type.Optional(
       Type.Enum(['unreachable', 'timeout', 'refused', 'postponed'], {
         description:
-          'Why mailing failed: no mail server answered, it took too long, or it refused the message for good or for now.',
+          'Why the e-mail failed: no mail server responded, it took too long, or it rejected the message permanently or for now.',
       }),
     ),
   },
   { title: 'DeliveryAttempt', description: 'An attempt to deliver a message.' },
 );
 
-/** A message as it is shown to those whom it concerns. */
+const accountId = (description: string) =>
+  Type.Optional(
+    Type.Integer({ format: 'int64', minimum: 1, description: `${description}; absent for the store itself.` }),
+  );
+
+/** A message as its sender and its recipient see it. */
 export const Message = Type.Object(
   {
     id: MessageId,
     message: Text,
     status: MessageStatus,
     createdAt,
-    accountId: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        minimum: 1,
-        description: 'The account that sent it; absent where it is from the store itself.',
-      }),
-    ),
-    toAccountId: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        minimum: 1,
-        description: 'The account that it is for; absent where it is for the store itself.',
-      }),
-    ),
+    accountId: accountId('The account that sent it'),
+    toAccountId: accountId('The account that receives it'),
     petId: Type.Optional(Type.Integer({ ...PetId, description: 'The animal that it is about.' })),
     replyTo: Type.Optional(ReplyTo),
-    updatedAt: Type.String({ format: 'date-time', description: 'When something was done about it last.' }),
+    updatedAt: Type.String({ format: 'date-time', description: 'When its delivery last changed.' }),
     attempts: Type.Array(Attempt, { description: 'Every attempt to deliver it, oldest first.' }),
   },
-  { title: 'Message', description: 'A message, and what became of it.' },
+  { title: 'Message', description: 'A message and its delivery.' },
 );
 export type Message = Static<typeof Message>;
 
@@ -116,27 +110,25 @@ export type Message = Static<typeof Message>;
 export const Messages = Type.Array(Message, { title: 'Messages', description: 'Messages.' });
 
 /**
- * What is wrong with a text as a message, as the end of a sentence that begins with what is named; `undefined` for a
- * good one.
- *
- * A message has 1–10,000 code points and is well-formed Unicode; anything but NUL may be in it.
+ * Returns why a text is no valid message, as the end of a sentence, or `undefined` for a valid one: 1–10,000 code points
+ * of well-formed Unicode without NUL.
  */
-export function messageFault(text: string): string | undefined {
+export function textError(text: string): string | undefined {
   if (text === '') return 'must not be empty';
   if (!text.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
-  if (text.includes('\0')) return 'must not have the character U+0000';
+  if (text.includes('\0')) return 'must not contain the character U+0000';
   if (text.length > MESSAGE_LENGTH_MAX && [...text].length > MESSAGE_LENGTH_MAX) {
     return `must have at most ${MESSAGE_LENGTH_MAX} characters`;
   }
   return undefined;
 }
 
-/** The id on the wire of the message with this id in storage. */
+/** Returns the id on the wire of a stored message. */
 export function messageIdOf(id: number): string {
   return `msg_${id}`;
 }
 
-/** The id in storage that an id on the wire stands for. */
+/** Returns the stored id of a message from its id on the wire. */
 export function idOf(messageId: string): number {
   return Number(messageId.slice('msg_'.length));
 }

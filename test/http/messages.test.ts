@@ -23,7 +23,7 @@ import { startSmtpServer } from '../support/smtp-server.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 
-/** An admin that no test exhausts. */
+/** An admin whose rate limit no test reaches. */
 const root = {
   email: 'root@example.org',
   name: 'Root',
@@ -33,10 +33,10 @@ const root = {
   perDay: 1_000_000,
 } as const;
 
-/** Asks until an answer is as it should be in the end. */
-async function until(ask: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await ask()); tries++) {
-    if (tries > 1000) throw new Error('It never came.');
+/** Waits until a condition is met. */
+async function until(met: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await met()); tries++) {
+    if (tries > 1000) throw new Error('The condition was not met in time.');
     await pause(10);
   }
 }
@@ -56,13 +56,13 @@ describe('sendMessage', () => {
   const delivered = (id: string, as?: Sending['key']) =>
     until(async () => (await get(`/messages/${id}`, as)).body.status === 'delivered');
 
-  function assertRefused(reply: Reply, code: string) {
+  function assertRejected(reply: Reply, code: string) {
     assert.equal(reply.status, 400, reply.text);
     assertAnswer(reply);
     assert.equal(reply.body.code, code);
   }
 
-  it('answers 202 with exactly its fields, in order', async () => {
+  it('returns 202 with exactly its fields, in order', async () => {
     const reply = await post({ message: 'Hello, world!' });
     assertAnswer(reply);
     assert.equal(reply.status, 202);
@@ -76,7 +76,7 @@ describe('sendMessage', () => {
     assert.equal((await send(reply.headers.location!, { key })).body.id, id);
   });
 
-  it('keeps every text of 1 to 10,000 characters whole', async () => {
+  it('stores every text of 1 to 10,000 characters unchanged', async () => {
     for (const message of ['x', ' ', 'a\nb\r\n\tc', '🐈'.repeat(10_000), 'e\u0301', '\u202e', '"\\', '<b>', '\ufeff']) {
       const reply = await post({ message });
       assert.equal(reply.status, 202, reply.text.slice(0, 200));
@@ -85,25 +85,25 @@ describe('sendMessage', () => {
     }
   });
 
-  it('refuses what is no message', async () => {
+  it('rejects an invalid message', async () => {
     for (const message of ['', 'x'.repeat(10_001), '🐈'.repeat(10_001), 'a\0b', 1, null, [], {}]) {
       const reply = await post({ message });
-      assertRefused(reply, 'invalid_body');
+      assertRejected(reply, 'invalid_body');
       assert.equal(reply.body.errors[0].path, '/message');
     }
-    assertRefused(await post('{"message":"\\ud800"}'), 'invalid_body');
-    assertRefused(await post({}), 'invalid_body');
-    assertRefused(await post([]), 'invalid_body');
-    assertRefused(await post('{"message":'), 'invalid_json');
-    assertRefused(await post(''), 'invalid_json');
+    assertRejected(await post('{"message":"\\ud800"}'), 'invalid_body');
+    assertRejected(await post({}), 'invalid_body');
+    assertRejected(await post([]), 'invalid_body');
+    assertRejected(await post('{"message":'), 'invalid_json');
+    assertRejected(await post(''), 'invalid_json');
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', '']) {
-      assertRefused(await post('{"message":"x"}', { headers: { 'Content-Type': type } }), 'invalid_content_type');
+      assertRejected(await post('{"message":"x"}', { headers: { 'Content-Type': type } }), 'invalid_content_type');
     }
-    assertRefused(await post({ message: 'x', other: 1 }, { headers: { Prefer: 'handling=strict' } }), 'invalid_body');
+    assertRejected(await post({ message: 'x', other: 1 }, { headers: { Prefer: 'handling=strict' } }), 'invalid_body');
     assert.equal((await post({ message: 'x', other: 1 })).status, 202);
   });
 
-  it('refuses an address for answers that is none, and whatever would end its line', async () => {
+  it('rejects an invalid reply address and every form of header injection', async () => {
     for (const replyTo of [
       '',
       'jo',
@@ -119,13 +119,13 @@ describe('sendMessage', () => {
       null,
     ]) {
       const reply = await post({ message: 'x', replyTo });
-      assertRefused(reply, 'invalid_body');
+      assertRejected(reply, 'invalid_body');
       assert.equal(reply.body.errors[0].path, '/replyTo');
     }
     assert.equal((await post({ message: 'x', replyTo: "o'neil+pets@example.org" })).status, 202);
   });
 
-  it('goes to the owner of the animal', async () => {
+  it('delivers a message to the owner of the pet', async () => {
     const owner = await serving.newKey();
     const pet = await send(`${serving.urls.production}/pets`, {
       method: 'POST',
@@ -143,10 +143,10 @@ describe('sendMessage', () => {
       const unknown = await post({ message: 'x', petId });
       assert.deepEqual([unknown.status, unknown.body.code], [404, 'pet_not_found']);
     }
-    for (const petId of [0, -1, 1.5, '1', null]) assertRefused(await post({ message: 'x', petId }), 'invalid_body');
+    for (const petId of [0, -1, 1.5, '1', null]) assertRejected(await post({ message: 'x', petId }), 'invalid_body');
   });
 
-  it('goes to the store itself, where no animal is named, and admins read it', async () => {
+  it('delivers a message without a pet to the store, where admins read it', async () => {
     const { id: accountId } = await serving.app.databases.production.write(tx => createAccount(tx, root));
     const admin = await serving.newKey({ accountId });
     const { body } = await post({ message: 'To whom it may concern' });
@@ -166,7 +166,7 @@ describe('sendMessage', () => {
     assert.ok(all.includes('To whom it may concern') && all.includes('Hello, world!'));
   });
 
-  it('is done once, however often it is retried', async () => {
+  it('sends one message for all retries with one Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'once' };
     const first = await post({ message: 'Once' }, { headers });
     const retry = await post({ message: 'Once' }, { headers });
@@ -175,7 +175,7 @@ describe('sendMessage', () => {
     assert.deepEqual([reused.status, reused.body.code], [422, 'idempotency_key_reused']);
   });
 
-  it('needs the scope for it, and so does reading', async () => {
+  it('requires a scope to send and a scope to read', async () => {
     const [writer, reader] = [
       await serving.newKey({ scopes: ['messages:write'] }),
       await serving.newKey({ scopes: ['messages:read'] }),
@@ -187,7 +187,7 @@ describe('sendMessage', () => {
     }
   });
 
-  it('with a key of staging stays in staging', async () => {
+  it('keeps messages of staging keys in staging', async () => {
     const staging = await serving.newKey({ deployment: 'staging' });
     const animal = { name: 'Only here', categoryId: 1 };
     const pet = await send(`${serving.urls.staging}/pets`, { method: 'POST', key: staging, body: animal });
@@ -203,7 +203,7 @@ describe('sendMessage', () => {
     assert.deepEqual((await get('/messages', same)).body, []);
   });
 
-  it('is refused to keys of staging where that is left out', async () => {
+  it('rejects staging keys if there is no staging deployment', async () => {
     const alone = await serve({ environment: { PETSTORE_STAGING_PORT: '' } });
     try {
       const staging = await alone.newKey({ deployment: 'staging' });
@@ -218,7 +218,7 @@ describe('sendMessage', () => {
     }
   });
 
-  it('stands in every document, in those of the deployments with an address of its own', async () => {
+  it('is in every OpenAPI document, with its own server URL in those of the deployments', async () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
       const document = (await send(new URL('/openapi.json', serving.urls[name]).href)).body;
       const operation = document.paths['/messages'].post;
@@ -231,7 +231,7 @@ describe('sendMessage', () => {
 });
 
 describe('e-mail', () => {
-  it('goes out from production and never from staging, and no secret is told', async () => {
+  it('is sent from production, never from staging, and reveals no secret', async () => {
     const smtp = await startSmtpServer({ login: 'store:s3cr3t-word' });
     smtp.behaviour = { recipient: '451 later' };
     const serving = await serve({
@@ -270,16 +270,16 @@ describe('e-mail', () => {
         smtp.mails.map(({ to, text, headers }) => [to, text, headers.get('reply-to')]),
         [[['root@example.org'], 'Hello', 'jo@example.org']],
       );
-      const told = serving.lines.join('\n') + JSON.stringify(await read(admin, here));
-      assert.doesNotMatch(told, /s3cr3t|smtp:/);
-      assert.match(told, /could not be mailed/);
+      const output = serving.lines.join('\n') + JSON.stringify(await read(admin, here));
+      assert.doesNotMatch(output, /s3cr3t|smtp:/);
+      assert.match(output, /could not be sent by e-mail/);
     } finally {
       await serving.stop();
       await smtp.close();
     }
   });
 
-  it('that no mail server takes holds up nobody', async () => {
+  it('does not delay requests while the mail server hangs', async () => {
     const smtp = await startSmtpServer();
     smtp.behaviour = { greeting: 'silence' };
     const serving = await serve({
@@ -305,7 +305,7 @@ describe('e-mail', () => {
 const ROUNDS = long ? 50 : 5;
 
 overEachEngine(engine => {
-  it(`of ${ROUNDS} processes that are killed goes out at least once for each message`, async () => {
+  it(`sends each message at least once although ${ROUNDS} processes are killed`, async () => {
     const smtp = await startSmtpServer();
     const directory = await mkdtemp(join(tmpdir(), 'petstore-mail-'));
     const environment = {
@@ -338,14 +338,14 @@ overEachEngine(engine => {
       }
       assert.ok(queued.size > 0);
       running = await serveApart({ directory, environment });
-      const came = () => new Set(smtp.mails.map(({ text }) => text));
-      for (let tries = 0; [...queued].some(message => !came().has(message)); tries++) {
-        assert.ok(tries < 900, `${queued.size} queued, ${came().size} came`);
+      const received = () => new Set(smtp.mails.map(({ text }) => text));
+      for (let tries = 0; [...queued].some(message => !received().has(message)); tries++) {
+        assert.ok(tries < 900, `${queued.size} queued, ${received().size} received`);
         await pause(100);
       }
-      // Twice only what was on its way when a process was killed: eight at a time.
-      const twice = smtp.mails.length - came().size;
-      assert.ok(twice <= 8 * ROUNDS, `${twice} came twice`);
+      // Only e-mails in transit when a process was killed are sent twice: eight at a time.
+      const twice = smtp.mails.length - received().size;
+      assert.ok(twice <= 8 * ROUNDS, `${twice} sent twice`);
       assert.equal((await running.stop()).code, 0);
     } finally {
       await rm(directory, { recursive: true, force: true });

@@ -8,7 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { UserError } from '../../src/lib/user-error.ts';
-import { listMessages } from '../../src/messages/list-messages.ts';
+import { listMessages } from '../../src/messages/list.ts';
 import { type Database, query } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -403,7 +403,7 @@ overEachEngine(engine => {
       await until(async () => (await owner.get(path)).body.status === 'disabled');
       assert.equal((await owner.get(path)).body.disabledReason, 'gone');
       const inboxOf = async ({ accountId }: Caller) =>
-        (await listMessages(database, { accountId, admin: false }, 'inbox', 100, undefined)).rows;
+        (await listMessages(database, { accountId, admin: false }, 'inbox', { limit: 100 })).rows;
       await until(async () => (await inboxOf(owner)).length === 1);
       const [message] = await inboxOf(owner);
       assert.equal(message!.accountId, null);

@@ -49,7 +49,7 @@ const doors: Record<string, string[]> = {
   'better-sqlite3': ['lib/storage/sqlite/connection.ts'],
   fastify: ['lib/http/server/server.ts'],
   kysely: ['lib/storage/query.ts'],
-  nodemailer: ['messages/mail.ts'],
+  nodemailer: ['messages/email-sender.ts'],
   pg: ['lib/storage/postgres/connection.ts'],
   pino: ['lib/log.ts'],
   typebox: [

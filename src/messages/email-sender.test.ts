@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type SmtpServer, startSmtpServer } from '../../test/support/smtp-server.ts';
-import { type Mail, type Mailer, openMailer } from './mail.ts';
+import { type Email, type EmailSender, openEmailSender } from './email-sender.ts';
 
-const mail: Mail = {
+const email: Email = {
   id: 'msg_7.1',
   to: ['ada@example.org'],
   replyTo: null,
@@ -12,20 +12,20 @@ const mail: Mail = {
   at: Date.parse('2026-11-21T12:00:00Z'),
 };
 
-describe('mail', () => {
+describe('openEmailSender', () => {
   let server: SmtpServer;
-  let mailer: Mailer;
+  let sender: EmailSender;
   before(async () => {
     server = await startSmtpServer({ login: 'store:pass:w@rd/ü' });
-    mailer = await openMailer({ url: server.url, from: 'store@example.org' });
+    sender = await openEmailSender({ url: server.url, from: 'store@example.org' });
   });
   after(() => server.close());
 
-  it('goes to those whom it is for, from the store, as plain text, with the same id each time', async () => {
+  it('sends plain text from the store to every recipient, with the same id for each attempt', async () => {
     server.behaviour = {};
     const to = ['ada@example.org', 'bob@example.org'];
-    assert.equal(await mailer.send({ ...mail, to, replyTo: 'jo@example.org' }), undefined);
-    assert.equal(await mailer.send({ ...mail, to }), undefined);
+    assert.equal(await sender.send({ ...email, to, replyTo: 'jo@example.org' }), undefined);
+    assert.equal(await sender.send({ ...email, to }), undefined);
     const [first, second] = server.mails.slice(-2);
     assert.equal(first!.from, 'store@example.org');
     assert.deepEqual(first!.to, to);
@@ -40,7 +40,7 @@ describe('mail', () => {
     assert.equal(server.logins.at(-1), 'store:pass:w@rd/ü');
   });
 
-  it('says what was sent, whatever it is, and never anything in its head', async () => {
+  it('sends every text unchanged, and never as a header', async () => {
     server.behaviour = {};
     for (const text of [
       'a\nb\n\nc',
@@ -57,9 +57,9 @@ describe('mail', () => {
       '=41=\n=',
       'bell\u0007 escape\u001b[31m',
     ]) {
-      assert.equal(await mailer.send({ ...mail, text }), undefined, JSON.stringify(text.slice(0, 50)));
+      assert.equal(await sender.send({ ...email, text }), undefined, JSON.stringify(text.slice(0, 50)));
       const sent = server.mails.at(-1)!;
-      // A mail ends with the end of a line.
+      // An e-mail ends with a line break.
       assert.equal(sent.text.replaceAll('\r\n', '\n'), text.replace(/\n$/, ''), JSON.stringify(text.slice(0, 50)));
       assert.deepEqual(
         sent.headerLines.map(line => line.split(':')[0]!).filter(name => /^(bcc|cc|subject)$/i.test(name)),
@@ -70,7 +70,7 @@ describe('mail', () => {
     }
   });
 
-  it('that is refused for good is refused for good, and else is worth another try', async () => {
+  it('tells permanent failures from temporary ones', async () => {
     for (const [behaviour, reason, final] of [
       [{ sender: '553 not from you' }, 'refused', false],
       [{ recipient: '550 no such user' }, 'refused', true],
@@ -82,13 +82,13 @@ describe('mail', () => {
       [{ message: 'die' }, 'unreachable', false],
     ] as const) {
       server.behaviour = behaviour;
-      const refusal = await mailer.send(mail);
-      assert.deepEqual([refusal?.reason, refusal?.final], [reason, final], JSON.stringify([behaviour, refusal]));
-      assert.doesNotMatch(refusal!.detail, /pass|ada|no such/);
+      const failure = await sender.send(email);
+      assert.deepEqual([failure?.reason, failure?.final], [reason, final], JSON.stringify([behaviour, failure]));
+      assert.doesNotMatch(failure!.detail, /pass|ada|no such/);
     }
   });
 
-  it('that some get is left to those of whom the server said “not now”, however they spell their address', async () => {
+  it('returns the recipients that the server deferred, however they spell their address', async () => {
     const to = ['ada@example.org', 'Bob@Example.org', 'eve@exämple.org', 'gone@example.org'];
     const answers = new Map([
       ['bob', '450 4.2.0 greylisted'],
@@ -97,29 +97,29 @@ describe('mail', () => {
     ]);
     const recipient = (address: string) => answers.get(address.split('@')[0]!.toLowerCase());
     server.behaviour = { recipient };
-    const refusal = await mailer.send({ ...mail, to });
+    const failure = await sender.send({ ...email, to });
     assert.deepEqual(
-      [refusal?.reason, refusal?.final, refusal?.left],
+      [failure?.reason, failure?.final, failure?.deferred],
       ['postponed', false, ['Bob@Example.org', 'eve@exämple.org']],
     );
     assert.deepEqual(server.mails.at(-1)!.to, ['ada@example.org']);
     answers.delete('bob');
     answers.delete('eve');
-    const refused = await mailer.send({ ...mail, to });
-    assert.deepEqual([refused?.reason, refused?.final, refused?.left], ['refused', true, []]);
+    const refused = await sender.send({ ...email, to });
+    assert.deepEqual([refused?.reason, refused?.final, refused?.deferred], ['refused', true, []]);
     answers.set('ada', '450 later').set('bob', '550 never').set('eve', '550 never');
-    const nobody = await mailer.send({ ...mail, to });
-    assert.deepEqual([nobody?.reason, nobody?.final, nobody?.left], ['postponed', false, undefined]);
+    const nobody = await sender.send({ ...email, to });
+    assert.deepEqual([nobody?.reason, nobody?.final, nobody?.deferred], ['postponed', false, undefined]);
   });
 
-  it('with a wrong password, or to nobody who listens, is worth another try', async () => {
+  it('reports a wrong password and an unreachable server as temporary', async () => {
     server.behaviour = {};
-    const wrong = await openMailer({ url: server.url.replace('store:', 'other:'), from: 'store@example.org' });
-    const refused = await wrong.send(mail);
+    const wrong = await openEmailSender({ url: server.url.replace('store:', 'other:'), from: 'store@example.org' });
+    const refused = await wrong.send(email);
     assert.deepEqual([refused?.reason, refused?.final], ['refused', false]);
     const gone = await startSmtpServer();
     await gone.close();
-    const nobody = await openMailer({ url: gone.url, from: 'store@example.org' });
-    assert.deepEqual((await nobody.send(mail))?.reason, 'unreachable');
+    const nobody = await openEmailSender({ url: gone.url, from: 'store@example.org' });
+    assert.deepEqual((await nobody.send(email))?.reason, 'unreachable');
   });
 });

@@ -1,0 +1,253 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { record } from '../events/log.ts';
+import type { Work } from '../lib/jobs/job-loop.ts';
+import { retryAfter } from '../lib/jobs/retry-schedule.ts';
+import type { Log } from '../lib/log.ts';
+import { LogThrottle } from '../lib/log-throttle.ts';
+import { type Database, type MessageStatus, type NextDue, type Params, query } from '../schema.ts';
+import type { EmailFailure, EmailSender } from './email-sender.ts';
+import { messageIdOf } from './message.ts';
+import { messageEvent, type RecordedMessage, recordedColumns } from './rows.ts';
+
+/** A message that was claimed to be sent by e-mail. */
+export interface ClaimedMessage extends RecordedMessage {
+  readonly replyTo: string | null;
+  readonly text: string;
+  /** Counts the claims of the message. */
+  readonly claims: number;
+  /** The accounts that still wait for it, as a JSON array, once others have it; `null` before. */
+  readonly deferredIds: string | null;
+}
+
+interface Recipient {
+  readonly id: number;
+  readonly email: string;
+}
+
+/**
+ * Creates the job that sends messages in an inbox by e-mail.
+ *
+ * One process at a time has a lease on a message. After a crash another process continues; it sends an e-mail twice only
+ * if the first one was sent and its result was not recorded. Equal failures are logged once.
+ */
+export function emailDelivery({
+  database,
+  sender,
+  log,
+}: {
+  readonly database: Database;
+  readonly sender: EmailSender;
+  readonly log: Log;
+}): Work<ClaimedMessage> {
+  const throttle = new LogThrottle();
+  const sending = new Set<number>();
+  return {
+    name: 'mail',
+    atOnce: CONCURRENCY,
+
+    async begin() {
+      // SQLite serves one process: leases left in the file belong to a process that has ended.
+      if (database.engine === 'sqlite') await database.write(tx => tx.run(endLeases, { now: tx.now }));
+    },
+
+    async take(most) {
+      const claimed = await database.write(tx => tx.all(claim, { now: tx.now, until: tx.now + LEASE_MS, most }));
+      // A message that this process sends still may have lost its lease while its result is being recorded.
+      return { rows: claimed.length, jobs: claimed.filter(({ id }) => !sending.has(id)) };
+    },
+
+    async work(message, stopping) {
+      sending.add(message.id);
+      const renewal = setInterval(() => void renewLease(message), LEASE_RENEWAL_MS).unref();
+      try {
+        const to = await recipientsOf(message);
+        // Without a recipient there is no attempt: the message is in the inbox.
+        const failure = to.length === 0 ? undefined : await sender.send(emailOf(message, to));
+        if (failure !== undefined && throttle.begins(`mail ${failure.reason}`)) {
+          log.warn(
+            { message: messageIdOf(message.id), reason: failure.reason, detail: failure.detail },
+            'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.',
+          );
+        }
+        await recordResult(message, failure, to, stopping);
+      } finally {
+        clearInterval(renewal);
+        sending.delete(message.id);
+      }
+    },
+  };
+
+  /** Renews a lease. If that fails, another process may claim the message and send it twice. */
+  async function renewLease({ id, claims }: ClaimedMessage): Promise<void> {
+    await database.write(tx => tx.run(extendLease, { id, claims, until: tx.now + LEASE_MS })).catch(() => undefined);
+  }
+
+  async function recipientsOf({ toAccountId, deferredIds }: ClaimedMessage): Promise<readonly Recipient[]> {
+    const all = await database.all(toAccountId === null ? admins : account, { id: toAccountId ?? 0 });
+    if (deferredIds === null) return all;
+    const deferred = new Set<number>(JSON.parse(deferredIds));
+    return all.filter(({ id }) => deferred.has(id));
+  }
+
+  /** Records a result, however often that takes: an e-mail cannot be unsent. */
+  async function recordResult(
+    message: ClaimedMessage,
+    failure: EmailFailure | undefined,
+    to: readonly Recipient[],
+    stopping: AbortSignal,
+  ): Promise<void> {
+    for (;;) {
+      try {
+        return await writeResult(database, message, failure, to);
+      } catch (error) {
+        if (stopping.aborted) throw error;
+        if (throttle.begins('note')) log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
+        await pause(RECORD_AGAIN_MS);
+      }
+    }
+  }
+}
+
+function emailOf({ id, accountId, petId, replyTo, text, createdAt }: ClaimedMessage, to: readonly Recipient[]) {
+  const general = accountId === null ? 'A message from the pet store' : 'A message to the pet store';
+  const subject = petId === null ? general : `A message about your animal ${petId}`;
+  const addresses = to.map(({ email }) => email);
+  return { id: `${messageIdOf(id)}.${createdAt}`, to: addresses, replyTo, subject, text, at: createdAt };
+}
+
+/** Records the attempt, and either schedules the next one or gives the message its final status, with an event. */
+function writeResult(
+  database: Database,
+  message: ClaimedMessage,
+  failure: EmailFailure | undefined,
+  to: readonly Recipient[],
+): Promise<void> {
+  const { id, claims, deferredIds } = message;
+  return database.write(async tx => {
+    const { now } = tx;
+    const accepted = failure === undefined || failure.deferred !== undefined;
+    const failed = failure !== undefined && !(failure.final && accepted);
+    const attempt = { id, number: claims, at: now, outcome: failed ? 'failed' : 'delivered' } as const;
+    if (to.length > 0) await tx.run(insertAttempt, { ...attempt, reason: failed ? failure.reason : null });
+    // Count failures, not claims: a claim by a process that crashed is no failure.
+    const { failures } = (await tx.first(countFailures, { id }))!;
+    const wait = failure && !failure.final ? retryAfter(RETRY_SCHEDULE_MS, failures) : undefined;
+    const status = wait !== undefined ? 'queued' : accepted || deferredIds !== null ? 'delivered' : 'failed';
+    const deferred = failure?.deferred && to.filter(({ email }) => failure.deferred!.includes(email));
+    const updated = await tx.run(status === 'delivered' ? recordDelivered : recordNotDelivered, {
+      ...{ id, claims, status, now },
+      dueAt: wait === undefined ? null : now + wait,
+      deferredIds: deferred === undefined ? deferredIds : JSON.stringify(deferred.map(one => one.id)),
+    });
+    // Another process has the lease or a final result; only the attempt is new.
+    if (updated === 0) await tx.run(countChange, { id, now });
+    else if (status !== 'queued') await record(tx, messageEvent(message, status));
+  });
+}
+
+/** When the next message is due to be sent by e-mail. */
+export const nextEmailDelivery: NextDue = db =>
+  db.selectFrom('messages').select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1);
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** The delays after each temporary failure: some 28 hours in all. */
+const RETRY_SCHEDULE_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+const CONCURRENCY = 8;
+const LEASE_MS = 20_000;
+const LEASE_RENEWAL_MS = 6000;
+const RECORD_AGAIN_MS = 1000;
+/** Every mail server accepts this many recipients at once. */
+const ADMINS_MAX = 100;
+
+const claim = query((db, p: Params<{ now: number; until: number; most: number }>, engine) =>
+  db
+    .updateTable('messages')
+    .set(({ eb }) => ({ due_at: p.until, leased: 1, takes: eb('takes', '+', 1) }))
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('messages')
+        .select('id')
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .limit(p.most)
+        .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+    )
+    .returning([...recordedColumns, 'reply_to as replyTo', 'text', 'takes as claims', 'mail_left as deferredIds']),
+);
+
+const extendLease = query((db, p: Params<{ id: number; claims: number; until: number }>) =>
+  db
+    .updateTable('messages')
+    .set({ due_at: p.until })
+    .where('id', '=', p.id)
+    .where('takes', '=', p.claims)
+    .where('leased', '=', 1),
+);
+
+const endLeases = query((db, p: Params<{ now: number }>) =>
+  db.updateTable('messages').set({ due_at: p.now, leased: 0 }).where('leased', '=', 1),
+);
+
+const account = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select(['id', 'email']).where('id', '=', p.id),
+);
+
+const admins = query((db, _: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select(['id', 'email']).where('admin', '=', 1).orderBy('id').limit(ADMINS_MAX),
+);
+
+const insertAttempt = query(
+  (db, p: Params<{ id: number; number: number; at: number; outcome: 'delivered' | 'failed'; reason: string | null }>) =>
+    db
+      .insertInto('message_attempts')
+      .values({ message_id: p.id, number: p.number, at: p.at, outcome: p.outcome, reason: p.reason })
+      // An earlier transaction may have committed without this process knowing.
+      .onConflict(conflict => conflict.columns(['message_id', 'number']).doNothing()),
+);
+
+const countFailures = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('message_attempts')
+    .select(({ fn }) => fn.countAll<number>().as('failures'))
+    .where('message_id', '=', p.id)
+    .where('outcome', '=', 'failed'),
+);
+
+type Result = {
+  id: number;
+  claims: number;
+  status: MessageStatus;
+  dueAt: number | null;
+  deferredIds: string | null;
+  now: number;
+};
+
+const resultQuery = ({ leased }: { readonly leased: boolean }) =>
+  query((db, p: Params<Result>) =>
+    db
+      .updateTable('messages')
+      .set(({ eb }) => ({
+        status: p.status,
+        due_at: p.dueAt,
+        mail_left: p.deferredIds,
+        leased: 0,
+        version: eb('version', '+', 1),
+        updated_at: p.now,
+      }))
+      .where('id', '=', p.id)
+      .where('status', '=', 'queued')
+      .$if(leased, message => message.where('takes', '=', p.claims)),
+  );
+
+/** A delivered message is delivered, whichever process has the lease by now. */
+const recordDelivered = resultQuery({ leased: false });
+const recordNotDelivered = resultQuery({ leased: true });
+
+const countChange = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .updateTable('messages')
+    .set(({ eb }) => ({ version: eb('version', '+', 1), updated_at: p.now }))
+    .where('id', '=', p.id),
+);
