@@ -15,7 +15,8 @@ import type { Caller, Route } from './lib/http/route.ts';
 import type { Authenticator } from './lib/http/server/authenticator.ts';
 import { type TrustedProxies, trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
-import { createServer, type HttpServer, type Page } from './lib/http/server/server.ts';
+import type { Page } from './lib/http/server/router.ts';
+import { HttpServer } from './lib/http/server/server.ts';
 import type { Worker } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
@@ -215,7 +216,7 @@ class Address {
   readonly #messagesUrl: () => string | undefined;
   readonly #pagesUrl: (tls?: boolean) => string;
   readonly #refusals = new LogThrottle();
-  readonly #server: HttpServer;
+  readonly #server: HttpServer<Deployment>;
   #port: number | undefined;
   #closing = false;
   #document: Promise<Page> | undefined;
@@ -249,24 +250,24 @@ class Address {
     this.#log = log;
     this.#messagesUrl = messagesUrl;
     this.#pagesUrl = (tls = false) => (prefix === '' ? pagesUrl(tls) : undefined) ?? this.publicUrl(tls);
-    this.#server = createServer<Deployment>({
+    this.#server = new HttpServer<Deployment>({
       routes,
       prefix,
       contextOf,
       requireIfMatch: config.requireIfMatch,
-      refusingBody: rejectReusedKey,
-      gate,
+      beforeInvalidBody: rejectReusedKey,
+      authenticator: gate,
       errors,
       problemOf: (error, requestId) => {
         const problem = problemOf(error);
         if (problem.status >= 500) this.#tell(problem, requestId);
         return problem;
       },
-      answered: observation && ((...answer) => observation.answered(name, ...answer)),
+      onResponse: observation && ((...answer) => observation.answered(name, ...answer)),
       proxies,
-      publicUrl: tls => this.publicUrl(tls),
+      publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: this.#pagesUrl,
-      now: () => clock.now(),
+      now: clock.now,
       pages: {
         '/openapi.json': () => this.#openApi(),
         '/livez': () => json({ status: 'ok' }),
@@ -275,11 +276,11 @@ class Address {
         ...(prefix !== '' && {
           '/': () => html(homePage(this.#root, name, this.publicUrl() + prefix)),
           '/errors': () => html(errorsPage(this.#root)),
-          '/errors/*': ({ rest }) => html(errorPage(this.#root, rest)),
-          '/deprecations/*': ({ rest }) => html(deprecationPage(this.#root, routes, rest)),
+          '/errors/*': rest => html(errorPage(this.#root, rest)),
+          '/deprecations/*': rest => html(deprecationPage(this.#root, routes, rest)),
         }),
       },
-      lost: () => lostPage(this.#root),
+      notFoundPage: () => lostPage(this.#root),
     });
   }
 

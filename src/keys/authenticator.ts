@@ -46,13 +46,13 @@ export function createAuthenticator(options: {
         ? holder.then(found => judge(arrival, token, found))
         : judge(arrival, token, holder);
     },
-    stillAdmits(caller, scope) {
+    isStillAuthorized(caller, scope) {
       const holder = ring.find(caller.keyId);
       return holder instanceof Promise
         ? holder.then(found => isStill(found, caller, scope))
         : isStill(holder, caller, scope);
     },
-    show(address) {
+    addressHeaders(address) {
       return limiter.showAddress(addressOf(address)).headers;
     },
   };
@@ -80,17 +80,21 @@ export function createAuthenticator(options: {
   function decide(held: Holding, { outcome, headers }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
       uses.note(held.keyId, clock.now());
-      return { admitted: true, caller: held.caller, allows: held.allows, headers };
+      return { authenticated: true, caller: held.caller, allows: held.allows, headers };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
-    return { admitted: false, problem: problem(code), headers };
+    return { authenticated: false, problem: problem(code), headers };
   }
 
   function turnAway(arrival: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
     const refuse = ({ outcome, headers }: Verdict): AuthenticationResult =>
       outcome === 'accepted'
-        ? { admitted: false, problem: problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] }), headers }
-        : { admitted: false, problem: problem('rate_limit_exceeded'), headers };
+        ? {
+            authenticated: false,
+            problem: problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] }),
+            headers,
+          }
+        : { authenticated: false, problem: problem('rate_limit_exceeded'), headers };
     const verdict = limiter.countAddress(addressOf(arrival.address()));
     return verdict instanceof Promise ? verdict.then(refuse) : refuse(verdict);
   }

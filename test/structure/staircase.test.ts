@@ -47,7 +47,7 @@ const stairs = [
 const doors: Record<string, string[]> = {
   '@redis/client': ['limits/valkey.ts'],
   'better-sqlite3': ['lib/storage/sqlite/connection.ts'],
-  fastify: ['lib/http/server/server.ts'],
+  'find-my-way': ['lib/http/server/router.ts'],
   kysely: ['lib/storage/query.ts'],
   nodemailer: ['messages/email-sender.ts'],
   pg: ['lib/storage/postgres/connection.ts'],

@@ -38,7 +38,7 @@ export const stream = operation({
   ],
   errors: ['invalid_parameter', 'events_expired', 'stream_limit_exceeded'],
   examples: streamExamples,
-  async handle({ context, caller, query, header, stillAdmitted }) {
+  async handle({ context, caller, query, header, isStillAuthorized }) {
     const { hub, database, eventsKeptMs, streamsMax } = context;
     const lastId = header('last-event-id') || undefined;
     if (lastId !== undefined && !isEventId(lastId)) throw notAnId();
@@ -49,7 +49,16 @@ export const stream = operation({
         ? end
         : requireKept(placeIn(after), (await keptFrom(database, nowOf(context), eventsKeptMs)).place, end);
     const released = openStream(hub, caller.accountId, streamsMax);
-    return { stream: eventStream({ hub, actor: caller, types: query.types, place, stillAdmitted, released }) };
+    return {
+      stream: eventStream({
+        hub,
+        actor: caller,
+        types: query.types,
+        place,
+        stillAdmitted: isStillAuthorized,
+        released,
+      }),
+    };
   },
 });
 

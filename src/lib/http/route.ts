@@ -94,8 +94,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
    * @throws {Problem} `precondition_failed`
    */
   expect(etag: string): void;
-  /** Whether the caller would still get in here: what goes on for long asks again and again. Counts nothing. */
-  stillAdmitted(): MaybePromise<boolean>;
+  /** Reports whether the caller may still use the operation; streams ask repeatedly. Counts nothing. */
+  isStillAuthorized(): MaybePromise<boolean>;
   /** Public address and prefix, without a slash at the end: what links begin with. */
   readonly baseUrl: string;
   /** The URL as it was sent, without the origin: path and query. */

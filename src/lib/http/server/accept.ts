@@ -1,12 +1,12 @@
-/** Whether an `Accept` header asks for `application/problem+json` by name (RFC 9457). */
+/** Reports whether an `Accept` header names `application/problem+json` (RFC 9457). */
 export function wantsProblemJson(accept: string | undefined): boolean {
-  return accept !== undefined && rangesOf(accept).some(({ range, q }) => range === 'application/problem+json' && q > 0);
+  return accept !== undefined && parse(accept).some(({ range, q }) => range === 'application/problem+json' && q > 0);
 }
 
-/** Whether an `Accept` header likes HTML better than JSON, as those of browsers do (RFC 9110, 12.5.1). */
+/** Reports whether an `Accept` header prefers HTML to JSON, as those of browsers do (RFC 9110, 12.5.1). */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined) return false;
-  const ranges = rangesOf(accept);
+  const ranges = parse(accept);
   return qualityOf(ranges, 'text/html') > qualityOf(ranges, 'application/json');
 }
 
@@ -15,7 +15,7 @@ interface MediaRange {
   readonly q: number;
 }
 
-function rangesOf(accept: string): MediaRange[] {
+function parse(accept: string): MediaRange[] {
   return accept
     .toLowerCase()
     .split(',')
@@ -26,7 +26,7 @@ function rangesOf(accept: string): MediaRange[] {
     });
 }
 
-/** The quality that the most exact range gives a type; 0 where none has it. */
+/** Returns the quality of a type by its most specific range; 0 if no range includes it. */
 function qualityOf(ranges: readonly MediaRange[], type: string): number {
   for (const range of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const found = ranges.find(candidate => candidate.range === range);

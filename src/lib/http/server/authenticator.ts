@@ -2,34 +2,34 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Problem } from '../problem.ts';
 import type { Caller } from '../route.ts';
 
-/** What a gate judges a request by. */
+/** What a request is authenticated by. */
 export interface Credentials {
   /** The `Authorization` header as it was sent. */
   readonly authorization: string | undefined;
-  /** The caller's address, behind the trusted proxies. */
+  /** Returns the client's address, as the trusted proxies forward it. */
   address(): string;
 }
 
-/** A gate's decision, and the headers (names and values in turn) that the answer carries whatever it will be. */
+/** The result, with the rate limit headers (names and values in turn) that the response carries in any case. */
 export type AuthenticationResult =
   | {
-      readonly admitted: true;
+      readonly authenticated: true;
       readonly caller: Caller;
-      /** Whether the caller's key has this scope. */
+      /** Reports whether the caller's key has this scope. */
       allows(scope: string): boolean;
       readonly headers: readonly string[];
     }
-  | { readonly admitted: false; readonly problem: Problem; readonly headers: readonly string[] };
+  | { readonly authenticated: false; readonly problem: Problem; readonly headers: readonly string[] };
 
-/** Decides who gets in. The server asks it before anything else of a request is judged. */
+/** Identifies callers and limits their rate, before anything else of a request is checked. */
 export interface Authenticator {
-  /** Decides on one request, and counts it. */
-  authenticate(arrival: Credentials): MaybePromise<AuthenticationResult>;
+  /** Authenticates one request and counts it. */
+  authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
   /**
-   * Whether a caller who was admitted would still get in, with this scope: for answers that go on. Counts nothing.
-   * @param scope left out, none is asked for
+   * Reports whether an authenticated caller would still be, with this scope: for streams that last. Counts nothing.
+   * @param scope the scope that the operation requires, if any
    */
-  stillAdmits(caller: Caller, scope: string | undefined): MaybePromise<boolean>;
-  /** The headers for an answer that no request is counted for; counts nothing. */
-  show(address: string): readonly string[];
+  isStillAuthorized(caller: Caller, scope: string | undefined): MaybePromise<boolean>;
+  /** Returns the rate limit headers of an address, for responses to requests that are not counted. */
+  addressHeaders(address: string): readonly string[];
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { describe, it } from 'node:test';
 import Type from 'typebox';
 import { Problem } from '../problem.ts';
 import { operationsOver, type Route, type RouteResponse } from '../route.ts';
-import { bindRoute, type EncodedResponse } from './bound-route.ts';
+import type { Authenticator } from './authenticator.ts';
+import { type BindingOptions, BoundRoute, type EncodedResponse } from './bound-route.ts';
 
 const operation = operationsOver<null>();
 const documentation = {
@@ -41,19 +42,31 @@ function answering(
   };
 }
 
-/** Asks a route as a server does. */
+/** Sends a request to a route as a server does. */
 function ask(
   asked: Route<null>,
   headers: IncomingHttpHeaders = {},
   body?: string,
-  options: Parameters<typeof bindRoute>[3] = {},
-  url = '/v1/things',
+  options: Partial<BindingOptions<null>> = {},
+  search = '',
 ): EncodedResponse {
-  const bound = bindRoute(asked, () => null, '/v1', options);
-  const raw = { url, headers } as IncomingMessage;
+  const authenticator: Authenticator = {
+    authenticate: () => assert.fail(),
+    addressHeaders: () => [],
+    isStillAuthorized: () => true,
+  };
+  const bound = new BoundRoute(asked, { prefix: '/v1', contextOf: () => null, authenticator, ...options });
   const caller = { keyId: 'k', deployment: 'production', accountId: 1, admin: false };
-  const call = { caller, requestId: 'r', baseUrl: 'https://things.test/v1', stillAdmitted: () => true };
-  return bound.answer(raw, {}, body === undefined ? undefined : Buffer.from(body), call) as EncodedResponse;
+  const request = {
+    request: { headers },
+    requestId: 'r',
+    publicUrl: 'https://things.test',
+    path: '/v1/things',
+    search,
+    parameters: {},
+    caller,
+  };
+  return bound.handle(request, body === undefined ? undefined : Buffer.from(body)) as EncodedResponse;
 }
 
 function codeOf(call: () => unknown): string {
@@ -163,7 +176,7 @@ describe('a body that is refused', () => {
 
   it('is asked about before, with what was read of it, where the request may be retried', async () => {
     const asked: unknown[] = [];
-    const options = { refusingBody: async ({ body }: { body: unknown }) => void asked.push(body) };
+    const options = { beforeInvalidBody: async ({ body }: { body: unknown }) => void asked.push(body) };
     const step = answering('POST', { body: note });
     for (const [route, headers, body, code] of [
       [step, json, '{"note":1}', 'invalid_body'],
@@ -183,7 +196,7 @@ describe('a body that is refused', () => {
 
   it('is answered with what is thrown then', async () => {
     const other = new Problem('other', 422, 'Another.');
-    const options = { refusingBody: () => Promise.reject(other) };
+    const options = { beforeInvalidBody: () => Promise.reject(other) };
     await assert.rejects(async () => await ask(answering('POST', { body: note }), json, '{', options), other);
   });
 });
@@ -219,13 +232,13 @@ describe('an answer to a reader', () => {
   });
 
   it('refuses parameters that it does not know where asked to be strict, also when it knows none', () => {
-    const asked = (prefer: string) => ask(list, { prefer }, undefined, {}, '/v1/things?zz=1');
+    const asked = (prefer: string) => ask(list, { prefer }, undefined, {}, '?zz=1');
     assert.equal(
       codeOf(() => asked('handling=strict')),
       'invalid_parameter',
     );
     assert.equal(asked('handling=lenient').status, 200);
-    assert.equal(ask(list, { prefer: 'handling=strict' }, undefined, {}, '/v1/things?').status, 200);
+    assert.equal(ask(list, { prefer: 'handling=strict' }, undefined, {}, '?').status, 200);
   });
 
   it('is 304 with the tag alone for those who have it', () => {

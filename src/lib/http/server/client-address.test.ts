@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { callerAddress, trustedProxies } from './client-address.ts';
+import { clientAddress, trustedProxies } from './client-address.ts';
 
 describe('trustedProxies', () => {
   it('takes addresses and networks of both versions', () => {
@@ -18,23 +18,23 @@ describe('trustedProxies', () => {
   });
 });
 
-describe('callerAddress', () => {
+describe('clientAddress', () => {
   const proxies = trustedProxies(['10.0.0.0/8', '2001:db8::/32']);
-  const behind = (forwarded: string | undefined) => callerAddress('10.0.0.1', forwarded, proxies);
+  const behind = (forwarded: string | undefined) => clientAddress('10.0.0.1', forwarded, proxies);
 
   it('is the peer’s where the peer is not trusted, whatever it forwards', () => {
-    assert.equal(callerAddress('198.51.100.1', undefined, proxies), '198.51.100.1');
-    assert.equal(callerAddress('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
-    assert.equal(callerAddress('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
-    assert.equal(callerAddress('10.0.0.1', '203.0.113.1', trustedProxies([])), '10.0.0.1');
+    assert.equal(clientAddress('198.51.100.1', undefined, proxies), '198.51.100.1');
+    assert.equal(clientAddress('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(clientAddress('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(clientAddress('10.0.0.1', '203.0.113.1', trustedProxies([])), '10.0.0.1');
   });
 
   it('is the last forwarded one that is not trusted itself', () => {
     assert.equal(behind('203.0.113.1'), '203.0.113.1');
     assert.equal(behind('198.51.100.9, 203.0.113.1'), '203.0.113.1');
     assert.equal(behind('198.51.100.9,203.0.113.1 ,10.1.1.1,  10.2.2.2'), '203.0.113.1');
-    assert.equal(callerAddress('::ffff:10.0.0.1', '203.0.113.1', proxies), '203.0.113.1');
-    assert.equal(callerAddress('2001:db8::7', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(clientAddress('::ffff:10.0.0.1', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(clientAddress('2001:db8::7', '203.0.113.1', proxies), '203.0.113.1');
     assert.equal(behind('10.3.3.3'), '10.3.3.3');
   });
 
@@ -49,11 +49,11 @@ describe('callerAddress', () => {
   });
 
   it('is empty where the connection has none any more', () => {
-    assert.equal(callerAddress(undefined, '203.0.113.1', proxies), '');
+    assert.equal(clientAddress(undefined, '203.0.113.1', proxies), '');
   });
 
   it('stands zones of link-local addresses', () => {
-    assert.equal(callerAddress('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
+    assert.equal(clientAddress('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
     assert.equal(behind('fe80::1%eth0'), 'fe80::1%eth0');
   });
 });

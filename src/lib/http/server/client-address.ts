@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 
-/** The networks whose word on the caller's address is taken (`X-Forwarded-For`, `X-Forwarded-Proto`). */
+/** The networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
 export type TrustedProxies = BlockList;
 
 /**
- * The trusted networks of a list such as `10.0.0.0/8, ::1`.
- * @throws {RangeError} naming the entry that is no address or network
+ * Parses the entries of a list such as `10.0.0.0/8, ::1`.
+ * @throws {RangeError} naming the entry that is neither an address nor a network
  */
 export function trustedProxies(entries: readonly string[]): TrustedProxies {
   const list = new BlockList();
@@ -26,32 +26,32 @@ export function trustedProxies(entries: readonly string[]): TrustedProxies {
 }
 
 /**
- * The address of the caller: the peer's own, or, where the peer is a trusted proxy, the last address in
- * `X-Forwarded-For` that is not one. What an untrusted peer forwards counts for nothing.
+ * Returns the client's address: the peer's own or, behind trusted proxies, the last address in `X-Forwarded-For` that is
+ * not one of theirs. The header of an untrusted peer is ignored.
  */
-export function callerAddress(
+export function clientAddress(
   peer: string | undefined,
   forwardedFor: string | undefined,
   proxies: TrustedProxies,
 ): string {
-  let address = plain(peer ?? '');
+  let address = normalize(peer ?? '');
   if (forwardedFor === undefined) return address;
   const hops = forwardedFor.split(',');
   while (hops.length > 0 && isTrusted(address, proxies)) {
-    const hop = plain(hops.pop()!.trim());
+    const hop = normalize(hops.pop()!.trim());
     if (isIP(hop) === 0) break;
     address = hop;
   }
   return address;
 }
 
-/** Whether a trusted proxy says that the request came to it over TLS; of several proxies the last one's word counts. */
-export function cameByTls(
+/** Reports whether a trusted proxy received the request over TLS. With several proxies the last one decides. */
+export function isForwardedTls(
   peer: string | undefined,
   forwardedProto: string | string[] | undefined,
   proxies: TrustedProxies,
 ): boolean {
-  if (forwardedProto === undefined || !isTrusted(plain(peer ?? ''), proxies)) return false;
+  if (forwardedProto === undefined || !isTrusted(normalize(peer ?? ''), proxies)) return false;
   return String(forwardedProto).split(',').at(-1)!.trim().toLowerCase() === 'https';
 }
 
@@ -60,8 +60,8 @@ function isTrusted(address: string, proxies: TrustedProxies): boolean {
   return version !== 0 && proxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Without a port, brackets or an IPv4-mapped prefix. */
-function plain(text: string): string {
+/** Strips a port, brackets and an IPv4-mapped prefix. */
+function normalize(text: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
   const address = bracketed ?? (/^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text);
   return address.toLowerCase().startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;

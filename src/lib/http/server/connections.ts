@@ -2,103 +2,111 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The open connections of a server, and what each is at.
+ * Tracks the open connections of a server and schedules their requests.
  *
- * There are hardly more than a bound: a newcomer beyond it takes the place of one that has gone long without a
- * request. So whoever holds connections open without using them loses them first, and nobody is turned away.
+ * Limits the number of connections: beyond the limit a new connection replaces one that has been idle for long. Clients
+ * that hold connections open without using them lose them first, and nobody is rejected.
  *
- * Requests that were sent ahead are begun one by one, each in a turn of its own, so that others are served in between.
- * Where many are unanswered nothing more is read until they are answered.
+ * Starts pipelined requests one per turn of the event loop, so that they do not delay other connections. Stops reading
+ * from a connection that has many unanswered requests.
  */
 export class Connections {
   readonly #max: number;
-  /** Those looked at longest ago, when there were too many, come first. */
+  /** Least recently examined first. */
   readonly #open = new Set<TrackedSocket>();
-  #ending = false;
+  #isClosing = false;
 
   /**
-   * @param server with what serves its requests
-   * @param max how many may be open at once
+   * @param max how many connections may be open
+   * @param serve handles one request
    */
-  constructor(server: Server, max: number) {
+  constructor(server: Server, max: number, serve: (request: IncomingMessage, response: ServerResponse) => void) {
     this.#max = max;
-    server.on('connection', (socket: TrackedSocket) => {
-      if (this.#ending) {
-        socket.destroy();
-        return;
-      }
-      socket[tracked] = { latest: undefined, unanswered: 0, ahead: [], held: false, used: false, givenUp: false };
-      this.#open.add(socket);
-      socket.once('close', () => this.#open.delete(socket));
-      if (this.#open.size > this.#max) this.#dropOne();
-    });
-    const listeners = server.listeners('request');
-    server.removeAllListeners('request');
+    server.on('connection', (socket: TrackedSocket) => this.#track(socket));
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       const connection = (request.socket as TrackedSocket)[tracked];
-      if (connection === undefined || connection.givenUp) return;
-      const before = connection.latest;
+      if (connection === undefined || connection.isAbandoned) return;
+      const previous = connection.latest;
       this.note(request.socket, response);
-      const serve = () => {
-        // A request whose body broke while it waited has its answer already.
-        if (request.socket.destroyed || response.headersSent) return;
-        for (const listener of listeners) listener.call(server, request, response);
-      };
-      if (connection.ahead.length === 0 && (before === undefined || before.writableFinished)) serve();
-      else serveInTurn(connection, serve);
+      if (connection.queue.length === 0 && (previous === undefined || previous.writableFinished)) {
+        serve(request, response);
+      } else {
+        serveInTurn(connection, () => {
+          // A request whose body broke while it was queued has its response already.
+          if (!request.socket.destroyed && !response.headersSent) serve(request, response);
+        });
+      }
     });
   }
 
-  /** Takes note of a request that the server does not tell as one. */
+  /** Records a request; call it for requests that come without a `request` event. */
   note(socket: TrackedSocket, response: ServerResponse): void {
     const connection = socket[tracked];
     if (connection === undefined) return;
     const { latest } = connection;
-    connection.used = true;
+    connection.isUsed = true;
     connection.unanswered = latest === undefined || latest.writableFinished ? 1 : connection.unanswered + 1;
     connection.latest = response;
-    if (connection.unanswered >= UNANSWERED_MAX) hold(socket, connection);
+    if (connection.unanswered >= UNANSWERED_MAX) pauseReading(socket, connection);
   }
 
-  /** The answer to the latest request on a connection, begun or not; `undefined` where none has come. */
+  /** Returns the response to the latest request on a connection, whether started or not. */
   latest(socket: TrackedSocket): ServerResponse | undefined {
     return socket[tracked]?.latest;
   }
 
   /**
-   * Serves nothing more that comes on a connection; whether that was not so before.
-   * @param behind whether what has come already and waits for its turn is not served either
+   * Ignores all further requests of a connection. Returns false when it did so already.
+   * @param queued whether to drop the requests that are queued, too
    */
-  giveUp(socket: TrackedSocket, { behind = false } = {}): boolean {
+  abandon(socket: TrackedSocket, { queued = false } = {}): boolean {
     const connection = socket[tracked];
     if (connection === undefined) return false;
-    if (behind) connection.ahead.length = 0;
-    const first = !connection.givenUp;
-    connection.givenUp = true;
-    return first;
+    if (queued) connection.queue.length = 0;
+    const isFirst = !connection.isAbandoned;
+    connection.isAbandoned = true;
+    return isFirst;
   }
 
-  /** Closes those on which nothing is being received or answered, and every one that comes from now on. */
-  end(): void {
-    this.#ending = true;
+  /** Closes the idle connections, and every new one from now on. */
+  closeIdle(): void {
+    this.#isClosing = true;
     for (const socket of this.#open) {
       const { latest } = socket[tracked]!;
       if (latest === undefined ? socket.bytesRead === 0 : !isInFlight(latest)) socket.destroy();
     }
   }
 
-  /** Drops the first that has had no request since it was last looked at, and is not being answered. */
-  #dropOne(): void {
-    let looked = 0;
+  #track(socket: TrackedSocket): void {
+    if (this.#isClosing) {
+      socket.destroy();
+      return;
+    }
+    socket[tracked] = {
+      latest: undefined,
+      unanswered: 0,
+      queue: [],
+      isPaused: false,
+      isUsed: false,
+      isAbandoned: false,
+    };
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    if (this.#open.size > this.#max) this.#dropIdle();
+  }
+
+  /** Closes the first connection without a request in flight or since it was last examined. */
+  #dropIdle(): void {
+    let examined = 0;
     for (const socket of this.#open) {
       const connection = socket[tracked]!;
-      const { latest, used } = connection;
-      if (!used && !(latest?.req.complete && isInFlight(latest))) {
+      const { latest, isUsed } = connection;
+      if (!isUsed && !(latest?.req.complete && isInFlight(latest))) {
         socket.destroy();
         return;
       }
-      if (++looked === LOOKED_AT_MAX) return;
-      connection.used = false;
+      if (++examined === EXAMINED_MAX) return;
+      connection.isUsed = false;
       this.#open.delete(socket);
       this.#open.add(socket);
     }
@@ -112,68 +120,68 @@ interface TrackedSocket extends Socket {
 }
 
 interface Connection {
-  /** The answer to the latest request. */
+  /** The response to the latest request. */
   latest: ServerResponse | undefined;
-  /** How many requests have come since one found all before it answered. */
+  /** The number of requests since one arrived when all before it were answered. */
   unanswered: number;
-  /** Those that wait for their turn to be served. */
-  readonly ahead: (() => void)[];
-  /** Whether nothing is read until they are answered. */
-  held: boolean;
-  /** Whether a request has come since it was last looked at. */
-  used: boolean;
-  /** Whether nothing that comes is read as HTTP any more. */
-  givenUp: boolean;
+  /** Pipelined requests that wait for their turn. */
+  readonly queue: (() => void)[];
+  /** Whether reading is paused until the requests are answered. */
+  isPaused: boolean;
+  /** Whether a request has arrived since the connection was last examined. */
+  isUsed: boolean;
+  /** Whether further input is ignored. */
+  isAbandoned: boolean;
 }
 
-/** A newcomer costs little also where many connections are being answered. */
-const LOOKED_AT_MAX = 100;
+/** Keeps accepting a connection cheap when many are busy. */
+const EXAMINED_MAX = 100;
 
-/** More than any client sends ahead. */
+/** More requests than any client pipelines. */
 const UNANSWERED_MAX = 64;
 
 function isInFlight(response: ServerResponse): boolean {
   return !response.req.complete || !response.writableFinished;
 }
 
-/** Serves a request behind those that wait, one in each turn of the event loop: others are served in between. */
-function serveInTurn({ ahead }: Connection, serve: () => void): void {
-  ahead.push(serve);
-  if (ahead.length === 1) setImmediate(next);
+/** Queues a request; one of a connection starts in each turn of the event loop. */
+function serveInTurn({ queue }: Connection, serve: () => void): void {
+  queue.push(serve);
+  if (queue.length === 1) setImmediate(next);
 
   function next(): void {
-    ahead[0]?.();
-    ahead.shift();
-    if (ahead.length > 0) setImmediate(next);
+    queue[0]?.();
+    queue.shift();
+    if (queue.length > 0) setImmediate(next);
   }
 }
 
 /**
- * Reads nothing more from a connection until its latest request is answered, as Node does by itself, and by the same
- * means (`_paused`, the parser), where answers are not read. What is read already is still served, in its turn.
+ * Pauses reading until the latest request is answered, as Node does when responses pile up, and with the same internals
+ * (`_paused`, the parser). Requests that have been read are still served.
  */
-function hold(socket: HeldSocket, connection: Connection): void {
+function pauseReading(socket: PausableSocket, connection: Connection): void {
   socket._paused = true;
   socket.pause();
-  if (connection.held) return;
-  connection.held = true;
-  release();
+  if (connection.isPaused) return;
+  connection.isPaused = true;
+  resume();
 
-  function release(): void {
+  function resume(): void {
     if (socket.destroyed) return;
     if (!connection.latest!.writableFinished) {
-      connection.latest!.once('close', release);
+      connection.latest!.once('close', resume);
       return;
     }
-    connection.held = false;
+    connection.isPaused = false;
     socket._paused = false;
     socket.parser?.resume();
     socket.resume();
   }
 }
 
-/** What Node keeps on the socket of a connection. */
-interface HeldSocket extends Socket {
+/** What Node stores on the socket of an HTTP connection. */
+interface PausableSocket extends Socket {
   _paused?: boolean;
   parser?: { resume(): void } | null;
 }

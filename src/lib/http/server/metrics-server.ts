@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from '../../metrics.ts';
 
-/** Serves `GET /metrics` on a port of its own, which is for operators and not for the world. */
+/** Serves `GET /metrics` on a port of its own, which only operators should be able to reach. */
 export class MetricsServer {
   readonly #server: Server;
 
@@ -10,11 +10,11 @@ export class MetricsServer {
     this.#server = createServer((request, response) => {
       const found = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD');
       response.writeHead(found ? 200 : 404, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
-      response.end(found ? metrics.text() : 'There is only GET /metrics here.\n');
+      response.end(found ? metrics.text() : 'Only GET /metrics is served here.\n');
     });
   }
 
-  /** Starts listening; the port that it got. */
+  /** Starts listening and returns the port. */
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);

@@ -1,37 +1,37 @@
 import type { Readable } from 'node:stream';
 
-/** Why a body could not be read. */
-export type BodyFault = 'body_too_large' | 'malformed_request';
+/** The body, or the code of the error that it caused. */
+type Read = { readonly bytes: Buffer } | { readonly error: 'body_too_large' | 'malformed_request' };
 
-/** The most pieces that a body may come in: more than a client sends that does not send byte by byte on purpose. */
-const PIECES_MAX = 16_384;
+/** The most chunks of a body: more than any client sends that does not send single bytes on purpose. */
+const CHUNKS_MAX = 16_384;
 const FIRST_BYTES = 16 * 1024;
 
 /**
- * Reads a body into one piece of memory, of twice its size at most: a piece of one byte is an object of hundreds, and
- * nobody else can be served while each is looked at.
- * @param declared the request's `Content-Length`, where it has one
- * @param done told once: the bytes, or why there are none; what else comes is then no longer looked at
+ * Reads a body into one buffer of at most twice its size. Collecting the chunks instead would append hundreds of bytes of
+ * memory for each, and processing many of them would delay other requests.
+ * @param declared the request's `Content-Length`, if it has one
+ * @param done called once; later chunks are ignored
  */
 export function readBody(
   body: Readable,
   { declared, bytesMax }: { readonly declared: string | undefined; readonly bytesMax: number },
-  done: (read: { readonly bytes: Buffer } | { readonly fault: BodyFault }) => void,
+  done: (read: Read) => void,
 ): void {
   if (declared !== undefined && Number(declared) > bytesMax) {
-    done({ fault: 'body_too_large' });
+    done({ error: 'body_too_large' });
     return;
   }
   let bytes = Buffer.allocUnsafe(Math.min(bytesMax, Number(declared ?? FIRST_BYTES), FIRST_BYTES));
   let length = 0;
-  let pieces = 0;
-  body.on('data', take).on('end', finish).on('error', fail);
+  let chunks = 0;
+  body.on('data', append).on('end', finish).on('error', fail);
   body.resume();
 
-  function take(piece: Buffer): void {
-    const needed = length + piece.length;
-    if (needed > bytesMax || ++pieces > PIECES_MAX) {
-      end({ fault: 'body_too_large' });
+  function append(chunk: Buffer): void {
+    const needed = length + chunk.length;
+    if (needed > bytesMax || ++chunks > CHUNKS_MAX) {
+      end({ error: 'body_too_large' });
       return;
     }
     if (needed > bytes.length) {
@@ -39,7 +39,7 @@ export function readBody(
       bytes.copy(larger, 0, 0, length);
       bytes = larger;
     }
-    length += piece.copy(bytes, length);
+    length += chunk.copy(bytes, length);
   }
 
   function finish(): void {
@@ -48,11 +48,11 @@ export function readBody(
   }
 
   function fail(): void {
-    end({ fault: 'malformed_request' });
+    end({ error: 'malformed_request' });
   }
 
-  function end(read: Parameters<typeof done>[0]): void {
-    body.off('data', take).off('end', finish).off('error', fail);
+  function end(read: Read): void {
+    body.off('data', append).off('end', finish).off('error', fail);
     done(read);
   }
 }

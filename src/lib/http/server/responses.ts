@@ -3,9 +3,14 @@ import type { Duplex } from 'node:stream';
 import { errorBody, type Problem, problemBody } from '../problem.ts';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
 import { wantsProblemJson } from './accept.ts';
+import type { EncodedResponse } from './bound-route.ts';
+import type { Exchange } from './exchange.ts';
+import type { Page } from './router.ts';
 
-/** The headers of every answer of the interface, beside those of the limits: browsers may read what clients need. */
-const everyAnswer = [
+// Everywhere in this file headers are names and values in turn, as `ServerResponse.writeHead` takes them.
+
+/** Headers that let scripts of other sites read every response of the API, and the headers that clients need. */
+const corsHeaders = [
   'Access-Control-Allow-Origin',
   '*',
   'Access-Control-Expose-Headers',
@@ -14,146 +19,147 @@ const everyAnswer = [
     'WWW-Authenticate, Allow',
 ] as const;
 
-/** Writes one whole answer of the interface. Headers are names and values in turn. */
-export function answerJson(
-  response: ServerResponse,
-  status: number,
-  bytes: string | Buffer,
-  requestId: string,
-  ...headers: readonly (readonly string[])[]
+/** The request headers that browsers may send when a preflight request names none: all that an operation reads. */
+const requestHeaders =
+  'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id';
+
+/** The header of the last response on a connection. */
+export const closeConnection: readonly string[] = ['Connection', 'close'];
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Writes a complete response of the API. */
+export function writeResponse(
+  { response, requestId, headers: rateLimits }: Exchange,
+  { status, bytes, headers }: EncodedResponse,
+  routeHeaders: readonly string[],
+  connection: readonly string[],
 ): void {
-  answer(
-    response,
-    status,
-    status === 204 || status === 304 ? undefined : 'application/json; charset=utf-8',
-    bytes,
-    everyAnswer,
-    ['X-Request-Id', requestId],
-    ...headers,
-  );
+  const own = status === 204 || status === 304 ? [] : ['Content-Type', JSON_TYPE, 'Content-Length', lengthOf(bytes)];
+  const all = own.concat(corsHeaders, 'X-Request-Id', requestId, rateLimits, headers, routeHeaders, connection);
+  write(response, status, all, bytes);
+}
+
+/** Writes a page outside the API. */
+export function writePage(
+  response: ServerResponse,
+  { status, contentType, bytes }: Page,
+  connection: readonly string[],
+): void {
+  const headers = ['Content-Type', contentType, 'Content-Length', lengthOf(bytes)];
+  headers.push('Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...connection);
+  write(response, status, headers, bytes);
+}
+
+/** Writes the response to a CORS preflight request. */
+export function writePreflight({ request, response, requestId }: Exchange, rateLimits: readonly string[]): void {
+  const allowed = request.headers['access-control-request-headers'] ?? requestHeaders;
+  const headers = [
+    ...['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+    ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
+    ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...rateLimits],
+  ];
+  write(response, 204, headers, '');
 }
 
 /**
- * Writes the head of an answer that goes on, and lets its stream begin; what it writes to, where there is anything to
- * write. The connection ends with the answer.
+ * Writes the head of a streamed response and starts its stream. The connection ends with the response.
+ * @returns the writer, or `undefined` when there is nothing to stream: for HEAD, or when the client has gone
  */
-export function answerStream(
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
+export function writeStream(
+  { request, response, requestId, headers: rateLimits }: Exchange,
+  { status, headers }: EncodedResponse,
   contentType: string,
   stream: ResponseStream,
-  requestId: string,
-  ...headers: readonly (readonly string[])[]
 ): ResponseWriter | undefined {
   if (response.headersSent || response.destroyed) {
     stream.closed();
     return undefined;
   }
-  const own = [
-    'Cache-Control',
-    'no-store',
-    'X-Accel-Buffering',
-    'no',
-    'Connection',
-    'close',
-    'X-Request-Id',
-    requestId,
-  ];
-  response.writeHead(status, ['Content-Type', contentType, ...everyAnswer, ...own, ...headers.flat()]);
+  const own = ['Cache-Control', 'no-store', 'X-Accel-Buffering', 'no', ...closeConnection, 'X-Request-Id', requestId];
+  response.writeHead(status, ['Content-Type', contentType, ...corsHeaders, ...own, ...rateLimits, ...headers]);
   if (request.method === 'HEAD') {
     response.end();
     stream.closed();
     return undefined;
   }
-  const outlet: ResponseWriter = {
+  const writer: ResponseWriter = {
     write: bytes => response.writableEnded || response.destroyed || response.write(bytes),
     end() {
       response.end();
-      // Who does not read does not take the end either.
+      // A client that does not read does not take the end of the response either.
       setTimeout(() => response.destroy(), LINGER_MS).unref();
     },
     destroy: () => response.destroy(),
   };
   response.on('error', () => {});
-  // Who ends its side now has gone: it would be noticed only when something is written.
+  // A client that ends its side has gone; otherwise only the next write would show that.
   request.socket.once('end', () => response.destroy());
   response.on('drain', () => stream.drained());
   response.once('close', () => stream.closed());
   response.flushHeaders();
-  stream.begin(outlet);
-  return outlet;
+  stream.begin(writer);
+  return writer;
 }
 
-/** Writes one whole answer of any type, with a length and with nothing but the headers given. */
-export function answer(
-  response: ServerResponse,
-  status: number,
-  contentType: string | undefined,
-  bytes: string | Buffer,
-  ...headers: readonly (readonly string[])[]
-): void {
-  if (response.headersSent || response.destroyed) return;
-  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
-  const all: string[] = [];
-  if (contentType !== undefined) all.push('Content-Type', contentType);
-  if (status !== 204 && status !== 304) all.push('Content-Length', String(length));
-  for (const some of headers) for (const text of some) all.push(text);
-  response.writeHead(status, all);
-  response.end(bytes);
-}
-
-/** Where the pages on error codes are, below the address that has them. */
+/** The path of the pages on error codes. */
 export const errorPages = '/errors/';
 
 /**
- * Writes a problem as an answer, in the form that the request asks for.
- * @param pagesUrl the address below which the error codes are documented
+ * Writes an error response, as `application/problem+json` when the request asks for that.
+ * @param pagesUrl the address below which the pages on error codes are
  */
-export function answerProblem(
+export function writeProblem(
   request: IncomingMessage,
   response: ServerResponse,
   problem: Problem,
   pagesUrl: string,
   requestId: string,
-  ...headers: readonly (readonly string[])[]
+  headers: readonly string[],
 ): void {
-  const { type, bytes } = wantsProblemJson(request.headers.accept)
-    ? problemJson(problem, pagesUrl, requestId)
-    : errorJson(problem);
-  answer(response, problem.status, type, bytes, everyAnswer, ['X-Request-Id', requestId], problem.headers, ...headers);
+  const asProblem = wantsProblemJson(request.headers.accept);
+  const bytes = JSON.stringify(asProblem ? problemOf(problem, pagesUrl, requestId) : errorBody(problem));
+  const own = ['Content-Type', asProblem ? 'application/problem+json' : JSON_TYPE, 'Content-Length', lengthOf(bytes)];
+  const all = own.concat(corsHeaders, 'X-Request-Id', requestId, problem.headers, headers);
+  write(response, problem.status, all, bytes);
 }
 
-/**
- * Writes a problem to a connection whose request never became one, and ends the connection.
- *
- * What still comes in is thrown away for a second, so that the answer is not lost to a reset.
- */
-export function answerOnSocket(socket: Duplex, problem: Problem, requestId: string, headers: readonly string[]): void {
-  const { type, bytes } = errorJson(problem);
+/** Writes an error response to a connection whose input never became a request, and ends the connection. */
+export function writeProblemToSocket(
+  socket: Duplex,
+  problem: Problem,
+  requestId: string,
+  rateLimits: readonly string[],
+): void {
+  const bytes = JSON.stringify(errorBody(problem));
   const all = [
-    ...['Content-Type', type, 'Content-Length', String(Buffer.byteLength(bytes)), 'Connection', 'close'],
+    ...['Content-Type', JSON_TYPE, 'Content-Length', lengthOf(bytes), ...closeConnection],
     ...['Date', new Date().toUTCString(), 'X-Request-Id', requestId],
-    ...everyAnswer,
-    ...problem.headers,
-    ...headers,
+    ...[...corsHeaders, ...problem.headers, ...rateLimits],
   ];
   let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n`;
   for (let index = 0; index < all.length; index += 2) head += `${all[index]}: ${all[index + 1]}\r\n`;
   socket.on('error', () => socket.destroy());
   socket.end(`${head}\r\n${bytes}`);
+  // Discards further input for a while, because a reset would make the client lose the response.
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 const LINGER_MS = 1000;
 
-function errorJson(problem: Problem) {
-  return { type: 'application/json; charset=utf-8', bytes: JSON.stringify(errorBody(problem)) };
+/** Writes a response, unless the client has gone or has a response already. */
+function write(response: ServerResponse, status: number, headers: string[], bytes: string | Buffer): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, headers);
+  response.end(bytes);
 }
 
-function problemJson(problem: Problem, pagesUrl: string, requestId: string) {
+function lengthOf(bytes: string | Buffer): string {
+  return String(typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length);
+}
+
+function problemOf(problem: Problem, pagesUrl: string, requestId: string): Record<string, unknown> {
   const title = STATUS_CODES[problem.status] ?? 'Error';
-  const body = problemBody(problem, `${pagesUrl}${errorPages}${problem.code}`, title, requestId);
-  return { type: 'application/problem+json', bytes: JSON.stringify(body) };
+  return problemBody(problem, `${pagesUrl}${errorPages}${problem.code}`, title, requestId);
 }

@@ -9,7 +9,8 @@ import { Problem } from '../problem.ts';
 import { operationsOver, type Route } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
 import { trustedProxies } from './client-address.ts';
-import { type Bounds, createServer, type HttpServer } from './server.ts';
+import type { ConnectionLimits } from './options.ts';
+import { HttpServer } from './server.ts';
 
 const operation = operationsOver<null>();
 const access = { key: true } as const;
@@ -51,14 +52,14 @@ const LARGE_BYTES = 128 * 1024 * 1024;
 
 /** Admits everyone; each answer says so. */
 const openGate: Authenticator = {
-  stillAdmits: () => true,
+  isStillAuthorized: () => true,
   authenticate: () => ({
-    admitted: true,
+    authenticated: true,
     caller: { keyId: 'key', deployment: 'production', accountId: 1, admin: false },
     allows: () => true,
     headers: ['X-Gate', 'admitted'],
   }),
-  show: address => ['X-Gate', `shown to ${address}`],
+  addressHeaders: address => ['X-Gate', `shown to ${address}`],
 };
 
 describe('a server of routes', () => {
@@ -150,15 +151,15 @@ describe('a server of routes', () => {
     stability: 'stable',
   };
 
-  const servers: HttpServer[] = [];
+  const servers: HttpServer<null>[] = [];
   after(() => Promise.all(servers.map(server => server.close(0))));
 
-  async function start(bounds: Partial<Bounds> = {}, gate: Authenticator = openGate) {
-    const server = createServer<null>({
+  async function start(limits: Partial<ConnectionLimits> = {}, gate: Authenticator = openGate) {
+    const server = new HttpServer<null>({
       routes: [things, add, slow, fault, lateFault, large],
       prefix: '/v1',
       contextOf: () => null,
-      gate,
+      authenticator: gate,
       errors,
       problemOf(error) {
         if (error instanceof Problem) return error;
@@ -170,8 +171,8 @@ describe('a server of routes', () => {
       pagesUrl: () => 'http://service.example',
       now: () => Date.now(),
       pages: {},
-      lost: () => '',
-      bounds: { lookMs: 20, ...bounds },
+      notFoundPage: () => '',
+      limits: { checkMs: 20, ...limits },
     });
     servers.push(server);
     return { server, port: await server.listen('127.0.0.1', 0) };
@@ -404,11 +405,11 @@ describe('a server of routes', () => {
     const open = { ...things, access: undefined } as unknown as typeof things;
     assert.throws(
       () =>
-        createServer<null>({
+        new HttpServer<null>({
           routes: [open],
           prefix: '',
           contextOf: () => null,
-          gate: openGate,
+          authenticator: openGate,
           errors,
           problemOf: error => error as Problem,
           proxies: trustedProxies([]),
@@ -416,7 +417,7 @@ describe('a server of routes', () => {
           pagesUrl: () => '',
           now: () => 0,
           pages: {},
-          lost: () => '',
+          notFoundPage: () => '',
         }),
       /listThings does not state who may call it/,
     );

@@ -1,490 +1,276 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Catalogue, Problem } from '../problem.ts';
-import type { Caller, ResponseWriter, Route } from '../route.ts';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Problem } from '../problem.ts';
+import type { ResponseWriter } from '../route.ts';
 import { prefersHtml } from './accept.ts';
-import type { AuthenticationResult, Authenticator } from './authenticator.ts';
-import { type BindingOptions, type BoundRoute, bindRoute, type EncodedResponse } from './bound-route.ts';
-import { callerAddress, cameByTls, type TrustedProxies } from './client-address.ts';
+import type { AuthenticationResult } from './authenticator.ts';
+import { BoundRoute, type EncodedResponse } from './bound-route.ts';
+import { ClientErrors } from './client-errors.ts';
 import { Connections } from './connections.ts';
+import { ErrorResponses } from './error-responses.ts';
+import type { Exchange } from './exchange.ts';
+import { type Listener, listen } from './listen.ts';
+import { BODY_BYTES_MAX, defaultLimits, HEADER_BYTES_MAX, type HttpServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
-import { newRequestId, requestIdOf } from './request-id.ts';
-import { decodedPath, isPreflight, isWellFormed, originForm, pathForm } from './request-target.ts';
-import { answer, answerJson, answerOnSocket, answerProblem, answerStream } from './responses.ts';
+import { requestIdOf } from './request-id.ts';
+import { isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
+import { closeConnection, writePage, writePreflight, writeResponse, writeStream } from './responses.ts';
+import { type Found, type Page, type RenderPage, Router } from './router.ts';
 
-/** One address that serves an interface of routes, and a few pages beside it. */
-export interface HttpServer {
-  /**
-   * Starts listening; the port that it got.
-   * @throws when the address is taken or is not ours
-   */
-  listen(host: string, port: number): Promise<number>;
-  /** Takes nothing new, finishes what is in flight (for `boundMs` at most), and lets go of every connection. */
-  close(boundMs: number): Promise<void>;
-}
+const noHeaders: readonly string[] = [];
 
-/** What a server is made of. */
-export interface HttpServerOptions<Context> extends BindingOptions<Context> {
-  readonly routes: readonly Route<Context>[];
-  /** Where the interface begins: `/v1`; '' where every path belongs to it. */
-  readonly prefix: string;
-  /** What a caller's request is for; the same each time where the address serves one deployment. */
-  contextOf(caller: Caller): Context;
-  readonly gate: Authenticator;
-  readonly errors: Catalogue;
-  /** What an error that was thrown below a route is told as; it notes what is not the caller's to know. */
-  problemOf(error: unknown, requestId: string): Problem;
-  /** Told of every answer to a request, where somebody watches: the operation ('' for none), its status, the time. */
-  readonly answered?: ((operation: string, status: number, seconds: number) => void) | undefined;
-  readonly proxies: TrustedProxies;
-  /**
-   * The public address, without the prefix and without a slash at the end.
-   * @param tls whether the request came to a trusted proxy over TLS
-   */
-  publicUrl(tls: boolean): string;
-  /** Where the pages are that explain the error codes: the public address of this server or of another. */
-  pagesUrl(tls: boolean): string;
-  /** The time in milliseconds since the Unix epoch. */
-  now(): number;
-  /** GET by path, outside of the interface: no key, no limits; `undefined` where nothing is there after all. */
-  readonly pages: Readonly<Record<string, (request: PageRequest) => MaybePromise<Page | undefined>>>;
-  /** Where tests cannot wait as long as clients may. */
-  readonly bounds?: Partial<Bounds>;
-  /** The page for a path outside of the interface that leads nowhere. */
-  lost(path: string): string;
-}
-
-/** What a page may look at. */
-export interface PageRequest {
-  /** What stands in the path's last part, where the page's path ends with `*`. */
-  readonly rest: string;
-}
-
-/** A page's answer. */
-export interface Page {
-  readonly status: number;
-  readonly contentType: string;
-  readonly bytes: string | Buffer;
-}
-
-/** The largest body, in bytes. */
-export const BODY_BYTES_MAX = 1024 * 1024;
-/** The largest request line and headers, in bytes. */
-export const HEADER_BYTES_MAX = 16 * 1024;
-
-/** How long a connection may take, in milliseconds, and how many there may be. */
-export interface Bounds {
-  /** From the first byte of a request (or from connecting) to the end of its headers; then 408. */
-  readonly headersMs: number;
-  /** From there to the end of its body; then 408. */
-  readonly requestMs: number;
-  /** From an answer to the next request. */
-  readonly idleMs: number;
-  /** Without a byte in either direction while a request or an answer is under way. */
-  readonly stalledMs: number;
-  /** How often the first two are looked at. */
-  readonly lookMs: number;
-  readonly connectionsMax: number;
-}
-
-const bounds: Bounds = {
-  headersMs: 15_000,
-  requestMs: 30_000,
-  idleMs: 20_000,
-  stalledMs: 60_000,
-  lookMs: 1000,
-  connectionsMax: 10_000,
-};
-
-/** What is known of a request from its first moment on. */
-interface Exchange {
-  readonly requestId: string;
-  /** The public address as this caller sees it. */
-  readonly publicUrl: string;
-  /** When its headers had been read, in milliseconds of `performance.now()`; 0 where nobody watches. */
-  readonly sinceMs: number;
-  /** Headers that its answer carries whatever it will be. */
-  headers: readonly string[];
-  admission: (AuthenticationResult & { admitted: true }) | undefined;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    exchange: Exchange;
-  }
-  interface FastifyContextConfig {
-    bound?: BoundRoute;
-  }
+interface RoutedExchange<Context> extends Exchange {
+  /** What the method and path lead to. */
+  readonly found: Found<BoundRoute<Context>>;
 }
 
 /**
- * Makes a server of routes.
+ * Serves routes, and a few pages beside them, on one address.
  *
- * Every answer of the interface comes out of here, whatever its status: it carries the gate's headers, a request id and
- * an Error body where it is no success; also what is answered before there is a request.
- * @throws when a route does not state who may call it
+ * The methods stand in the order in which a request passes them: receive, authenticate, read the body, handle, respond;
+ * each can reject it. Every response under the prefix carries the rate limit headers and a request id, and an Error body
+ * unless it is a success. Responses to requests that the HTTP parser rejects are in `client-errors.ts`.
  */
-export function createServer<Context>(options: HttpServerOptions<Context>): HttpServer {
-  const { gate, errors, prefix, proxies } = options;
-  const bound = options.routes.map(route => bindRoute(route, options.contextOf, prefix, options));
-  const methodsByPath = Map.groupBy(bound, ({ route }) => route.path);
-  const { headersMs, requestMs, idleMs, stalledMs, lookMs, connectionsMax } = { ...bounds, ...options.bounds };
-  let closing = false;
-  /** The answers that go on. */
-  const streaming = new Set<ResponseWriter>();
+export class HttpServer<Context> {
+  readonly #options: HttpServerOptions<Context>;
+  readonly #server: Server;
+  readonly #router: Router<BoundRoute<Context>>;
+  readonly #connections: Connections;
+  readonly #errors: ErrorResponses;
+  readonly #streams = new Set<ResponseWriter>();
+  #listener: Listener | undefined;
+  #publicUrls = { plain: '', tls: '' };
+  #isClosing = false;
 
-  const fastify = Fastify({
-    requestTimeout: requestMs,
-    keepAliveTimeout: idleMs,
-    connectionTimeout: stalledMs,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    exposeHeadRoutes: false,
-    routerOptions: {
-      ignoreTrailingSlash: true,
-      maxParamLength: HEADER_BYTES_MAX,
-      querystringParser: text => text as never,
-    },
-    http: {
+  /** @throws {Error} when a route does not state who may call it */
+  constructor(options: HttpServerOptions<Context>) {
+    this.#options = options;
+    this.#errors = new ErrorResponses(options);
+    const routes = options.routes.map(route => new BoundRoute(route, options));
+    this.#router = new Router(options.prefix, routes, options.pages);
+    const { headersMs, requestMs, idleMs, stalledMs, checkMs, connectionsMax } = {
+      ...defaultLimits,
+      ...options.limits,
+    };
+    this.#server = createServer({
       headersTimeout: headersMs,
-      connectionsCheckingInterval: lookMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: idleMs,
+      connectionsCheckingInterval: checkMs,
       maxHeaderSize: HEADER_BYTES_MAX,
       requireHostHeader: false,
-    },
-    frameworkErrors: (_error, request, reply) => answerMalformed(request.raw, reply),
-    clientErrorHandler: answerClientError,
-  });
-  const { server } = fastify;
-  // More than 2,000 headers fit into the bound, and Node would drop the rest in silence.
-  server.maxHeadersCount = 0;
-  // Who has ended its side of the connection after a request is still answered (not in Node's documentation).
-  Object.assign(server, { httpAllowHalfOpen: true });
-  const connections = new Connections(server, connectionsMax);
-  server.prependListener('request', request => {
-    request.url = originForm(request.url!);
-  });
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    if (!connections.giveUp(request.socket)) return;
-    connections.note(request.socket, response);
-    const shown = gate.show(addressOf(request));
-    answerRefusal(request, response, problem('expectation_failed'), requestIdOf(request), shown, lastAnswer);
-  });
-
-  fastify.decorateRequest('exchange', null as never);
-  fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', (request, body, done) => {
-    const declared = request.headers['content-length'];
-    readBody(body, { declared, bytesMax: BODY_BYTES_MAX }, read =>
-      'bytes' in read ? done(null, read.bytes) : done(problem(read.fault)),
+    });
+    this.#server.setTimeout(stalledMs);
+    // More than 2,000 headers fit into HEADER_BYTES_MAX; Node would drop the rest silently.
+    this.#server.maxHeadersCount = 0;
+    // Undocumented in Node: clients that end their side of the connection after a request still get the response.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#connections = new Connections(this.#server, connectionsMax, (request, response) =>
+      this.#receive(request, response),
     );
-  });
-  fastify.addHook('onRequest', receive);
-  fastify.setErrorHandler((error, request, reply) =>
-    refuse(request, reply, bodyProblem(error, request.exchange.requestId)),
-  );
-  for (const { route, ...rest } of bound) {
-    fastify.route({
-      method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
-      url: prefix + route.path.replace(/\{(\w+)\}/g, ':$1'),
-      config: { bound: { route, ...rest } },
-      handler: serve,
-    });
-  }
-  for (const [path, show] of Object.entries(options.pages)) {
-    fastify.route({
-      method: ['GET', 'HEAD'],
-      url: path,
-      handler: async (request, reply) => {
-        const page = await show({ rest: (request.params as { '*'?: string })['*'] ?? '' });
-        if (page === undefined) answerOutside(request, reply, problem('route_not_found'));
-        else answerPage(reply, page);
-      },
-    });
+    const clientErrors = new ClientErrors(this.#connections, this.#errors);
+    this.#server.on('clientError', (error, socket) => clientErrors.respond(error, socket));
+    this.#server.on('checkExpectation', (request, response) => clientErrors.rejectExpectation(request, response));
   }
 
-  /** The first hook: an id, the gate, and what is wrong with the request as a whole. */
-  function receive(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
-    const raw = request.raw;
-    const sinceMs = options.answered === undefined ? 0 : performance.now();
-    const exchange: Exchange = {
-      requestId: requestIdOf(raw),
-      publicUrl: options.publicUrl(isByTls(raw)),
-      sinceMs,
-      headers: [],
-      admission: undefined,
-    };
-    request.exchange = exchange;
-    const route = request.routeOptions.config.bound;
-    if (!isWellFormed(raw)) {
-      answerMalformed(raw, reply);
-      return;
-    }
-    if (route === undefined && !isInterface(request)) {
-      if (request.is404) refuse(request, reply, problem('route_not_found'));
-      else next();
-      return;
-    }
-    if (closing) {
-      exchange.headers = [...gate.show(addressOf(raw)), 'Retry-After', '1'];
-      refuse(request, reply, problem('shutting_down'));
-      return;
-    }
-    if (isPreflight(raw)) {
-      answerPreflight(request, reply);
-      return;
-    }
+  /**
+   * Starts listening and returns the port.
+   * @throws {Error} when the address is in use or does not belong to this machine
+   */
+  async listen(host: string, port: number): Promise<number> {
+    this.#listener = await listen(this.#server, host, port);
+    const { publicUrl } = this.#options;
+    this.#publicUrls = { plain: publicUrl(this.#listener.port, false), tls: publicUrl(this.#listener.port, true) };
+    return this.#listener.port;
+  }
 
-    const entered = (admission: AuthenticationResult): void => {
-      exchange.headers = admission.headers;
-      if (!admission.admitted) {
-        refuse(request, reply, admission.problem);
-        return;
-      }
-      exchange.admission = admission;
-      if (route === undefined) {
-        refuse(request, reply, notFound(request));
-        return;
-      }
-      const refusal = route.refusal(admission, options.now());
-      if (refusal !== undefined) {
-        refuse(request, reply, refusal);
-        return;
-      }
-      next();
+  /** Accepts no more requests, waits at most `timeoutMs` for those in flight, and closes every connection. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#connections.closeIdle();
+    for (const stream of this.#streams) stream.end();
+    const timeout = setTimeout(() => this.#server.closeAllConnections(), timeoutMs);
+    await this.#listener?.close();
+    clearTimeout(timeout);
+  }
+
+  /** Finds the route, and rejects requests that are malformed or do not belong to the API. */
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = this.#exchangeOf(request, response);
+    const { route, page, isMalformed } = exchange.found;
+    if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
+    else if (page !== undefined) this.#servePage(exchange, page);
+    else if (route === undefined && !this.#router.isInApi(exchange.path)) {
+      this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
+    } else if (this.#isClosing) this.#rejectClosing(exchange);
+    else if (isPreflight(request)) writePreflight(exchange, this.#errors.addressHeaders(request));
+    else this.#authenticate(exchange);
+  }
+
+  /** Parses the URL once, and finds what it leads to. */
+  #exchangeOf(request: IncomingMessage, response: ServerResponse): RoutedExchange<Context> {
+    const url = originForm(request.url!);
+    const mark = url.indexOf('?');
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const found = this.#router.find(request.method!, path);
+    return {
+      request,
+      response,
+      requestId: requestIdOf(request),
+      publicUrl: this.#errors.isTls(request) ? this.#publicUrls.tls : this.#publicUrls.plain,
+      path,
+      search: mark < 0 ? '' : url.slice(mark),
+      receivedMs: this.#options.onResponse === undefined ? 0 : performance.now(),
+      found,
+      parameters: found.parameters,
+      headers: noHeaders,
+      caller: undefined,
     };
-    const failed = (error: unknown): void => {
-      exchange.headers = gate.show(addressOf(raw));
-      refuse(request, reply, options.problemOf(error, exchange.requestId));
-    };
+  }
+
+  /** Counts the request and checks the caller's key. */
+  #authenticate(exchange: RoutedExchange<Context>): void {
+    const { authorization } = exchange.request.headers;
     try {
-      const admission = gate.authenticate({ authorization: raw.headers.authorization, address: () => addressOf(raw) });
-      if (admission instanceof Promise) admission.then(entered).catch(failed);
-      else entered(admission);
-    } catch (error) {
-      failed(error);
-    }
-  }
-
-  /** The handler of every route. */
-  function serve(request: FastifyRequest, reply: FastifyReply): void {
-    const route = request.routeOptions.config.bound!;
-    const { admission, requestId, publicUrl, headers } = request.exchange;
-    try {
-      const answered = route.answer(request.raw, request.params as Record<string, string>, request.body as Buffer, {
-        caller: admission!.caller,
-        requestId,
-        baseUrl: publicUrl + prefix,
-        stillAdmitted: () => gate.stillAdmits(admission!.caller, route.route.access.scope),
+      const result = this.#options.authenticator.authenticate({
+        authorization,
+        address: () => this.#errors.addressOf(exchange.request),
       });
-      if (answered instanceof Promise) {
-        answered.then(send, (error: unknown) => refuse(request, reply, options.problemOf(error, requestId)));
-      } else send(answered);
-    } catch (error) {
-      refuse(request, reply, options.problemOf(error, requestId));
-    }
-
-    function send({ status, bytes, headers: own, stream }: EncodedResponse) {
-      reply.hijack();
-      if (stream !== undefined) {
-        const contentType = route.route.successes.find(success => success.status === status)?.contentType ?? '';
-        const outlet = answerStream(request.raw, reply.raw, status, contentType, stream, requestId, headers, own);
-        if (outlet !== undefined) {
-          streaming.add(outlet);
-          reply.raw.once('close', () => streaming.delete(outlet));
-          if (closing) outlet.end();
-        }
-        note(request, status);
-        return;
+      if (!(result instanceof Promise)) this.#authorize(exchange, result);
+      else {
+        result
+          .then(decided => this.#authorize(exchange, decided))
+          .catch(error => this.#failToAuthenticate(exchange, error));
       }
-      const last = closing ? lastAnswer : [];
-      answerJson(
-        reply.raw,
-        status,
-        bytes,
-        requestId,
-        headers,
-        own,
-        route.headers(request.params as never, publicUrl),
-        last,
-      );
-      note(request, status);
+    } catch (error) {
+      this.#failToAuthenticate(exchange, error);
     }
   }
 
-  function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
-    const { requestId, publicUrl, headers } = request.exchange;
-    if (!isInterface(request) && request.routeOptions.config.bound === undefined) {
-      answerOutside(request, reply, refusal);
-      return;
+  #failToAuthenticate(exchange: RoutedExchange<Context>, error: unknown): void {
+    exchange.headers = this.#errors.addressHeaders(exchange.request);
+    this.#reject(exchange, this.#options.problemOf(error, exchange.requestId));
+  }
+
+  /** Rejects callers without the route's scope, and requests that no route serves. */
+  #authorize(exchange: RoutedExchange<Context>, result: AuthenticationResult): void {
+    const { route } = exchange.found;
+    exchange.headers = result.headers;
+    if (!result.authenticated) this.#reject(exchange, result.problem);
+    else if (route === undefined) this.#reject(exchange, this.#notFound(exchange.path));
+    else {
+      exchange.caller = result.caller;
+      const problem = route.authorize(result, this.#options.now);
+      if (problem !== undefined) this.#reject(exchange, problem);
+      else if (route.takesBody) this.#readBody(exchange, route);
+      else this.#handle(exchange, route, undefined);
     }
-    reply.hijack();
-    const route = request.routeOptions.config.bound;
-    const own = route === undefined ? [] : route.headers(request.params as Record<string, string>, publicUrl);
-    const last = closing ? lastAnswer : [];
-    answerRefusal(request.raw, reply.raw, refusal, requestId, headers, own, last);
-    note(request, refusal.status);
   }
 
-  function answerRefusal(
-    raw: IncomingMessage,
-    response: ServerResponse,
-    refusal: Problem,
-    requestId: string,
-    ...headers: readonly (readonly string[])[]
-  ): void {
-    answerProblem(raw, response, refusal, options.pagesUrl(isByTls(raw)), requestId, ...headers);
-  }
-
-  function note(request: FastifyRequest, status: number): void {
-    const { answered } = options;
-    if (answered === undefined) return;
-    const operation = request.routeOptions.config.bound?.route.operationId ?? '';
-    answered(operation, status, (performance.now() - request.exchange.sinceMs) / 1000);
-  }
-
-  /** What is outside of the interface: a page for people; else an Error like all others, which counts nothing. */
-  function answerOutside(request: FastifyRequest, reply: FastifyReply, refusal: Problem): void {
-    if (prefersHtml(request.raw.headers.accept) && refusal.status === 404) {
-      const bytes = options.lost(request.raw.url ?? '');
-      answerPage(reply, { status: 404, contentType: 'text/html; charset=utf-8', bytes });
-      return;
+  #readBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>): void {
+    const { request } = exchange;
+    const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
+    if (type !== undefined && !isMediaType(type)) {
+      this.#reject(exchange, this.#errors.problem('invalid_content_type'));
+    } else if (encoding === undefined && (declared === undefined || declared === '0')) {
+      this.#handle(exchange, route, undefined);
+    } else {
+      readBody(request, { declared, bytesMax: BODY_BYTES_MAX }, read => {
+        if ('bytes' in read) this.#handle(exchange, route, read.bytes);
+        else this.#reject(exchange, this.#errors.problem(read.error));
+      });
     }
-    reply.hijack();
-    const { requestId } = request.exchange;
-    const shown = gate.show(addressOf(request.raw));
-    answerRefusal(request.raw, reply.raw, refusal, requestId, shown);
   }
 
-  function answerMalformed(raw: IncomingMessage, reply: FastifyReply): void {
-    reply.hijack();
-    connections.giveUp(raw.socket, { behind: true });
-    const shown = gate.show(addressOf(raw));
-    answerRefusal(raw, reply.raw, problem('malformed_request'), requestIdOf(raw), shown, lastAnswer);
-  }
-
-  function answerPreflight(request: FastifyRequest, reply: FastifyReply): void {
-    reply.hijack();
-    const allowed = request.raw.headers['access-control-request-headers'] ?? requestHeaders;
-    answer(
-      reply.raw,
-      204,
-      undefined,
-      '',
-      ['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
-      ['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
-      ['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', request.exchange.requestId],
-      gate.show(addressOf(request.raw)),
-    );
-  }
-
-  /** What the HTTP parser gave up on: one answer for the message that broke, after those of the messages before it. */
-  function answerClientError(error: NodeJS.ErrnoException, connection: Duplex): void {
-    const socket = connection as Socket;
-    // The parser tells it again for every further piece.
-    if (!connections.giveUp(socket)) return;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
+  /** Validates the request and runs the route's handler. */
+  #handle(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, body: Buffer | undefined): void {
+    try {
+      const response = route.handle(exchange, body);
+      if (!(response instanceof Promise)) this.#respond(exchange, route, response);
+      else {
+        response.then(
+          encoded => this.#respond(exchange, route, encoded),
+          error => this.#reject(exchange, this.#options.problemOf(error, exchange.requestId)),
+        );
+      }
+    } catch (error) {
+      this.#reject(exchange, this.#options.problemOf(error, exchange.requestId));
     }
-    // Behind a request that asked for the end: the connection ends with its answer.
-    if (error.code === 'HPE_CLOSED_CONNECTION') return;
-    const code = clientErrors[error.code ?? ''] ?? 'malformed_request';
-    const response = connections.latest(socket);
-    if (response !== undefined && !response.req.complete) {
-      // The body of a request that we know. It may have its answer already, and never gets two.
-      if (!response.headersSent) {
-        const shown = gate.show(addressOf(response.req));
-        answerRefusal(response.req, response, problem(code), requestIdOf(response.req), shown, lastAnswer);
-      } else if (response.writableFinished) socket.destroy();
-      else response.once('close', () => socket.destroy());
-      return;
+  }
+
+  #respond(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, encoded: EncodedResponse): void {
+    if (encoded.stream === undefined) {
+      writeResponse(exchange, encoded, route.headers(exchange), this.#connectionHeaders());
+    } else {
+      const writer = writeStream(exchange, encoded, route.contentTypeOf(encoded.status), encoded.stream);
+      if (writer !== undefined) this.#track(exchange.response, writer);
     }
-    const answerBroken = () => {
-      const address = callerAddress(socket.remoteAddress, undefined, proxies);
-      if (socket.writable) answerOnSocket(socket, problem(code), newRequestId(), gate.show(address));
-    };
-    if (response === undefined || response.writableFinished) answerBroken();
-    // Before Node, which may end the connection with that answer.
-    else response.prependOnceListener('finish', answerBroken);
+    this.#report(exchange, encoded.status);
   }
 
-  function notFound(request: FastifyRequest): Problem {
-    const path = decodedPath(request.raw);
-    for (const [pattern, routes] of methodsByPath) {
-      if (!pathForm(prefix + pattern).test(path)) continue;
-      const methods = routes.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
-      return problem('method_not_allowed', ['Allow', methods.join(', ')]);
+  #track(response: ServerResponse, writer: ResponseWriter): void {
+    this.#streams.add(writer);
+    response.once('close', () => this.#streams.delete(writer));
+    if (this.#isClosing) writer.end();
+  }
+
+  #reject(exchange: RoutedExchange<Context>, problem: Problem): void {
+    const { request, response, requestId, found } = exchange;
+    const headers = exchange.headers.concat(found.route?.headers(exchange) ?? [], this.#connectionHeaders());
+    this.#errors.write(request, response, problem, requestId, headers);
+    this.#report(exchange, problem.status);
+  }
+
+  #rejectClosing(exchange: RoutedExchange<Context>): void {
+    exchange.headers = [...this.#errors.addressHeaders(exchange.request), 'Retry-After', '1'];
+    this.#reject(exchange, this.#errors.problem('shutting_down'));
+  }
+
+  /** Rejects a request that a proxy might read differently, and serves nothing more on its connection. */
+  #rejectMalformed({ request, response, requestId }: Exchange): void {
+    this.#connections.abandon(request.socket, { queued: true });
+    this.#errors.writeLast(request, response, 'malformed_request', requestId);
+  }
+
+  /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
+  #rejectOutside(exchange: Exchange, problem: Problem): void {
+    const { request, response, requestId } = exchange;
+    if (problem.status === 404 && prefersHtml(request.headers.accept)) {
+      const bytes = this.#options.notFoundPage();
+      this.#writePage(exchange, { status: 404, contentType: 'text/html; charset=utf-8', bytes });
+    } else {
+      const headers = this.#errors.addressHeaders(request).concat(this.#connectionHeaders());
+      this.#errors.write(request, response, problem, requestId, headers);
     }
-    return problem('route_not_found');
   }
 
-  /** What Fastify itself finds wrong with a body. */
-  function bodyProblem(error: unknown, requestId: string): Problem {
-    const code = (error as { code?: unknown }).code;
-    if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('invalid_content_type');
-    return options.problemOf(error, requestId);
+  async #servePage(exchange: Exchange, render: RenderPage): Promise<void> {
+    try {
+      const page = await render(exchange.parameters['*'] ?? '');
+      if (page === undefined) this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
+      else this.#writePage(exchange, page);
+    } catch (error) {
+      this.#rejectOutside(exchange, this.#options.problemOf(error, exchange.requestId));
+    }
   }
 
-  function problem(code: keyof Catalogue & string, headers: readonly string[] = []): Problem {
-    const entry = errors[code]!;
-    return new Problem(code, entry.status, entry.message, { headers });
+  #writePage(exchange: Exchange, page: Page): void {
+    writePage(exchange.response, page, this.#connectionHeaders());
   }
 
-  function isInterface(request: FastifyRequest): boolean {
-    const path = decodedPath(request.raw);
-    return prefix === '' ? !isPage(path) : path === prefix || path.startsWith(`${prefix}/`);
+  #connectionHeaders(): readonly string[] {
+    return this.#isClosing ? closeConnection : noHeaders;
   }
 
-  /** Where the interface begins at the root, the pages are all that is not of it. */
-  function isPage(path: string): boolean {
-    return Object.keys(options.pages).some(page =>
-      page.endsWith('*') ? path.startsWith(page.slice(0, -1)) : path === page || path === `${page}/`,
-    );
+  #notFound(path: string): Problem {
+    const allowed = this.#router.methodsOf(path);
+    if (allowed.length === 0) return this.#errors.problem('route_not_found');
+    return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
   }
 
-  function isByTls(raw: IncomingMessage): boolean {
-    return cameByTls(raw.socket.remoteAddress, raw.headers['x-forwarded-proto'], proxies);
+  #report(exchange: RoutedExchange<Context>, status: number): void {
+    const { onResponse } = this.#options;
+    if (onResponse === undefined) return;
+    const operationId = exchange.found.route?.route.operationId ?? '';
+    onResponse(operationId, status, (performance.now() - exchange.receivedMs) / 1000);
   }
-
-  function addressOf(raw: IncomingMessage): string {
-    const forwarded = raw.headers['x-forwarded-for'];
-    return callerAddress(raw.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, proxies);
-  }
-
-  return {
-    async listen(host, port) {
-      await fastify.listen({ host, port, backlog: 4096 });
-      return (server.address() as AddressInfo).port;
-    },
-    async close(boundMs) {
-      closing = true;
-      connections.end();
-      for (const outlet of streaming) outlet.end();
-      const bound = setTimeout(() => server.closeAllConnections(), boundMs);
-      await fastify.close();
-      clearTimeout(bound);
-    },
-  };
 }
-
-/** What browsers may send where they do not say what they want to: every header that an operation reads. */
-const requestHeaders =
-  'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, ' + 'X-Request-Id';
-
-const clientErrors: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-};
-
-function answerPage(reply: FastifyReply, { status, contentType, bytes }: Page): void {
-  reply.hijack();
-  const headers = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff'];
-  answer(reply.raw, status, contentType, bytes, headers);
-}
-
-/** The answer after which the connection ends. */
-const lastAnswer = ['Connection', 'close'];

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Catalogue } from '../problem.ts';
+import type { Connections } from './connections.ts';
+import type { ErrorResponses } from './error-responses.ts';
+
+/** Responds to input that the HTTP parser rejects, and to expectations. */
+export class ClientErrors {
+  readonly #connections: Connections;
+  readonly #errors: ErrorResponses;
+
+  constructor(connections: Connections, errors: ErrorResponses) {
+    this.#connections = connections;
+    this.#errors = errors;
+  }
+
+  /** Rejects an `Expect` header other than `100-continue`. */
+  rejectExpectation(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#connections.abandon(request.socket)) return;
+    this.#connections.note(request.socket, response);
+    this.#errors.writeLast(request, response, 'expectation_failed');
+  }
+
+  /** Sends one error response for the broken message, after the responses to the messages before it. */
+  respond(error: NodeJS.ErrnoException, connection: Duplex): void {
+    const socket = connection as Socket;
+    // The parser reports the same error again for every further chunk.
+    if (!this.#connections.abandon(socket)) return;
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    // Input after a request with `Connection: close`: the connection ends with its response.
+    if (error.code === 'HPE_CLOSED_CONNECTION') return;
+    const code = codes[error.code ?? ''] ?? 'malformed_request';
+    const response = this.#connections.latest(socket);
+    if (response !== undefined && !response.req.complete) this.#respondToBody(socket, response, code);
+    else if (response === undefined || response.writableFinished) this.#respondToHead(socket, code);
+    // Prepended, because Node may end the connection when that response has finished.
+    else response.prependOnceListener('finish', () => this.#respondToHead(socket, code));
+  }
+
+  /** Responds to a broken body, unless its request already has a response. */
+  #respondToBody(socket: Socket, response: ServerResponse, code: keyof Catalogue & string): void {
+    if (!response.headersSent) this.#errors.writeLast(response.req, response, code);
+    else if (response.writableFinished) socket.destroy();
+    else response.once('close', () => socket.destroy());
+  }
+
+  #respondToHead(socket: Socket, code: keyof Catalogue & string): void {
+    if (socket.writable) this.#errors.writeToSocket(socket, code);
+  }
+}
+
+const codes: Readonly<Record<string, keyof Catalogue & string>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};

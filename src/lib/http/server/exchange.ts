@@ -1,0 +1,23 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller } from '../route.ts';
+
+/** One request and its response, with what the server has found out about them so far. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** The public address as this caller reaches it, without the prefix and without a trailing slash. */
+  readonly publicUrl: string;
+  /** The path as it was sent. */
+  readonly path: string;
+  /** The query string as it was sent, with its question mark; '' when there is none. */
+  readonly search: string;
+  /** When the headers had been read, in milliseconds of `performance.now()`; 0 when nobody measures. */
+  readonly receivedMs: number;
+  /** The decoded path parameters. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The rate limit headers of the response, names and values in turn; none until the request is authenticated. */
+  headers: readonly string[];
+  /** `undefined` until the request is authenticated. */
+  caller: Caller | undefined;
+}

@@ -1,0 +1,90 @@
+import createRouter from 'find-my-way';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { Route } from '../route.ts';
+
+/** A response outside the API. */
+export interface Page {
+  readonly status: number;
+  readonly contentType: string;
+  readonly bytes: string | Buffer;
+}
+
+/**
+ * Returns the page, or `undefined` when there is none after all.
+ * @param rest what the request's path has in place of the `*` at the end of the page's path
+ */
+export type RenderPage = (rest: string) => MaybePromise<Page | undefined>;
+
+/** A route or a page. */
+interface Target<R> {
+  readonly route?: R | undefined;
+  readonly page?: RenderPage | undefined;
+}
+
+/** What a path leads to, if anything, with the decoded path parameters. */
+export interface Found<R> extends Target<R> {
+  /** Whether the percent-encoding of the path is broken. */
+  readonly isMalformed: boolean;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Finds routes and pages by method and path. Paths may end with a slash, and may be percent-encoded. */
+export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'path'> }> {
+  readonly #prefix: string;
+  readonly #router = createRouter({
+    ignoreTrailingSlash: true,
+    // The limit on headers is enough.
+    maxParamLength: Number.POSITIVE_INFINITY,
+    onBadUrl: ignore,
+  });
+
+  constructor(prefix: string, routes: readonly R[], pages: Readonly<Record<string, RenderPage>>) {
+    this.#prefix = prefix;
+    for (const route of routes) {
+      const { method, path } = route.route;
+      this.#router.on(method === 'GET' ? ['GET', 'HEAD'] : method, prefix + path.replace(/\{(\w+)\}/g, ':$1'), ignore, {
+        route,
+      });
+    }
+    for (const [path, page] of Object.entries(pages)) this.#router.on(['GET', 'HEAD'], path, ignore, { page });
+  }
+
+  find(method: string, path: string): Found<R> {
+    const found = this.#router.find(method as 'GET', path);
+    if (found === null) return nothing;
+    const target = found.store as Target<R> | null;
+    return {
+      route: target?.route,
+      page: target?.page,
+      isMalformed: target === null,
+      parameters: found.params as Found<R>['parameters'],
+    };
+  }
+
+  /** Returns the methods of the routes at a path. */
+  methodsOf(path: string): string[] {
+    return methods.filter(method => this.find(method, path).route !== undefined);
+  }
+
+  /** Reports whether a path without a route belongs to the API. With an empty prefix all paths do but those of pages. */
+  isInApi(path: string): boolean {
+    if (this.#prefix === '') return this.find('GET', path).page === undefined;
+    const decoded = decodePath(path);
+    return decoded === this.#prefix || decoded.startsWith(`${this.#prefix}/`);
+  }
+}
+
+const nothing: Found<never> = { isMalformed: false, parameters: {} };
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Handler of every path: the server looks routes up and calls them itself. */
+function ignore(): void {}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURI(path.split('#', 1)[0]!);
+  } catch {
+    return path;
+  }
+}
