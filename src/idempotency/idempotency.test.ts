@@ -12,7 +12,7 @@ import { type IdempotentResponse, withIdempotency } from './idempotency.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-type Call = Parameters<typeof withIdempotency>[0];
+type Request = Parameters<typeof withIdempotency>[0];
 
 onEachEngine(engine => {
   let clock: TestClock;
@@ -22,8 +22,8 @@ onEachEngine(engine => {
     database = await engine.open({ clock });
   });
 
-  /** A request with an Idempotency-Key; '' sends none. */
-  function callWith(key: string, more: Partial<Call> & { on?: Database; accountId?: number } = {}): Call {
+  /** Builds a request with an Idempotency-Key; '' omits the header. */
+  function requestWith(key: string, more: Partial<Request> & { on?: Database; accountId?: number } = {}): Request {
     const { on = database, accountId = 1, ...rest } = more;
     return {
       context: {
@@ -35,10 +35,10 @@ onEachEngine(engine => {
         eventsKeptMs: 0,
         streamsMax: 1,
         hub: createEventBus({ database: on, log: silent }),
-        webhooks: {} as Call['context']['webhooks'],
+        webhooks: {} as Request['context']['webhooks'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false },
-      operationId: 'makeThing',
+      operationId: 'createThing',
       path: {},
       query: {},
       body: { name: 'Minka' },
@@ -47,22 +47,22 @@ onEachEngine(engine => {
     };
   }
 
-  /** Makes a thing, and answers with the number that it got. */
-  async function make(tx: Transaction): Promise<IdempotentResponse> {
+  /** Creates a thing and returns a response with its id. */
+  async function create(tx: Transaction): Promise<IdempotentResponse> {
     const { id } = (await tx.first(addThing, { now: tx.now }))!;
     return { status: 201, body: { id, name: 'Minka' }, headers: ['Location', `/things/${id}`, 'ETag', `"${id}.1"`] };
   }
 
   const things = async (on = database) => (await on.first(countThings, {}))!.things;
-  const kept = async () => (await database.first(countAnswers, {}))!.answers;
+  const storedCount = async () => (await database.first(countResponses, {}))!.responses;
   const textOf = ({ body }: RouteResponse) => (Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body));
   const isReplay = ({ headers = [] }: RouteResponse) => headers[0] === 'Idempotency-Replayed' && headers[1] === 'true';
-  const refusedWith = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
+  const failsWith = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
   describe('a retry with the same key', () => {
-    it('does nothing and gets the first answer byte for byte, with Location and ETag', async () => {
-      const first = await withIdempotency(callWith('a'), make);
-      const retry = await withIdempotency(callWith('a'), make);
+    it('changes nothing and replays the first response byte for byte, with Location and ETag', async () => {
+      const first = await withIdempotency(requestWith('a'), create);
+      const retry = await withIdempotency(requestWith('a'), create);
       assert.equal(await things(), 1);
       assert.equal(textOf(retry), textOf(first));
       assert.equal(textOf(first), '{"id":1,"name":"Minka"}');
@@ -70,158 +70,161 @@ onEachEngine(engine => {
       assert.deepEqual(retry.headers, ['Idempotency-Replayed', 'true', ...first.headers!]);
     });
 
-    it('gets an answer without a body, and one whose status is the usual, as they were', async () => {
+    it('replays a response without a body or without an explicit status', async () => {
       const empty = () => ({ headers: ['ETag', '"1.2"'] });
-      assert.deepEqual(await withIdempotency(callWith('a'), empty), { headers: ['ETag', '"1.2"'] });
-      assert.deepEqual(await withIdempotency(callWith('a'), empty), {
+      assert.deepEqual(await withIdempotency(requestWith('a'), empty), { headers: ['ETag', '"1.2"'] });
+      assert.deepEqual(await withIdempotency(requestWith('a'), empty), {
         headers: ['Idempotency-Replayed', 'true', 'ETag', '"1.2"'],
       });
     });
 
-    it('is none without a key: each request makes something', async () => {
-      for (let n = 0; n < 3; n++) assert.ok(!isReplay(await withIdempotency(callWith(''), make)));
+    it('is not recognised without a key: every request runs the handler', async () => {
+      for (let n = 0; n < 3; n++) assert.ok(!isReplay(await withIdempotency(requestWith(''), create)));
       assert.equal(await things(), 3);
-      assert.equal(await kept(), 0);
+      assert.equal(await storedCount(), 0);
     });
 
-    it('gets null where the first answer showed a secret, which rests nowhere', async () => {
-      const work = () => ({ body: { id: 'k1', token: 'the secret', note: 'x' }, secrets: ['token'] });
-      assert.equal(textOf(await withIdempotency(callWith('a'), work)), '{"id":"k1","token":"the secret","note":"x"}');
-      assert.equal(textOf(await withIdempotency(callWith('a'), work)), '{"id":"k1","token":null,"note":"x"}');
-      assert.doesNotMatch(JSON.stringify(await database.all(everyAnswer, {})), /the secret/);
+    it('has null in place of a secret, which is never stored', async () => {
+      const handler = () => ({ body: { id: 'k1', token: 'the secret', note: 'x' }, secrets: ['token'] });
+      assert.equal(
+        textOf(await withIdempotency(requestWith('a'), handler)),
+        '{"id":"k1","token":"the secret","note":"x"}',
+      );
+      assert.equal(textOf(await withIdempotency(requestWith('a'), handler)), '{"id":"k1","token":null,"note":"x"}');
+      assert.doesNotMatch(JSON.stringify(await database.all(allResponses, {})), /the secret/);
     });
 
-    it('gets the answer of that time, whatever became of the thing since', async () => {
-      const first = await withIdempotency(callWith('a'), make);
-      await database.write(tx => tx.run(forgetThings, {}));
-      assert.equal(textOf(await withIdempotency(callWith('a'), make)), textOf(first));
+    it('replays the stored response even if the resource has been deleted', async () => {
+      const first = await withIdempotency(requestWith('a'), create);
+      await database.write(tx => tx.run(deleteThings, {}));
+      assert.equal(textOf(await withIdempotency(requestWith('a'), create)), textOf(first));
       assert.equal(await things(), 0);
     });
   });
 
   describe('the same key', () => {
-    it('with another operation, path, query or body is refused', async () => {
-      await withIdempotency(callWith('a', { path: { id: 1 } }), make);
+    it('is rejected with another operation, path, query or body', async () => {
+      await withIdempotency(requestWith('a', { path: { id: 1 } }), create);
       for (const other of [
-        { operationId: 'makeOther', path: { id: 1 } },
+        { operationId: 'createOther', path: { id: 1 } },
         { path: { id: 2 } },
         { path: { id: 1 }, query: { x: 1 } },
         { path: { id: 1 }, body: { name: 'Mia' } },
         { path: { id: 1 }, body: undefined },
       ]) {
-        await assert.rejects(withIdempotency(callWith('a', other), make), refusedWith('idempotency_key_reused'));
+        await assert.rejects(withIdempotency(requestWith('a', other), create), failsWith('idempotency_key_reused'));
       }
-      assert.ok(isReplay(await withIdempotency(callWith('a', { path: { id: 1 } }), make)));
+      assert.ok(isReplay(await withIdempotency(requestWith('a', { path: { id: 1 } }), create)));
       assert.equal(await things(), 1);
     });
 
-    it('of another account is another key', async () => {
-      await withIdempotency(callWith('a'), make);
-      assert.ok(!isReplay(await withIdempotency(callWith('a', { accountId: 2, body: 'other' }), make)));
+    it('is a different key for another account', async () => {
+      await withIdempotency(requestWith('a'), create);
+      assert.ok(!isReplay(await withIdempotency(requestWith('a', { accountId: 2, body: 'other' }), create)));
       assert.equal(await things(), 2);
     });
 
-    it('in the other deployment is another key, also at the same time', async () => {
+    it('is a different key in the other deployment, even concurrently', async () => {
       const staging = await engine.open({ clock });
       const answers = await Promise.all([
-        withIdempotency(callWith('a'), make),
+        withIdempotency(requestWith('a'), create),
         withIdempotency(
-          callWith('a', { context: { ...callWith('a').context, name: 'staging', database: staging } }),
-          make,
+          requestWith('a', { context: { ...requestWith('a').context, name: 'staging', database: staging } }),
+          create,
         ),
       ]);
       assert.deepEqual(answers.map(isReplay), [false, false]);
       assert.deepEqual([await things(), await things(staging)], [1, 1]);
     });
 
-    it('within 24 hours is a retry, and after that a new request', async () => {
-      await withIdempotency(callWith('a'), make);
+    it('replays for 24 hours and then runs a new request', async () => {
+      await withIdempotency(requestWith('a'), create);
       clock.advance(DAY_MS - 1);
-      assert.ok(isReplay(await withIdempotency(callWith('a'), make)));
+      assert.ok(isReplay(await withIdempotency(requestWith('a'), create)));
       clock.advance(1);
-      assert.ok(!isReplay(await withIdempotency(callWith('a', { body: 'other' }), make)));
-      assert.ok(isReplay(await withIdempotency(callWith('a', { body: 'other' }), make)));
+      assert.ok(!isReplay(await withIdempotency(requestWith('a', { body: 'other' }), create)));
+      assert.ok(isReplay(await withIdempotency(requestWith('a', { body: 'other' }), create)));
       assert.equal(await things(), 2);
     });
 
-    it('is told apart from others by case and by every character', async () => {
+    it('is compared exactly, including case', async () => {
       for (const key of ['a', 'A', 'a.', '"a"', `${'a'.repeat(254)}b`, 'a'.repeat(255), '!', '~']) {
-        assert.ok(!isReplay(await withIdempotency(callWith(key), make)), key);
+        assert.ok(!isReplay(await withIdempotency(requestWith(key), create)), key);
       }
       assert.equal(await things(), 8);
     });
   });
 
-  it('refuses a key that is none', async () => {
+  it('rejects a malformed key', async () => {
     for (const key of [' ', 'a b', 'a,b', 'a, a', 'ä', 'a\tb', '\x7f', 'a'.repeat(256), '🐈']) {
-      await assert.rejects(withIdempotency(callWith(key), make), refusedWith('invalid_parameter'), key);
+      await assert.rejects(withIdempotency(requestWith(key), create), failsWith('invalid_parameter'), key);
     }
-    const empty = { ...callWith('a'), header: () => '' };
-    await assert.rejects(withIdempotency(empty, make), refusedWith('invalid_parameter'));
+    const empty = { ...requestWith('a'), header: () => '' };
+    await assert.rejects(withIdempotency(empty, create), failsWith('invalid_parameter'));
     assert.equal(await things(), 0);
   });
 
-  describe('a refusal', () => {
-    it('stores nothing and takes back what was done: the same key is judged again', async () => {
+  describe('an error', () => {
+    it('rolls back and stores nothing, so the key can be used again', async () => {
       for (const code of ['invalid_body', 'pet_not_found', 'pet_reserved'] as const) {
-        const refusing = async (tx: Transaction) => {
-          await make(tx);
+        const failing = async (tx: Transaction) => {
+          await create(tx);
           throw problem(code);
         };
-        await assert.rejects(withIdempotency(callWith('a'), refusing), refusedWith(code));
-        assert.deepEqual([await things(), await kept()], [0, 0]);
+        await assert.rejects(withIdempotency(requestWith('a'), failing), failsWith(code));
+        assert.deepEqual([await things(), await storedCount()], [0, 0]);
       }
-      assert.ok(!isReplay(await withIdempotency(callWith('a', { body: 'corrected' }), make)));
+      assert.ok(!isReplay(await withIdempotency(requestWith('a', { body: 'corrected' }), create)));
       assert.equal(await things(), 1);
     });
 
-    it('because of a fault frees the key as well', async () => {
-      const broken = () => Promise.reject(new Error('a fault'));
-      await assert.rejects(withIdempotency(callWith('a'), broken), /a fault/);
-      assert.ok(!isReplay(await withIdempotency(callWith('a'), make)));
+    it('frees the key even if it is unexpected', async () => {
+      const broken = () => Promise.reject(new Error('unexpected'));
+      await assert.rejects(withIdempotency(requestWith('a'), broken), /unexpected/);
+      assert.ok(!isReplay(await withIdempotency(requestWith('a'), create)));
     });
   });
 
-  describe('many at once with the same key', () => {
-    it('make exactly one thing; each gets its answer, or is told to wait', async () => {
+  describe('concurrent requests with the same key', () => {
+    it('run the handler once; the others get its response or idempotency_key_in_use', async () => {
       for (let round = 0; round < 10; round++) {
         const settled = await Promise.allSettled(
-          Array.from({ length: 20 }, () => withIdempotency(callWith(`key ${round}`.replace(' ', '-')), make)),
+          Array.from({ length: 20 }, () => withIdempotency(requestWith(`key ${round}`.replace(' ', '-')), create)),
         );
         assert.equal(await things(), round + 1);
         const answers = settled.filter(one => one.status === 'fulfilled').map(({ value }) => value);
         assert.equal(answers.filter(answer => !isReplay(answer)).length, 1);
         assert.equal(new Set(answers.map(textOf)).size, 1);
         for (const one of settled) {
-          if (one.status === 'rejected') assert.ok(refusedWith('idempotency_key_in_use')(one.reason), one.reason);
+          if (one.status === 'rejected') assert.ok(failsWith('idempotency_key_in_use')(one.reason), one.reason);
         }
       }
     });
 
-    it('are told in how long to try again', async () => {
+    it('get Retry-After', async () => {
       const [, second] = await Promise.allSettled([
-        withIdempotency(callWith('a'), make),
-        withIdempotency(callWith('a'), make),
+        withIdempotency(requestWith('a'), create),
+        withIdempotency(requestWith('a'), create),
       ]);
       assert.ok(second.status === 'rejected');
       assert.deepEqual(second.reason.headers, ['Retry-After', '1']);
     });
   });
 
-  it('remembers over a restart', async () => {
+  it('replays after a restart', async () => {
     const place = await engine.place();
     const before = await engine.open({ place, clock });
-    const first = await withIdempotency(callWith('a', { on: before }), make);
+    const first = await withIdempotency(requestWith('a', { on: before }), create);
     await before.close();
     const after = await engine.open({ place, clock });
-    const retry = await withIdempotency(callWith('a', { on: after }), make);
+    const retry = await withIdempotency(requestWith('a', { on: after }), create);
     assert.ok(isReplay(retry));
     assert.equal(textOf(retry), textOf(first));
     assert.equal(await things(after), 1);
   });
 
   if (engine.name === 'postgres') {
-    describe('two nodes', () => {
+    describe('on two nodes', () => {
       let nodes: [Database, Database];
       beforeEach(async () => {
         const place = await engine.place();
@@ -229,62 +232,64 @@ onEachEngine(engine => {
         nodes = [one, await engine.open({ place, clock })];
       });
 
-      it('with the same key at the same time never make two things', async () => {
+      it('runs the handler once per key', async () => {
         for (let round = 0; round < 25; round++) {
           const settled = await Promise.allSettled(
-            Array.from({ length: 6 }, (_, n) => withIdempotency(callWith(`key-${round}`, { on: nodes[n % 2]! }), make)),
+            Array.from({ length: 6 }, (_, n) =>
+              withIdempotency(requestWith(`key-${round}`, { on: nodes[n % 2]! }), create),
+            ),
           );
           assert.equal(await things(nodes[0]), round + 1);
           const answers = settled.filter(one => one.status === 'fulfilled').map(({ value }) => textOf(value));
           assert.deepEqual(new Set(answers), new Set([`{"id":${round + 1},"name":"Minka"}`]));
           for (const one of settled) {
-            if (one.status === 'rejected') assert.ok(refusedWith('idempotency_key_in_use')(one.reason), one.reason);
+            if (one.status === 'rejected') assert.ok(failsWith('idempotency_key_in_use')(one.reason), one.reason);
           }
         }
       });
 
-      it('refuse the key that the other is working on, and answer as it did from then on', async () => {
+      it('rejects a key that the other node is processing, then replays its response', async () => {
         const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
         const { promise: released, resolve: release } = Promise.withResolvers<void>();
-        const slow = withIdempotency(callWith('a', { on: nodes[0] }), async tx => {
-          const change = await make(tx);
+        const slow = withIdempotency(requestWith('a', { on: nodes[0] }), async tx => {
+          const response = await create(tx);
           begin();
           await released;
-          return change;
+          return response;
         });
         await begun;
-        const other = callWith('a', { on: nodes[1], body: 'even with another body' });
-        await assert.rejects(withIdempotency(other, make), refusedWith('idempotency_key_in_use'));
+        const other = requestWith('a', { on: nodes[1], body: 'another body' });
+        await assert.rejects(withIdempotency(other, create), failsWith('idempotency_key_in_use'));
         release();
         const first = await slow;
-        const retry = await withIdempotency(callWith('a', { on: nodes[1] }), make);
+        const retry = await withIdempotency(requestWith('a', { on: nodes[1] }), create);
         assert.ok(isReplay(retry));
         assert.equal(textOf(retry), textOf(first));
       });
 
-      it('never write over an answer, whoever believes to be alone', async () => {
-        const work = async (tx: Transaction) => {
-          // What a lock that does not hold would let through.
-          await nodes[1].write(other => other.run(plantAnswer, { key: 'a', now: other.now }));
-          return make(tx);
+      it('never overwrites a stored response, even if the advisory lock fails', async () => {
+        const handler = async (tx: Transaction) => {
+          // Simulates a second node that got past the lock.
+          await nodes[1].write(other => other.run(insertResponse, { key: 'a', now: other.now }));
+          return create(tx);
         };
         await assert.rejects(
-          withIdempotency(callWith('a', { on: nodes[0] }), work),
-          refusedWith('idempotency_key_in_use'),
+          withIdempotency(requestWith('a', { on: nodes[0] }), handler),
+          failsWith('idempotency_key_in_use'),
         );
         assert.equal(await things(nodes[0]), 0);
       });
     });
 
-    it('leaves nothing behind when its session is killed in the middle: the retry does the work', async () => {
+    it('stores nothing if the database session is terminated, so the retry runs the handler', async () => {
       const killed = async (tx: Transaction) => {
-        const change = await make(tx);
-        await tx.first(killMyself, {});
-        return change;
+        const response = await create(tx);
+        await tx.first(terminateSession, {});
+        return response;
       };
-      await assert.rejects(withIdempotency(callWith('a'), killed), StorageError);
-      assert.deepEqual([await things(), await kept()], [0, 0]);
-      assert.ok(!isReplay(await withIdempotency(callWith('a'), make)));
+      await assert.rejects(withIdempotency(requestWith('a'), killed), StorageError);
+      assert.deepEqual([await things(), await storedCount()], [0, 0]);
+      assert.ok(!isReplay(await withIdempotency(requestWith('a'), create)));
       assert.equal(await things(), 1);
     });
   }
@@ -297,10 +302,10 @@ const addThing = query((db, p: Params<{ now: number }>) =>
     .returning('id'),
 );
 const countThings = query(db => db.selectFrom('holds').select(eb => eb.fn.countAll<number>().as('things')));
-const forgetThings = query(db => db.deleteFrom('holds'));
-const countAnswers = query(db => db.selectFrom('idempotency').select(eb => eb.fn.countAll<number>().as('answers')));
-const everyAnswer = query(db => db.selectFrom('idempotency').selectAll());
-const plantAnswer = query((db, p: Params<{ key: string; now: number }>) =>
+const deleteThings = query(db => db.deleteFrom('holds'));
+const countResponses = query(db => db.selectFrom('idempotency').select(eb => eb.fn.countAll<number>().as('responses')));
+const allResponses = query(db => db.selectFrom('idempotency').selectAll());
+const insertResponse = query((db, p: Params<{ key: string; now: number }>) =>
   db.insertInto('idempotency').values({ account_id: 1, key: p.key, fingerprint: '', body: '', created_at: p.now }),
 );
-const killMyself = query(db => db.selectNoFrom(sql`pg_terminate_backend(pg_backend_pid())`.as('killed')));
+const terminateSession = query(db => db.selectNoFrom(sql`pg_terminate_backend(pg_backend_pid())`.as('killed')));

@@ -1,14 +1,14 @@
 import { type Params, query, type Transaction } from '../schema.ts';
 
-/** How long an answer comes again. */
+/** How long a response can be replayed: 24 hours, in milliseconds. */
 export const RETENTION_MS = 24 * 60 * 60 * 1000;
 
-/** Deletes some of the answers that are too old to come again; how many. */
-export async function deleteExpiredResponses(tx: Transaction, most: number): Promise<number> {
-  return tx.run(forget, { tooOld: tx.now - RETENTION_MS, most });
+/** Deletes expired responses, `limit` at most, and returns how many. */
+export async function deleteExpiredResponses(tx: Transaction, limit: number): Promise<number> {
+  return tx.run(deleteResponses, { expiredAt: tx.now - RETENTION_MS, limit });
 }
 
-const forget = query((db, p: Params<{ tooOld: number; most: number }>, engine) =>
+const deleteResponses = query((db, p: Params<{ expiredAt: number; limit: number }>, engine) =>
   db.deleteFrom('idempotency').where(eb =>
     eb(
       eb.refTuple('account_id', 'key'),
@@ -16,10 +16,10 @@ const forget = query((db, p: Params<{ tooOld: number; most: number }>, engine) =
       eb
         .selectFrom('idempotency')
         .select(['account_id', 'key'])
-        .where('created_at', '<=', p.tooOld)
+        .where('created_at', '<=', p.expiredAt)
         .orderBy('created_at')
-        .limit(p.most)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
+        .limit(p.limit)
+        .$if(engine === 'postgres', expired => expired.forUpdate().skipLocked())
         .$asTuple('account_id', 'key'),
     ),
   ),
