@@ -4,24 +4,24 @@ import type { HoldOutcome, Transaction } from '../schema.ts';
 import type { Hold } from './hold.ts';
 import type { HoldRow } from './rows.ts';
 
-/** A hold as the log has it. */
+/** A hold as events store it. */
 export type HoldState = Pick<Hold, 'petIds' | 'accountId' | 'status' | 'note' | 'expiresAt'>;
 
-/** What the log says of a hold. */
+/** The data of a hold's event. */
 export interface HoldEventData {
   /** The hold after the change. */
   readonly hold: HoldState;
-  /** What changed: the members as they were before. */
+  /** The previous values of the members that changed. */
   readonly was?: Partial<HoldState>;
-  /** Whose animals they are; absent in what earlier releases wrote down. */
+  /** The owners of the pets; absent in events of earlier releases. */
   readonly ownerIds?: readonly number[];
-  /** When it happened, where that was before it was written down: milliseconds since the Unix epoch. */
+  /** When the change took effect, if before the event was recorded: milliseconds since the Unix epoch. */
   readonly at?: number;
 }
 
 /**
- * Writes down what happened to a hold, in the transaction in which it does.
- * @param accountId who did it; `null` for the operator and for what happened by itself
+ * Records an event of a hold in the transaction of the change.
+ * @param accountId the account that made the change; `null` for the operator and for an expiry
  */
 export async function recordHoldEvent(
   tx: Transaction,
@@ -35,11 +35,5 @@ export async function recordHoldEvent(
 }
 
 function stateOf({ petIds, accountId, status, note, expiresAt }: HoldRow): HoldState {
-  return {
-    petIds: [...petIds],
-    accountId,
-    status,
-    ...(note !== null && { note }),
-    expiresAt: formatTime(expiresAt),
-  };
+  return { petIds: [...petIds], accountId, status, ...(note !== null && { note }), expiresAt: formatTime(expiresAt) };
 }

@@ -1,29 +1,33 @@
 import type { Example } from '../lib/http/route.ts';
 
+/** The hold of 'createHold: two cats'. */
+const path = { holdId: '1' };
+const twoCats = ['createHold: two cats'];
+
 export const createExamples: readonly Example[] = [
   {
     name: 'two cats',
-    summary: 'Two cats that belong together, for a quarter of an hour',
+    summary: 'Hold two cats that belong together for 15 minutes',
     body: { petIds: [1, 2], note: 'They have always lived together.' },
     status: 201,
   },
   {
-    name: 'one dog until three',
-    summary: 'An animal until a time of your choice',
+    name: 'with an expiry',
+    summary: 'Hold an animal until a given time',
     body: { petIds: [3], expiresAt: '2026-11-21T15:00:00Z' },
     status: 201,
   },
   {
     name: 'by another account',
-    summary: 'Another account keeps an animal, whose owner sees it',
+    summary: 'Hold an animal of another account; its owner can see and release the hold',
     as: 'stranger',
     body: { petIds: [1] },
     status: 201,
   },
   {
     name: 'already on hold',
-    summary: 'One of the animals is kept already: none is',
-    given: ['createHold: two cats'],
+    summary: 'One of the animals is already on hold, so none is held',
+    given: twoCats,
     as: 'stranger',
     body: { petIds: [2, 3] },
     status: 409,
@@ -31,21 +35,21 @@ export const createExamples: readonly Example[] = [
   },
   {
     name: 'already sold',
-    summary: 'Only an available animal can be kept',
+    summary: 'Only available animals can be held',
     body: { petIds: [3, 4] },
     status: 409,
     code: 'invalid_status_transition',
   },
   {
-    name: 'no such animal',
-    summary: 'One of the animals is not there',
+    name: 'unknown animal',
+    summary: 'One of the animals does not exist',
     body: { petIds: [1, 999] },
     status: 404,
     code: 'pet_not_found',
   },
   {
     name: 'too long',
-    summary: 'A hold lasts 30 days at most',
+    summary: 'A hold lasts at most 30 days',
     body: { petIds: [1], expiresAt: '2027-11-21T12:00:00Z' },
     status: 400,
     code: 'invalid_body',
@@ -53,17 +57,17 @@ export const createExamples: readonly Example[] = [
 ];
 
 export const listExamples: readonly Example[] = [
-  { name: 'first page', summary: 'The first twenty holds', given: ['createHold: two cats'], status: 200 },
+  { name: 'first page', summary: 'List the first 20 holds', given: twoCats, status: 200 },
   {
-    name: 'active ones on an animal',
-    summary: 'Who keeps the animal 1 now, as its owner sees it',
+    name: 'active holds of an animal',
+    summary: 'List the active holds of an animal that you own',
     given: ['createHold: by another account'],
     query: 'status=active&petId=1',
     status: 200,
   },
   {
-    name: 'no such status',
-    summary: 'A status that there is not',
+    name: 'unknown status',
+    summary: 'This status does not exist',
     query: 'status=gone',
     status: 400,
     code: 'invalid_parameter',
@@ -71,19 +75,13 @@ export const listExamples: readonly Example[] = [
 ];
 
 export const getExamples: readonly Example[] = [
+  { name: 'one hold', summary: 'Get the hold with id 1', given: twoCats, path, status: 200 },
   {
-    name: 'one hold',
-    summary: 'The hold with the id 1',
-    given: ['createHold: two cats'],
-    path: { holdId: '1' },
-    status: 200,
-  },
-  {
-    name: 'somebody else',
-    summary: 'To an account that has nothing to do with it the hold does not exist',
-    given: ['createHold: two cats'],
+    name: 'hold of another account',
+    summary: 'For accounts that are not involved, the hold does not exist',
+    given: twoCats,
     as: 'stranger',
-    path: { holdId: '1' },
+    path,
     status: 404,
     code: 'hold_not_found',
   },
@@ -92,44 +90,44 @@ export const getExamples: readonly Example[] = [
 export const extendExamples: readonly Example[] = [
   {
     name: 'one hour',
-    summary: 'The hold lasts an hour instead of a quarter',
-    given: ['createHold: two cats'],
-    path: { holdId: '1' },
+    summary: 'Extend the hold to an hour',
+    given: twoCats,
+    path,
     body: { expiresAt: '2026-11-21T13:00:00Z' },
     status: 200,
   },
   {
     name: 'in the past',
-    summary: 'A hold cannot end before now; to end it, release it',
-    given: ['createHold: two cats'],
-    path: { holdId: '1' },
+    summary: 'The expiry must be in the future; to end the hold, release it',
+    given: twoCats,
+    path,
     body: { expiresAt: '2026-11-21T11:00:00Z' },
     status: 400,
     code: 'invalid_body',
   },
   {
     name: 'hold of another account',
-    summary: 'The owner of an animal may release a hold on it, and not extend it',
+    summary: 'The owner of a held animal can release the hold, but not extend it',
     given: ['createHold: by another account'],
-    path: { holdId: '1' },
+    path,
     body: { expiresAt: '2026-11-21T13:00:00Z' },
     status: 403,
     code: 'not_owner',
   },
   {
-    name: 'too late',
-    summary: 'A hold that has ended stays ended',
-    given: ['createHold: two cats', 'releaseHold: a hold'],
-    path: { holdId: '1' },
+    name: 'already ended',
+    summary: 'A hold that has ended cannot be extended',
+    given: [...twoCats, 'releaseHold: a hold'],
+    path,
     body: { expiresAt: '2026-11-21T13:00:00Z' },
     status: 409,
     code: 'hold_ended',
   },
   {
-    name: 'changed meanwhile',
-    summary: 'The hold is not the version that the caller has seen',
-    given: ['createHold: two cats', 'extendHold: one hour'],
-    path: { holdId: '1' },
+    name: 'changed since',
+    summary: 'The hold has changed since the caller read it',
+    given: [...twoCats, 'extendHold: one hour'],
+    path,
     headers: { 'if-match': '"1.1"' },
     body: { expiresAt: '2026-11-21T14:00:00Z' },
     status: 412,
@@ -138,25 +136,19 @@ export const extendExamples: readonly Example[] = [
 ];
 
 export const releaseExamples: readonly Example[] = [
-  {
-    name: 'a hold',
-    summary: 'The animals are free again',
-    given: ['createHold: two cats'],
-    path: { holdId: '1' },
-    status: 200,
-  },
+  { name: 'a hold', summary: 'Make the animals available again', given: twoCats, path, status: 200 },
   {
     name: 'by the owner',
-    summary: 'The owner of an animal takes it back from another account',
+    summary: 'The owner of an animal releases a hold of another account',
     given: ['createHold: by another account'],
-    path: { holdId: '1' },
+    path,
     status: 200,
   },
   {
-    name: 'released before',
-    summary: 'A hold ends once',
-    given: ['createHold: two cats', 'releaseHold: a hold'],
-    path: { holdId: '1' },
+    name: 'already released',
+    summary: 'A hold ends only once',
+    given: [...twoCats, 'releaseHold: a hold'],
+    path,
     status: 409,
     code: 'hold_ended',
   },

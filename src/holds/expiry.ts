@@ -5,20 +5,19 @@ import { type Database, type NextDue, type Params, query, type Transaction } fro
 import { recordHoldEvent } from './events.ts';
 
 /**
- * Ends every hold that has run out by `now`, each at its own moment, frees the animals that it still keeps, and writes
- * it down.
+ * Ends every hold that has expired by `now`, as of its expiry: makes the pets that it still holds available and records
+ * `hold.expired`.
  *
- * Reads count them as expired anyway; this is what the log hears of it from. Nothing is lost when it breaks off or is
- * left out. Costs one look at an index where nothing is due; else a transaction for each hold. Safe to repeat, also by
- * several processes at once: each hold expires once.
+ * Reads treat such a hold as expired anyway, so a late or interrupted run loses nothing. It costs one index lookup if no
+ * hold is due, else one transaction per hold. Safe to repeat and to run in several processes: a hold expires once.
  * @throws {StorageError} as `Database.write`
  */
 export async function expireHolds(database: Database, now: number): Promise<void> {
-  // What is still due where none was ended, another process has ended meanwhile.
-  while ((await sweepSome(database, now)) > 0);
+  // If a batch expires nothing, another process has expired it.
+  while ((await expireBatch(database, now)) > 0);
 }
 
-/** The work of ending the holds that have run out, a few at a time. */
+/** Returns the job that ends expired holds, a few at a time. */
 export function holdExpiryJob({
   database,
   clock,
@@ -30,57 +29,49 @@ export function holdExpiryJob({
     name: 'holds',
     atOnce: 1,
     async take() {
-      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+      return { rows: await expireBatch(database, Math.floor(clock.now())), jobs: [] };
     },
     async work() {},
   };
 }
 
-/** When the next hold runs out. */
+/** When the next hold expires. */
 export const nextHoldExpiry: NextDue = db =>
   db.selectFrom('holds').select('expires_at as dueAt').where('ended_at', 'is', null).orderBy('expires_at').limit(1);
 
-/** How many holds it ended. */
-async function sweepSome(database: Database, now: number): Promise<number> {
-  const due = await database.all(someDue, { now });
+/** Few enough that other writes get their turn, and enough to share a flush. */
+const BATCH_SIZE = 8;
+
+/** Returns the number of holds that it ended. */
+async function expireBatch(database: Database, now: number): Promise<number> {
+  const due = await database.all(findExpired, { now });
   const ended = await Promise.all(due.map(({ id }) => database.write(tx => expireHold(tx, id))));
   return ended.filter(Boolean).length;
 }
 
-/** So many transactions share a flush, and leave room for others. */
-const HOLDS_AT_ONCE = 8;
-
 /**
- * Ends a hold that has run out, at the moment at which it did; its animals are available.
- * @returns false where it has not, or is ended already
+ * Ends an expired hold as of its expiry. Locking its pets makes them available.
+ * @returns false if the hold has not expired or has already ended
  */
 async function expireHold(tx: Transaction, id: number): Promise<boolean> {
   const pets = await tx.all(petsOfHold, { id });
   const petIds = pets.map(({ petId }) => petId);
   if (petIds.length > 0) await lockPets(tx, petIds);
-  const row = await tx.first(endRunOut, { id, now: tx.now });
+  const row = await tx.first(endExpired, { id, now: tx.now });
   if (row === undefined) return false;
-  await recordHoldEvent(
-    tx,
-    'expired',
-    { ...row, petIds, ownerIds: pets.map(({ ownerId }) => ownerId), status: 'expired' },
-    null,
-    {
-      was: { status: 'active' },
-      at: row.expiresAt,
-    },
-  );
+  const hold = { ...row, petIds, ownerIds: pets.map(({ ownerId }) => ownerId), status: 'expired' as const };
+  await recordHoldEvent(tx, 'expired', hold, null, { was: { status: 'active' }, at: row.expiresAt });
   return true;
 }
 
-const someDue = query((db, p: Params<{ now: number }>) =>
+const findExpired = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('holds')
     .select('id')
     .where('ended_at', 'is', null)
     .where('expires_at', '<=', p.now)
     .orderBy('expires_at')
-    .limit(HOLDS_AT_ONCE),
+    .limit(BATCH_SIZE),
 );
 
 const petsOfHold = query((db, p: Params<{ id: number }>) =>
@@ -91,7 +82,7 @@ const petsOfHold = query((db, p: Params<{ id: number }>) =>
     .orderBy('pet_id'),
 );
 
-const endRunOut = query((db, p: Params<{ id: number; now: number }>) =>
+const endExpired = query((db, p: Params<{ id: number; now: number }>) =>
   db
     .updateTable('holds')
     .set(eb => ({

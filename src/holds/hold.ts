@@ -1,91 +1,69 @@
 import Type, { type Static } from 'typebox';
-import { NOTE_LENGTH_MAX, noteFault } from '../lib/note.ts';
+import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { parseTime } from '../lib/time.ts';
 
-/** The most animals that one hold has. */
-const PETS_MAX = 20;
-
-/** How a hold is: it ends once, and stays ended. */
+/** The status of a hold. A hold ends once; its status never changes afterwards. */
 export const HoldStatus = Type.Enum(['active', 'released', 'used', 'expired'], {
   title: 'HoldStatus',
   description:
-    '`active` while the animals are kept; `released` by somebody; `used` when every animal of it was ordered; `expired` ' +
-    'from the very moment of its end.',
+    '`active` until the hold ends; then `released` if it was released early, `used` if all of its animals were ordered, ' +
+    'or `expired`, from the moment of `expiresAt`.',
 });
 export type HoldStatus = Static<typeof HoldStatus>;
 
-/** The id of a hold: assigned by the service from 1 upward, never given twice. */
-export const HoldId = id('Assigned by the service when the hold is placed.');
+/** The id of a hold: assigned by the database from 1 upward, never reused. */
+export const HoldId = idSchema('The id of the hold, assigned by the service.');
 
-const Note = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: NOTE_LENGTH_MAX,
-    description: 'What is to be remembered with it: 1–1,000 characters, stored as sent; line breaks may be in it.',
-  }),
-  value => noteFault(value) === undefined,
-  value => noteFault(value) ?? '',
-);
-
-/** What is sent to keep animals. */
+/** The body that places a hold. */
 export const NewHold = Type.Object(
   {
-    petIds: Type.Array(id('An animal.'), {
+    petIds: Type.Array(idSchema('The id of an animal.'), {
       minItems: 1,
-      maxItems: PETS_MAX,
+      maxItems: 20,
       uniqueItems: true,
-      description: 'The animals that belong together: all are kept, or none. 1–20, each once.',
+      description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
     }),
-    expiresAt: Type.Optional(end(' Without it, 15 minutes from now.')),
+    expiresAt: Type.Optional(expirySchema(' The default is 15 minutes from now.')),
     note: Type.Optional(Note),
   },
-  { title: 'NewHold', description: 'Animals to keep.' },
+  { title: 'NewHold', description: 'A hold to place.' },
 );
 export type NewHold = Static<typeof NewHold>;
 
-/** What is sent to move the end of a hold. */
+/** The body that changes when a hold expires. */
 export const HoldExtension = Type.Object(
-  { expiresAt: end() },
-  { title: 'HoldExtension', description: 'When a hold is to end instead.' },
+  { expiresAt: expirySchema() },
+  { title: 'HoldExtension', description: 'The new expiry of a hold.' },
 );
 export type HoldExtension = Static<typeof HoldExtension>;
 
-/** A hold as it is answered. */
+/** A hold in a response. */
 export const Hold = Type.Object(
   {
     id: HoldId,
-    petIds: Type.Array(id('An animal.'), {
-      description: 'The animals, by rising id; also those that were ordered since.',
+    petIds: Type.Array(idSchema('The id of an animal.'), {
+      description: 'The animals of the hold, by id ascending, including those that have been ordered.',
     }),
-    accountId: id('The account that the animals are kept for.'),
+    accountId: idSchema('The account that placed the hold.'),
     status: HoldStatus,
     note: Type.Optional(Note),
-    expiresAt: time('When it ends by itself, or would have.'),
-    endedAt: Type.Optional(time('When it ended.')),
-    createdAt: time('When it was placed.'),
-    updatedAt: time('When it was changed last.'),
+    expiresAt: timeSchema('When the hold expires, or would have expired.'),
+    endedAt: Type.Optional(timeSchema('When the hold ended.')),
+    createdAt: timeSchema('When the hold was placed.'),
+    updatedAt: timeSchema('When the hold last changed.'),
   },
-  { title: 'Hold', description: 'Animals that are kept for an account until a time.' },
+  { title: 'Hold', description: 'A reservation of one or more animals for an account until a given time.' },
 );
 export type Hold = Static<typeof Hold>;
 
 /** A page of holds. */
 export const Holds = Type.Array(Hold, { title: 'Holds', description: 'Holds.' });
 
-function id(description: string) {
-  return Type.Integer({ format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
-}
-
-function time(description: string) {
-  return Type.String({ format: 'date-time', description });
-}
-
-function end(more = '') {
-  const description =
-    'When the hold ends by itself (RFC 3339): at least one second from now, at most 30 days after it was placed.';
+function expirySchema(more = '') {
+  const description = `When the hold expires (RFC 3339): at least one second from now, at most 30 days after it was placed.${more}`;
   return Type.Refine(
-    Type.String({ format: 'date-time', description: description + more, examples: ['2026-11-21T12:15:00Z'] }),
-    value => parseTime(value) !== undefined,
-    () => 'must be a time as RFC 3339 has it, such as 2026-11-21T12:15:00Z',
+    Type.String({ format: 'date-time', description, examples: ['2026-11-21T12:15:00Z'] }),
+    text => parseTime(text) !== undefined,
+    () => 'must be an RFC 3339 time, such as 2026-11-21T12:15:00Z',
   );
 }

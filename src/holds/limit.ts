@@ -2,37 +2,37 @@ import { problem } from '../errors.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 
 /**
- * Lets the holds of an account come one after the other, until the transaction ends; the first thing that a new one
- * takes. Embedded, writes come one by one anyway.
+ * Serializes the transactions that place holds for an account; call it before any other lock. SQLite runs one write at
+ * a time, so it needs no lock.
  */
 export async function lockHoldsOf(tx: Transaction, accountId: number): Promise<void> {
-  if (tx.engine === 'postgres') await tx.first(takeTurn, { account: String(accountId) });
+  if (tx.engine === 'postgres') await tx.first(lockAccount, { account: String(accountId) });
 }
 
 /**
- * Demands that the animals in all active holds of an account stay within what it may hold, with so many more.
+ * Rejects a hold of `count` more pets if the active holds of the account would then have more than `heldMax`.
  * @throws {Problem} `hold_limit_exceeded`
  */
 export async function requireWithinLimit(
   tx: Transaction,
   accountId: number,
-  more: number,
+  count: number,
   heldMax: number,
 ): Promise<void> {
-  const { held } = (await tx.first(heldBy, { accountId, now: tx.now }))!;
-  if (held + more <= heldMax) return;
+  const { held } = (await tx.first(countHeld, { accountId, now: tx.now }))!;
+  if (held + count <= heldMax) return;
   throw problem(
     'hold_limit_exceeded',
-    `The account holds ${held} of the ${heldMax} animals that it may hold at a time; ${more} more are too many. ` +
-      'Release a hold, or wait until one ends.',
+    `The account holds ${held} of at most ${heldMax} animals; ${count} more exceed the limit. ` +
+      'Release a hold, or wait until one expires.',
   );
 }
 
-const takeTurn = query((db, p: Params<{ account: string }>) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore holds'), hashtext(${p.account}))`.as('alone')),
+const lockAccount = query((db, p: Params<{ account: string }>) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore holds'), hashtext(${p.account}))`.as('locked')),
 );
 
-const heldBy = query((db, p: Params<{ accountId: number; now: number }>) =>
+const countHeld = query((db, p: Params<{ accountId: number; now: number }>) =>
   db
     .selectFrom('holds')
     .innerJoin('reservations', 'reservations.hold_id', 'holds.id')

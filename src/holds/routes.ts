@@ -12,38 +12,38 @@ import { type HoldRow, holdEtag, holdOf } from './rows.ts';
 
 const holdId = {
   schema: HoldId,
-  description: 'The identifier of the hold.',
+  description: 'The id of the hold.',
   notFound: 'hold_not_found',
   absent: 'There is no hold with this id.',
 };
 
-/** Keeps animals. */
+/** Places a hold. */
 export const create = operation({
-  summary: 'Keep animals for a while',
+  summary: 'Place a hold',
   description:
-    'Keeps one animal, or up to twenty that belong together, for the account of the key: all of them, or none. They are ' +
-    '`pending` until the hold ends, and nobody else can hold or order them. It ends 15 minutes from now, or when you ' +
-    'say, 30 days from now at most; from that very moment the animals are `available` again. The animals in all active ' +
-    'holds of an account are limited (`PETSTORE_HELD_MAX`).',
+    'Reserves up to 20 animals for your account: all of them, or none. They are `pending` until the hold ends, and no ' +
+    'other account can hold or order them. The hold expires after 15 minutes, or at `expiresAt`, at most 30 days from ' +
+    'now; from that moment the animals are `available` again. The number of animals that an account holds at a time is ' +
+    'limited (`PETSTORE_HELD_MAX`).',
   body: NewHold,
   successes: [{ status: 201, description: 'The hold.', schema: Hold, headers: { Location: 'The URL of the hold.' } }],
   errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_limit_exceeded'],
   examples: createExamples,
-  handle(call) {
-    const { context, caller, body, baseUrl } = call;
-    return withIdempotency(call, async tx => {
+  handle(request) {
+    const { context, caller, body, baseUrl } = request;
+    return withIdempotency(request, async tx => {
       const hold = await createHold(tx, caller, body, context.heldMax);
       return { body: holdOf(hold), headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', holdEtag(hold)] };
     });
   },
 });
 
-/** A page of holds. */
+/** Lists holds. */
 export const list = operation({
   summary: 'List holds',
   description:
-    'Returns the holds of the account of the key and those on its animals, by id ascending; admins see all. A page ends after 20,000 ' +
-    'holds looked at: it may then be short, even empty, and still have a next one.',
+    'Returns the holds that your account placed and the holds on its animals, by id ascending; admins see all holds. A ' +
+    'page scans at most 20,000 holds, so it may be short or even empty and still have a next page.',
   query: Type.Object({
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of holds returned.' }),
@@ -52,10 +52,10 @@ export const list = operation({
       Type.Array(HoldStatus, {
         minItems: 1,
         maxItems: 4,
-        description: 'Filters by how a hold is; several values are alternatives.',
+        description: 'Only holds with one of these statuses.',
       }),
     ),
-    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only the holds that this animal is or was in.' })),
+    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only holds of this animal, past ones included.' })),
     cursor: Type.Optional(
       Type.String({
         minLength: 1,
@@ -89,56 +89,56 @@ export const list = operation({
   },
 });
 
-/** One hold by its id. */
+/** Returns a hold. */
 export const get = operation({
   summary: 'Get a hold',
   description:
-    'Fetches one hold. It is seen by the account that placed it, by the owners of its animals and by admins; to anyone ' +
-    'else it does not exist.',
+    'Returns a hold to the account that placed it, to the owners of its animals and to admins. For other accounts it ' +
+    'does not exist.',
   parameters: { holdId },
   successes: [{ status: 200, description: 'The hold.', schema: Hold }],
   errors: [],
   examples: getExamples,
   async handle({ context, caller, path }) {
-    return answerOf(await getHold(context.database, caller, path.holdId, nowOf(context)));
+    return responseOf(await getHold(context.database, caller, path.holdId, nowOf(context)));
   },
 });
 
-/** Moves the end of a hold. */
+/** Changes when a hold expires. */
 export const extend = operation({
-  summary: 'Move the end of a hold',
+  summary: 'Change when a hold expires',
   description:
-    'Moves the end of an active hold, to a later or an earlier time: at least one second from now, at most 30 days after ' +
-    'the hold was placed. Only the account that placed it, or an admin, may.',
+    'Changes when an active hold expires, to a later or an earlier time: at least one second from now, at most 30 days ' +
+    'after it was placed. Only the account that placed it or an admin can do this.',
   parameters: { holdId },
   conditional: true,
   body: HoldExtension,
-  successes: [{ status: 200, description: 'The hold as it is now.', schema: Hold }],
+  successes: [{ status: 200, description: 'The hold after the change.', schema: Hold }],
   errors: ['not_owner', 'hold_ended'],
   examples: extendExamples,
-  handle(call) {
-    const { caller, path, body, expect } = call;
-    return withIdempotency(call, async tx => answerOf(await extendHold(tx, caller, path.holdId, body, expect)));
+  handle(request) {
+    const { caller, path, body, expect } = request;
+    return withIdempotency(request, async tx => responseOf(await extendHold(tx, caller, path.holdId, body, expect)));
   },
 });
 
-/** Ends a hold before its time. */
+/** Ends a hold before its expiry. */
 export const release = operation({
   summary: 'Release a hold',
   description:
-    'Ends an active hold before its time; its animals are `available` again, but those that were ordered from it. The ' +
-    'account that placed it, an owner of its animals, or an admin may.',
+    'Ends an active hold before its expiry. Its animals are `available` again, except those that have been ordered from ' +
+    'it. The account that placed it, an owner of its animals or an admin can do this.',
   parameters: { holdId },
   conditional: true,
-  successes: [{ status: 200, description: 'The hold as it is now.', schema: Hold }],
+  successes: [{ status: 200, description: 'The hold after the change.', schema: Hold }],
   errors: ['hold_ended'],
   examples: releaseExamples,
-  handle(call) {
-    const { caller, path, expect } = call;
-    return withIdempotency(call, async tx => answerOf(await releaseHold(tx, caller, path.holdId, expect)));
+  handle(request) {
+    const { caller, path, expect } = request;
+    return withIdempotency(request, async tx => responseOf(await releaseHold(tx, caller, path.holdId, expect)));
   },
 });
 
-function answerOf(hold: HoldRow): RouteResponse {
+function responseOf(hold: HoldRow): RouteResponse {
   return { body: holdOf(hold), headers: ['ETag', holdEtag(hold)] };
 }

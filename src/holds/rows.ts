@@ -2,12 +2,12 @@ import { formatTime } from '../lib/time.ts';
 import { sql } from '../schema.ts';
 import type { Hold, HoldStatus } from './hold.ts';
 
-/** A hold with all there is to say about it. Times are milliseconds since the Unix epoch. */
+/** A hold with its pets. Times are milliseconds since the Unix epoch. */
 export interface HoldRow {
   readonly id: number;
-  /** By rising id; also those that were ordered since. */
+  /** By id ascending, including pets that have been ordered. */
   readonly petIds: readonly number[];
-  /** Whose they are, in the same order. */
+  /** The owner of each pet, in the order of `petIds`. */
   readonly ownerIds: readonly number[];
   readonly accountId: number;
   readonly status: HoldStatus;
@@ -16,20 +16,20 @@ export interface HoldRow {
   readonly endedAt: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Counts the changes, from 1; what makes the ETag. */
+  /** Increases with every change, from 1; part of the ETag. */
   readonly version: number;
 }
 
-/** A hold as its columns have it: the animals and their owners are one text. */
+/** A row of `holdColumns`, in which pets and owners are one text. */
 export type HoldRecord = Omit<HoldRow, 'petIds' | 'ownerIds'> & { readonly pets: string | null };
 
 /**
- * The columns of a hold as callers see it at a time. One that has run out by then is expired, whether or not its row
- * says so yet, and changed once more.
- * @param now the time, as an expression: whole milliseconds since the Unix epoch
+ * The columns of a hold as of a time. A hold whose expiry has passed reads as expired, with one more change, whether or
+ * not its row has been updated.
+ * @param now an expression: whole milliseconds since the Unix epoch
  */
 export const holdColumns = (now: unknown) => {
-  const ranOut = sql`holds.ended_at is null and holds.expires_at <= ${now}`;
+  const expired = sql`holds.ended_at is null and holds.expires_at <= ${now}`;
   return [
     'holds.id',
     'holds.account_id as accountId',
@@ -37,51 +37,41 @@ export const holdColumns = (now: unknown) => {
     'holds.expires_at as expiresAt',
     'holds.created_at as createdAt',
     statusAt(now).as('status'),
-    sql<number | null>`case when ${ranOut} then holds.expires_at else holds.ended_at end`.as('endedAt'),
-    sql<number>`case when ${ranOut} then holds.expires_at else holds.updated_at end`.as('updatedAt'),
-    sql<number>`case when ${ranOut} then holds.version + 1 else holds.version end`.as('version'),
+    sql<number | null>`case when ${expired} then holds.expires_at else holds.ended_at end`.as('endedAt'),
+    sql<number>`case when ${expired} then holds.expires_at else holds.updated_at end`.as('updatedAt'),
+    sql<number>`case when ${expired} then holds.version + 1 else holds.version end`.as('version'),
     sql<string | null>`(
       select string_agg(pet_id || ' ' || owner_id, ',' order by pet_id) from reservations where hold_id = holds.id
     )`.as('pets'),
   ] as const;
 };
 
-/** How a hold is at a time, as an expression. */
+/** The status of a hold as of a time, as an expression. */
 export const statusAt = (now: unknown) => sql<HoldStatus>`case
   when holds.ended_at is not null then holds.outcome when holds.expires_at <= ${now} then 'expired' else 'active' end`;
 
-/** The hold that a row of `holdColumns` is. */
+/** Returns the hold of a row of `holdColumns`. */
 export function parseHold({ pets, ...row }: HoldRecord): HoldRow {
-  const each = pets === null ? [] : pets.split(',').map(pet => pet.split(' ').map(Number) as [number, number]);
-  return { ...row, petIds: each.map(([petId]) => petId), ownerIds: each.map(([, ownerId]) => ownerId) };
+  const pairs = pets === null ? [] : pets.split(',').map(pet => pet.split(' ').map(Number) as [number, number]);
+  return { ...row, petIds: pairs.map(([petId]) => petId), ownerIds: pairs.map(([, ownerId]) => ownerId) };
 }
 
-/** A hold as it is answered. */
-export function holdOf({
-  id,
-  petIds,
-  accountId,
-  status,
-  note,
-  expiresAt,
-  endedAt,
-  createdAt,
-  updatedAt,
-}: HoldRow): Hold {
+/** Returns a hold as responses show it. */
+export function holdOf({ note, endedAt, ...row }: HoldRow): Hold {
   return {
-    id,
-    petIds: [...petIds],
-    accountId,
-    status,
+    id: row.id,
+    petIds: [...row.petIds],
+    accountId: row.accountId,
+    status: row.status,
     ...(note !== null && { note }),
-    expiresAt: formatTime(expiresAt),
+    expiresAt: formatTime(row.expiresAt),
     ...(endedAt !== null && { endedAt: formatTime(endedAt) }),
-    createdAt: formatTime(createdAt),
-    updatedAt: formatTime(updatedAt),
+    createdAt: formatTime(row.createdAt),
+    updatedAt: formatTime(row.updatedAt),
   };
 }
 
-/** The entity tag of a hold: another one after every change. */
+/** Returns the entity tag of a version of a hold. */
 export function holdEtag({ id, version }: Pick<HoldRow, 'id' | 'version'>): string {
   return `"${id}.${version}"`;
 }

@@ -66,6 +66,7 @@ const doors: Record<string, string[]> = {
     'lib/http/pagination/list-operation.ts',
     'lib/http/server/bound-route.ts',
     'lib/http/server/validation.ts',
+    'lib/schemas.ts',
     'messages/message.ts',
     'messages/routes.ts',
     'orders/order.ts',

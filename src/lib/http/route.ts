@@ -258,3 +258,6 @@ export function operationsOver<Context>() {
     return definition as unknown as Operation<Context>;
   };
 }
+
+/** Evaluates the preconditions of a request against an entity tag; see `RouteRequest.expect`. */
+export type Precondition = (etag: string) => void;
