@@ -10,7 +10,6 @@ import type { Scope } from './keys/key.ts';
 import type { Method, Operation, Route, Stability } from './lib/http/route.ts';
 import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
-import * as orderSteps from './orders/step-routes.ts';
 import * as petChanges from './pets/changing-routes.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
@@ -46,10 +45,10 @@ export const routes: readonly Route<Deployment>[] = [
     stable('GET /store/orders', 'listOrders', 'orders:read', orders.list),
     stable('POST /store/orders', 'placeOrder', 'orders:write', orders.place),
     stable('GET /store/orders/{orderId}', 'getOrder', 'orders:read', orders.get),
-    beta('POST /store/orders/{orderId}/approval', 'approveOrder', 'orders:write', orderSteps.approve),
-    beta('POST /store/orders/{orderId}/delivery', 'deliverOrder', 'orders:write', orderSteps.deliver),
-    beta('POST /store/orders/{orderId}/cancellation', 'cancelOrder', 'orders:write', orderSteps.cancel),
-    beta('POST /store/orders/{orderId}/return', 'returnOrder', 'orders:write', orderSteps.takeBack),
+    beta('POST /store/orders/{orderId}/approval', 'approveOrder', 'orders:write', orders.approve),
+    beta('POST /store/orders/{orderId}/delivery', 'deliverOrder', 'orders:write', orders.deliver),
+    beta('POST /store/orders/{orderId}/cancellation', 'cancelOrder', 'orders:write', orders.cancel),
+    beta('POST /store/orders/{orderId}/return', 'returnOrder', 'orders:write', orders.returnPet),
     stable('GET /store/inventory', 'getInventory', 'pets:read', inventory.get),
   ]),
   ...group('Events', [

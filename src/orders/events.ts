@@ -3,24 +3,25 @@ import { eventsOfAll, record } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Price } from '../pets/pet.ts';
 import { priceOf } from '../pets/pet-rows.ts';
-import type { OrderStatus, Reader, Transaction } from '../schema.ts';
-import type { OrderRow, OrderWithSteps, StepName, TakenStep } from './rows.ts';
+import type { Reader, Transaction } from '../schema.ts';
+import { type OrderStatus, orderSteps, type StepName, stepsTo } from './order.ts';
+import type { OrderRow, OrderWithSteps, TakenStep } from './rows.ts';
 
-/** What the log says of an order. */
+/** The data of an order's event. */
 export interface OrderEventData {
-  /** The order after it. */
+  /** The order after the change. */
   readonly order: OrderState;
-  /** What changed: the members as they were before. */
+  /** The previous values of the members that changed. */
   readonly was?: Pick<OrderState, 'status' | 'expiresAt'>;
-  /** Whose animal it is; absent in what earlier releases wrote down. */
+  /** The owner of the pet; absent in events of earlier releases. */
   readonly ownerId?: number;
-  /** What was said with the step. */
+  /** The note of the step. */
   readonly note?: string;
-  /** When it happened, where that was before it was written down: milliseconds since the Unix epoch. */
+  /** When the change took effect, if before the event was recorded: milliseconds since the Unix epoch. */
   readonly at?: number;
 }
 
-/** An order as the log has it. */
+/** An order as events store it. */
 export interface OrderState {
   readonly petId: number;
   readonly accountId: number;
@@ -33,90 +34,77 @@ export interface OrderState {
   readonly expiresAt?: string;
 }
 
+/** The cause of an order's change. */
+interface OrderCause {
+  /** The account that made the change; `null` for the operator and for an expiry. */
+  readonly accountId: number | null;
+  /** The order before the change; absent if it was just placed. */
+  readonly was?: Pick<OrderRow, 'status' | 'expiresAt'>;
+  readonly note?: string | undefined;
+  readonly at?: number;
+}
+
 /**
- * Writes down that an order came to its status, in the transaction in which it did.
- * @param order as it is then
- * @param cause.accountId who did it; `null` for the operator and for what happened by itself
- * @param cause.was as it was before; left out where it was just placed
+ * Records the event of an order's new status, `order.placed` for instance, in the transaction of the change.
+ * @param order the order after the change
  */
-export async function recordOrderEvent(
-  tx: Transaction,
-  order: OrderRow,
-  {
-    accountId,
-    was,
-    ...more
-  }: {
-    readonly accountId: number | null;
-    readonly was?: Pick<OrderRow, 'status' | 'expiresAt'>;
-    readonly note?: string | undefined;
-    readonly at?: number;
-  },
-): Promise<void> {
+export async function recordOrderEvent(tx: Transaction, order: OrderRow, cause: OrderCause): Promise<void> {
+  const { accountId, was, note, at } = cause;
   const data: OrderEventData = {
     order: stateOf(order),
     ownerId: order.ownerId,
-    ...(was !== undefined && { was: changed(was, order) }),
-    ...(more.note !== undefined && { note: more.note }),
-    ...(more.at !== undefined && { at: more.at }),
+    ...(was !== undefined && { was: previousOf(was, order) }),
+    ...(note !== undefined && { note }),
+    ...(at !== undefined && { at }),
   };
   await record(tx, { kind: 'order', action: order.status, subjectId: order.id, accountId, data });
 }
 
-/** Orders with the steps that they have taken, which the log alone keeps: one query for all of them. */
+/** Returns orders with the steps that they have taken, which only their events store. It runs one query at most. */
 export async function withSteps(reader: Reader, orders: readonly OrderRow[]): Promise<OrderWithSteps[]> {
-  const moved = orders.filter(({ status }) => stepsUpTo[status].length > 0);
-  const events = await eventsOfAll<Partial<OrderEventData>>(
-    reader,
-    'order',
-    moved.map(({ id }) => id),
+  const ids = orders.filter(({ status }) => takenSteps[status].length > 0).map(({ id }) => id);
+  const events = Map.groupBy(
+    await eventsOfAll<Partial<OrderEventData>>(reader, 'order', ids),
+    ({ subjectId }) => subjectId,
   );
-  const byOrder = Map.groupBy(events, ({ subjectId }) => subjectId);
-  return orders.map(order => ({ ...order, steps: stepsOf(order, byOrder.get(order.id) ?? []) }));
+  return orders.map(order => ({ ...order, steps: stepsOf(order, events.get(order.id) ?? []) }));
 }
 
-/** The steps up to its status: one that was taken after the row was read is none of it. */
+/** Ignores steps that were taken after the row was read: they do not lead to its status. */
 function stepsOf({ status }: OrderRow, events: readonly Event<Partial<OrderEventData>>[]): OrderWithSteps['steps'] {
   const taken: { [Name in StepName]?: TakenStep } = {};
   for (const { action, at, accountId, data } of events) {
-    const name = stepsUpTo[status].find(step => actionOf[step] === action);
+    const name = takenSteps[status].find(step => orderSteps[step].to === action);
     if (name !== undefined) taken[name] = { at, accountId, note: data.note };
   }
   return taken;
 }
 
-const actionOf: Record<StepName, OrderStatus> = {
-  approval: 'approved',
-  delivery: 'delivered',
-  cancellation: 'cancelled',
-  return: 'returned',
+const takenSteps: Record<OrderStatus, readonly StepName[]> = {
+  placed: stepsTo('placed'),
+  approved: stepsTo('approved'),
+  delivered: stepsTo('delivered'),
+  returned: stepsTo('returned'),
+  cancelled: stepsTo('cancelled'),
+  expired: stepsTo('expired'),
 };
 
-const stepsUpTo: Record<OrderStatus, readonly StepName[]> = {
-  placed: [],
-  approved: ['approval'],
-  delivered: ['approval', 'delivery'],
-  returned: ['approval', 'delivery', 'return'],
-  cancelled: ['approval', 'cancellation'],
-  expired: [],
-};
-
-function changed(was: Pick<OrderRow, 'status' | 'expiresAt'>, order: OrderRow): NonNullable<OrderEventData['was']> {
-  const { status, expiresAt } = was;
+function previousOf({ status, expiresAt }: Pick<OrderRow, 'status' | 'expiresAt'>, order: OrderRow) {
   return { status, ...(expiresAt !== null && expiresAt !== order.expiresAt && { expiresAt: formatTime(expiresAt) }) };
 }
 
 function stateOf(order: OrderRow): OrderState {
+  const { petId, accountId, status, quantity, shipDate, note, holdId, expiresAt } = order;
   const price = priceOf(order);
   return {
-    petId: order.petId,
-    accountId: order.accountId,
-    status: order.status,
-    quantity: order.quantity,
-    ...(order.shipDate !== null && { shipDate: formatTime(order.shipDate) }),
-    ...(order.note !== null && { note: order.note }),
+    petId,
+    accountId,
+    status,
+    quantity,
+    ...(shipDate !== null && { shipDate: formatTime(shipDate) }),
+    ...(note !== null && { note }),
     ...(price && { price }),
-    ...(order.holdId !== null && { holdId: order.holdId }),
-    ...(order.expiresAt !== null && { expiresAt: formatTime(order.expiresAt) }),
+    ...(holdId !== null && { holdId }),
+    ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
   };
 }

@@ -6,20 +6,19 @@ import { recordOrderEvent } from './events.ts';
 import { orderColumns } from './rows.ts';
 
 /**
- * Ends every placed order that has run out by `now` without approval, each at its own moment: its animal is free, its
- * row says so, and the log has it once.
+ * Ends every placed order that has expired by `now`, as of its expiry: makes its pet available and records
+ * `order.expired`.
  *
- * Reads count them as expired anyway; this is what histories hear of it from. Nothing is lost when it breaks off or is
- * left out. Costs one look at an index where nothing is due; else a transaction for each fifty orders. Safe to repeat,
- * also by several processes at once.
+ * Reads treat such an order as expired anyway, so a late or interrupted run loses nothing. It costs one index lookup if
+ * no order is due, else one transaction per batch. Safe to repeat and to run in several processes.
  * @throws {StorageError} as `Database.write`
  */
 export async function expireOrders(database: Database, now: number): Promise<void> {
-  // What is still due where none was ended is in the hands of others.
-  while ((await sweepSome(database, now)) > 0);
+  // If a batch expires nothing, another process is expiring it.
+  while ((await expireBatch(database, now)) > 0);
 }
 
-/** The work of ending the orders that ran out without approval, fifty at a time. */
+/** Returns the job that ends expired orders, a batch at a time. */
 export function orderExpiryJob({
   database,
   clock,
@@ -31,13 +30,13 @@ export function orderExpiryJob({
     name: 'orders',
     atOnce: 1,
     async take() {
-      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+      return { rows: await expireBatch(database, Math.floor(clock.now())), jobs: [] };
     },
     async work() {},
   };
 }
 
-/** When the next order runs out. */
+/** When the next order expires. */
 export const nextOrderExpiry: NextDue = db =>
   db
     .selectFrom('orders')
@@ -46,24 +45,22 @@ export const nextOrderExpiry: NextDue = db =>
     .orderBy('expires_at')
     .limit(1);
 
-/** How many orders it ended. */
-async function sweepSome(database: Database, now: number): Promise<number> {
-  const due = await database.all(someDue, { now, most: ORDERS_AT_ONCE });
-  return due.length === 0 ? 0 : database.write(tx => expire(tx, due));
+/** The maximum number of orders per transaction. */
+const BATCH_SIZE = 50;
+
+/** Returns the number of orders that it ended. */
+async function expireBatch(database: Database, now: number): Promise<number> {
+  const due = await database.all(findExpired, { now });
+  return due.length === 0 ? 0 : database.write(tx => expireAll(tx, due));
 }
 
-/** How many orders are ended in one transaction. */
-const ORDERS_AT_ONCE = 50;
-
-async function expire(tx: Transaction, due: readonly { id: number; petId: number }[]): Promise<number> {
-  // Whoever has an animal may change its order; those who sweep wait for each other here.
-  await lockPets(
-    tx,
-    due.map(({ petId }) => petId),
-  );
+/** Locking the pets makes them available, and serializes processes that expire the same orders. */
+async function expireAll(tx: Transaction, due: readonly { id: number; petId: number }[]): Promise<number> {
+  const petIds = due.map(({ petId }) => petId);
+  await lockPets(tx, petIds);
   let ended = 0;
   for (const { id } of due) {
-    const order = await tx.first(expireOrder, { id, now: tx.now });
+    const order = await tx.first(endExpired, { id, now: tx.now });
     if (order === undefined) continue;
     await recordOrderEvent(tx, order, { accountId: null, was: { ...order, status: 'placed' }, at: order.updatedAt });
     ended++;
@@ -71,18 +68,18 @@ async function expire(tx: Transaction, due: readonly { id: number; petId: number
   return ended;
 }
 
-const someDue = query((db, p: Params<{ now: number; most: number }>) =>
+const findExpired = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('orders')
     .select(['id', 'pet_id as petId'])
     .where('status', '=', sql.lit('placed'))
     .where('expires_at', '<=', p.now)
     .orderBy('expires_at')
-    .limit(p.most),
+    .limit(BATCH_SIZE),
 );
 
-/** Nothing where it took a step, or was ended, meanwhile. */
-const expireOrder = query((db, p: Params<{ id: number; now: number }>) =>
+/** Changes nothing if the order has taken a step or has been ended. */
+const endExpired = query((db, p: Params<{ id: number; now: number }>) =>
   db
     .updateTable('orders')
     .set(eb => ({ status: 'expired', version: eb('version', '+', 1), updated_at: eb.ref('expires_at') as never }))

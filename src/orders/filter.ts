@@ -1,14 +1,14 @@
 import type { OrderStatus } from '../schema.ts';
 
-/** Which orders a list has, of those that its reader may see. They come by rising id. */
+/** The filters of a list of orders. */
 export interface OrderFilter {
-  /** Only with one of these statuses. */
+  /** Only orders with one of these statuses. */
   readonly status?: readonly OrderStatus[] | undefined;
-  /** Only of this animal. */
+  /** Only orders of this pet. */
   readonly petId?: number | undefined;
 }
 
-/** Says which list it is: a cursor is good for that one alone. Who reads sees only what he may, with whosever cursor. */
+/** Identifies a list in its cursors. Visibility is checked per reader, so sharing a cursor leaks nothing. */
 export function orderList({ status = [], petId }: OrderFilter): readonly unknown[] {
   return ['orders', [...status].sort(), petId ?? 0];
 }

@@ -12,8 +12,9 @@ import { createPet } from '../pets/pets.ts';
 import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
 import { type OrderFilter, orderList } from './filter.ts';
 import { listOrders } from './list.ts';
+import { orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
-import { canSee, type OrderWithSteps, orderStatuses } from './rows.ts';
+import { canSee, type OrderWithSteps } from './rows.ts';
 
 /** Of the filters by status every kind: none, one, several, with and without what runs out. */
 const someStatuses: (readonly OrderStatus[] | undefined)[] = [

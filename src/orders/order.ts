@@ -1,46 +1,49 @@
 import Type, { type Static } from 'typebox';
-import { NOTE_LENGTH_MAX, noteFault } from '../lib/note.ts';
+import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { Price } from '../pets/pet.ts';
 
-/** How far an order is. */
-export const OrderStatus = Type.Enum(['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'], {
+/** Every status of an order, in the order of its life. */
+export const orderStatuses = ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'] as const;
+export type OrderStatus = (typeof orderStatuses)[number];
+
+/** The steps of an order: the statuses that each starts from, the one it leads to, and whether the placer can take it. */
+export const orderSteps = {
+  approval: { from: ['placed'], to: 'approved', byPlacer: false },
+  delivery: { from: ['approved'], to: 'delivered', byPlacer: false },
+  cancellation: { from: ['placed', 'approved'], to: 'cancelled', byPlacer: true },
+  return: { from: ['delivered'], to: 'returned', byPlacer: false },
+} as const satisfies Record<string, { from: readonly OrderStatus[]; to: OrderStatus; byPlacer: boolean }>;
+export type StepName = keyof typeof orderSteps;
+
+/** The status of an order. */
+export const OrderStatus = Type.Enum([...orderStatuses], {
   title: 'OrderStatus',
   description:
-    'How far the order is: placed, approved, delivered, returned; or cancelled before it was delivered; or expired, ' +
-    'because nobody approved it in time.',
+    'An order is placed, approved, delivered and maybe returned. It may be cancelled before delivery, and expires if ' +
+    'nobody approves it in time.',
 });
 
-/** The id of an order: assigned by the service from 1 upward, never given twice. */
-export const OrderId = id('Assigned by the service when the order is placed.');
-
-const Note = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: NOTE_LENGTH_MAX,
-    description: 'What is to be remembered with it: 1–1,000 characters, stored as sent; line breaks may be in it.',
-  }),
-  value => noteFault(value) === undefined,
-  value => noteFault(value) ?? '',
-);
+/** The id of an order: assigned by the database from 1 upward, never reused. */
+export const OrderId = idSchema('The id of the order, assigned by the service.');
 
 const ShipDate = Type.Refine(
-  time('When the animal is to leave the store (RFC 3339).'),
-  value => isShown(parseTime(value)),
-  () => 'must be a time as RFC 3339 has it, such as 2026-11-24T09:00:00Z',
+  timeSchema('When the animal is due to leave the store (RFC 3339).'),
+  text => isFourDigitYear(parseTime(text)),
+  () => 'must be an RFC 3339 time, such as 2026-11-24T09:00:00Z',
 );
 
-/** What is sent to order an animal. What else classic pet stores send (`id`, `status`, `complete`) is ignored. */
+/** The body that places an order. Members of the classic pet store (`id`, `status`, `complete`) are ignored. */
 export const NewOrder = Type.Object(
   {
-    petId: id('The animal that is ordered.'),
-    holdId: Type.Optional(id('Your hold that the animal is in, where it is on hold for you.')),
+    petId: idSchema('The animal to order.'),
+    holdId: Type.Optional(idSchema('Your hold on the animal; required if the animal is on hold for you.')),
     quantity: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 1,
         default: 1,
-        description: 'How many animals: there is only one of each, so this is always 1.',
+        description: 'The number of animals: always 1, because each animal is unique.',
       }),
     ),
     shipDate: Type.Optional(ShipDate),
@@ -50,76 +53,77 @@ export const NewOrder = Type.Object(
 );
 export type NewOrder = Static<typeof NewOrder>;
 
-/** What is sent with a step of an order. */
+/** The body of a step. */
 export const NewOrderStep = Type.Object(
   { note: Type.Optional(Note) },
-  { title: 'NewOrderStep', description: 'What is said with a step of an order; nothing has to be.' },
+  { title: 'NewOrderStep', description: 'A step of an order. All members are optional.' },
 );
 export type NewOrderStep = Static<typeof NewOrderStep>;
 
-/** What is sent when an animal comes back. */
+/** The body that returns the pet of an order. */
 export const NewOrderReturn = Type.Object(
   {
     note: Type.Optional(Note),
     ready: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'Whether the animal is available at once; else it is pending until its owner says more.',
+        description:
+          'Whether the animal is `available` at once. If false, it is `pending` until its owner changes that.',
       }),
     ),
   },
-  { title: 'NewOrderReturn', description: 'What is said when an animal comes back; nothing has to be.' },
+  { title: 'NewOrderReturn', description: 'The return of an animal. All members are optional.' },
 );
 export type NewOrderReturn = Static<typeof NewOrderReturn>;
 
 /** A step that an order has taken. */
 export const OrderStep = Type.Object(
   {
-    at: time('When it was taken.'),
-    accountId: Type.Optional(id('Who took it: shown to that account, to the owner of the animal and to admins.')),
+    at: timeSchema('When the step was taken.'),
+    accountId: Type.Optional(
+      idSchema('The account that took the step. Visible to that account, to the owner of the animal and to admins.'),
+    ),
     note: Type.Optional(Note),
   },
-  { title: 'OrderStep', description: 'A step that an order has taken.' },
+  { title: 'OrderStep', description: 'A step that the order has taken.' },
 );
 export type OrderStep = Static<typeof OrderStep>;
 
-/** An order as it is answered. */
+/** An order in a response. */
 export const Order = Type.Object(
   {
     id: OrderId,
-    petId: id('The animal that was ordered.'),
+    petId: idSchema('The animal that was ordered.'),
     quantity: Type.Integer({ description: 'Always 1.' }),
-    shipDate: Type.Optional(time('When the animal is to leave the store.')),
+    shipDate: Type.Optional(timeSchema('When the animal is due to leave the store.')),
     status: OrderStatus,
     complete: Type.Boolean({ description: 'Whether the animal was delivered.' }),
     note: Type.Optional(Note),
     price: Type.Optional(Price),
-    holdId: Type.Optional(id('The hold that it was placed from.')),
-    accountId: id('The account that placed it.'),
-    createdAt: time('When it was placed.'),
-    updatedAt: time('When it was changed last.'),
-    expiresAt: Type.Optional(time('When it runs out without approval, or ran out.')),
+    holdId: Type.Optional(idSchema('The hold that the animal was ordered from.')),
+    accountId: idSchema('The account that placed the order.'),
+    createdAt: timeSchema('When the order was placed.'),
+    updatedAt: timeSchema('When the order last changed.'),
+    expiresAt: Type.Optional(timeSchema('When the order expires without approval, or expired.')),
     approval: Type.Optional(OrderStep),
     delivery: Type.Optional(OrderStep),
     cancellation: Type.Optional(OrderStep),
     return: Type.Optional(OrderStep),
   },
-  { title: 'Order', description: 'An order of one animal, with the price that the animal had when it was placed.' },
+  { title: 'Order', description: 'An order of one animal, at the price that the animal had when it was ordered.' },
 );
 export type Order = Static<typeof Order>;
 
 /** A page of orders. */
 export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.' });
 
-function id(description: string) {
-  return Type.Integer({ format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
+/** Returns the steps that an order may have taken to reach a status, in their order. */
+export function stepsTo(status: OrderStatus): readonly StepName[] {
+  const last = (Object.keys(orderSteps) as StepName[]).find(name => orderSteps[name].to === status);
+  return last === undefined ? [] : [...orderSteps[last].from.flatMap(stepsTo), last];
 }
 
-function time(description: string) {
-  return Type.String({ format: 'date-time', description });
-}
-
-/** Whether a time can be written as RFC 3339 has it: with four digits for the year. */
-function isShown(ms: number | undefined): boolean {
+/** Reports whether RFC 3339 can express a time: its year has four digits. */
+function isFourDigitYear(ms: number | undefined): boolean {
   return ms !== undefined && formatTime(ms).length === '2026-11-24T09:00:00.000Z'.length;
 }

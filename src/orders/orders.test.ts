@@ -126,7 +126,7 @@ onEachEngine(engine => {
       const holdId = await store.hold([1]);
       await assert.rejects(store.place(1), {
         code: 'pet_reserved',
-        message: `Animal 1 is on hold for you: send "holdId": ${holdId} with the order to place it from there.`,
+        message: `Animal 1 is on hold for you: send "holdId": ${holdId} with the order.`,
         headers: ['Retry-After', '900'],
       });
     });
@@ -169,7 +169,7 @@ onEachEngine(engine => {
       const active = await store.hold([3]);
       await assert.rejects(store.place(4, { holdId: active }), {
         code: 'hold_ended',
-        message: `Hold ${active} does not keep animal 4, or no longer.`,
+        message: `Hold ${active} does not hold animal 4, or no longer does.`,
       });
       await store.place(3, { holdId: active });
       await assert.rejects(store.place(3, { holdId: active }), { code: 'hold_ended' });

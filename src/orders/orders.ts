@@ -11,18 +11,15 @@ import { recordOrderEvent, withSteps } from './events.ts';
 import type { NewOrder } from './order.ts';
 import { canSee, type OrderRow, type OrderWithSteps, orderColumns } from './rows.ts';
 
-/** For how long a placed order waits for its approval. */
+/** How long a placed order waits for approval before it expires: seven days, in milliseconds. */
 export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * Orders an animal for an account, at the animal's price of this moment. It is pending from then on, until the order has
- * ended; of all that order it at once, one gets it.
- *
- * Not safe to repeat: the animal is ordered then.
- * @param order.holdId the account's own hold that the animal is in; the rest of the hold goes on
- * @throws {Problem} `pet_not_found`; `pet_reserved` while a hold or an order is in force, the account's own hold included
- *   where it is not named; `invalid_status_transition` where the animal is sold or was set aside; `hold_not_found`,
- *   `hold_ended`
+ * placeOrder orders a pet at its current price, reserves it until the order ends and records `order.placed`. Of several
+ * concurrent orders of a pet, one succeeds. Not safe to repeat: the second time fails.
+ * @param order.holdId the account's own hold on the pet; the hold keeps its other pets
+ * @throws {Problem} `pet_not_found`; `pet_reserved` if a hold or an order reserves the pet, including the account's own
+ *   hold if it is not given; `invalid_status_transition` if the pet is sold or set aside; `hold_not_found`; `hold_ended`
  */
 export async function placeOrder(
   tx: Transaction,
@@ -30,18 +27,16 @@ export async function placeOrder(
   order: NewOrder,
 ): Promise<OrderWithSteps> {
   const { accountId } = actor;
-  const { petId, holdId } = order;
-  const pet = await lockPet(tx, petId);
-  const hold = holdId === undefined ? undefined : await requireHeld(tx, actor, pet, holdId);
-  if (hold === undefined) await requireNotKept(tx, actor, pet);
+  const pet = await lockPet(tx, order.petId);
+  const hold = order.holdId === undefined ? undefined : await lockHoldOn(tx, actor, pet, order.holdId);
+  if (hold === undefined) await requireUnreserved(tx, actor, pet);
 
   const row = newRow(pet, accountId, order, tx.now);
-  // The row is there before the reservation, which refers to it.
   const { id } = (await tx.first(insertOrder, row))!;
-  const claim = { orderId: id, until: row.expiresAt };
-  if (hold === undefined) await reserve(tx, pet, claim, accountId);
+  const reservation = { orderId: id, until: row.expiresAt };
+  if (hold === undefined) await reserve(tx, pet, reservation, accountId);
   else {
-    await passOn(tx, pet, claim, accountId);
+    await passOn(tx, pet, reservation, accountId);
     await endIfUsed(tx, hold);
   }
   const placed: OrderRow = { id, ...row };
@@ -50,9 +45,9 @@ export async function placeOrder(
 }
 
 /**
- * The order with this id.
- * @param now a placed order that has run out by then is expired
- * @throws {Problem} `order_not_found`, also where it is none of the actor's business
+ * Returns the order with this id. It is visible to its placer, to the owner of its pet and to admins.
+ * @param now the time as of which the order is read
+ * @throws {Problem} `order_not_found`, also if the order is not visible to the actor
  */
 export async function getOrder(reader: Reader, actor: Actor, id: number, now: number): Promise<OrderWithSteps> {
   const order = await reader.first(orderById, { id, now });
@@ -60,21 +55,22 @@ export async function getOrder(reader: Reader, actor: Actor, id: number, now: nu
   return (await withSteps(reader, [order]))[0]!;
 }
 
-/** The refusal says of one's own hold how to order from it. */
-async function requireNotKept(tx: Transaction, { accountId }: Actor, pet: LockedPet): Promise<void> {
+/** Rejects the order of a reserved pet. If the actor's own hold reserves it, the error explains how to order from it. */
+async function requireUnreserved(tx: Transaction, { accountId }: Actor, pet: LockedPet): Promise<void> {
   const { reservation } = pet;
   if (reservation === undefined) return;
-  const refusal = petReserved(pet.id, reservation, tx.now);
+  const error = petReserved(pet.id, reservation, tx.now);
   const { holdId } = reservation;
-  if (holdId === null || (await tx.first(holderOf, { holdId }))?.accountId !== accountId) throw refusal;
-  const message = `Animal ${pet.id} is on hold for you: send "holdId": ${holdId} with the order to place it from there.`;
-  throw problem('pet_reserved', message, { headers: refusal.headers });
+  if (holdId === null || (await tx.first(accountOfHold, { holdId }))?.accountId !== accountId) throw error;
+  const message = `Animal ${pet.id} is on hold for you: send "holdId": ${holdId} with the order.`;
+  throw problem('pet_reserved', message, { headers: error.headers });
 }
 
-async function requireHeld(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<HoldRow> {
+/** Locks and returns the hold from which the pet is ordered. */
+async function lockHoldOn(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<HoldRow> {
   const hold = await lockActiveHold(tx, actor, holdId);
   if (pet.reservation?.holdId === holdId) return hold;
-  throw problem('hold_ended', `Hold ${holdId} does not keep animal ${pet.id}, or no longer.`);
+  throw problem('hold_ended', `Hold ${holdId} does not hold animal ${pet.id}, or no longer does.`);
 }
 
 function newRow(
@@ -127,6 +123,6 @@ const orderById = query((db, p: Params<{ id: number; now: number }>) =>
   db.selectFrom('orders').select(orderColumns(p.now)).where('id', '=', p.id),
 );
 
-const holderOf = query((db, p: Params<{ holdId: number }>) =>
+const accountOfHold = query((db, p: Params<{ holdId: number }>) =>
   db.selectFrom('holds').select('account_id as accountId').where('id', '=', p.holdId),
 );

@@ -3,7 +3,8 @@ import type { Actor } from '../events/event.ts';
 import type { CursorPosition } from '../lib/http/pagination/cursor.ts';
 import { type OrderStatus, type Params, type Query, query, sql, type Tables } from '../schema.ts';
 import type { OrderFilter } from './filter.ts';
-import { type OrderRow, orderColumns, orderStatuses, statusAt } from './rows.ts';
+import { orderStatuses } from './order.ts';
+import { type OrderRow, orderColumns, statusAt } from './rows.ts';
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
 export interface Shape {

@@ -1,22 +1,31 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { nowOf, operation } from '../deployment.ts';
+import type { Actor } from '../events/event.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import type { Operation, RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
-import { getExamples, listExamples, placeExamples } from './examples.ts';
+import * as examples from './examples.ts';
 import { listOrders } from './list.ts';
-import { NewOrder, Order, OrderStatus, Orders } from './order.ts';
+import { NewOrder, NewOrderReturn, NewOrderStep, Order, OrderId, OrderStatus, Orders } from './order.ts';
 import { getOrder, placeOrder } from './orders.ts';
-import { orderEtag, orderOf } from './rows.ts';
-import { answerOf, orderId } from './step-routes.ts';
+import { type OrderWithSteps, orderEtag, orderOf } from './rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from './steps.ts';
 
-/** A page of orders. */
+const orderId = {
+  schema: OrderId,
+  description: 'The id of the order.',
+  notFound: 'order_not_found',
+  absent: 'There is no order with this id.',
+};
+
+/** Lists orders. */
 export const list = operation({
   summary: 'List orders',
   description:
-    'Returns a paginated list of the orders that the account of the key placed and of those of its animals, by id ' +
-    'ascending; all orders for admins. Follow the `next` link of the `Link` header, or `x-next`, until there is none. ' +
-    'A list of the orders of one animal looks at 20,000 orders a page: such a page may be short, even empty, and still have a next one.',
+    'Returns the orders that your account placed and the orders of its animals, by id ascending; admins see all orders. ' +
+    'Follow the `next` link of the `Link` header, or `x-next`, until there is none. With `petId`, a page scans at most ' +
+    '20,000 orders, so it may be short or even empty and still have a next page.',
   query: Type.Object({
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of orders returned.' }),
@@ -25,7 +34,7 @@ export const list = operation({
       Type.Array(OrderStatus, {
         minItems: 1,
         maxItems: 6,
-        description: 'Only orders with this status; several values are alternatives.',
+        description: 'Only orders with one of these statuses.',
       }),
     ),
     petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only the orders of this animal.' })),
@@ -50,7 +59,7 @@ export const list = operation({
   ],
   errors: ['invalid_parameter'],
   extensions: { 'x-hideTryItPanel': true },
-  examples: listExamples,
+  examples: examples.listExamples,
   async handle({ context, caller, query, url, baseUrl }) {
     const { limit = 20, cursor, ...filter } = query;
     const { orders, ...neighbours } = await listOrders(context.database, caller, filter, limit, cursor, nowOf(context));
@@ -63,28 +72,28 @@ export const list = operation({
   },
 });
 
-/** Orders an animal. */
+/** Places an order. */
 export const place = operation({
   summary: 'Order an animal',
   description:
-    'Orders an animal for the account of the key, at the price that the animal has now. From then on the animal is ' +
-    '`pending`; of all that order it at once, one gets it. Its owner has seven days to approve, then the order expires and the animal is ' +
-    'available again. An animal that is on hold for the account is ordered with its `holdId`; the other animals of the hold stay on hold. ' +
-    'The answer comes once the order is on disk.',
+    'Orders an animal for your account, at its current price. The animal is `pending` from then on; of several ' +
+    'concurrent orders of an animal, one succeeds. The owner of the animal has seven days to approve the order, then it ' +
+    'expires and the animal is available again. To order an animal that is on hold for you, send its `holdId`; the other ' +
+    'animals of the hold stay on hold. The response is sent after the order is on disk.',
   body: NewOrder,
   successes: [
     {
       status: 201,
-      description: 'The order, with the id that was assigned.',
+      description: 'The order, with its id.',
       schema: Order,
-      headers: { Location: 'The URL of the order.', ETag: 'Its entity tag.' },
+      headers: { Location: 'The URL of the order.', ETag: 'The entity tag of the order.' },
     },
   ],
   errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_not_found', 'hold_ended'],
-  examples: placeExamples,
-  handle(call) {
-    const { caller, body, baseUrl } = call;
-    return withIdempotency(call, async tx => {
+  examples: examples.placeExamples,
+  handle(request) {
+    const { caller, body, baseUrl } = request;
+    return withIdempotency(request, async tx => {
       const order = await placeOrder(tx, caller, body);
       return {
         body: orderOf(order, caller),
@@ -94,17 +103,91 @@ export const place = operation({
   },
 });
 
-/** One order by its id. */
+/** Returns an order. */
 export const get = operation({
   summary: 'Get an order',
   description:
-    'Fetches an order with the steps that it has taken. It is there for the account that placed it, for the owner of the ' +
-    'animal and for admins; to anyone else it does not exist.',
+    'Returns an order with the steps that it has taken, to the account that placed it, to the owner of the animal and to ' +
+    'admins. For other accounts it does not exist.',
   parameters: { orderId },
   successes: [{ status: 200, description: 'The order.', schema: Order }],
   errors: ['order_not_found'],
-  examples: getExamples,
+  examples: examples.getExamples,
   async handle({ context, caller, path }) {
-    return answerOf(await getOrder(context.database, caller, path.orderId, nowOf(context)), caller);
+    return responseOf(await getOrder(context.database, caller, path.orderId, nowOf(context)), caller);
   },
 });
+
+/** Approves a placed order. */
+export const approve = stepOperation(approveOrder, NewOrderStep, {
+  summary: 'Approve an order',
+  description:
+    'Approves a placed order, which then no longer expires. Only the owner of the animal or an admin can do this. A ' +
+    'second approval fails; a retry with the same `Idempotency-Key` succeeds.',
+  errors: ['not_owner'],
+  examples: examples.approveExamples,
+});
+
+/** Delivers an approved order. */
+export const deliver = stepOperation(deliverOrder, NewOrderStep, {
+  summary: 'Deliver an order',
+  description:
+    'Records that the animal of an approved order was handed over: the order is complete, the animal is `sold`. Only the ' +
+    'owner of the animal or an admin can do this.',
+  errors: ['not_owner'],
+  examples: examples.deliverExamples,
+});
+
+/** Cancels an order before its delivery. */
+export const cancel = stepOperation(cancelOrder, NewOrderStep, {
+  summary: 'Cancel an order',
+  description:
+    'Cancels a placed or approved order: the animal is `available` again. The account that placed it, the owner of the ' +
+    'animal or an admin can do this.',
+  errors: [],
+  examples: examples.cancelExamples,
+});
+
+/** Returns the animal of a delivered order. */
+export const returnPet = stepOperation(returnOrder, NewOrderReturn, {
+  summary: 'Return an animal',
+  description:
+    'Records that the animal of a delivered order came back: it is `available` again, or `pending` if it is not `ready`. ' +
+    'An animal that was deleted, is no longer sold or was sold again by a later order stays as it is. Only the owner of ' +
+    'the animal or an admin can do this.',
+  errors: ['not_owner'],
+  examples: examples.returnExamples,
+});
+
+function stepOperation(
+  takeStep: TakeStep<Static<typeof NewOrderReturn>>,
+  body: typeof NewOrderStep | typeof NewOrderReturn,
+  { errors, ...definition }: Pick<Operation<never>, 'summary' | 'description' | 'errors' | 'examples'>,
+) {
+  return operation({
+    ...definition,
+    parameters: { orderId },
+    body,
+    bodyOptional: true,
+    conditional: true,
+    successes: [
+      {
+        status: 200,
+        description: 'The order after the step.',
+        schema: Order,
+        headers: { ETag: 'Its new entity tag.' },
+      },
+    ],
+    errors: ['order_not_found', ...errors, 'invalid_order_transition'],
+    handle(request) {
+      const { caller, path, body, expect } = request;
+      return withIdempotency(request, async tx =>
+        responseOf(await takeStep(tx, caller, path.orderId, body, expect), caller),
+      );
+    },
+  });
+}
+
+function responseOf(order: OrderWithSteps, caller: Actor): RouteResponse {
+  return { body: orderOf(order, caller), headers: ['ETag', orderEtag(order)] };
+}

@@ -24,7 +24,7 @@ import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { orderEtag, orderOf } from './rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './steps.ts';
 
-const TOO_LATE = 'Order 2 expires at 2026-11-28T12:00:00.000Z; it is too late to change that.';
+const TOO_LATE = 'Order 2 expires at 2026-11-28T12:00:00.000Z, too soon to change it.';
 
 type Step = 'approve' | 'deliver' | 'cancel' | 'takeBack';
 
@@ -141,12 +141,12 @@ onEachEngine(engine => {
             return (await store.takeBack(id)).id;
           },
           allowed: [],
-          says: 'is returned; nothing can follow that.',
+          says: 'is returned; no step can follow.',
         },
         cancelled: {
           ids: async store => (await store.cancel((await store.place(1)).id)).id,
           allowed: [],
-          says: 'is cancelled; nothing can follow that.',
+          says: 'is cancelled; no step can follow.',
         },
         expired: {
           async ids(store) {
@@ -155,7 +155,7 @@ onEachEngine(engine => {
             return id;
           },
           allowed: [],
-          says: 'expired at 2026-11-28T12:00:00.000Z; nothing can follow that.',
+          says: 'expired at 2026-11-28T12:00:00.000Z; no step can follow.',
         },
       };
       const store = await openOrderStore(engine);
@@ -267,7 +267,7 @@ onEachEngine(engine => {
             behind.write(tx => step(tx, owner, id, {})),
             {
               code: 'invalid_order_transition',
-              message: `Order ${id} expired at 2026-11-28T12:00:00.000Z; nothing can follow that.`,
+              message: `Order ${id} expired at 2026-11-28T12:00:00.000Z; no step can follow.`,
             },
           );
         }

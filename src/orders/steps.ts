@@ -1,196 +1,157 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { Problem } from '../lib/http/problem.ts';
+import type { Precondition } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
-import { changePet, type LockedPet } from '../pets/change-pet.ts';
+import { changePet, type LockedPet, type PetCause } from '../pets/change-pet.ts';
 import { lockPets } from '../pets/lock-pets.ts';
-import type { Expectation } from '../pets/pets.ts';
 import { endReservation, moveEnd } from '../pets/reservations.ts';
 import { type OrderStatus, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
-import type { NewOrderReturn, NewOrderStep } from './order.ts';
+import { type NewOrderReturn, type NewOrderStep, orderSteps, type StepName } from './order.ts';
 import { getOrder } from './orders.ts';
 import { type OrderRow, type OrderWithSteps, orderColumns, orderEtag } from './rows.ts';
 
 /**
- * Approves a placed order, which then runs out no more. For the owner of the animal and for admins.
- *
- * Not safe to repeat, as no step is: a second time it is refused.
- * @param expect is given the order's entity tag
- * @throws {Problem} `order_not_found`; `not_owner` for who placed it; what `expect` throws; `invalid_order_transition`
- *   from any other state, also once the order has run out
+ * Takes a step of an order, changes its pet and records the event. The owner of the pet and admins can take every step,
+ * the placer only a cancellation. Not safe to repeat: the second time fails.
+ * @param precondition evaluates the order's entity tag
+ * @throws {Problem} `order_not_found`; `not_owner`; any error of `precondition`; `invalid_order_transition` if the order
+ *   has another status or has expired
  */
-export function approveOrder(
+export type TakeStep<Body> = (
   tx: Transaction,
   actor: Actor,
   id: number,
-  { note }: NewOrderStep,
-  expect: Expectation = () => {},
-): Promise<OrderWithSteps> {
-  return take(tx, actor, id, approval, note, expect, async pet => {
-    await moveEnd(tx, kept(pet, id).id, null);
-  });
-}
+  body: Body,
+  precondition?: Precondition,
+) => Promise<OrderWithSteps>;
+
+/** approveOrder approves a placed order, which then no longer expires. */
+export const approveOrder: TakeStep<NewOrderStep> = step('approval', async (tx, { pet, order }) => {
+  await moveEnd(tx, reservedPet(pet, order).id, null);
+});
+
+/** deliverOrder completes an approved order: its pet is sold. */
+export const deliverOrder: TakeStep<NewOrderStep> = step('delivery', async (tx, { pet, order, cause }) => {
+  await endReservation(tx, reservedPet(pet, order), 'sold', { ...cause, reason: 'order_delivered' });
+});
+
+/** cancelOrder cancels an order before its delivery: its pet is available again. */
+export const cancelOrder: TakeStep<NewOrderStep> = step('cancellation', async (tx, { pet, order, cause }) => {
+  await endReservation(tx, reservedPet(pet, order), 'available', { ...cause, reason: 'order_cancelled' });
+});
 
 /**
- * Notes that the animal of an approved order went to who placed it: it is sold.
- * @param expect as for `approveOrder`
- * @throws {Problem} as `approveOrder`
+ * returnOrder takes the pet of a delivered order back: it is available, or pending unless `ready`. A pet that was deleted,
+ * is no longer sold or was sold again stays as it is.
  */
-export function deliverOrder(
-  tx: Transaction,
-  actor: Actor,
-  id: number,
-  { note }: NewOrderStep,
-  expect: Expectation = () => {},
-): Promise<OrderWithSteps> {
-  return take(tx, actor, id, delivery, note, expect, async pet => {
+export const returnOrder: TakeStep<NewOrderReturn> = step('return', async (tx, { pet, order, cause, body }) => {
+  if (pet?.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id: order.id })) !== undefined) return;
+  const { ready = true } = body as NewOrderReturn;
+  await changePet(tx, pet, { status: ready ? 'available' : 'pending' }, { ...cause, reason: 'order_returned' });
+});
+
+/** The locked rows of a step, and its request. */
+interface StepContext {
+  /** The order before the step. */
+  readonly order: OrderRow;
+  /** `undefined` if the pet was deleted. */
+  readonly pet: LockedPet | undefined;
+  readonly cause: PetCause;
+  readonly body: NewOrderStep;
+}
+
+/** Returns the function that takes a step. It locks the pet before the order, as every transaction does. */
+function step(name: StepName, updatePet: (tx: Transaction, context: StepContext) => Promise<void>) {
+  const { to: status, byPlacer } = orderSteps[name];
+  const from: readonly OrderStatus[] = orderSteps[name].from;
+  return async (
+    tx: Transaction,
+    actor: Actor,
+    id: number,
+    body: NewOrderStep,
+    precondition: Precondition = () => {},
+  ): Promise<OrderWithSteps> => {
+    const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
+    if (!actor.admin && !byPlacer && ownerId !== actor.accountId) throw notOwner();
+    const [pet] = await lockPets(tx, [petId]);
+    const order = await lockOrder(tx, id, pet, precondition);
+    if (!from.includes(order.status)) throw wrongStatus(order);
+    // From its expiry on, readers see a placed order as expired.
+    if (order.status === 'placed') tx.requireVisibleBefore(order.expiresAt!, () => tooLate(order));
+
+    // A placed order skips the version that readers see once it expires.
+    const version = order.version + (order.status === 'placed' ? 2 : 1);
     const { accountId } = actor;
-    await endReservation(tx, kept(pet, id), 'sold', { accountId, reason: 'order_delivered', orderId: id });
-  });
-}
-
-/**
- * Cancels an order that is not delivered yet: the animal is available again. For who placed it as well.
- * @param expect as for `approveOrder`
- * @throws {Problem} as `approveOrder`, but for `not_owner`
- */
-export function cancelOrder(
-  tx: Transaction,
-  actor: Actor,
-  id: number,
-  { note }: NewOrderStep,
-  expect: Expectation = () => {},
-): Promise<OrderWithSteps> {
-  return take(tx, actor, id, cancellation, note, expect, async pet => {
-    const { accountId } = actor;
-    await endReservation(tx, kept(pet, id), 'available', { accountId, reason: 'order_cancelled', orderId: id });
-  });
-}
-
-/**
- * Takes the animal of a delivered order back. It is available again, or pending where it is not ready; but an animal that
- * is gone, is not sold any more, or was sold again since is left as it is.
- * @param expect as for `approveOrder`
- * @throws {Problem} as `approveOrder`
- */
-export function returnOrder(
-  tx: Transaction,
-  actor: Actor,
-  id: number,
-  { note, ready = true }: NewOrderReturn,
-  expect: Expectation = () => {},
-): Promise<OrderWithSteps> {
-  return take(tx, actor, id, giveBack, note, expect, async pet => {
-    if (pet?.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id })) !== undefined) return;
-    const { accountId } = actor;
-    const status = ready ? 'available' : 'pending';
-    await changePet(tx, pet, { status }, { accountId, reason: 'order_returned', orderId: id });
-  });
-}
-
-/** From which states an order comes to which by a step, and who may take it. */
-interface Step {
-  readonly from: readonly OrderStatus[];
-  readonly to: OrderStatus;
-  /** Whether it is for who placed the order, too. */
-  readonly placer: boolean;
-}
-
-const approval: Step = { from: ['placed'], to: 'approved', placer: false };
-const delivery: Step = { from: ['approved'], to: 'delivered', placer: false };
-const cancellation: Step = { from: ['placed', 'approved'], to: 'cancelled', placer: true };
-const giveBack: Step = { from: ['delivered'], to: 'returned', placer: false };
-const steps = [approval, delivery, cancellation, giveBack];
-
-/**
- * Takes a step. The animal is locked first: whatever becomes of it and of its orders comes one after the other.
- * @param follow what becomes of the animal; `undefined` is one that is gone
- */
-async function take(
-  tx: Transaction,
-  actor: Actor,
-  id: number,
-  step: Step,
-  note: string | undefined,
-  expect: Expectation,
-  follow: (pet: LockedPet | undefined) => Promise<void>,
-): Promise<OrderWithSteps> {
-  const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
-  if (!actor.admin && !step.placer && ownerId !== actor.accountId) throw notOwner();
-  const [pet] = await lockPets(tx, [petId]);
-  const before = await lockOrder(tx, id);
-  expect(orderEtag(before));
-  // While this waited for the animal, the order may have run out for somebody who came later: then it has.
-  const gone = before.status === 'placed' && pet?.reservation?.orderId !== id;
-  if (gone) throw wrongState({ ...before, status: 'expired', updatedAt: before.expiresAt! });
-  if (!step.from.includes(before.status)) throw wrongState(before);
-  // From its end on everybody sees that a placed order has expired.
-  if (before.status === 'placed') tx.requireVisibleBefore(before.expiresAt!, () => tooLate(before));
-
-  const { to: status } = step;
-  const after: OrderRow = {
-    ...before,
-    status,
-    expiresAt: null,
-    // The next version of a placed order is that of its running out; readers may have seen it.
-    version: before.version + (before.status === 'placed' ? 2 : 1),
-    updatedAt: tx.now,
+    const after: OrderRow = { ...order, status, expiresAt: null, version, updatedAt: tx.now };
+    await tx.run(updateOrder, { id, status, version, now: tx.now });
+    await updatePet(tx, { order, pet, cause: { accountId, orderId: id }, body });
+    await recordOrderEvent(tx, after, { accountId, was: order, note: body.note });
+    return (await withSteps(tx, [after]))[0]!;
   };
-  await tx.run(moveOrder, { id, status, version: after.version, now: tx.now });
-  await follow(pet);
-  await recordOrderEvent(tx, after, { accountId: actor.accountId, was: before, note });
-  return (await withSteps(tx, [after]))[0]!;
 }
 
-/** The animal, which an order that is under way keeps. */
-function kept(pet: LockedPet | undefined, orderId: number): LockedPet {
-  if (pet?.reservation?.orderId === orderId) return pet;
-  throw new Error(`order ${orderId} is under way and keeps no animal`);
+/** Locks an order and returns it as of the time after the lock. */
+async function lockOrder(
+  tx: Transaction,
+  id: number,
+  pet: LockedPet | undefined,
+  precondition: Precondition,
+): Promise<OrderRow> {
+  const row = (await tx.first(lockedOrder, { id }))!;
+  tx.refreshNow(row.updatedAt);
+  const placed = row.status === 'placed';
+  const expired: OrderRow = { ...row, status: 'expired', updatedAt: row.expiresAt!, version: row.version + 1 };
+  const order = placed && row.expiresAt! <= tx.now ? expired : row;
+  precondition(orderEtag(order));
+  // The order may have expired while this transaction waited for the pet, and another one may have acted on that.
+  return order.status === 'placed' && pet?.reservation?.orderId !== id ? expired : order;
+}
+
+/** Returns the pet that an open order reserves. */
+function reservedPet(pet: LockedPet | undefined, { id }: OrderRow): LockedPet {
+  if (pet?.reservation?.orderId === id) return pet;
+  throw new Error(`order ${id} is open but reserves no pet`);
 }
 
 function notOwner(): Problem {
-  const message = 'The animal belongs to another account; only that account or an admin takes this step.';
+  const message = 'The animal belongs to another account; only that account or an admin can take this step.';
   return problem('not_owner', message);
 }
 
-/** The refusal that says how far the order is, and what can follow. */
-function wrongState({ id, status, updatedAt }: OrderRow): Problem {
-  const follows = steps.filter(({ from }) => from.includes(status)).map(({ to }) => to);
+/** The error that names the order's status and the steps that it allows. */
+function wrongStatus({ id, status, updatedAt }: OrderRow): Problem {
+  const steps: readonly { from: readonly OrderStatus[]; to: OrderStatus }[] = Object.values(orderSteps);
+  const next = steps.filter(({ from }) => from.includes(status)).map(({ to }) => to);
   const state = status === 'expired' ? `expired at ${formatTime(updatedAt)}` : `is ${status}`;
-  const next = follows.length > 0 ? `it can be ${follows.join(' or ')} now` : 'nothing can follow that';
-  return problem('invalid_order_transition', `Order ${id} ${state}; ${next}.`);
+  const allowed = next.length > 0 ? `it can be ${next.join(' or ')} now` : 'no step can follow';
+  return problem('invalid_order_transition', `Order ${id} ${state}; ${allowed}.`);
 }
 
 function tooLate({ id, expiresAt }: OrderRow): Problem {
-  const message = `Order ${id} expires at ${formatTime(expiresAt!)}; it is too late to change that.`;
+  const message = `Order ${id} expires at ${formatTime(expiresAt!)}, too soon to change it.`;
   return problem('invalid_order_transition', message);
 }
 
-/** An order, locked, as it is once it is. */
-async function lockOrder(tx: Transaction, id: number): Promise<OrderRow> {
-  const order = (await tx.first(lockedOrder, { id }))!;
-  tx.refreshNow(order.updatedAt);
-  if (order.status !== 'placed' || order.expiresAt! > tx.now) return order;
-  return { ...order, status: 'expired', updatedAt: order.expiresAt!, version: order.version + 1 };
-}
-
-/** As it is stored, its end passed or not. */
+/**
+ * The order as stored, even if its expiry has passed. The row lock is for orders whose pet was deleted. SQLite needs
+ * none: it runs one write at a time.
+ */
 const lockedOrder = query((db, p: Params<{ id: number }>, engine) => {
   const never = sql.lit(0);
   const order = db.selectFrom('orders').select(orderColumns(never)).where('id', '=', p.id);
-  // Where the animal is gone there was nothing to lock; on the embedded engine writes come one by one.
   return engine === 'postgres' ? order.forUpdate() : order;
 });
 
-const moveOrder = query((db, p: Params<{ id: number; status: OrderStatus; version: number; now: number }>) =>
+const updateOrder = query((db, p: Params<{ id: number; status: OrderStatus; version: number; now: number }>) =>
   db
     .updateTable('orders')
     .set({ status: p.status, expires_at: null, version: p.version, updated_at: p.now })
     .where('id', '=', p.id),
 );
 
-/** An order of the animal that came after another one and was delivered. */
+/** A later order of the same pet that was delivered. */
 const laterSale = query((db, p: Params<{ petId: number; id: number }>) =>
   db
     .selectFrom('orders')

@@ -161,7 +161,7 @@ onPostgres(engine => {
         const before = await look(store);
         await assert.rejects(
           store.database.write(tx => change.make(tx, tx.now)),
-          { code: change.late, status: 409, message: /it is too late to change that/ },
+          { code: change.late, status: 409, message: /too soon to change it/ },
         );
         assert.deepEqual(await look(store), before);
         store.clock.advance(COMMIT_MS);
