@@ -53,7 +53,7 @@ ${Object.entries(otherRows)
   .join('\n')}
 
 Needs two cores, and taskset, wrk and nginx (on Debian: apt-get install util-linux wrk nginx-light). The data lies below
-TMPDIR, which should be on a disk. Whole runs write bench/results.md; docs/benchmarks.md tells how to read it.
+TMPDIR, which should be on a disk. Whole runs write bench/results.md; docs/operating/benchmarks.md tells how to read it.
 `;
 
 /**

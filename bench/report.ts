@@ -56,7 +56,7 @@ export function report(results: Results): string {
   const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     '# What was measured',
-    `On ${date.toISOString().slice(0, 10)}, by \`npm run bench\`; [benchmarks](../docs/benchmarks.md) tells how it is measured and how to read it.`,
+    `On ${date.toISOString().slice(0, 10)}, by \`npm run bench\`; [benchmarks](../docs/operating/benchmarks.md) tells how it is measured and how to read it.`,
     [
       `- Machine: ${machine}.`,
       `- Versions: ${programs.join(', ')}.`,

@@ -9,9 +9,7 @@ import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from 
 import { codesOf } from '../../src/openapi.ts';
 import { answersFile, answersText, sendExamples } from '../support/examples.ts';
 
-/**
- * The pages that are made from the code: path below `docs/` → text. `npm run docs` writes them; a test compares.
- */
+/** Returns the text of each generated page by its path below `docs/`. `npm run docs` writes them; a test compares. */
 export async function generatedPages(): Promise<Map<string, string>> {
   return new Map([
     ['errors/README.md', errorsPage()],
@@ -25,26 +23,21 @@ export async function generatedPages(): Promise<Map<string, string>> {
   ]);
 }
 
-const made = (from: string) => `<!-- Made from ${from} by \`npm run docs\`. -->\n\n`;
+const generatedFrom = (source: string) => `<!-- Generated from ${source} by \`npm run docs\`. Do not edit. -->\n\n`;
 
 function errorsPage(): string {
   const rows = (Object.keys(errors) as ErrorCode[]).map(
     code => `| ${errors[code].status} | [\`${code}\`](${code}.md) | ${errors[code].message} |`,
   );
-  return `${made('src/errors.ts')}# Errors
+  return `${generatedFrom('src/errors.ts')}# Error codes
 
-Every answer that is not a success has one shape:
+Every error response has this format. [Errors](../error-handling.md) explains it, and which errors to retry.
 
 \`\`\`json
 ${JSON.stringify({ code: 'pet_not_found', message: errors.pet_not_found.message, status: 404 }, null, 2)}
 \`\`\`
 
-Programs look at \`code\`, which is never renamed; people read \`message\`, which may become clearer. Where single fields are wrong,
-\`errors\` lists them, each with \`path\`, \`code\` and \`message\`. With \`Accept: application/problem+json\` the answer has the members of
-RFC 9457 beside these; its \`type\` leads to a page like these on the address that answered. \`X-Request-Id\` says under which id the
-request stands in the logs.
-
-| Status | Code | Says |
+| Status | Code | Message |
 |---|---|---|
 ${rows.join('\n')}
 `;
@@ -52,15 +45,15 @@ ${rows.join('\n')}
 
 function errorPage(code: ErrorCode): string {
   const { status, message, meaning, remedy } = errors[code];
-  return `${made('src/errors.ts')}# ${code}
+  return `${generatedFrom('src/errors.ts')}# ${code}
 
 **${status}** · ${message}
 
-**When**: ${meaning}
+**Cause**: ${meaning}
 
-**What to do**: ${remedy}
+**Fix**: ${remedy}
 
-[All errors](README.md)
+[All error codes](README.md)
 `;
 }
 
@@ -69,25 +62,30 @@ function settingsPage(): string {
     const usual = setting.default === undefined ? (setting.otherwise ?? '–') : `\`${setting.default}\``;
     return `| \`${setting.name}\` | ${usual} | ${setting.sentence} |`;
   });
-  return `${made('src/config.ts')}# Settings
+  return `${generatedFrom('src/config.ts')}# Settings
 
-Environment variables. \`petstore serve --help\` lists them, too. A wrong value stops the start with one sentence that names it.
+Settings are environment variables. [Configuration](operating/configuration.md) explains how to use them. \`petstore serve --help\` prints this list.
 
-| Setting | Default | Does |
+| Setting | Default | Meaning |
 |---|---|---|
 ${rows.join('\n')}
 `;
 }
 
 function commandLinePage(all: readonly Command[]): string {
-  return `${made('src/cli')}# Command line
+  return `${generatedFrom('src/cli')}# Command-line reference
 
-\`bin/petstore\` runs from any directory, on the Node that the project pins, and works while a server runs on the same data: what it changed counts
-for the very next request on the embedded engine, and within a second on several nodes. It reads the same [settings](settings.md) as the server.
+\`bin/petstore\` runs from any directory, on the Node.js version that the project pins. Every command works while a server runs on the same data: changes
+apply to the very next request on the embedded engine, and within a second on several nodes. Commands read the same [settings](settings.md) as the server.
+[Administration](operating/administration.md) has common tasks.
 
-Exit code 0: done; 1: refused or failed, with one sentence on standard error; 2: wrong usage.
+| Exit code | Meaning |
+|---|---|
+| 0 | Success |
+| 1 | Rejected or failed, with one sentence on stderr |
+| 2 | Wrong usage |
 
-Every command takes:
+Every command accepts:
 
 ${table(Object.entries(commonOptions).map(optionRow))}
 ${all.map(commandSection).join('')}`;
@@ -134,41 +132,41 @@ function table(rows: readonly string[]): string {
 function referencePage(all: readonly Route<never>[]): string {
   const shared = sharedCodes(all);
   const lists = Array.from(shared, ([kind, codes]) => `- ${kind}: ${codeList(codes)}.`);
-  return `${made('the routes')}# Reference
+  return `${generatedFrom('the routes')}# API reference
 
-Every operation, shortly. \`GET /openapi.json\` (or \`petstore openapi\`) has all of it for programs: shapes, headers, and every answer with
-examples. Every request needs an [API key](authentication.md); every answer carries the [rate limit headers](rate-limits.md). What is marked
-as [beta or experimental](stability.md) is not settled yet. Paths without \`/v1\` are those of the [message address](messages.md).
+This page lists every operation with its parameters and responses. The OpenAPI document (\`GET /openapi.json\` or \`petstore openapi\`) also has the schemas,
+headers and an example of every response. Every request needs an [API key](authentication.md). Every response has [rate limit headers](rate-limits.md). Operations
+marked as [beta or experimental](versioning.md#stability) may change. Paths without \`/v1\` are on the [message address](messages.md).
 
-## Headers that operations have in common
+## Common headers
 
-| Header | Taken by | |
+| Header | Accepted by | Description |
 |---|---|---|
 ${sharedHeaders(all).join('\n')}
 
-A success with a body carries an \`ETag\`; the answer to a retry carries \`Idempotency-Replayed: true\`; where a preference was applied,
-\`Preference-Applied\` names it.
+A successful response with a body has an \`ETag\` header. A replayed response has \`Idempotency-Replayed: true\`. \`Preference-Applied\` names the preferences that
+were applied.
 ${all.map(route => operationSection(route, all, [...shared.values()].flat())).join('')}
-## Errors that operations have in common
+## Common errors
 
 ${lists.join('\n')}
-- Where there is no operation: ${codeList(['route_not_found', 'method_not_allowed'])}.
+- Unknown path or method: ${codeList(['route_not_found', 'method_not_allowed'])}.
 `;
 }
 
-/** Where headers are explained that are not about versions. */
+/** The page that explains each common header, unless it is about concurrency. */
 const headerPages: Readonly<Record<string, string>> = {
-  'Idempotency-Key': 'retries.md',
-  Prefer: 'decisions/requests-and-answers.md',
+  'Idempotency-Key': 'idempotency.md',
+  Prefer: 'requests.md#strict-validation',
 };
 
-/** A row for each header that operations take because of what they are. */
+/** Returns a table row for each header that operations accept because of their kind. */
 function sharedHeaders(all: readonly Route<never>[]): string[] {
   const headers = new Map(all.flatMap(route => Object.entries(impliedHeadersOf(route))));
   return Array.from(headers, ([name, says]) => {
     const methods = [...new Set(all.map(({ method }) => method))].filter(method => isTakenByAll(name, method, all));
-    const some = all.some(route => isMarked(name, route, all)) ? ['where it is named below'] : [];
-    const page = headerPages[name] ?? 'concurrent-changes.md';
+    const some = all.some(route => isMarked(name, route, all)) ? ['operations that name it below'] : [];
+    const page = headerPages[name] ?? 'concurrency.md';
     const takers = [...methods.map(method => `\`${method}\``), ...some].join(', ');
     return `| [\`${name}\`](${page}) | ${takers} | ${says} |`;
   });
@@ -178,22 +176,22 @@ function isTakenByAll(header: string, method: string, all: readonly Route<never>
   return all.every(route => route.method !== method || header in impliedHeadersOf(route));
 }
 
-/** Whether a route takes a header that others of its method do not. */
+/** Reports whether a route accepts a header that other routes of its method do not. */
 function isMarked(header: string, route: Route<never>, all: readonly Route<never>[]): boolean {
   return header in impliedHeadersOf(route) && !isTakenByAll(header, route.method, all);
 }
 
-/** What kinds of operations there are, for what they have in common. */
+/** The kinds of operations that share error codes. */
 const kinds: readonly [string, (route: Route<never>) => boolean][] = [
   ['Every operation', () => true],
-  ['With a body', route => route.body !== undefined],
+  ['Operations with a body', route => route.body !== undefined],
   ['`POST` and `PATCH`', takesIdempotencyKey],
-  ['With `If-Match`', takesIfMatch],
-  ['Where `If-Match` may be required', route => route.conditional === true && route.method !== 'POST'],
+  ['Operations with `If-Match`', takesIfMatch],
+  ['Operations for which `If-Match` can be required', route => route.conditional === true && route.method !== 'POST'],
   ['Every change', route => route.method !== 'GET'],
 ];
 
-/** The error codes that all operations of a kind may answer and no others. */
+/** Returns, for each kind of operation, the error codes that all of its operations can return and no others. */
 function sharedCodes(all: readonly Route<never>[]): Map<string, ErrorCode[]> {
   const codes = [...new Set(all.flatMap(codesOf))];
   const kindOf = (code: ErrorCode) =>
@@ -208,8 +206,8 @@ function sharedCodes(all: readonly Route<never>[]): Map<string, ErrorCode[]> {
 function operationSection(route: Route<never>, all: readonly Route<never>[], shared: readonly ErrorCode[]): string {
   const { operationId, method, path, summary, description, deprecation, stability, access, successes } = route;
   const marks = [
-    deprecation && '[deprecated](deprecation.md)',
-    stability !== 'stable' && `[${stability}](stability.md)`,
+    deprecation && '[deprecated](versioning.md#deprecated-operations)',
+    stability !== 'stable' && `[${stability}](versioning.md#stability)`,
     access.scope && `scope \`${access.scope}\``,
     ...Object.keys(impliedHeadersOf(route)).map(name => isMarked(name, route, all) && `\`${name}\``),
   ].filter(mark => typeof mark === 'string');
@@ -226,7 +224,7 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
   const own = codesOf(route).filter(code => !shared.includes(code));
   const answers = [
     ...successes.map(one => `${one.status}: ${one.description}`),
-    ...(own.length > 0 ? [`Errors of its own: ${codeList(own)}.`] : []),
+    ...(own.length > 0 ? [`Errors: ${codeList(own)}.`] : []),
   ];
   return `
 ## ${operationId}
@@ -234,12 +232,12 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
 ${[`\`${method} ${prefixOf(route)}${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
-${rows.length === 0 ? '' : `\n| Name | In | |\n|---|---|---|\n${rows.join('\n')}\n`}
+${rows.length === 0 ? '' : `\n| Name | In | Description |\n|---|---|---|\n${rows.join('\n')}\n`}
 ${answers.map(answer => `- ${answer}`).join('\n')}
 `;
 }
 
-/** What comes between an address and the path: on the message address nothing. */
+/** Returns the path prefix of a route's address: none on the message address. */
 function prefixOf(route: Route<never>): string {
   return (messageRoutes as readonly Route<never>[]).includes(route) ? '' : '/v1';
 }
@@ -250,7 +248,7 @@ function codeList(codes: readonly string[]): string {
 
 function wordsOf(schema: unknown): string {
   const { description, anyOf } = schema as { description?: string; anyOf?: object[] };
-  // What may also be null is described by what else it may be.
+  // A nullable schema has its description in the other alternative.
   return description ?? anyOf?.map(wordsOf).find(words => words !== '') ?? '';
 }
 
@@ -265,7 +263,7 @@ if (import.meta.main) {
     if (!process.argv.includes('--check')) writeFileSync(file, text);
   }
   if (stale.length > 0 && process.argv.includes('--check')) {
-    console.error('These are stale: `npm run docs` writes them anew.');
+    console.error('These files are out of date. Run `npm run docs`.');
     process.exitCode = 1;
   }
 }

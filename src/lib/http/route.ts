@@ -7,7 +7,7 @@ export interface Access {
   readonly scope?: string;
 }
 
-/** How much an operation may still change; see docs/stability.md. */
+/** How much an operation may still change; see docs/versioning.md. */
 export type Stability = 'experimental' | 'beta' | 'stable';
 
 /** That an operation goes away, and when. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '../support/pages-as-scripts.ts';
 
-const page = await readPage('docs/selling.md');
+const page = await readPage('docs/tutorial.md');
 
 /** What a line of the page got. */
 interface Answer {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '../support/pages-as-scripts.ts';
 
-const [readme, page] = await Promise.all(['README.md', 'docs/getting-started.md'].map(readPage));
+const [readme, page] = await Promise.all(['README.md', 'docs/quickstart.md'].map(readPage));
 const commands = commandsOf(page!);
 
 describe('getting started, word for word', { skip }, () => {

@@ -10,7 +10,7 @@ import { signed } from '../../src/lib/signature.ts';
 import { freePort } from '../support/free-port.ts';
 import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '../support/pages-as-scripts.ts';
 
-const page = await readPage('docs/receiving.md');
+const page = await readPage('docs/receive-webhooks.md');
 
 const { error: withoutPython } = spawnSync('python3', ['--version']);
 const noPython = withoutPython !== undefined && process.env.CI !== 'true' && 'left out: there is no python3';
@@ -87,7 +87,7 @@ for (const { language, fence, file, leftOut } of receivers) {
 
     test('sees a delivery refused that the store has not signed', async () => {
       assert.match(await run(forge!), /^HTTP\/1\.1 401 /);
-      await receiver.prints(/^refused: not from the store$/);
+      await receiver.prints(/^rejected: invalid signature$/);
     });
 
     test('refuses what is forged, changed or stale, and takes what is signed in several ways', async () => {

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertDocumented, assertDocumentedHead, bodyOf, pattern } from '../support/documented-response.ts';
+import {
+  type Block,
+  blocksOf,
+  type FirstServer,
+  readPage,
+  skip,
+  startFirstServer,
+} from '../support/pages-as-scripts.ts';
+import { executedPages } from './executed-pages.ts';
+
+/** The time at which every page runs, so that times in requests may stand in the pages. */
+const clock = { NODE_ENV: 'test', PETSTORE_NOW: '2026-11-21T12:00:00Z' };
+
+for (const [path, settings] of Object.entries(executedPages)) {
+  const steps = stepsOf(blocksOf(await readPage(path)));
+
+  describe(`${path}, executed`, { skip }, () => {
+    let server: FirstServer;
+    before(async () => {
+      server = await startFirstServer({ ...clock, ...settings });
+    });
+    after(async () => {
+      assert.deepEqual(await server.stop(), [0, null]);
+    });
+
+    for (const { script, responses } of steps) {
+      test(script.split('\n')[0]!, async () => {
+        if (script === 'npm start') {
+          assert.equal(JSON.parse(await readPage('package.json')).scripts.start, 'exec bin/petstore serve');
+          return;
+        }
+        const output = await server.run(script);
+        assert.doesNotMatch(output, /"status":5\d\d[,}]/);
+        for (const block of responses) assertResponse(output, block);
+        if (!responses.some(({ text }) => /"code"|HTTP\/1\.1 4/.test(text))) {
+          assert.doesNotMatch(output, /"code":"\w+","message"/);
+        }
+      });
+    }
+  });
+}
+
+function assertResponse(output: string, { language, text }: Block): void {
+  if (language === 'http') assertDocumentedHead(output, text);
+  if (language === 'http' && text.includes('\n\n')) {
+    assertDocumented(JSON.parse(bodyOf(output)), JSON.parse(text.slice(text.indexOf('\n\n'))));
+  }
+  if (language === 'json') assertDocumented(JSON.parse(bodyOf(output)), JSON.parse(text));
+  if (language === 'text') for (const line of text.split('\n')) assert.match(output, lineIn(line));
+}
+
+/** Returns the pattern of an output in which the documented line stands somewhere. */
+function lineIn(line: string): RegExp {
+  return new RegExp(pattern(line).source, 'm');
+}
+
+/** Returns each `sh` block with the response blocks that follow it up to the next one. */
+function stepsOf(blocks: readonly Block[]): { script: string; responses: Block[] }[] {
+  const steps: { script: string; responses: Block[] }[] = [];
+  for (const block of blocks) {
+    if (block.language === 'sh') steps.push({ script: block.text, responses: [] });
+    else if (['json', 'http', 'text'].includes(block.language)) steps.at(-1)?.responses.push(block);
+  }
+  return steps;
+}
