@@ -7,7 +7,7 @@ import { UserError } from './lib/user-error.ts';
 const postgres = 'postgres://petstore:hunter2@db.example.org/petstore';
 
 describe('readConfig', () => {
-  it('needs nothing: everything has a default', () => {
+  it('has a default for every setting', () => {
     const { config, warnings } = readConfig({});
     assert.deepEqual(config, {
       host: '127.0.0.1',
@@ -31,7 +31,7 @@ describe('readConfig', () => {
     assert.deepEqual(warnings, []);
   });
 
-  it('takes every setting', () => {
+  it('reads every setting', () => {
     const { config } = readConfig({
       NODE_ENV: 'test',
       PETSTORE_HOST: '::1',
@@ -80,14 +80,14 @@ describe('readConfig', () => {
     });
   });
 
-  it('takes an empty value as the default, and an empty port as a deployment left out', () => {
+  it('treats an empty value as the default and an empty port as a disabled address', () => {
     const { config } = readConfig({ PETSTORE_HOST: '', PETSTORE_DATABASE_URL: ' ', PETSTORE_PORT: '' });
     assert.equal(config.host, '127.0.0.1');
     assert.deepEqual(config.ports, { staging: 8081, messages: 8082 });
     assert.ok('file' in config.places.production);
   });
 
-  it('keeps both deployments in one PostgreSQL database, or in one each', () => {
+  it('puts both deployments in one PostgreSQL database or in two', () => {
     assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres }).config.places, {
       production: { url: postgres },
       staging: { url: postgres, schema: 'petstore_staging' },
@@ -99,7 +99,7 @@ describe('readConfig', () => {
     );
   });
 
-  it('refuses a wrong value with one sentence that names the setting, and never says a secret', () => {
+  it('rejects an invalid value in one sentence that names the setting and hides secrets', () => {
     const wrong: [Record<string, string>, RegExp][] = [
       [{ PETSTORE_HOST: 'not a host' }, /^PETSTORE_HOST must be an IP address or a host name\.$/],
       [{ PETSTORE_PORT: '65536' }, /^PETSTORE_PORT must be a port from 0 to 65535\.$/],
@@ -151,7 +151,7 @@ describe('readConfig', () => {
     }
   });
 
-  it('warns of each variable that looks like one of ours but is not', () => {
+  it('warns about unknown PETSTORE_ variables', () => {
     const { warnings } = readConfig({ PETSTORE_PROT: '1', PETSTORE_TEST_LONG: '1', OTHER: '1' });
     assert.equal(warnings.length, 1);
     assert.match(warnings[0]!, /no setting PETSTORE_PROT;/);

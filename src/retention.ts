@@ -1,6 +1,6 @@
 import { deleteExpiredResponses } from './idempotency/retention.ts';
 import type { Work } from './lib/jobs/job-loop.ts';
-import { forgetOldDays } from './limits/retention.ts';
+import { deleteOldDayCounts } from './limits/retention.ts';
 import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
 import { forgetDeletedWebhooks, forgetEndedSecrets, forgetOldDeliveries } from './webhooks/retention.ts';
 
@@ -17,7 +17,7 @@ export type Forget = (tx: Transaction, most: number) => Soon<number>;
  */
 const everything = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly Forget[] => [
   deleteExpiredResponses,
-  forgetOldDays,
+  deleteOldDayCounts,
   forgetEndedSecrets,
   forgetDeletedWebhooks,
   (tx, most) => forgetOldDeliveries(tx, eventsKeptMs, most),

@@ -12,7 +12,7 @@ const ann: NewAccount = { email: 'Ann@Example.org', name: 'Änn 小雪' };
 
 onEachEngine(engine => {
   describe('createAccount', () => {
-    it('registers on the plan free, the e-mail address in lower case', async () => {
+    it('creates an account on Free with a lower-case email address', async () => {
       const database = await engine.open({ clock: testClock(NOON) });
       const account = await database.write(tx => createAccount(tx, ann));
       assert.deepEqual(account, {
@@ -29,7 +29,7 @@ onEachEngine(engine => {
       assert.deepEqual(await findAccountByEmail(database, 'ANN@example.ORG'), account);
     });
 
-    it('writes down who is registered, but not the e-mail address', async () => {
+    it('records an event without the email address', async () => {
       const database = await engine.open({ clock: testClock(NOON) });
       await database.write(tx => createAccount(tx, ann));
       const agreed = { plan: 'enterprise', perMinute: 7, perDay: 70 } as const;
@@ -59,14 +59,14 @@ onEachEngine(engine => {
       });
     });
 
-    it('takes the agreed numbers of enterprise', async () => {
+    it('accepts custom limits on Enterprise', async () => {
       const database = await engine.open();
       const agreed = { plan: 'enterprise', perMinute: 1, perDay: 1_000_000_000, admin: true } as const;
       const account = await database.write(tx => createAccount(tx, { ...ann, ...agreed }));
       assert.deepEqual({ ...account, ...agreed }, account);
     });
 
-    it('refuses an e-mail address that is taken, in whatever case', async () => {
+    it('rejects an email address that is in use, in any case', async () => {
       const database = await engine.open();
       await database.write(tx => createAccount(tx, ann));
       const again = database.write(tx => createAccount(tx, { ...ann, email: 'ann@EXAMPLE.org' }));
@@ -77,7 +77,7 @@ onEachEngine(engine => {
       assert.equal((await listAccounts(database)).length, 1);
     });
 
-    it('gives an e-mail address to one of many who want it at once', async () => {
+    it('gives an email address to exactly one of many concurrent requests', async () => {
       const database = await engine.open();
       const wishes = Array.from({ length: 8 }, () => database.write(tx => createAccount(tx, ann)));
       const outcomes = await Promise.allSettled(wishes);
@@ -87,7 +87,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('refuses what cannot be an account, saying what would be right', async () => {
+    it('rejects invalid values and says what is valid', async () => {
       const database = await engine.open();
       const wrong: [Partial<Record<keyof NewAccount, unknown>>, RegExp][] = [
         [{ email: '' }, /e-mail address must be like/],
@@ -122,7 +122,7 @@ onEachEngine(engine => {
       assert.deepEqual(await listAccounts(database), []);
     });
 
-    it('takes the longest name there is', async () => {
+    it('accepts a name of the maximum length', async () => {
       const database = await engine.open();
       const { name } = await database.write(tx => createAccount(tx, { ...ann, name: '🐕'.repeat(255) }));
       assert.equal((await getAccount(database, 1)).name, name);
@@ -130,13 +130,13 @@ onEachEngine(engine => {
   });
 
   describe('getAccount', () => {
-    it('refuses an id that nobody has', async () => {
+    it('rejects an unknown id', async () => {
       await assert.rejects(getAccount(await engine.open(), 7), UserError);
     });
   });
 
   describe('listAccounts', () => {
-    it('lists everyone, by id', async () => {
+    it('lists all accounts by id', async () => {
       const database = await engine.open();
       for (const email of ['z@example.org', 'a@example.org']) {
         await database.write(tx => createAccount(tx, { ...ann, email }));

@@ -1,5 +1,5 @@
 import { formatTime } from '../lib/time.ts';
-import { type BanInForce, listBans } from '../limits/bans.ts';
+import { type ActiveBan, listBans } from '../limits/bans.ts';
 import type { Command } from './command.ts';
 import { withRegistry } from './databases.ts';
 import { table } from './terminal.ts';
@@ -25,6 +25,6 @@ export const command: Command = {
   },
 };
 
-function banValue({ keyId, accountId, step, bannedAt, until }: BanInForce) {
+function banValue({ keyId, accountId, step, bannedAt, until }: ActiveBan) {
   return { keyId, accountId, step, bannedAt: formatTime(bannedAt), until: formatTime(until) };
 }

@@ -53,7 +53,7 @@ export function createAuthenticator(options: {
         : isStill(holder, caller, scope);
     },
     addressHeaders(address) {
-      return limiter.showAddress(addressOf(address)).headers;
+      return limiter.addressStatus(addressOf(address)).headers;
     },
   };
 

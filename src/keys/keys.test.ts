@@ -26,7 +26,7 @@ onEachEngine(engine => {
     assert.rejects(work, error => error instanceof UserError && sentence.test(error.message));
 
   describe('createKey', () => {
-    it('gives every scope, for ever, and a token that belongs to the record', async () => {
+    it('creates a key with every scope, no expiry and a matching token', async () => {
       const { newKey, account } = await setUp();
       const { token, ...key } = await newKey();
       assert.deepEqual(parseToken(token), { deployment: 'staging', id: key.id });
@@ -42,14 +42,14 @@ onEachEngine(engine => {
       });
     });
 
-    it('stores no token', async () => {
+    it('does not store the token', async () => {
       const { database, newKey } = await setUp();
       const { token, id } = await newKey();
       assert.ok(!JSON.stringify([await findKey(database, id), await listKeys(database)]).includes(token.slice(-20)));
       assert.equal((await findKey(database, id))!.hash, hashToken(token));
     });
 
-    it('keeps scopes once each, in the order of the catalogue', async () => {
+    it('stores each scope once, in canonical order', async () => {
       const { newKey } = await setUp();
       assert.deepEqual((await newKey({ scopes: ['pets:write', 'pets:read', 'pets:write'] })).scopes, [
         'pets:read',
@@ -58,7 +58,7 @@ onEachEngine(engine => {
       assert.deepEqual((await newKey({ scopes: ['pets:read', '*'] })).scopes, ['*']);
     });
 
-    it('refuses an account or a scope that does not exist, and an expiry that has passed', async () => {
+    it('rejects an unknown account, an unknown scope and a past expiry', async () => {
       const { database, newKey } = await setUp();
       await refuses(
         database.write(tx => createKey(tx, { accountId: 99, deployment: 'staging' })),
@@ -70,7 +70,7 @@ onEachEngine(engine => {
       assert.deepEqual(await listKeys(database), []);
     });
 
-    it('announces the registry, as every change of a key does', async () => {
+    it('notifies other processes, as every change of a key does', async () => {
       const { database, newKey } = await setUp();
       const before = database.topicVersion('registry');
       const { id } = await newKey();
@@ -81,8 +81,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('the log', () => {
-    it('says what became of a key once each, and nothing of its secret', async () => {
+  describe('events', () => {
+    it('record each change of a key once, without its secret', async () => {
       const { clock, database, account, newKey } = await setUp();
       const old = await newKey({ scopes: ['pets:read'], expiresAt: NOON + 48 * HOUR });
       clock.advance(HOUR);
@@ -128,7 +128,7 @@ onEachEngine(engine => {
   });
 
   describe('listKeys', () => {
-    it('lists all, or those of one account, oldest first', async () => {
+    it('lists all keys, or those of one account, oldest first', async () => {
       const { clock, database, newKey } = await setUp();
       const other = await database.write(tx => createAccount(tx, { email: 'b@example.org', name: 'B' }));
       const ids: string[] = [];
@@ -149,7 +149,7 @@ onEachEngine(engine => {
   });
 
   describe('revokeKey', () => {
-    it('takes the key out of use, and stays at the first time when repeated', async () => {
+    it('revokes the key and keeps the first revocation time', async () => {
       const { clock, database, newKey } = await setUp();
       const { id } = await newKey();
       assert.equal((await database.write(tx => revokeKey(tx, id))).revokedAt, NOON);
@@ -158,7 +158,7 @@ onEachEngine(engine => {
       assert.equal((await findKey(database, id))!.revoked_at, NOON);
     });
 
-    it('refuses a key that does not exist', async () => {
+    it('rejects an unknown key', async () => {
       const { database } = await setUp();
       await refuses(
         database.write(tx => revokeKey(tx, 'nobody')),
@@ -168,7 +168,7 @@ onEachEngine(engine => {
   });
 
   describe('rotateKey', () => {
-    it('makes a key of the same kind, and lets the old one go on for the overlap', async () => {
+    it('creates an equivalent key and keeps the old one valid for the overlap', async () => {
       const { database, newKey } = await setUp();
       const old = await newKey({ scopes: ['pets:read'] });
       const { issued, previous } = await database.write(tx => rotateKey(tx, old.id, HOUR));
@@ -181,21 +181,21 @@ onEachEngine(engine => {
       assert.equal((await findKey(database, old.id))!.expires_at, NOON + HOUR);
     });
 
-    it('never lets the old key outlive its own expiry', async () => {
+    it('never extends the expiry of the old key', async () => {
       const { database, newKey } = await setUp();
       const old = await newKey({ expiresAt: NOON + HOUR });
       const { previous } = await database.write(tx => rotateKey(tx, old.id, 24 * HOUR));
       assert.equal(previous.expiresAt, NOON + HOUR);
     });
 
-    it('ends the old key at once without an overlap', async () => {
+    it('expires the old key immediately without an overlap', async () => {
       const { database, newKey } = await setUp();
       const old = await newKey();
       const { previous } = await database.write(tx => rotateKey(tx, old.id, 0));
       assert.equal(keyState(previous, NOON), 'expired');
     });
 
-    it('refuses a key that is revoked, has expired, or does not exist', async () => {
+    it('rejects a revoked, expired or unknown key', async () => {
       const { clock, database, newKey } = await setUp();
       const revoked = await newKey();
       await database.write(tx => revokeKey(tx, revoked.id));
@@ -216,7 +216,7 @@ onEachEngine(engine => {
   });
 
   describe('findKey', () => {
-    it('gives the key with what its account allows', async () => {
+    it('returns the key with the plan of its account', async () => {
       const { database, newKey, account } = await setUp();
       const { id, token } = await newKey();
       assert.deepEqual(await findKey(database, id), {
@@ -237,7 +237,7 @@ onEachEngine(engine => {
   });
 
   describe('touchKeys', () => {
-    it('notes the last use, and never moves it back', async () => {
+    it('records the last use and never moves it back', async () => {
       const { database, newKey } = await setUp();
       const { id } = await newKey();
       for (const at of [NOON + 5, NOON + 3]) await database.write(tx => touchKeys(tx, [{ id, at }]));

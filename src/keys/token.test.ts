@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { hashToken, newToken, parseToken } from './token.ts';
 
 describe('newToken', () => {
-  it('names the deployment, and is selected by a double click', () => {
+  it('includes the deployment and is selected by a double click', () => {
     assert.match(newToken('production').token, /^petstore_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/);
     assert.match(newToken('staging').token, /^petstore_test_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/);
   });
 
-  it('never gives the same id or secret twice, and every digit at every place', () => {
+  it('never repeats an id or secret and uses every digit in every position', () => {
     const tokens = Array.from({ length: 2000 }, () => newToken('production'));
     assert.equal(new Set(tokens.map(({ id }) => id)).size, tokens.length);
     assert.equal(new Set(tokens.map(({ token }) => token.slice(27, 60))).size, tokens.length);
@@ -20,14 +20,14 @@ describe('newToken', () => {
     }
   });
 
-  it('ends with the CRC-32 of all that stands before', () => {
+  it('ends with a CRC-32 of the preceding characters', () => {
     const { token } = newToken('staging');
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
     const checksum = [...token.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
     assert.equal(checksum, crc32(token.slice(0, -6)));
   });
 
-  it('stores nothing of the secret', () => {
+  it('derives a hash that reveals nothing of the secret', () => {
     const { token, hash } = newToken('production');
     assert.equal(hash, hashToken(token));
     assert.equal(Buffer.from(hash, 'base64').length, 32);
@@ -36,14 +36,14 @@ describe('newToken', () => {
 });
 
 describe('parseToken', () => {
-  it('finds deployment and id in every token', () => {
+  it('returns the deployment and id of every token', () => {
     for (const deployment of ['production', 'staging'] as const) {
       const { token, id } = newToken(deployment);
       assert.deepEqual(parseToken(token), { deployment, id });
     }
   });
 
-  it('refuses a token with any one character changed, missing or added, and any two swapped', () => {
+  it('rejects a token with a changed, missing, added or swapped character', () => {
     const { token } = newToken('production');
     fc.assert(
       fc.property(
@@ -63,11 +63,11 @@ describe('parseToken', () => {
     );
   });
 
-  it('refuses the token of one deployment under the name of the other', () => {
+  it('rejects a token of one deployment with the prefix of the other', () => {
     assert.equal(parseToken(newToken('production').token.replace('live', 'test')), undefined);
   });
 
-  it('refuses everything else', () => {
+  it('rejects everything else', () => {
     for (const text of ['', 'petstore_live_', 'x'.repeat(66), `petstore_live_${'0'.repeat(12)}_${'0'.repeat(39)}`]) {
       assert.equal(parseToken(text), undefined);
     }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from './clock.ts';
 
-describe('the clock of a process', () => {
-  it('follows the machine ahead and never back; what others compare with their clocks goes back, too', t => {
+describe('systemClock', () => {
+  it('follows the wall clock ahead but never back, while `wall` follows both', t => {
     const right = Date.now();
     const machine = t.mock.method(Date, 'now', () => right + 86_400_000);
     const clock = systemClock();
@@ -14,7 +14,7 @@ describe('the clock of a process', () => {
     assert.equal(clock.wallTime?.(), right);
   });
 
-  it('is right though the process was held up while it was set, and follows every step ahead', t => {
+  it('is accurate although the process was paused while reading, and follows every step ahead', t => {
     let machineMs = 5_000_000.75;
     let heldUpMs = 50;
     t.mock.method(performance, 'now', () => machineMs - 5_000_000);
@@ -40,7 +40,7 @@ describe('the clock of a process', () => {
     assert.ok(led <= 0, `${led} ms ahead`);
   });
 
-  it('that starts elsewhere for a rehearsal is there for everybody', () => {
+  it('starts at the given time for both readings', () => {
     const clock = systemClock(Date.parse('2030-01-01T00:00:00Z'));
     assert.ok(clock.wallTime!() >= Date.parse('2030-01-01T00:00:00Z'));
     assert.ok(clock.now() < Date.parse('2030-01-01T01:00:00Z'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { LogThrottle } from './log-throttle.ts';
 
-it('an episode begins once, and again after ten quiet seconds', () => {
+it('lets one message through, and the next after ten quiet seconds', () => {
   const episodes = new LogThrottle();
   assert.equal(episodes.begins('full', 0), true);
   assert.equal(episodes.begins('full', 1), false);

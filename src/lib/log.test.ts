@@ -12,7 +12,7 @@ function written(write: (log: ReturnType<typeof openLog>) => void): string[] {
 }
 
 describe('openLog', () => {
-  it('writes one JSON object a line, with time, level and message', () => {
+  it('writes one JSON object per line with time, level and message', () => {
     const lines = written(log => {
       log.info('one');
       log.warn({ port: 8080 }, 'two');
@@ -32,7 +32,7 @@ describe('openLog', () => {
     for (const { time } of parsed) assert.ok(!Number.isNaN(Date.parse(time)));
   });
 
-  it('keeps no secret, wherever it stands', () => {
+  it('redacts secrets anywhere in a line', () => {
     const lines = written(log => {
       log.info(`a key: ${token}`);
       log.info({ url: `/v1/pets?key=${token}`, deep: { er: [token, { [token]: token }] } }, 'fields');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Metrics } from './metrics.ts';
 
-it('tells counters, gauges and histograms in the Prometheus text format', () => {
+it('renders counters, gauges and histograms in the Prometheus text format', () => {
   const metrics = new Metrics();
   const requests = metrics.counter('requests_total', 'Requests.');
   requests.add('a', () => ({ operation: 'a"b\\c' }));

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import { nameFault } from './name.ts';
 
 describe('nameFault', () => {
-  it('finds nothing wrong with what people call things', () => {
+  it('accepts common names', () => {
     for (const name of ['a', '小雪', ' padded ', 'Señor Pancho', '🐕'.repeat(255), 'e\u0301', '\u200b', '\ufeffa']) {
       assert.equal(nameFault(name), undefined, JSON.stringify(name));
     }
   });
 
-  it('says what is wrong with all else', () => {
+  it('explains what is wrong with other text', () => {
     const wrong: [string, RegExp][] = [
       ['', /not white space/],
       [' \u00a0\u3000', /not white space/],

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NOTE_LENGTH_MAX, noteFault } from './note.ts';
 
-test('a note is 1–1,000 code points of well-formed text with line breaks', () => {
+test('accepts 1–1,000 code points of well-formed text with line breaks', () => {
   for (const text of ['x', ' x ', 'a\nb', 'a\r\nb', '🐈'.repeat(NOTE_LENGTH_MAX), '\u202ertl', 'a\u2028b']) {
     assert.equal(noteFault(text), undefined, JSON.stringify(text));
   }
 });
 
-test('a note has something to read, no other control characters, no lone surrogates, and an end', () => {
+test('rejects blank text, other control characters, lone surrogates and overlong text', () => {
   for (const text of [
     '',
     ' ',

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { formatTime, parseDuration, parseTime } from './time.ts';
 
 describe('parseDuration', () => {
-  it('takes seconds, minutes, hours and days', () => {
+  it('parses seconds, minutes, hours and days', () => {
     const right = {
       '0s': 0,
       '30s': 30_000,
@@ -15,7 +15,7 @@ describe('parseDuration', () => {
     for (const [text, ms] of Object.entries(right)) assert.equal(parseDuration(text), ms, text);
   });
 
-  it('takes nothing else', () => {
+  it('rejects everything else', () => {
     for (const text of [
       '',
       '7',
@@ -36,7 +36,7 @@ describe('parseDuration', () => {
 });
 
 describe('parseTime', () => {
-  it('takes RFC 3339 times with any offset', () => {
+  it('parses RFC 3339 times with any offset', () => {
     const right = {
       '2026-11-20T12:00:00Z': Date.UTC(2026, 10, 20, 12),
       '2026-11-20t12:00:00.123456z': Date.UTC(2026, 10, 20, 12, 0, 0, 123),
@@ -46,7 +46,7 @@ describe('parseTime', () => {
     for (const [text, ms] of Object.entries(right)) assert.equal(parseTime(text), ms, text);
   });
 
-  it('takes nothing else, days that no calendar has included', () => {
+  it('rejects everything else, including impossible dates', () => {
     for (const text of [
       '',
       'tomorrow',
@@ -66,7 +66,7 @@ describe('parseTime', () => {
 });
 
 describe('formatTime', () => {
-  it('gives what parseTime takes', () => {
+  it('returns text that parseTime accepts', () => {
     assert.equal(formatTime(Date.UTC(2026, 10, 20, 12)), '2026-11-20T12:00:00.000Z');
     assert.equal(parseTime(formatTime(1234)), 1234);
   });

@@ -5,18 +5,18 @@ import { MinuteWindow } from './minute-window.ts';
 import { policyOf } from './verdict.ts';
 import { Violations } from './violations.ts';
 
-/** What one account has counted on one deployment, as one process knows it. */
+/** The counts of one account on one deployment, as this process knows them. */
 export class AccountCounts {
   readonly minute = new MinuteWindow();
   readonly day: DayCount;
-  /** What this process may let through: the account's limits, or its share of them. */
+  /** The limits that this process enforces: the account's limits, or its share of them. */
   limits: Limits = { perMinute: 0, perDay: 0 };
   policy = '';
-  /** Where what is on disk is being read. */
+  /** The read of the stored counts in progress. */
   reading: Promise<void> | undefined;
-  /** When the reading that failed is tried again (milliseconds), and until when nobody waits for it; 0 when none did. */
-  unreadUntil = 0;
-  /** The outage of the shared counts for which `day` knows the other nodes' counts. */
+  /** When to retry a failed read (milliseconds); until then no request waits for it. 0 if none failed. */
+  retryReadAt = 0;
+  /** The Valkey outage for which `day` knows the counts of the other nodes. */
   outage = 0;
   #agreed: Limits | undefined;
   #nodes = 0;
@@ -26,8 +26,8 @@ export class AccountCounts {
     this.day = new DayCount(id, deployment, node, day);
   }
 
-  /** Takes the limits in force, of which this process may use one of `nodes` equal parts. */
-  agree(agreed: Limits, nodes: number): void {
+  /** Sets the current limits, of which this process may use one of `nodes` equal shares. */
+  setLimits(agreed: Limits, nodes: number): void {
     if (agreed === this.#agreed && nodes === this.#nodes) return;
     this.#agreed = agreed;
     this.#nodes = nodes;
@@ -36,12 +36,12 @@ export class AccountCounts {
     this.day.limits = agreed;
   }
 
-  /** What is used of this process's part of the day. */
-  get usedOfDay(): number {
+  /** The used part of this process's share of the day. */
+  get usedToday(): number {
     return Math.ceil(this.day.others / this.#nodes) + this.day.own;
   }
 
-  /** How a key of the account takes being refused. */
+  /** Returns the violations of a key of the account. */
   violationsOf(keyId: string): Violations {
     this.#violations ??= new Map();
     let violations = this.#violations.get(keyId);
@@ -52,20 +52,20 @@ export class AccountCounts {
     return violations;
   }
 
-  /** Ends the episode of a key, whose request was accepted. */
-  accepted(keyId: string, now: number): void {
+  /** Ends the run of rejections of a key whose request was accepted. */
+  recordAccepted(keyId: string, now: number): void {
     if (this.#violations === undefined) return;
-    if (this.#violations.get(keyId)?.accepted(now)) this.forget(keyId);
+    if (this.#violations.get(keyId)?.recordAccepted(now)) this.clearViolations(keyId);
   }
 
-  /** Forgets how a key took being refused. */
-  forget(keyId: string): void {
+  /** Forgets the violations of a key. */
+  clearViolations(keyId: string): void {
     this.#violations?.delete(keyId);
     if (this.#violations?.size === 0) this.#violations = undefined;
   }
 }
 
-/** One of `nodes` equal parts of the limits, rounded down, but never nothing. */
+/** Returns one of `nodes` equal shares of the limits, rounded down, at least 1. */
 export function shareOf(limits: Limits, nodes: number): Limits {
   if (nodes === 1) return limits;
   return {

@@ -28,7 +28,7 @@ for (const [text, canonical] of Object.entries(cases)) {
   });
 }
 
-test('has one spelling for all of a /64, however it is written', () => {
+test('normalizes every spelling of a /64', () => {
   fc.assert(
     fc.property(fc.ipV6(), text => {
       const canonical = canonicalAddress(text)!;

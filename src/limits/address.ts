@@ -1,11 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * The address that a request counts against: an IPv4 address as it is, an IPv6 address as its /64 (`2001:db8:0:7::/64`).
+ * Returns the address that a request counts against: an IPv4 address as it is, an IPv6 address as its /64
+ * (`2001:db8:0:7::/64`).
  *
- * One spelling for each: an IPv4 address inside an IPv6 one (`::ffff:192.0.2.1`) counts as that IPv4 address, because
- * it is the same caller on a dual-stack socket; the zone of a link-local address (`%eth0`) is left out.
- * @returns `undefined` for what is no address
+ * Each has one spelling: an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) counts as the IPv4 address, because dual-stack
+ * sockets report it so; the zone of a link-local address (`%eth0`) is dropped.
+ * @returns `undefined` for text that is not an address
  */
 export function canonicalAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
@@ -20,7 +21,7 @@ export function canonicalAddress(text: string): string | undefined {
   return `${a.toString(16)}:${b.toString(16)}:${c.toString(16)}:${d.toString(16)}::/64`;
 }
 
-/** The eight groups of a well-formed IPv6 address. */
+/** Returns the eight groups of a well-formed IPv6 address. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const first = numbersOf(head);

@@ -1,19 +1,19 @@
 import type { Expression } from 'kysely';
 import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { recordBan } from './ban-log.ts';
-import { bounded } from './bounded.ts';
+import { recordBan } from './ban-events.ts';
 import { secondOf } from './minute-window.ts';
-import type { Change, WriteBehind } from './write-behind.ts';
+import { succeedsWithin } from './succeeds-within.ts';
+import type { PendingWrite, WriteBehind } from './write-behind.ts';
 
-/** How long a ban lasts, by its step. */
-const MINUTES = [1, 5, 15, 60] as const;
+/** The duration of a ban, by step. */
+const BAN_MINUTES = [1, 5, 15, 60] as const;
 const DAY_MS = 86_400_000;
-/** A ban that ended so long ago makes the next one no longer. */
-const REMEMBERED_MS = (MINUTES.length - 1) * DAY_MS;
-/** How long a look at the table is waited for. */
-const LOOK_MS = 1000;
+/** A ban that ended this long ago does not prolong the next one. */
+const REMEMBERED_MS = (BAN_MINUTES.length - 1) * DAY_MS;
+/** How long to wait for a read of the table. */
+const READ_MS = 1000;
 
-/** The latest ban of a key. Times in milliseconds since the Unix epoch. */
+/** The latest ban of a key. Times are milliseconds since the Unix epoch. */
 export interface Ban {
   readonly keyId: string;
   /** From 0 (1 minute) to 3 (60 minutes). */
@@ -25,47 +25,47 @@ export interface Ban {
   readonly liftedAt: number | null;
 }
 
-/** A ban in force, with whose key it is. */
-export interface BanInForce extends Ban {
+/** An active ban, with the account of the key. */
+export interface ActiveBan extends Ban {
   readonly accountId: number;
 }
 
-/** Every ban in force at `now` (milliseconds), the one that ends last first. */
-export async function listBans(reader: Reader, now: number): Promise<BanInForce[]> {
-  return await reader.all(bansInForce, { now: Math.floor(now) });
+/** Returns every ban that is active at `now` (milliseconds), latest end first. */
+export async function listBans(reader: Reader, now: number): Promise<ActiveBan[]> {
+  return await reader.all(activeBans, { now: Math.floor(now) });
 }
 
 /**
- * Lifts the ban of a key; it counts for the very next request, and for how long the next ban lasts as though it had
- * ended by itself. Safe to repeat.
- * @returns false when the key is not banned
+ * Lifts the ban of a key, with effect on the next request. The duration of the next ban is as if this one had ended by
+ * itself. Idempotent.
+ * @returns false if the key is not banned
  */
 export async function liftBan(tx: Transaction, keyId: string): Promise<boolean> {
-  if ((await tx.run(lift, { keyId, now: tx.now })) === 0) return false;
+  if ((await tx.run(liftActiveBan, { keyId, now: tx.now })) === 0) return false;
   await recordBan(tx, 'lifted', keyId);
   await tx.notify('registry');
   return true;
 }
 
-/** How long after `ban` the next one of its key would be, if it began at `now`: one step up, one back for each clean day. */
+/** Returns the step of a ban that starts at `now`: one above `ban`, minus one for each day without a ban. */
 export function nextStep(ban: Ban | undefined, now: number): number {
   if (ban === undefined) return 0;
   const cleanDays = Math.max(0, Math.floor((now - (ban.liftedAt ?? ban.until)) / DAY_MS));
-  return Math.max(0, Math.min(MINUTES.length - 1, ban.step + 1) - cleanDays);
+  return Math.max(0, Math.min(BAN_MINUTES.length - 1, ban.step + 1) - cleanDays);
 }
 
-/** How many minutes a ban of a step lasts. */
+/** Returns the duration of a step in minutes. */
 export function stepMinutes(step: number): number {
-  return MINUTES[step]!;
+  return BAN_MINUTES[step]!;
 }
 
-/** A ban that begins at `now` (milliseconds). */
+/** Creates a ban that starts at `now` (milliseconds). */
 export function newBan(keyId: string, step: number, now: number): Ban {
   const until = (secondOf(now) + stepMinutes(step) * 60) * 1000;
   return { keyId, step, bannedAt: Math.floor(now), until, liftedAt: null };
 }
 
-/** The bans that a process knows: those on disk, and those that are on their way there. */
+/** The bans that a process knows: the stored ones, and those being written. */
 export class Bans {
   readonly #database: Database;
   readonly #writeBehind: WriteBehind;
@@ -73,7 +73,7 @@ export class Bans {
   readonly #unwritten = new Map<string, Ban>();
   #heard: number | undefined = -1;
   #reading: Promise<void> | undefined;
-  #unreadUntil = 0;
+  #retryReadAt = 0;
 
   constructor(database: Database, writeBehind: WriteBehind) {
     this.#database = database;
@@ -81,27 +81,27 @@ export class Bans {
   }
 
   /**
-   * Makes sure that what is known of `keyId` is what stands on disk, changes by other processes included. `undefined`
-   * when it is already, or is at once; else a promise, which ends after a second at most and never rejects.
+   * Brings the known ban of `keyId` up to date with storage, including changes by other processes. Returns `undefined`
+   * if nothing has to be awaited; otherwise a promise that resolves within a second and never rejects.
    */
   refresh(keyId: string, now: number): Promise<void> | undefined {
     const heard = this.#database.topicVersion('registry');
-    if ((heard !== undefined && heard === this.#heard) || now < this.#unreadUntil) return undefined;
-    if (heard === undefined) return this.#within(this.#look(keyId), now);
+    if ((heard !== undefined && heard === this.#heard) || now < this.#retryReadAt) return undefined;
+    if (heard === undefined) return this.#awaitRead(this.#readOne(keyId), now);
     if (this.#reading !== undefined) return this.#reading;
     const rows = this.#database.all(bansSince, { since: Math.floor(now - REMEMBERED_MS) });
     if (!(rows instanceof Promise)) {
-      this.#take(rows, heard);
+      this.#replaceAll(rows, heard);
       return undefined;
     }
-    const reading = rows.then(bans => this.#take(bans, heard));
-    this.#reading = this.#within(reading, now).finally(() => {
+    const reading = rows.then(bans => this.#replaceAll(bans, heard));
+    this.#reading = this.#awaitRead(reading, now).finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
   }
 
-  /** The latest ban of a key, over or not; `undefined` where none counts any more. */
+  /** Returns the latest ban of a key, active or not; `undefined` if none is remembered. */
   latest(keyId: string): Ban | undefined {
     if (this.#unwritten.size > 0) {
       const unwritten = this.#unwritten.get(keyId);
@@ -110,10 +110,10 @@ export class Bans {
     return this.#known.size === 0 ? undefined : this.#known.get(keyId);
   }
 
-  /** Bans a key from now on; the promise ends once the ban is on disk, or after a second at most. */
+  /** Bans a key from now on. The promise resolves once the ban is on disk, or after a second. */
   add(ban: Ban): Promise<void> {
     this.#unwritten.set(ban.keyId, ban);
-    return this.#writeBehind.add(new NewBan(ban, () => this.#written(ban)));
+    return this.#writeBehind.add(new BanWrite(ban, () => this.#written(ban)));
   }
 
   #written(ban: Ban): void {
@@ -121,18 +121,18 @@ export class Bans {
     if (this.#unwritten.get(ban.keyId) === ban) this.#unwritten.delete(ban.keyId);
   }
 
-  /** Where the table cannot be read in time, what is known goes on to count, and for a while nobody waits again. */
-  async #within(reading: Promise<void>, now: number): Promise<void> {
-    if (!(await bounded(reading, LOOK_MS))) this.#unreadUntil = now + 2 * LOOK_MS;
+  /** If the table cannot be read in time, the known bans stay in use, and no request waits again for a while. */
+  async #awaitRead(reading: Promise<void>, now: number): Promise<void> {
+    if (!(await succeedsWithin(reading, READ_MS))) this.#retryReadAt = now + 2 * READ_MS;
   }
 
-  #take(bans: readonly Ban[], heard: number): void {
+  #replaceAll(bans: readonly Ban[], heard: number): void {
     this.#known = new Map(bans.map(ban => [ban.keyId, ban]));
     this.#heard = heard;
   }
 
-  async #look(keyId: string): Promise<void> {
-    // What was heard is no longer known, so all of it is to be read again afterwards.
+  async #readOne(keyId: string): Promise<void> {
+    // Notifications may have been missed, so all bans are read again afterwards.
     this.#heard = -1;
     const ban = await this.#database.first(banOf, { keyId });
     if (ban === undefined) this.#known.delete(keyId);
@@ -140,12 +140,12 @@ export class Bans {
   }
 }
 
-/** Whether a ban is in force at `now` (milliseconds). */
-export function inForce(ban: Ban | undefined, now: number): ban is Ban {
+/** Reports whether a ban is active at `now` (milliseconds). */
+export function isActive(ban: Ban | undefined, now: number): ban is Ban {
   return ban !== undefined && ban.liftedAt === null && now < ban.until;
 }
 
-class NewBan implements Change {
+class BanWrite implements PendingWrite {
   readonly #ban: Ban;
   readonly written: () => void;
 
@@ -156,8 +156,8 @@ class NewBan implements Change {
 
   async write(tx: Transaction): Promise<void> {
     const { keyId, step, bannedAt, until } = this.#ban;
-    // Where it stands already, it was written before this process knew, and may have been lifted since.
-    if ((await tx.run(keep, { keyId, step, bannedAt, until })) === 0) return;
+    // If the row exists, an earlier attempt wrote it, and it may have been lifted since.
+    if ((await tx.run(upsertBan, { keyId, step, bannedAt, until })) === 0) return;
     await recordBan(tx, 'imposed', keyId);
     await tx.notify('registry');
   }
@@ -177,7 +177,7 @@ const banOf = query((db, p: Params<{ keyId: string }>) =>
     .where('key_id', '=', p.keyId),
 );
 
-const bansInForce = query((db, p: Params<{ now: number }>) =>
+const activeBans = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('bans')
     .innerJoin('keys', 'keys.id', 'bans.key_id')
@@ -195,12 +195,12 @@ const bansInForce = query((db, p: Params<{ now: number }>) =>
     .orderBy('bans.key_id'),
 );
 
-const keep = query((db, p: Params<{ keyId: string; step: number; bannedAt: number; until: number }>) =>
+const upsertBan = query((db, p: Params<{ keyId: string; step: number; bannedAt: number; until: number }>) =>
   db
     .insertInto('bans')
     .columns(['key_id', 'step', 'banned_at', 'until'])
     .expression(eb =>
-      // From the key's row, so that a key that is gone by now holds nothing up.
+      // Selecting from the key's row skips keys that were deleted meanwhile.
       eb
         .selectFrom('keys')
         .select(['keys.id', number(p.step), number(p.bannedAt), number(p.until)])
@@ -219,12 +219,12 @@ const keep = query((db, p: Params<{ keyId: string; step: number; bannedAt: numbe
     ),
 );
 
-/** A parameter that stands where its type cannot be told from a column. */
+/** A parameter whose type PostgreSQL cannot infer from a column. */
 function number(value: Expression<number>) {
   return sql<number>`cast(${value} as bigint)`.as('value');
 }
 
-const lift = query((db, p: Params<{ keyId: string; now: number }>) =>
+const liftActiveBan = query((db, p: Params<{ keyId: string; now: number }>) =>
   db
     .updateTable('bans')
     .set({ lifted_at: p.now })

@@ -1,44 +1,44 @@
 import type { Limits } from '../plans/plan.ts';
 import { type Database, type DeploymentName, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
-import type { Change } from './write-behind.ts';
+import type { PendingWrite } from './write-behind.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The UTC calendar day of a moment (milliseconds), as days since 1970-01-01. */
+/** Returns the UTC calendar day of a time (milliseconds), as days since 1970-01-01. */
 export function dayOf(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
-/** The Unix second at which the day after `day` begins. */
+/** Returns the Unix second at which `day` ends. */
 export function endOfDay(day: number): number {
   return (day + 1) * (DAY_MS / 1000);
 }
 
-/** What the nodes have reserved for an account on one day. */
+/** The requests that a node has reserved for an account on one day. */
 export interface Reservation {
   readonly node: string;
   readonly reserved: number;
 }
 
 /**
- * The requests that one node has counted for one account on one deployment and day, reserved ahead on disk.
+ * The requests that one node has counted for one account, deployment and day, reserved ahead on disk in blocks.
  *
- * A block is 1 % of the day or one minute's limit, whichever is more. What is reserved is on disk before a request that
- * needs it is answered, and the next block is asked for when half of one is left: so no counted request is ever
- * forgotten, and a crash costs an account no more than a block.
+ * A block is 1 % of the day limit or one minute limit, whichever is more. A reservation is on disk before the response to
+ * a request that needs it; the next block is reserved when half a block is left. So no counted request is ever lost, and
+ * a crash costs an account at most one block.
  */
-export class DayCount implements Change {
+export class DayCount implements PendingWrite {
   readonly accountId: number;
   readonly deployment: DeploymentName;
   readonly node: string;
   day: number;
-  /** What this node has counted. */
+  /** The requests that this node has counted. */
   own = 0;
-  /** What all other nodes have reserved. */
+  /** The requests that all other nodes have reserved. */
   others = 0;
-  /** How many of this node's own are reserved on disk. */
+  /** The requests that this node has reserved on disk. */
   reserved = 0;
-  /** Whether what is on disk for `day` was read. */
+  /** Whether the stored reservations of `day` have been read. */
   loaded = false;
   #limits: Limits = { perMinute: 0, perDay: 0 };
   #half = 0;
@@ -56,8 +56,8 @@ export class DayCount implements Change {
     this.#half = blockOf(limits) / 2;
   }
 
-  /** Goes over to another day; `loaded` where it is known that nothing of it is on disk. */
-  begin(day: number, loaded: boolean): void {
+  /** Starts another day; `loaded` if nothing can be stored for it yet. */
+  startDay(day: number, loaded: boolean): void {
     this.day = day;
     this.own = 0;
     this.others = 0;
@@ -65,7 +65,7 @@ export class DayCount implements Change {
     this.loaded = loaded;
   }
 
-  /** Goes on from what is on disk for its day, beside what was counted meanwhile in memory. */
+  /** Adds the stored reservations of the day to the requests counted in memory meanwhile. */
   load(rows: readonly Reservation[]): void {
     this.others = 0;
     for (const { node, reserved } of rows) {
@@ -78,14 +78,14 @@ export class DayCount implements Change {
     this.loaded = true;
   }
 
-  /** Whether half of a block or less is left, and more can be reserved. */
-  get due(): boolean {
+  /** Whether at most half a block is left and more can be reserved. */
+  get needsReservation(): boolean {
     return this.reserved - this.own <= this.#half && this.loaded && this.#target() > this.reserved;
   }
 
   write(tx: Transaction): Soon<unknown> {
     this.#written = { day: this.day, reserved: Math.max(this.reserved, this.#target()) };
-    return tx.run(raise, {
+    return tx.run(raiseReserved, {
       accountId: this.accountId,
       deployment: this.deployment,
       node: this.node,
@@ -104,12 +104,12 @@ export class DayCount implements Change {
   }
 }
 
-/** How many requests are reserved at a time. */
+/** Returns the number of requests per reservation. */
 export function blockOf({ perMinute, perDay }: Limits): number {
   return Math.max(Math.ceil(perDay / 100), perMinute);
 }
 
-/** What is reserved on disk for an account on one day. */
+/** Returns the stored reservations of an account on one day. */
 export async function reservations(
   database: Database,
   accountId: number,
@@ -119,8 +119,8 @@ export async function reservations(
   return await database.all(reservationsOf, { accountId, deployment, day });
 }
 
-/** Leaves exact numbers in place of what was reserved: nothing is lost by a clean stop. */
-export async function keepExact(database: Database, counts: readonly DayCount[]): Promise<void> {
+/** Replaces reservations by exact counts, so that a clean shutdown loses nothing. */
+export async function saveExactCounts(database: Database, counts: readonly DayCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
     const exact = counts.slice(i, i + ROWS_AT_ONCE).map(count => ({ count, own: count.own }));
     const rows = exact.map(({ count: { accountId, deployment, day, node }, own }) => [
@@ -135,7 +135,7 @@ export async function keepExact(database: Database, counts: readonly DayCount[])
   }
 }
 
-/** How many rows one transaction writes, so that it blocks nobody for long. */
+/** The number of rows per transaction, so that none blocks other writes for long. */
 const ROWS_AT_ONCE = 1000;
 
 const reservationsOf = query((db, p: Params<{ accountId: number; deployment: DeploymentName; day: number }>) =>
@@ -147,7 +147,7 @@ const reservationsOf = query((db, p: Params<{ accountId: number; deployment: Dep
     .where('day', '=', p.day),
 );
 
-const raise = query(
+const raiseReserved = query(
   (
     db,
     p: Params<{ accountId: number; deployment: DeploymentName; day: number; node: string; reserved: number }>,

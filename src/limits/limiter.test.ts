@@ -9,7 +9,7 @@ import type { Log } from '../lib/log.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Limits, plans } from '../plans/plan.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { BanEventData } from './ban-log.ts';
+import type { BanEventData } from './ban-events.ts';
 import { liftBan, listBans } from './bans.ts';
 import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './limiter.ts';
 
@@ -20,8 +20,8 @@ const second = Math.ceil(noon / 1000);
 const midnight = Date.UTC(2026, 2, 5) / 1000;
 
 onEachEngine(engine => {
-  describe('what an answer says', () => {
-    test('the first call on Free: 60, 59, and the minute from the next full second on', async () => {
+  describe('response headers', () => {
+    test('returns 60, 59 and the reset of the minute for the first request on Free', async () => {
       const { count } = await begin(engine);
       assert.deepEqual(fields(await count()), {
         outcome: 'accepted',
@@ -33,7 +33,7 @@ onEachEngine(engine => {
       });
     });
 
-    test('of 200 parallel requests on Free exactly 60 are accepted, and the rest learn when', async () => {
+    test('accepts exactly 60 of 200 parallel requests on Free and tells the rest when to retry', async () => {
       const { limiter } = await begin(engine);
       const verdicts = await Promise.all(Array.from({ length: 200 }, () => limiter.count(caller())));
       assert.equal(verdicts.filter(({ outcome }) => outcome === 'accepted').length, 60);
@@ -48,7 +48,7 @@ onEachEngine(engine => {
       });
     });
 
-    test('a request sent at Reset is accepted, a millisecond before it is not', async () => {
+    test('accepts a request at Reset and rejects one a millisecond earlier', async () => {
       const { clock, count } = await begin(engine);
       for (let i = 0; i < 60; i++) await count();
       const reset = Number(fields(await count())['X-RateLimit-Reset']);
@@ -58,7 +58,7 @@ onEachEngine(engine => {
       assert.equal((await count()).outcome, 'accepted');
     });
 
-    test('shows the day when it has fewer requests left than the minute', async () => {
+    test('shows the day if it has fewer requests left than the minute', async () => {
       const { count } = await begin(engine);
       const { 'X-RateLimit-Limit': limit, ...shown } = fields(await count({ perMinute: 60, perDay: 10 }));
       assert.equal(limit, '10');
@@ -66,12 +66,12 @@ onEachEngine(engine => {
       assert.equal(shown['X-RateLimit-Reset'], `${midnight}`);
     });
 
-    test('shows the minute when both have equally many left', async () => {
+    test('shows the minute if both have the same number left', async () => {
       const { count } = await begin(engine);
       assert.equal(fields(await count({ perMinute: 7, perDay: 7 }))['X-RateLimit-Reset'], `${second + 60}`);
     });
 
-    test('on a refusal by both windows, shows the one with the longer wait, and both as used up', async () => {
+    test('shows the window with the longer wait if both are exhausted', async () => {
       const { count } = await begin(engine);
       const limits = { perMinute: 3, perDay: 3 };
       for (let i = 0; i < 3; i++) await count(limits);
@@ -81,7 +81,7 @@ onEachEngine(engine => {
       assert.equal(refused.RateLimit, `"minute";r=0;t=61, "day";r=0;t=${midnight - second + 1}`);
     });
 
-    test('names the moment of the next accepted request also where a plan was lowered below what is counted', async () => {
+    test('returns the time of the next accepted request after a plan was lowered below the count', async () => {
       const { clock, count } = await begin(engine);
       const pro = plans.pro.limits;
       for (let i = 0; i < 5; i++) {
@@ -97,7 +97,7 @@ onEachEngine(engine => {
       assert.equal((await count()).outcome, 'accepted');
     });
 
-    test('a lowered plan counts for the very next request, a raised one too', async () => {
+    test('applies a changed plan to the next request', async () => {
       const { count } = await begin(engine);
       for (let i = 0; i < 61; i++) await count(plans.pro.limits);
       assert.equal((await count(plans.free.limits)).outcome, 'limited');
@@ -105,7 +105,7 @@ onEachEngine(engine => {
     });
   });
 
-  test('agrees with a plain list of all requests, whatever comes when and under which limits', async () => {
+  test('matches a naive log of all requests for any sequence and limits', async () => {
     const { limiter, clock } = await begin(engine);
     let accountId = 100;
     await fc.assert(
@@ -150,14 +150,14 @@ onEachEngine(engine => {
     );
   });
 
-  describe('what is counted', () => {
-    test('a refused request costs neither window anything', async () => {
+  describe('counting', () => {
+    test('counts a rejected request in neither window', async () => {
       const { count } = await begin(engine);
       for (let i = 0; i < 100; i++) await count();
       assert.match(fields(await count()).RateLimit!, /"day";r=940;/);
     });
 
-    test('keys of one account share its counts, deployments do not', async () => {
+    test('shares counts between the keys of an account, not between deployments', async () => {
       const { limiter } = await begin(engine);
       await limiter.count(caller({ keyId: 'one' }));
       assert.equal(fields(await limiter.count(caller({ keyId: 'two' })))['X-RateLimit-Remaining'], '58');
@@ -165,7 +165,7 @@ onEachEngine(engine => {
       assert.equal(fields(await limiter.count(caller({ accountId: 2 })))['X-RateLimit-Remaining'], '59');
     });
 
-    test('the day begins anew at midnight UTC, the minute does not', async () => {
+    test('resets the day at midnight UTC, not the minute', async () => {
       const { clock, count } = await begin(engine, midnight * 1000 - 1000);
       const limits = { perMinute: 60, perDay: 2 };
       await count(limits);
@@ -177,7 +177,7 @@ onEachEngine(engine => {
   });
 
   describe('addresses', () => {
-    test('have 60 requests a minute and no day', async () => {
+    test('have 60 requests a minute and no day limit', async () => {
       const { limiter } = await begin(engine);
       assert.deepEqual(fields(await limiter.countAddress('192.0.2.1')), {
         outcome: 'accepted',
@@ -193,20 +193,20 @@ onEachEngine(engine => {
       assert.equal(fields(refused)['Retry-After'], '61');
     });
 
-    test('showing the numbers counts nothing, and begins as though a request came now', async () => {
+    test('reports the state without counting', async () => {
       const { limiter, clock } = await begin(engine);
-      assert.equal(fields(limiter.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '60');
-      assert.equal(fields(limiter.showAddress('192.0.2.1'))['X-RateLimit-Reset'], `${second + 60}`);
+      assert.equal(fields(limiter.addressStatus('192.0.2.1'))['X-RateLimit-Remaining'], '60');
+      assert.equal(fields(limiter.addressStatus('192.0.2.1'))['X-RateLimit-Reset'], `${second + 60}`);
       await limiter.countAddress('192.0.2.1');
       clock.advance(5000);
-      const shown = fields(limiter.showAddress('192.0.2.1'));
+      const shown = fields(limiter.addressStatus('192.0.2.1'));
       assert.equal(shown['X-RateLimit-Remaining'], '59');
       assert.equal(shown['X-RateLimit-Reset'], `${second + 60}`);
     });
   });
 
-  describe('over restarts', () => {
-    test('a clean restart keeps both windows of accounts, and the minute of addresses', async () => {
+  describe('across restarts', () => {
+    test('keeps both windows of accounts and the minute of addresses after a clean restart', async () => {
       const { limiter, clock, count, reopen } = await begin(engine);
       for (let i = 0; i < 7; i++) await count();
       await limiter.countAddress('192.0.2.1');
@@ -219,11 +219,11 @@ onEachEngine(engine => {
       assert.equal(verdict['X-RateLimit-Remaining'], '49');
       assert.equal(verdict['X-RateLimit-Reset'], `${second + 60}`);
       assert.match(verdict.RateLimit!, /"day";r=989;/);
-      assert.equal(fields(next.limiter.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '59');
+      assert.equal(fields(next.limiter.addressStatus('192.0.2.1'))['X-RateLimit-Remaining'], '59');
       assert.deepEqual(await next.database.all(minuteRows, {}), []);
     });
 
-    test('after a kill the day has forgotten no counted request, and lost no more than a block', async () => {
+    test('loses no counted request and at most one block of the day after a kill', async () => {
       const { count, reopen, database } = await begin(engine);
       const lost: number[] = [];
       for (let round = 0, counted = 0; round < 3; round++) {
@@ -240,7 +240,7 @@ onEachEngine(engine => {
       assert.ok(lost[2]! <= 2 * 100);
     });
 
-    test('never reserves more than the day has', async () => {
+    test('never reserves more than the day limit', async () => {
       const { count, database } = await begin(engine);
       for (let i = 0; i < 70; i++) await count({ perMinute: 100, perDay: 65 });
       assert.deepEqual(
@@ -250,8 +250,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('when the disk is full or stalls', { timeout: 60_000 }, () => {
-    test('goes on in memory, says so once, and is durable again by itself', async () => {
+  describe('on a full or stalled disk', { timeout: 60_000 }, () => {
+    test('counts in memory, logs it once, and recovers', async () => {
       const { database, clock } = await begin(engine);
       const lines: string[] = [];
       let fails = false;
@@ -273,7 +273,7 @@ onEachEngine(engine => {
       assert.ok((await database.all(dayRows, {}))[0]!.reserved >= 60);
     });
 
-    test('a flush that does not come back holds the first request up for a while, and no later one', async () => {
+    test('delays only the first request when a flush stalls', async () => {
       const { database, clock } = await begin(engine);
       let stalls = false;
       const limiter = await openLimiter({
@@ -292,7 +292,7 @@ onEachEngine(engine => {
       assert.equal((await soon(limiter.count(caller()))).outcome, 'banned');
     });
 
-    test('what cannot be read holds the first request up for a while, and no later one', async () => {
+    test('delays only the first request when a read stalls', async () => {
       const { database, clock } = await begin(engine);
       await database.write(tx => tx.run(addDay, { day: today }));
       let stalls = false;
@@ -327,7 +327,7 @@ onEachEngine(engine => {
       return last;
     }
 
-    test('the 20th violation within 60 s is answered as banned, for a minute, with nothing left', async () => {
+    test('bans the key for a minute at the 20th violation within 60 s', async () => {
       const one = await begin(engine);
       const last = fields(await violate(one, 20));
       const bannedAt = one.clock.now();
@@ -345,7 +345,7 @@ onEachEngine(engine => {
       assert.equal((await one.count()).outcome, 'accepted');
     });
 
-    test('19 violations ban nobody, nor does a burst in flight of any size', async () => {
+    test('does not ban after 19 violations or a burst of requests in flight', async () => {
       const one = await begin(engine);
       assert.equal((await violate(one, 19)).outcome, 'limited');
       const other = await begin(engine);
@@ -354,7 +354,7 @@ onEachEngine(engine => {
       for (let i = 0; i < 200; i++) assert.notEqual((await other.count()).outcome, 'banned');
     });
 
-    test('calls during a ban neither extend it nor count', async () => {
+    test('neither extends the ban nor counts requests during it', async () => {
       const one = await begin(engine);
       const last = fields(await violate(one, 20));
       for (let i = 0; i < 50; i++) {
@@ -365,13 +365,13 @@ onEachEngine(engine => {
       assert.match(fields(await one.count()).RateLimit!, /"day";r=939;/);
     });
 
-    test('bans one key of an account and not the others', async () => {
+    test('bans one key of an account, not the others', async () => {
       const one = await begin(engine);
       await violate(one, 20);
       assert.equal((await one.limiter.count(caller({ keyId: 'two' }))).outcome, 'limited');
     });
 
-    test('names the moment at which the windows allow a request, where that is later than the end of the ban', async () => {
+    test('returns the reset of the windows if it is later than the end of the ban', async () => {
       const one = await begin(engine);
       const limits = { perMinute: 60, perDay: 60 };
       for (let i = 0; i < 60; i++) await one.count(limits);
@@ -384,7 +384,7 @@ onEachEngine(engine => {
       assert.equal(fields(last)['X-RateLimit-Limit'], '60');
     });
 
-    test('each ban is a step longer, up to an hour, and each clean day takes one step back', async () => {
+    test('lengthens each ban up to an hour and shortens it for each day without one', async () => {
       const one = await begin(engine);
       const minutes = async () => {
         const { 'Retry-After': wait, outcome } = fields(await violate(one, 20));
@@ -401,7 +401,7 @@ onEachEngine(engine => {
       assert.deepEqual(seen, [1, 5, 15, 60, 60, 15, 1]);
     });
 
-    test('survives a restart, clean or not', async () => {
+    test('keeps bans across restarts and kills', async () => {
       const one = await begin(engine);
       await violate(one, 20);
       const killed = await one.reopen();
@@ -410,7 +410,7 @@ onEachEngine(engine => {
       assert.equal((await (await one.reopen()).limiter.count(caller())).outcome, 'banned');
     });
 
-    test('an admin lifts it, from the very next request on, and twice is no error', async () => {
+    test('lifts a ban with effect on the next request, idempotently', async () => {
       const one = await begin(engine);
       await violate(one, 20);
       assert.equal(await one.database.write(tx => liftBan(tx, 'key')), true);
@@ -429,7 +429,7 @@ onEachEngine(engine => {
         ...data,
       }));
 
-    test('its begin and its lifting are written down, once each; its end by itself is not', async () => {
+    test('records the start and the lifting of a ban once each, but not its expiry', async () => {
       const one = await begin(engine);
       await violate(one, 20);
       for (let i = 0; i < 30; i++) await one.count();
@@ -462,7 +462,7 @@ onEachEngine(engine => {
       );
     });
 
-    test('one that is written again, because nobody said that it was, is told once and stays lifted', async () => {
+    test('records a ban once when its write is retried, and keeps it lifted', async () => {
       const { database, clock } = await begin(engine);
       let lost = 0;
       const forgetful = writing(database, async work => {
@@ -486,7 +486,7 @@ onEachEngine(engine => {
       assert.deepEqual(await listBans(database, clock.now()), []);
     });
 
-    test('one that could not be written at first has the time at which it began', async () => {
+    test('records the start time of a ban whose first write failed', async () => {
       const { database, clock } = await begin(engine);
       let full = false;
       const one = await on(
@@ -509,7 +509,7 @@ onEachEngine(engine => {
       assert.equal(imposed!.ban.bannedAt, new Date(Math.floor(bannedAt)).toISOString());
     });
 
-    test('a key that is gone by the time of its ban holds nothing up', async () => {
+    test('skips the ban of a deleted key', async () => {
       const one = await begin(engine);
       for (let i = 0; i < 61; i++) await one.limiter.count(caller({ keyId: 'gone' }));
       one.clock.advance(3000);

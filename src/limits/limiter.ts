@@ -13,54 +13,55 @@ import { WriteBehind } from './write-behind.ts';
 
 export type { Verdict } from './verdict.ts';
 
-/** Whose request is counted, by what limits. */
+/** The caller of a request, with the limits that apply. */
 export interface CountedCaller {
   readonly keyId: string;
   readonly accountId: number;
-  /** The deployment of the key, which for messages is not the address that was called. */
+  /** The deployment of the key; the message address serves keys of both. */
   readonly deployment: DeploymentName;
   readonly limits: Limits;
 }
 
-/** How the counts are, for `/readyz`. */
+/** The state of the counters, for `/readyz`. */
 export interface LimiterHealth {
-  /** `local` while the shared counts are away and this node goes on with its share. */
+  /** `local` while Valkey is unavailable and this node enforces its share of each limit. */
   readonly counts: 'exact' | 'local';
-  /** `memory` while the day's counts cannot be written, so that a crash would forget some. */
+  /** `memory` while day counts cannot be written, so that a crash would lose some. */
   readonly day: 'durable' | 'memory';
 }
 
 /**
- * Counts every request of one process against its plan, and says what its answer's rate limit headers are.
+ * The rate limiter: counts the requests of one process against their plans, and returns the rate limit headers.
  *
- * Both windows are consumed, or neither; a refused request costs nothing. See the decision "limits".
+ * A request consumes both windows (a sliding minute and a UTC day) or neither; a rejected request costs nothing.
+ * See docs/decisions/limits.md.
  */
 export interface Limiter {
-  /** Counts an authenticated request, or refuses it. Answers at once on counts of its own, except now and then. */
+  /** Counts an authenticated request, or rejects it. Returns a promise only when it has to read, write or call Valkey. */
   count(caller: CountedCaller): Soon<Verdict>;
   /** Counts a request without a valid key against `address` (see `canonicalAddress`): never `banned`. */
   countAddress(address: string): Soon<Verdict>;
-  /** The numbers of `address` for an answer that counts nothing; always `accepted`. */
-  showAddress(address: string): Verdict;
-  /** Whether a key is banned at the moment; counts nothing. */
+  /** Returns the headers of `address` without counting a request; always `accepted`. */
+  addressStatus(address: string): Verdict;
+  /** Reports whether a key is banned now. Counts nothing. */
   isBanned(keyId: string): Soon<boolean>;
   health(): LimiterHealth;
-  /** Keeps both windows for the next start and lets go of everything; nothing may be counted afterwards. */
+  /** Saves both windows for the next start and releases all resources. The limiter must not be used afterwards. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the counts of this process, going on from what the last one left behind.
- * @throws {Refusal} where another node serves the same PostgreSQL database and the two do not share their counts
+ * Opens the limiter of this process and restores the counts that the last process saved.
+ * @throws {UserError} when another node serves the same PostgreSQL database without sharing its counts
  */
 export async function openLimiter(options: {
-  /** Production's database, in which accounts, bans and counts are kept. */
+  /** The production database, which stores accounts, bans and counts. */
   database: Database;
   clock: Clock;
   log: Log;
-  /** Where several nodes share their counts; left out, this process counts alone. */
+  /** The Valkey server in which nodes share their counts; without it this process counts alone. */
   valkeyUrl?: string;
-  /** This node's name among those that run; random where left out. */
+  /** The unique name of this node; random by default. */
   nodeId?: string;
 }): Promise<Limiter> {
   const { database, clock, valkeyUrl: url } = options;

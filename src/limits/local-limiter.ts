@@ -3,35 +3,35 @@ import type { Log } from '../lib/log.ts';
 import { addressPerMinute } from '../plans/plan.ts';
 import type { Database, DeploymentName, Soon } from '../schema.ts';
 import { AccountCounts } from './account-counts.ts';
-import { type Bans, inForce, newBan, nextStep } from './bans.ts';
-import { bounded } from './bounded.ts';
-import { type DayCount, dayOf, endOfDay, keepExact, reservations } from './day-counts.ts';
-import { Generations } from './generations.ts';
+import { type Bans, isActive, newBan, nextStep } from './bans.ts';
+import { type DayCount, dayOf, endOfDay, reservations, saveExactCounts } from './day-counts.ts';
+import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
-import { keepMinuteCounts, type MinuteCount, readMinuteCounts, removeMinuteCounts } from './minute-counts.ts';
+import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
 import type { Nodes } from './nodes.ts';
-import { accepted, addressWindows, allowedAt, banned, limited, type Verdict, type Windows } from './verdict.ts';
+import { succeedsWithin } from './succeeds-within.ts';
+import { accepted, addressWindows, allowedAt, banned, limited, type Verdict, type WindowState } from './verdict.ts';
 import type { WriteBehind } from './write-behind.ts';
 
-/** So many addresses are remembered at most; beyond, those that were silent longest begin anew. */
+/** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
 const addressesMax = 100_000;
-/** All of a minute's requests have come back after so long. */
+/** After this time every request has left the minute window. */
 const MINUTE_AGE_MS = 61_000;
 const DAY_MS = 86_400_000;
-/** How long what is on disk of an account is waited for, and how long after a failure it is looked for again. */
+/** How long to wait for stored counts, and how long after a failure to retry. */
 const READ_MS = 1000;
-/** How long a start or a stop waits for a write. */
+/** How long startup and shutdown wait for a write. */
 const WRITE_MS = 3000;
 
-const nothing = new MinuteWindow();
+const EMPTY_WINDOW = new MinuteWindow();
 const deployments = ['production', 'staging'] as const;
 
 /**
- * Counts in the memory of this process, without a promise for nearly every request.
+ * A limiter that counts in the memory of this process; most calls return without a promise.
  *
- * It answers a promise where something must be read or written first: what an account has counted today, on its first
- * request; its first reservation of the day; a ban that begins; bans that another process has changed.
+ * It returns a promise when it has to read or write first: the stored day count on an account's first request, the first
+ * reservation of the day, a new ban, and bans that another process has changed.
  */
 export class LocalLimiter implements Limiter {
   readonly #database: Database;
@@ -42,16 +42,16 @@ export class LocalLimiter implements Limiter {
   readonly #bans: Bans;
   readonly #membership: Nodes | undefined;
   readonly #accounts = {
-    production: new Generations<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
-    staging: new Generations<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
+    production: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
+    staging: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
   };
-  readonly #addresses = new Generations<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
+  readonly #addresses = new GenerationalCache<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
   #nodes = 1;
   #addressLimit: number = addressPerMinute;
   #fence = 0;
   #outage = 0;
 
-  /** @param options.node the name under which this process reserves; no other that runs may have it */
+  /** @param options.node the name under which this process reserves requests; unique among running processes */
   constructor(options: {
     database: Database;
     clock: Clock;
@@ -86,16 +86,16 @@ export class LocalLimiter implements Limiter {
     return fits ? accepted(windows) : limited(windows);
   }
 
-  showAddress(address: string): Verdict {
+  addressStatus(address: string): Verdict {
     const now = this.#clock.now();
-    const minute = this.#addresses.peek(address) ?? nothing;
+    const minute = this.#addresses.peek(address) ?? EMPTY_WINDOW;
     minute.expire(now);
     return accepted(this.#addressWindows(minute, now));
   }
 
   isBanned(keyId: string): Soon<boolean> {
     const now = this.#clock.now();
-    const judge = () => inForce(this.#bans.latest(keyId), now);
+    const judge = () => isActive(this.#bans.latest(keyId), now);
     return this.#bans.refresh(keyId, now)?.then(judge) ?? judge();
   }
 
@@ -103,7 +103,7 @@ export class LocalLimiter implements Limiter {
     return { counts: 'exact', day: this.#writeBehind.state };
   }
 
-  /** Goes on from what the last process left behind. */
+  /** Restores the minute counts that the last process saved. */
   async restore(): Promise<void> {
     const now = this.#clock.now();
     for (const { subject, second, requests } of await readMinuteCounts(this.#database)) {
@@ -112,17 +112,17 @@ export class LocalLimiter implements Limiter {
         kind === 'address'
           ? this.#addressCounts(name, now)
           : this.#accountCounts(name as DeploymentName, Number(id), now).minute;
-      // Where the clock was set back meanwhile, what was counted later than now counts now.
+      // If the clock was set back meanwhile, requests from the future count now.
       minute.add(Math.min(second, secondOf(now)), requests);
       minute.expire(now);
     }
-    await this.#logged(removeMinuteCounts(this.#database));
+    await this.#logged(deleteMinuteCounts(this.#database));
   }
 
-  /** @param keep.minutes which minute's counts are left for the next start: those counted since `takeOver`, or all */
+  /** @param keep.minutes which minute counts to save for the next start: all, those since `startOutage`, or none */
   async close(keep: { minutes: 'all' | 'since' | 'none' } = { minutes: 'all' }): Promise<void> {
     await this.#writeBehind.close();
-    await this.keepDays();
+    await this.saveDays();
     if (keep.minutes !== 'none') await this.#keepMinutes(keep.minutes);
     await this.#membership?.close();
   }
@@ -137,58 +137,58 @@ export class LocalLimiter implements Limiter {
     };
     for (const [deployment, id, { minute }] of this.#everyAccount()) collect(`account ${deployment} ${id}`, minute);
     for (const [address, minute] of this.#addresses.entries()) collect(`address ${address}`, minute);
-    await this.#logged(keepMinuteCounts(this.#database, counts));
+    await this.#logged(saveMinuteCounts(this.#database, counts));
   }
 
-  /** Leaves exact numbers on disk in place of what was reserved ahead. */
-  async keepDays(): Promise<void> {
+  /** Replaces the stored reservations by exact counts. */
+  async saveDays(): Promise<void> {
     const today = dayOf(this.#clock.now());
     const days = [...this.#everyAccount()]
       .map(([, , { day }]) => day)
       .filter(day => day.loaded && day.day === today && day.own !== day.reserved);
-    await this.#logged(keepExact(this.#database, days));
+    await this.#logged(saveExactCounts(this.#database, days));
   }
 
-  /** Goes on with one of `nodes` equal parts of every account's limits; 1 is all of it. */
+  /** Enforces one of `nodes` equal shares of every limit from now on. */
   share(nodes: number): void {
     this.#nodes = nodes;
     this.#addressLimit = Math.max(1, Math.floor(addressPerMinute / nodes));
   }
 
   /**
-   * Takes over from the shared counts, which have counted up to the second before `fence`. What is on disk of an account
-   * is read again, because other nodes have counted there.
+   * Starts counting alone: Valkey has counted up to the second before `firstSecond`. Stored day counts are read again,
+   * because other nodes have counted there.
    */
-  takeOver(fence: number): void {
+  startOutage(fence: number): void {
     this.#fence = Math.max(this.#fence, fence);
     this.#outage++;
   }
 
-  /** Takes note of a request that the shared counts have accepted in `second`. */
-  noteAccount(caller: CountedCaller, second: number): void {
+  /** Records a request that Valkey accepted in `second`. */
+  recordAccount(caller: CountedCaller, second: number): void {
     const now = this.#clock.now();
     const { minute } = this.#accountCounts(caller.deployment, caller.accountId, now);
     minute.expire(now);
     minute.add(second);
   }
 
-  /** Takes note of how many requests the shared counts have counted for an address by `second`. */
-  noteAddress(address: string, second: number, total: number): void {
+  /** Records how many requests Valkey has counted for an address by `second`. */
+  recordAddress(address: string, second: number, total: number): void {
     const minute = this.#addressCounts(address, this.#clock.now());
     if (total > minute.total) minute.add(second, total - minute.total);
   }
 
   /**
-   * What was counted here since `takeOver` and is to be counted in the shared counts from now on; with `everything`,
-   * also what they had counted before for this node. To be asked for until nothing is left, each time once.
+   * Yields the counts since `startOutage`, to be added to Valkey; with `everything` also those that Valkey had counted
+   * before for this node. Each count is yielded once: call it until nothing is left.
    */
-  *handOver(everything: boolean): Generator<HandedOver> {
+  *unsyncedCounts(everything: boolean): Generator<UnsyncedCounts> {
     for (const [deployment, accountId, { minute, day }] of this.#everyAccount()) {
-      const pairs = minute.handOver(everything ? 0 : this.#fenceOf(minute));
+      const pairs = minute.transfer(everything ? 0 : this.#fenceOf(minute));
       if (pairs.length > 0) yield { account: { deployment, accountId, day: day.day, own: day.own }, pairs };
     }
     for (const [address, minute] of this.#addresses.entries()) {
-      const pairs = minute.handOver(everything ? 0 : this.#fenceOf(minute));
+      const pairs = minute.transfer(everything ? 0 : this.#fenceOf(minute));
       if (pairs.length > 0) yield { address, pairs };
     }
   }
@@ -199,46 +199,46 @@ export class LocalLimiter implements Limiter {
     }
   }
 
-  /** The first second of a window that the shared counts do not know. */
+  /** Returns the first second of a window that Valkey does not know. */
   #fenceOf(minute: MinuteWindow): number {
-    return Math.max(minute.fence, this.#fence);
+    return Math.max(minute.firstSecond, this.#fence);
   }
 
   #judge(caller: CountedCaller, now: number): Soon<Verdict> {
     const account = this.#accountCounts(caller.deployment, caller.accountId, now);
     const { minute, day } = account;
-    account.agree(caller.limits, this.#nodes);
+    account.setLimits(caller.limits, this.#nodes);
     if (!day.loaded || account.outage !== this.#outage) {
-      if (account.unreadUntil === 0) return this.#read(account).then(() => this.#judge(caller, this.#clock.now()));
-      if (now >= account.unreadUntil) this.#read(account);
+      if (account.retryReadAt === 0) return this.#read(account).then(() => this.#judge(caller, this.#clock.now()));
+      if (now >= account.retryReadAt) this.#read(account);
     }
     const second = secondOf(now);
     minute.expire(now);
     const ban = this.#bans.latest(caller.keyId);
-    if (inForce(ban, now)) return banned(windowsOf(account, now, second), ban.until / 1000);
+    if (isActive(ban, now)) return banned(windowsOf(account, now, second), ban.until / 1000);
 
     const { perMinute, perDay } = account.limits;
-    if (minute.total >= perMinute || account.usedOfDay >= perDay) return this.#refuse(caller, account, now, second);
+    if (minute.total >= perMinute || account.usedToday >= perDay) return this.#refuse(caller, account, now, second);
 
     minute.add(second);
     day.own++;
-    account.accepted(caller.keyId, now);
+    account.recordAccepted(caller.keyId, now);
     const verdict = accepted(windowsOf(account, now, second));
-    return day.due ? this.#reserve(day, verdict) : verdict;
+    return day.needsReservation ? this.#reserve(day, verdict) : verdict;
   }
 
   #refuse(caller: CountedCaller, account: AccountCounts, now: number, second: number): Soon<Verdict> {
     const { keyId } = caller;
     const windows = windowsOf(account, now, second);
-    if (!account.violationsOf(keyId).refused(now, allowedAt(windows))) return limited(windows);
+    if (!account.violationsOf(keyId).recordRejection(now, allowedAt(windows))) return limited(windows);
 
-    account.forget(keyId);
+    account.clearViolations(keyId);
     const ban = newBan(keyId, nextStep(this.#bans.latest(keyId), now), now);
     const verdict = banned(windows, ban.until / 1000);
     return this.#bans.add(ban).then(() => verdict);
   }
 
-  /** Reserves ahead; the verdict waits only where what it counted is not reserved yet. */
+  /** Reserves requests ahead; waits only if this request is not reserved yet. */
   #reserve(day: DayCount, verdict: Verdict): Soon<Verdict> {
     const written = this.#writeBehind.add(day);
     if (day.own <= day.reserved || this.#writeBehind.state === 'memory') return verdict;
@@ -254,7 +254,7 @@ export class LocalLimiter implements Limiter {
     return verdict;
   }
 
-  /** Reads what is on disk of an account's day, for a second at most; where that fails, it goes on in memory. */
+  /** Reads the stored day count of an account, for a second at most; on failure counting continues in memory. */
   #read(account: AccountCounts): Promise<void> {
     account.reading ??= this.#load(account).finally(() => {
       account.reading = undefined;
@@ -267,18 +267,18 @@ export class LocalLimiter implements Limiter {
     const date = day.day;
     const outage = this.#outage;
     const rows = reservations(this.#database, day.accountId, day.deployment, date);
-    const read = await bounded(
+    const read = await succeedsWithin(
       rows.then(found => {
         if (day.day !== date) return;
         day.load(found);
         account.outage = outage;
-        account.unreadUntil = 0;
+        account.retryReadAt = 0;
       }),
       READ_MS,
     );
     if (read) return;
-    account.unreadUntil = this.#clock.now() + READ_MS;
-    this.#writeBehind.failed(new Error('the storage does not answer'));
+    account.retryReadAt = this.#clock.now() + READ_MS;
+    this.#writeBehind.reportFailure(new Error('the storage does not respond'));
   }
 
   #accountCounts(deployment: DeploymentName, id: number, now: number): AccountCounts {
@@ -289,9 +289,9 @@ export class LocalLimiter implements Limiter {
       account = new AccountCounts(id, deployment, this.#node, today);
       accounts.set(id, account, now);
     }
-    // Where no other node counts, a day that begins while this one runs has nothing on disk.
-    if (account.day.day !== today) account.day.begin(today, account.day.loaded && this.#outage === 0);
-    if (account.minute.fence < this.#fence) account.minute.fence = this.#fence;
+    // Without other nodes, nothing is stored yet for a day that starts while this process runs.
+    if (account.day.day !== today) account.day.startDay(today, account.day.loaded && this.#outage === 0);
+    if (account.minute.firstSecond < this.#fence) account.minute.firstSecond = this.#fence;
     return account;
   }
 
@@ -301,35 +301,35 @@ export class LocalLimiter implements Limiter {
       minute = new MinuteWindow();
       this.#addresses.set(address, minute, now);
     }
-    if (minute.fence < this.#fence) minute.fence = this.#fence;
+    if (minute.firstSecond < this.#fence) minute.firstSecond = this.#fence;
     minute.expire(now);
     return minute;
   }
 
-  #addressWindows(minute: MinuteWindow, now: number): Windows {
+  #addressWindows(minute: MinuteWindow, now: number): WindowState {
     const limit = this.#addressLimit;
     return addressWindows(limit, now, Math.max(0, limit - minute.total), minute.reset(limit, secondOf(now)));
   }
 
-  /** Waits for a write that can also be done without, for a while. */
+  /** Waits for a write for a limited time, and logs a failure: the product works without it. */
   async #logged(write: Promise<void>): Promise<void> {
-    let cause: unknown = new Error('the storage does not answer');
+    let cause: unknown = new Error('the storage does not respond');
     const noted = write.catch(error => {
       cause = error;
       throw error;
     });
-    if (await bounded(noted, WRITE_MS)) return;
-    this.#log.warn({ err: cause }, 'The counts of requests could not be written.');
+    if (await succeedsWithin(noted, WRITE_MS)) return;
+    this.#log.warn({ err: cause }, 'The request counts could not be written.');
   }
 }
 
-/** The counts of one account or address on their way to the shared counts. */
-export interface HandedOver {
+/** Counts of one account or address that Valkey does not have yet. */
+export interface UnsyncedCounts {
   readonly account?: {
     readonly deployment: DeploymentName;
     readonly accountId: number;
     readonly day: number;
-    /** What this node has counted by itself on that day. */
+    /** The requests that this node counted alone on that day. */
     readonly own: number;
   };
   readonly address?: string;
@@ -337,7 +337,7 @@ export interface HandedOver {
   readonly pairs: readonly number[];
 }
 
-function windowsOf(account: AccountCounts, now: number, second: number): Windows {
+function windowsOf(account: AccountCounts, now: number, second: number): WindowState {
   const { limits, policy, minute, day } = account;
   return {
     now,
@@ -345,7 +345,7 @@ function windowsOf(account: AccountCounts, now: number, second: number): Windows
     policy,
     minuteLeft: limits.perMinute - minute.total,
     minuteReset: minute.reset(limits.perMinute, second),
-    dayLeft: limits.perDay - account.usedOfDay,
+    dayLeft: limits.perDay - account.usedToday,
     dayReset: endOfDay(day.day),
   };
 }

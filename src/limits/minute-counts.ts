@@ -1,6 +1,6 @@
 import { type Database, type Params, query, sql } from '../schema.ts';
 
-/** One second's requests of an account or address, as a clean stop leaves them behind. */
+/** The requests of an account or address in one second, as a clean shutdown saves them. */
 export interface MinuteCount {
   /** `account production 7`, or `address 192.0.2.1`. */
   readonly subject: string;
@@ -8,32 +8,32 @@ export interface MinuteCount {
   readonly requests: number;
 }
 
-/** Leaves counts behind for the next start. */
-export async function keepMinuteCounts(database: Database, counts: readonly MinuteCount[]): Promise<void> {
+/** Saves counts for the next start. */
+export async function saveMinuteCounts(database: Database, counts: readonly MinuteCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
     const rows = counts.slice(i, i + ROWS_AT_ONCE).map(({ subject, second, requests }) => [subject, second, requests]);
-    await database.write(tx => tx.run(keep, { rows: JSON.stringify(rows) }));
+    await database.write(tx => tx.run(upsertCounts, { rows: JSON.stringify(rows) }));
   }
 }
 
-/** What the last stop left behind, oldest first. */
+/** Returns the saved counts, oldest first. */
 export async function readMinuteCounts(database: Database): Promise<readonly MinuteCount[]> {
-  return await database.all(kept, {});
+  return await database.all(allCounts, {});
 }
 
-/** Removes what was left behind, once it was read. */
-export async function removeMinuteCounts(database: Database): Promise<void> {
-  await database.write(tx => tx.run(remove, {}));
+/** Deletes the saved counts. */
+export async function deleteMinuteCounts(database: Database): Promise<void> {
+  await database.write(tx => tx.run(deleteCounts, {}));
 }
 
-/** How many rows one transaction writes, so that it blocks nobody for long. */
+/** The number of rows per transaction, so that none blocks other writes for long. */
 const ROWS_AT_ONCE = 5000;
 
-const kept = query(db => db.selectFrom('minute_counts').selectAll().orderBy('second'));
+const allCounts = query(db => db.selectFrom('minute_counts').selectAll().orderBy('second'));
 
-const remove = query(db => db.deleteFrom('minute_counts'));
+const deleteCounts = query(db => db.deleteFrom('minute_counts'));
 
-const keep = query((db, p: Params<{ rows: string }>, engine) =>
+const upsertCounts = query((db, p: Params<{ rows: string }>, engine) =>
   db
     .insertInto('minute_counts')
     .columns(['subject', 'second', 'requests'])

@@ -18,7 +18,7 @@ const pauses = fc.array(
   { maxLength: 200 },
 );
 
-test('lets through what a plain list of all requests would, and names the moment at which it will again', () => {
+test('matches a naive log of all requests and returns the exact reset', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), pauses, (limit, waits) => {
       const minute = new MinuteWindow();
@@ -48,7 +48,7 @@ test('lets through what a plain list of all requests would, and names the moment
   );
 });
 
-test('names the first second at which a lowered limit accepts a request', () => {
+test('returns the first second at which a lowered limit accepts a request', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), pauses, (lowered, waits) => {
       const minute = new MinuteWindow();
@@ -69,21 +69,21 @@ test('names the first second at which a lowered limit accepts a request', () => 
   );
 });
 
-test('counts in the second that begins next, or in this one at its very beginning', () => {
+test('counts a request in the next full second', () => {
   assert.equal(secondOf(10_000), 10);
   assert.equal(secondOf(10_000.0002), 11);
   assert.equal(secondOf(1_772_625_600_000), 1_772_625_600);
   assert.equal(secondOf(1_772_625_600_000 + 2 ** -12), 1_772_625_601);
 });
 
-test('hands over what is counted from a second on, once', () => {
+test('transfers the counts from a second on, once', () => {
   const minute = new MinuteWindow();
   minute.add(10, 3);
-  minute.fence = 12;
+  minute.firstSecond = 12;
   minute.add(11, 2);
-  assert.deepEqual(minute.handOver(12), [12, 2]);
-  assert.deepEqual(minute.handOver(minute.fence), []);
+  assert.deepEqual(minute.transfer(12), [12, 2]);
+  assert.deepEqual(minute.transfer(minute.firstSecond), []);
   minute.add(12);
-  assert.deepEqual(minute.handOver(minute.fence), [13, 1]);
+  assert.deepEqual(minute.transfer(minute.firstSecond), [13, 1]);
   assert.equal(minute.total, 6);
 });

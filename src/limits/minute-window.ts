@@ -1,30 +1,30 @@
-/** The window's length. */
+/** The length of the window. */
 const SECONDS = 60;
 
 /**
- * The second in which a request that comes at `now` (milliseconds) counts: rounded up, so that it comes back no sooner
+ * Returns the second in which a request at `now` (milliseconds) counts: rounded up, so that it leaves the window no sooner
  * than 60 s later.
  */
 export function secondOf(now: number): number {
-  // First to whole milliseconds: a division of the fraction could round it away.
+  // Round to whole milliseconds first: the division could round the fraction away.
   return Math.ceil(Math.ceil(now) / 1000);
 }
 
 /**
- * The requests that one account or address has counted in the last 60 seconds.
+ * A sliding window: the requests of one account or address in the last 60 seconds.
  *
- * A request counts in the second `ceil(time)` and comes back at that + 60: never more than the limit in any 60 s, an
- * exact Reset, and at most 61 counters however large the limit is (decision "limits").
+ * A request counts in the second `ceil(time)` and leaves the window at that + 60. So no 60 seconds ever have more than
+ * the limit, Reset is exact, and there are at most 61 counters however large the limit is (docs/decisions/limits.md).
  */
 export class MinuteWindow {
-  /** How many requests are counted, once `expire` was called for the moment. */
+  /** The number of requests in the window, as of the last call of `expire`. */
   total = 0;
   /** Seconds and their counts in turn, oldest first. */
   readonly pairs: number[] = [];
-  /** Requests count in no second before this one: what earlier seconds hold is counted elsewhere too. */
-  fence = 0;
+  /** The first second in which this process counts; Valkey has the earlier ones. */
+  firstSecond = 0;
 
-  /** Lets go of what has come back by `now` (milliseconds, never before an earlier one). */
+  /** Removes the requests that have left the window by `now` (milliseconds; must not run backwards). */
   expire(now: number): void {
     const { pairs } = this;
     while (pairs.length > 0 && (pairs[0]! + SECONDS) * 1000 <= now) {
@@ -34,16 +34,16 @@ export class MinuteWindow {
     }
   }
 
-  /** Counts requests in a second, or in the latest one counted where that is later. */
+  /** Counts requests in a second, or in the latest counted second if that is later. */
   add(second: number, requests = 1): void {
     const { pairs } = this;
     this.total += requests;
-    if (pairs.length > 0 && pairs[pairs.length - 2]! >= Math.max(second, this.fence)) {
+    if (pairs.length > 0 && pairs[pairs.length - 2]! >= Math.max(second, this.firstSecond)) {
       pairs[pairs.length - 1]! += requests;
-    } else pairs.push(Math.max(second, this.fence), requests);
+    } else pairs.push(Math.max(second, this.firstSecond), requests);
   }
 
-  /** The seconds from `from` on with their counts in turn. */
+  /** Returns the seconds from `from` on and their counts, in turn. */
   since(from: number): number[] {
     const { pairs } = this;
     let i = pairs.length;
@@ -51,18 +51,18 @@ export class MinuteWindow {
     return pairs.slice(i);
   }
 
-  /** As `since`, to be counted elsewhere from now on: what is counted here afterwards counts in later seconds. */
-  handOver(from: number): number[] {
+  /** Returns the same as `since`, to be counted elsewhere: later requests count in later seconds. */
+  transfer(from: number): number[] {
     const handed = this.since(from);
-    if (handed.length > 0) this.fence = handed.at(-2)! + 1;
+    if (handed.length > 0) this.firstSecond = handed.at(-2)! + 1;
     return handed;
   }
 
   /**
-   * The Unix second at which the first counted request comes back, and where nothing is left of `limit`, at which a
-   * request will be accepted: later than the first where a plan was lowered below what is counted.
+   * Returns the Unix second at which the oldest request leaves the window; if nothing is left of `limit`, the second at
+   * which a request will be accepted, which is later if the plan was lowered below the count.
    *
-   * Where nothing is counted yet, as though a request came in `second`.
+   * An empty window counts as if a request arrived in `second`.
    */
   reset(limit: number, second: number): number {
     const { pairs } = this;

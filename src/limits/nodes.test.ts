@@ -7,7 +7,7 @@ import { type Params, query } from '../schema.ts';
 import { joinNodes, type Nodes } from './nodes.ts';
 
 onPostgres(engine => {
-  test('nodes know each other at once, and of one that leaves', async () => {
+  test('detects joining and leaving nodes immediately', async () => {
     const database = await engine.open();
     const one = await joinNodes(database, systemClock(), 'one');
     assert.equal(one.live(), 1);
@@ -19,14 +19,14 @@ onPostgres(engine => {
     await one.close();
   });
 
-  test('a node whose clock stands still or is a minute off lives all the same', async () => {
+  test('counts a node as live although its clock stands still or is a minute off', async () => {
     const database = await engine.open();
     const one = await joinNodes(database, systemClock(), 'one');
     const two = await joinNodes(database, testClock(Date.now() - 50_000), 'two');
     assert.equal(two.live(), 2);
     await sees(one, 2);
     for (let i = 0; i < 3; i++) {
-      two.look();
+      two.refresh();
       await pause(20);
     }
     await sees(one, 2);
@@ -34,7 +34,7 @@ onPostgres(engine => {
     await one.close();
   });
 
-  test('what a node left behind that was killed long ago counts for nothing', async () => {
+  test('ignores the row of a node that was killed long ago', async () => {
     const database = await engine.open();
     await database.write(tx => tx.run(addNode, { id: 'gone', seenAt: Date.now() - 3_600_000 }));
     const one = await joinNodes(database, systemClock(), 'one');
@@ -48,7 +48,7 @@ onPostgres(engine => {
 
 async function sees(node: Nodes, count: number) {
   while (node.live() !== count) {
-    node.look();
+    node.refresh();
     await pause(10);
   }
 }

@@ -1,12 +1,12 @@
 import { type Params, query, type Transaction } from '../schema.ts';
 import { dayOf } from './day-counts.ts';
 
-/** Deletes some of the counts of days long over; how many. Yesterday's stay, for a node whose clock is behind. */
-export async function forgetOldDays(tx: Transaction, most: number): Promise<number> {
-  return tx.run(forget, { day: dayOf(tx.now) - 1, most });
+/** Deletes up to `most` counts of past days, and returns how many. Yesterday's stay, for nodes whose clock is behind. */
+export async function deleteOldDayCounts(tx: Transaction, most: number): Promise<number> {
+  return tx.run(deleteOld, { day: dayOf(tx.now) - 1, most });
 }
 
-const forget = query((db, p: Params<{ day: number; most: number }>, engine) =>
+const deleteOld = query((db, p: Params<{ day: number; most: number }>, engine) =>
   db.deleteFrom('day_counts').where(eb =>
     eb(
       eb.refTuple('account_id', 'deployment', 'day', 'node'),

@@ -15,7 +15,7 @@ const seconds = () => Math.ceil(Date.now() / 1000);
 
 where(withoutValkey, 'counts that nodes share', () =>
   onEachEngine(engine => {
-    test('of 200 parallel requests over two nodes exactly 60 are accepted', async () => {
+    test('accepts exactly 60 of 200 parallel requests over two nodes', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
       const verdicts = await Promise.all(Array.from({ length: 200 }, (_, i) => nodes[i % 2]!.count(caller())));
       assert.equal(verdicts.filter(({ outcome }) => outcome === 'accepted').length, 60);
@@ -23,7 +23,7 @@ where(withoutValkey, 'counts that nodes share', () =>
       assert.equal(nodes[0]!.health().counts, 'exact');
     });
 
-    test('the first call on Free says what it says on one node', async () => {
+    test('returns the same first response as a single node', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 1);
       const before = seconds();
       const { RateLimit: both, 'X-RateLimit-Reset': reset, ...first } = fields(await nodes[0]!.count(caller()));
@@ -37,7 +37,7 @@ where(withoutValkey, 'counts that nodes share', () =>
       assert.match(both!, /^"minute";r=59;t=60, "day";r=999;t=\d+$/);
     });
 
-    test('a refused request costs nothing, and both windows count over the nodes', async () => {
+    test('shares both windows between nodes and counts no rejected request', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
       const limits = { perMinute: 60, perDay: 5 };
       const outcomes: string[] = [];
@@ -52,17 +52,17 @@ where(withoutValkey, 'counts that nodes share', () =>
       assert.match(fields(await nodes[1]!.count(caller())).RateLimit!, /^"minute";r=54;.*"day";r=994;/);
     });
 
-    test('addresses count over the nodes, and show their numbers without counting', async () => {
+    test('shares address counts between nodes and reports them without counting', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
       const verdicts = await Promise.all(
         Array.from({ length: 100 }, (_, i) => nodes[i % 2]!.countAddress('192.0.2.1')),
       );
       assert.equal(verdicts.filter(({ outcome }) => outcome === 'accepted').length, 60);
       assert.equal((await nodes[0]!.countAddress('192.0.2.1')).outcome, 'limited');
-      assert.equal(fields(nodes[0]!.showAddress('192.0.2.1'))['X-RateLimit-Remaining'], '0');
+      assert.equal(fields(nodes[0]!.addressStatus('192.0.2.1'))['X-RateLimit-Remaining'], '0');
     });
 
-    test('both windows stay when nodes stop, or are killed, and start again', async () => {
+    test('keeps both windows when nodes stop or are killed', async () => {
       const { nodes, database } = await begin(engine, valkeyUrl, 2);
       for (let i = 0; i < 10; i++) await nodes[i % 2]!.count(caller());
       await nodes[0]!.close();
@@ -77,7 +77,7 @@ where(withoutValkey, 'counts that nodes share', () =>
       }
     });
 
-    test('a ban on one node counts at once on the other, stands on disk, and is lifted for both', async () => {
+    test('applies, stores and lifts a ban on both nodes', async () => {
       const { nodes, database } = await begin(engine, valkeyUrl, 2);
       for (let i = 0; i < 61; i++) await nodes[0]!.count(caller());
       await pause(2050);
@@ -215,9 +215,9 @@ where(withoutValkeyServer, 'when Valkey goes away', () => {
   });
 });
 
-describe('which nodes may serve one database', () => {
+describe('nodes on one database', () => {
   onPostgres(engine => {
-    test('one that counts alone keeps every other out, until it is gone', async () => {
+    test('rejects other nodes while one counts alone', async () => {
       const place = await engine.place();
       const [one, two] = [await engine.open({ place }), await engine.open({ place })];
       const first = await openLimiter({ database: one, clock: systemClock(), log: silent });

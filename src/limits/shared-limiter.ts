@@ -5,28 +5,28 @@ import type { Log } from '../lib/log.ts';
 import { addressPerMinute, type Limits } from '../plans/plan.ts';
 import type { Database, Soon } from '../schema.ts';
 import { type Bans, nextStep, stepMinutes } from './bans.ts';
-import { bounded } from './bounded.ts';
 import { DayCount, dayOf, endOfDay, type Reservation, reservations } from './day-counts.ts';
-import { Generations } from './generations.ts';
+import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
-import { type HandedOver, LocalLimiter } from './local-limiter.ts';
+import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
 import { secondOf } from './minute-window.ts';
 import type { Nodes } from './nodes.ts';
-import { countAddressScript, countScript, handOverScript, markScript, outcomes } from './shared-scripts.ts';
+import { countAddressScript, countScript, markScript, outcomes, syncScript } from './shared-scripts.ts';
+import { succeedsWithin } from './succeeds-within.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
-import { accepted, addressWindows, banned, limited, policyOf, type Verdict, type Windows } from './verdict.ts';
+import { accepted, addressWindows, banned, limited, policyOf, type Verdict, type WindowState } from './verdict.ts';
 import type { WriteBehind } from './write-behind.ts';
 
-/** The name under which the shared counts are reserved. */
+/** The node name under which requests counted by Valkey are reserved. */
 const SHARED = 'shared';
 const DAY_MS = 86_400_000;
-/** How long what is on disk of an account's day is waited for. */
+/** How long to wait for the stored day count of an account. */
 const READ_MS = 1000;
 const RETRY_MS = 250;
-/** How many accounts and addresses are handed over at a time. */
-const HANDED_AT_ONCE = 200;
+/** The number of accounts and addresses sent to Valkey at a time. */
+const SYNC_BATCH_SIZE = 200;
 
-/** What `countScript` answers. */
+/** The result of `countScript`. */
 export type Reply = [
   outcome: number,
   sec: number,
@@ -40,14 +40,14 @@ export type Reply = [
 ];
 
 /**
- * Counts in Valkey together with other nodes: one round trip for each request, by Valkey's clock.
+ * A limiter that shares its counts with other nodes through Valkey: one round trip per request, on Valkey's clock.
  *
- * While Valkey is away it counts in this process, with this node's share of every limit. What was counted meanwhile is
- * handed over before the shared counts are trusted again.
+ * While Valkey is unavailable, it counts in this process and enforces this node's share of every limit. Those counts are
+ * sent to Valkey before it decides again.
  */
 export class SharedLimiter implements Limiter {
   readonly #url: string;
-  /** Tells the counts of one product from those of another on the same Valkey. */
+  /** Separates the counts of this database from others on the same Valkey. */
   readonly #prefix: string;
   readonly #node: string;
   readonly #nodes: Nodes | undefined;
@@ -58,15 +58,15 @@ export class SharedLimiter implements Limiter {
   readonly #clock: SharedClock;
   readonly #local: LocalLimiter;
   readonly #days = {
-    production: new Generations<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
-    staging: new Generations<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
+    production: new GenerationalCache<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
+    staging: new GenerationalCache<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
   };
   readonly #closing = new AbortController();
-  /** Where the counts are; `undefined` while it is away. */
+  /** The connection to Valkey; `undefined` while it is unavailable. */
   #valkey: Valkey | undefined;
   #mark: string | undefined;
-  #saidAway = false;
-  #returning: Promise<void> | undefined;
+  #reportedUnavailable = false;
+  #reconnecting: Promise<void> | undefined;
 
   constructor(options: {
     url: string;
@@ -103,8 +103,8 @@ export class SharedLimiter implements Limiter {
     return this.#local.countAddress(address);
   }
 
-  showAddress(address: string): Verdict {
-    return this.#local.showAddress(address);
+  addressStatus(address: string): Verdict {
+    return this.#local.addressStatus(address);
   }
 
   isBanned(keyId: string): Soon<boolean> {
@@ -115,20 +115,20 @@ export class SharedLimiter implements Limiter {
     return { counts: this.#valkey === undefined ? 'local' : 'exact', day: this.#writeBehind.state };
   }
 
-  /** Goes on from what the last process left behind, and waits for Valkey a second at most. */
+  /** Restores the counts that the last process saved, and waits for Valkey a second at most. */
   async restore(): Promise<void> {
-    this.#local.takeOver(0);
+    this.#local.startOutage(0);
     await this.#local.restore();
     try {
       await this.#join();
     } catch (error) {
-      this.#away(error as Error);
+      this.#reportUnavailable(error as Error);
     }
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#returning;
+    await this.#reconnecting;
     await this.#local.close({ minutes: this.#valkey === undefined ? 'since' : 'none' });
     this.#valkey?.close();
   }
@@ -136,7 +136,7 @@ export class SharedLimiter implements Limiter {
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
     const { keyId, limits } = caller;
     await this.#bans.refresh(keyId, this.#clock.now());
-    const reply = await this.#ask(caller, valkey).catch(() => undefined);
+    const reply = await this.#runCountScript(caller, valkey).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 
     const [outcome, sec, us, , , , , until, bannedAt] = reply;
@@ -146,13 +146,13 @@ export class SharedLimiter implements Limiter {
       await this.#bans.add({ keyId, step, bannedAt, until, liftedAt: null });
     }
     if (outcome === outcomes.accepted) {
-      this.#local.noteAccount(caller, secondOf(now));
+      this.#local.recordAccount(caller, secondOf(now));
       await this.#reserve(caller, reply);
     }
     return verdictOf(reply, limits);
   }
 
-  async #ask(caller: CountedCaller, valkey: Valkey): Promise<Reply> {
+  async #runCountScript(caller: CountedCaller, valkey: Valkey): Promise<Reply> {
     const { keyId, accountId, deployment, limits } = caller;
     const ban = this.#bans.latest(keyId);
     const day = this.#day(caller);
@@ -167,35 +167,36 @@ export class SharedLimiter implements Limiter {
       day.day,
       day.own,
     ];
-    // On this process's first sight of an account, what nodes had counted alone and not handed over is told, too.
-    const first = day.loaded ? [0] : await this.#onDisk(day);
+    // The first request of an account also sends the stored counts of nodes that counted alone.
+    const first = day.loaded ? [0] : await this.#storedReservations(day);
     day.loaded = true;
     const reply = await valkey.run<Reply>(countScript, keys, [...args, ...first]);
     if (reply[0] !== outcomes.unknownDay) return reply;
-    if (dayOf(reply[1] * 1000) !== day.day) day.begin(dayOf(reply[1] * 1000), true);
-    return await valkey.run<Reply>(countScript, keys, [...args, ...(await this.#onDisk(day))]);
+    if (dayOf(reply[1] * 1000) !== day.day) day.startDay(dayOf(reply[1] * 1000), true);
+    return await valkey.run<Reply>(countScript, keys, [...args, ...(await this.#storedReservations(day))]);
   }
 
-  /** A day, and what the nodes have reserved of it in turn; where that cannot be read in time, as though nothing were. */
-  async #onDisk({ accountId, deployment, day }: DayCount): Promise<(string | number)[]> {
+  /** Returns a day and its reservations, node and count in turn; without reservations if they cannot be read in time. */
+  async #storedReservations({ accountId, deployment, day }: DayCount): Promise<(string | number)[]> {
     let rows: readonly Reservation[] = [];
     const reading = reservations(this.#database, accountId, deployment, day).then(found => {
       rows = found;
     });
-    if (!(await bounded(reading, READ_MS))) this.#writeBehind.failed(new Error('the storage does not answer'));
+    if (!(await succeedsWithin(reading, READ_MS)))
+      this.#writeBehind.reportFailure(new Error('the storage does not respond'));
     return [day, ...rows.flatMap(({ node, reserved }) => [node, reserved])];
   }
 
-  /** Reserves ahead what all nodes have counted together; waits only where this request is not reserved yet. */
+  /** Reserves requests of all nodes ahead; waits only if this request is not reserved yet. */
   async #reserve(caller: CountedCaller, [, sec, , , , shared, used]: Reply): Promise<void> {
     const day = this.#day(caller);
     const date = dayOf(sec * 1000);
     if (date < day.day && day.own > 0) return;
-    if (date !== day.day) day.begin(date, true);
+    if (date !== day.day) day.startDay(date, true);
     day.limits = caller.limits;
     day.own = Math.max(day.own, shared);
     day.others = used - shared;
-    if (!day.due) return;
+    if (!day.needsReservation) return;
     do {
       const written = this.#writeBehind.add(day);
       if (day.reserved >= shared || this.#writeBehind.state === 'memory') return;
@@ -219,86 +220,86 @@ export class SharedLimiter implements Limiter {
     if (reply === undefined) return await this.countAddress(address);
     const [outcome, sec, us, minuteLeft, minuteReset] = reply;
     const now = this.#clock.follow(sec, us);
-    this.#local.noteAddress(address, secondOf(now), addressPerMinute - minuteLeft);
+    this.#local.recordAddress(address, secondOf(now), addressPerMinute - minuteLeft);
     const windows = addressWindows(addressPerMinute, now, minuteLeft, minuteReset);
     return outcome === outcomes.accepted ? accepted(windows) : limited(windows);
   }
 
-  #lost(valkey: Valkey | undefined, error: Error): void {
+  #handleLoss(valkey: Valkey | undefined, error: Error): void {
     if (valkey === undefined || this.#valkey !== valkey) return;
     this.#valkey = undefined;
-    // Seconds in which Valkey has counted are over for this node, so that it is clear what is to be handed over.
-    this.#local.takeOver(secondOf(this.#clock.now()) + 1);
-    this.#away(error);
+    // This node counts from the next second on, so that its counts never overlap with Valkey's.
+    this.#local.startOutage(secondOf(this.#clock.now()) + 1);
+    this.#reportUnavailable(error);
   }
 
-  #away(error: Error): void {
-    if (!this.#saidAway) {
+  #reportUnavailable(error: Error): void {
+    if (!this.#reportedUnavailable) {
       const nodes = this.#nodes?.live() ?? 1;
       this.#log.warn(
         { err: error },
-        `The shared counts are away; this node goes on with ${nodes === 1 ? 'its own' : `one of ${nodes} parts of each limit`}.`,
+        `Valkey is unavailable; this node counts alone${nodes === 1 ? '' : ` and enforces 1/${nodes} of each limit`}.`,
       );
     }
-    this.#saidAway = true;
-    this.#nodes?.look();
-    this.#returning ??= this.#return().finally(() => {
-      this.#returning = undefined;
+    this.#reportedUnavailable = true;
+    this.#nodes?.refresh();
+    this.#reconnecting ??= this.#reconnect().finally(() => {
+      this.#reconnecting = undefined;
     });
   }
 
-  async #return(): Promise<void> {
+  async #reconnect(): Promise<void> {
     while (this.#valkey === undefined && !this.#closing.signal.aborted) {
       await pause(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => {});
       if (!this.#closing.signal.aborted) await this.#join().catch(() => {});
     }
   }
 
-  /** Connects, hands over what was counted here, and lets Valkey count from the next request on. */
+  /** Connects, sends the local counts, and lets Valkey count from the next request on. */
   async #join(): Promise<void> {
     let valkey: Valkey | undefined;
-    valkey = await connectValkey(this.#url, error => this.#lost(valkey, error));
+    valkey = await connectValkey(this.#url, error => this.#handleLoss(valkey, error));
     try {
       const fresh = randomBytes(12).toString('base64url');
       const [mark] = await valkey.run<[string]>(markScript, [`${this.#prefix}mark`], [fresh]);
-      // A Valkey that lost everything is told also what it had counted itself in the last minute.
+      // A Valkey that lost its data also gets the counts of the last minute that were its own.
       const forgot = this.#mark !== undefined && this.#mark !== mark;
       this.#mark = mark;
       let batch: Promise<unknown>[] = [];
-      for (const counts of this.#local.handOver(forgot)) {
-        batch.push(this.#handOver(counts, valkey));
-        if (batch.length === HANDED_AT_ONCE) await Promise.all(batch.splice(0));
+      for (const counts of this.#local.unsyncedCounts(forgot)) {
+        batch.push(this.#sync(counts, valkey));
+        if (batch.length === SYNC_BATCH_SIZE) await Promise.all(batch.splice(0));
       }
       await Promise.all(batch);
-      // What came meanwhile is sent in the turn in which Valkey begins to count, so it arrives before any request.
-      batch = [...this.#local.handOver(false)].map(counts => this.#handOver(counts, valkey!));
+      // Requests counted meanwhile are sent in the same turn of the event loop, so they arrive before any request.
+      batch = [...this.#local.unsyncedCounts(false)].map(counts => this.#sync(counts, valkey!));
       this.#valkey = valkey;
       this.#local.share(1);
       await Promise.all(batch);
     } catch (error) {
       valkey.close();
-      if (this.#valkey === valkey) this.#lost(valkey, error as Error);
+      if (this.#valkey === valkey) this.#handleLoss(valkey, error as Error);
       throw error;
     }
-    await this.#local.keepDays();
-    if (this.#saidAway) this.#log.info('The shared counts are back.');
-    this.#saidAway = false;
+    await this.#local.saveDays();
+    if (this.#reportedUnavailable) this.#log.info('Valkey is available again.');
+    this.#reportedUnavailable = false;
   }
 
-  #handOver({ account, address, pairs }: HandedOver, valkey: Valkey): Promise<unknown> {
+  #sync({ account, address, pairs }: UnsyncedCounts, valkey: Valkey): Promise<unknown> {
     if (account === undefined) {
-      return valkey.run(handOverScript, [`${this.#prefix}{address ${address}}`], [this.#node, -1, 0, ...pairs]);
+      return valkey.run(syncScript, [`${this.#prefix}{address ${address}}`], [this.#node, -1, 0, ...pairs]);
     }
     const { deployment, accountId, day, own } = account;
-    const place = `${this.#prefix}{${deployment} ${accountId}}`;
-    return valkey.run(handOverScript, [`${place} minute`, `${place} day`], [this.#node, day, own, ...pairs]);
+    const key = `${this.#prefix}{${deployment} ${accountId}}`;
+    return valkey.run(syncScript, [`${key} minute`, `${key} day`], [this.#node, day, own, ...pairs]);
   }
 }
 
-/** What an answer of `countScript` means for a request under `limits`. */
+/** Converts the result of `countScript` for a request under `limits`. */
 export function verdictOf(reply: Reply, limits: Limits): Verdict {
   const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil] = reply;
-  const windows: Windows = {
+  const windows: WindowState = {
     now: sec * 1000 + us / 1000,
     limits,
     policy: policyOf(limits.perMinute, limits.perDay),
@@ -311,7 +312,7 @@ export function verdictOf(reply: Reply, limits: Limits): Verdict {
   return outcome === outcomes.limited ? limited(windows) : banned(windows, banUntil / 1000);
 }
 
-/** This process's clock, set by Valkey's; it never runs backwards. */
+/** The clock of this process, adjusted to Valkey's; it never runs backwards. */
 class SharedClock implements Clock {
   readonly #clock: Clock;
   #aheadMs = 0;
@@ -326,7 +327,7 @@ class SharedClock implements Clock {
     return this.#last;
   }
 
-  /** Follows Valkey's time, in seconds and microseconds; that time in milliseconds. */
+  /** Adjusts to Valkey's time (seconds and microseconds), and returns it in milliseconds. */
   follow(sec: number, us: number): number {
     const nowMs = sec * 1000 + us / 1000;
     this.#aheadMs = nowMs - this.#clock.now();

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type Database, type Params, query } from '../schema.ts';
 
 /**
- * What the names of a product's keys begin with in Valkey, the same for all nodes of one database: two products, or an
- * old and a new database, may share one Valkey without counting on each other's accounts.
+ * Returns the prefix of this database's keys in Valkey, the same for all its nodes, so that several databases can share
+ * one Valkey.
  */
 export async function sharedPrefix(database: Database): Promise<string> {
   const known = await database.first(prefix, {});

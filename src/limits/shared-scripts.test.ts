@@ -28,7 +28,7 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-describe('the script that nodes share', () => {
+describe('the Valkey script', () => {
   const without = process.env.CI === 'true' ? undefined : withoutValkeyServer;
   if (without !== undefined) return it('on a server of its own', { skip: without }, () => {});
   let server: ValkeyServer;
@@ -43,7 +43,7 @@ describe('the script that nodes share', () => {
   });
 
   onEachEngine(engine => {
-    it('says to the letter what one node alone says: windows, headers, violations, bans', async () => {
+    it('returns exactly what a single node does: windows, headers, violations, bans', async () => {
       // Tomorrow, because Valkey lets keys go by its own time.
       let micros = Math.ceil(Date.now() / 86_400_000 + 1) * 86_400_000_000 + 250_000;
       const clock = testClock(micros / 1000);

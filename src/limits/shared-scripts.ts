@@ -1,9 +1,9 @@
-/** A script that Valkey runs as one step: nothing else happens between its lines. */
+/** A Lua script that Valkey runs atomically. */
 export interface Script {
   readonly text: string;
 }
 
-/** What all scripts begin with: Valkey's own time, and the window of a minute as `MinuteWindow` has it. */
+/** The start of all scripts: Valkey's own time, and the sliding window of `MinuteWindow`. */
 const prelude = `
 local time = redis.call('TIME')
 local sec, us = tonumber(time[1]), tonumber(time[2])
@@ -45,19 +45,19 @@ local function resetOf(minute, limit)
 end
 `;
 
-/** The outcomes of the scripts, by number. */
+/** The outcome codes of the scripts. */
 export const outcomes = { unknownDay: 0, accepted: 1, limited: 2, banned: 3, newlyBanned: 4 } as const;
 
 /**
- * Judges and counts one request of an account.
+ * Decides on and counts one request of an account.
  *
- * Keys: the account's minute, its day, its key's refusals. Arguments: the two limits; the end of the ban that the node
- * knows (ms, 0 for none); the beginning of the latest ban, where that was lifted (ms, or 0); the minutes of a ban that
- * would begin now; the latest day that the node knows and how much it has seen counted then; the day for which the
- * rest, nodes and counts in turn, says what is on disk (0 for none).
+ * Keys: the account's minute, its day, the rejections of its key. Arguments: the two limits; the end of the ban that the
+ * node knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that would
+ * start now; the latest day that the node knows and its count then; the day of the remaining arguments (0 for none),
+ * which are the stored counts: node and count in turn.
  *
- * Answers: outcome, seconds and microseconds of Valkey's time, what is left of the minute, its reset, what the shared
- * counts and what all together have counted of the day, end and beginning of the ban (ms).
+ * Returns: outcome, seconds and microseconds of Valkey's time, requests left in the minute, its reset, requests of the
+ * day counted by Valkey and by all, end and start of the ban (ms).
  */
 export const countScript: Script = {
   text: `${prelude}
@@ -67,25 +67,25 @@ local day = math.floor(sec / 86400)
 local fields = redis.call('HGETALL', KEYS[2])
 local counts = {}
 for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
-local told, begins = tonumber(ARGV[8]) == day, counts.day ~= day
-if begins then
-  if not told then return { ${outcomes.unknownDay}, sec, us, 0, 0, 0, 0, 0, 0 } end
+local stored, newDay = tonumber(ARGV[8]) == day, counts.day ~= day
+if newDay then
+  if not stored then return { ${outcomes.unknownDay}, sec, us, 0, 0, 0, 0, 0, 0 } end
   redis.call('DEL', KEYS[2])
   counts = { shared = 0, day = day }
   redis.call('HSET', KEYS[2], 'shared', 0, 'day', day)
   redis.call('EXPIREAT', KEYS[2], (day + 1) * 86400 + 3600)
 end
-if told then
+if stored then
   for i = 9, #ARGV, 2 do
     local name, count = ARGV[i], tonumber(ARGV[i + 1])
-    -- What is on disk of the shared counts is reserved ahead, so it counts only where there is nothing better.
-    if (begins or name ~= 'shared') and count > (counts[name] or 0) then
+    -- Stored counts of Valkey are reserved ahead, so they count only on the first request of the day.
+    if (newDay or name ~= 'shared') and count > (counts[name] or 0) then
       counts[name] = count
       redis.call('HSET', KEYS[2], name, count)
     end
   end
 end
--- A Valkey that came back with an older state goes on from the latest that anyone has seen.
+-- A Valkey that was restored from an older state continues from the latest count that a node has seen.
 if tonumber(ARGV[6]) == day and tonumber(ARGV[7]) > counts.shared then
   counts.shared = tonumber(ARGV[7])
   redis.call('HSET', KEYS[2], 'shared', counts.shared)
@@ -101,18 +101,18 @@ if key[3] and key[4] ~= ARGV[4] and tonumber(key[3]) > banUntil then
   banUntil, bannedAt = tonumber(key[3]), tonumber(key[4])
 end
 
-local function answer(outcome)
+local function result(outcome)
   return { outcome, sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared, used, banUntil, bannedAt }
 end
 
-if now < banUntil then return answer(${outcomes.banned}) end
+if now < banUntil then return result(${outcomes.banned}) end
 
 if minute.total < perMinute and used < perDay then
   add(minute, KEYS[1], second, 1)
   counts.shared = redis.call('HINCRBY', KEYS[2], 'shared', 1)
   used = used + 1
   if first then redis.call('HDEL', KEYS[3], 'first', 'allowed') end
-  return answer(${outcomes.accepted})
+  return result(${outcomes.accepted})
 end
 
 local allowedAt = 0
@@ -130,17 +130,17 @@ if #violations >= 20 then
   redis.call('DEL', KEYS[3])
   redis.call('HSET', KEYS[3], 'until', string.format('%.0f', banUntil), 'bannedAt', string.format('%.0f', bannedAt))
   redis.call('EXPIREAT', KEYS[3], banUntil / 1000 + 1)
-  return answer(${outcomes.newlyBanned})
+  return result(${outcomes.newlyBanned})
 end
 redis.call('HSET', KEYS[3], 'first', string.format('%.3f', first or now), 'allowed', allowedAt,
   'violations', table.concat(violations, ' '))
 redis.call('HDEL', KEYS[3], 'until', 'bannedAt')
 redis.call('EXPIREAT', KEYS[3], math.max(allowedAt, sec + 61) + 1)
-return answer(${outcomes.limited})
+return result(${outcomes.limited})
 `,
 };
 
-/** Judges and counts one request of an address. Key: its minute; argument: the limit. Answers as far as `countScript`'s reset. */
+/** Decides on and counts one request of an address. Key: its minute; argument: the limit. Returns the first five values of `countScript`. */
 export const countAddressScript: Script = {
   text: `${prelude}
 local limit = tonumber(ARGV[1])
@@ -155,10 +155,10 @@ return { outcome, sec, us, limit - minute.total, resetOf(minute, limit) }
 };
 
 /**
- * Adds what a node has counted by itself. Keys: the minute, and the day where there is one. Arguments: the node's name,
- * the day, what the node has counted on that day; then seconds and requests in turn.
+ * Adds the counts of a node that counted alone. Keys: the minute, and for accounts the day. Arguments: the name of the
+ * node, the day, its count on that day; then seconds and requests in turn.
  */
-export const handOverScript: Script = {
+export const syncScript: Script = {
   text: `${prelude}
 local minute = minuteOf(KEYS[1])
 for i = 4, #ARGV, 2 do
@@ -173,7 +173,7 @@ return { sec, us }
 `,
 };
 
-/** The mark by which a Valkey that lost everything is told. Key: the mark's; argument: a new one, where there is none. */
+/** Sets a mark by which a node recognizes that Valkey has lost its data. Argument: a new mark, used if there is none. */
 export const markScript: Script = {
   text: `redis.call('SET', KEYS[1], ARGV[1], 'NX')
 redis.call('EXPIRE', KEYS[1], 30 * 86400)

@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto';
 import { createClient } from '@redis/client';
-import { bounded } from './bounded.ts';
 import type { Script } from './shared-scripts.ts';
+import { succeedsWithin } from './succeeds-within.ts';
 
-/** How long an answer is waited for: what a request can bear once. */
+/** How long to wait for a reply: a delay that a single request can bear. */
 const CALL_MS = 250;
 const CONNECT_MS = 1000;
 
-/** One connection to Valkey or Redis; once lost it is never used again. */
+/** A connection to Valkey or Redis; once lost it is never used again. */
 export interface Valkey {
   /**
-   * Runs a script in one round trip; calls of one turn of the event loop travel together. It is answered or rejected
-   * within `callMs`. Whether a call that was rejected took place is not known.
+   * Runs a script in one round trip; calls in the same turn of the event loop are pipelined. The promise settles within
+   * `callMs`. A rejected call may or may not have run.
    */
-  run<Answer>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer>;
-  /** Lets go of the connection at once. */
+  run<Result>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Result>;
+  /** Closes the connection immediately. */
   close(): void;
 }
 
 /**
- * Connects, within a second.
- * @param onLost called once when the connection ends or an answer does not come in time; not for `close`
- * @param callMs how long an answer is waited for
- * @throws when there is no connection to be had
+ * Connects within a second.
+ * @param onLost called once when the connection ends or a reply is late; not for `close`
+ * @param callMs how long to wait for a reply
+ * @throws when the connection fails
  */
 export async function connectValkey(url: string, onLost: (error: Error) => void, callMs = CALL_MS): Promise<Valkey> {
   const client = createClient({
@@ -49,27 +49,27 @@ export async function connectValkey(url: string, onLost: (error: Error) => void,
 
   client.on('error', lose);
   const connected = client.connect();
-  if (!(await bounded(connected, CONNECT_MS))) {
+  if (!(await succeedsWithin(connected, CONNECT_MS))) {
     open = false;
     if (client.isOpen) client.destroy();
-    throw failure ?? new Error('Valkey does not answer');
+    throw failure ?? new Error('Valkey does not respond');
   }
-  client.on('end', () => lose(new Error('the connection ended')));
+  client.on('end', () => lose(new Error('the connection was closed')));
 
   return {
-    async run<Answer>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Answer> {
+    async run<Result>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Result> {
       let answered = false;
       const late = () => {
-        if (!answered) lose(new Error('Valkey does not answer in time'));
+        if (!answered) lose(new Error('Valkey does not respond in time'));
       };
-      // Where this process was busy itself, the answer may be there and not be read yet: it is before `late`.
+      // If this process was busy, the reply may have arrived unread: it is handled before `late`.
       const timer = setTimeout(() => setImmediate(late), callMs);
       const rest = [String(keys.length), ...keys, ...args.map(String)];
       try {
         return (await client.sendCommand(['EVALSHA', hashOf(script), ...rest]).catch(error => {
           if (!String(error).includes('NOSCRIPT')) throw error;
           return client.sendCommand(['EVAL', script.text, ...rest]);
-        })) as Answer;
+        })) as Result;
       } catch (error) {
         lose(error as Error);
         throw error;

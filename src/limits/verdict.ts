@@ -1,39 +1,39 @@
 import type { Limits } from '../plans/plan.ts';
 
-/** What became of one request, and the headers that its answer carries whatever its status. */
+/** The limiter's decision on a request, and the headers of its response. */
 export interface Verdict {
   /** `limited`: 429 `rate_limit_exceeded`; `banned`: 429 `api_key_banned`. */
   readonly outcome: 'accepted' | 'limited' | 'banned';
   /**
    * Names and values in turn: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, `RateLimit-Policy`, `RateLimit`, and
-   * `Retry-After` where the request is refused.
+   * `Retry-After` when the request is rejected.
    */
   readonly headers: readonly string[];
 }
 
-/** How both windows stand once a request was judged. Resets are Unix seconds, always after `now`. */
-export interface Windows {
-  /** Milliseconds since the Unix epoch, with their fraction. */
+/** The state of both windows after a decision. Resets are Unix seconds, always later than `now`. */
+export interface WindowState {
+  /** Milliseconds since the Unix epoch, with a fraction. */
   readonly now: number;
   readonly limits: Readonly<Limits> | { readonly perMinute: number; readonly perDay: undefined };
-  /** What `RateLimit-Policy` says of the limits; see `policyOf`. */
+  /** The `RateLimit-Policy` header; see `policyOf`. */
   readonly policy: string;
   readonly minuteLeft: number;
-  /** When the first request comes back; where none is left, when the minute will accept one. */
+  /** When the oldest request leaves the window; if none is left, when the window accepts a request. */
   readonly minuteReset: number;
-  /** Meaningless where there is no day window. */
+  /** Meaningless without a day window. */
   readonly dayLeft: number;
   readonly dayReset: number;
 }
 
-/** The value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
+/** Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
 export function policyOf(perMinute: number, perDay?: number): string {
   const minute = `"minute";q=${perMinute};w=60`;
   return perDay === undefined ? minute : `${minute}, "day";q=${perDay};w=86400`;
 }
 
-/** How the window of an address stands, which has no day. */
-export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): Windows {
+/** Returns the state of an address, which has no day window. */
+export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): WindowState {
   return {
     now,
     limits: { perMinute, perDay: undefined },
@@ -45,8 +45,8 @@ export function addressWindows(perMinute: number, now: number, minuteLeft: numbe
   };
 }
 
-/** A request that was counted, or that shows the numbers and counts nothing: the window with the fewest left is shown. */
-export function accepted(windows: Windows): Verdict {
+/** Accepts a request, or reports the state: the headers show the window with the fewest requests left. */
+export function accepted(windows: WindowState): Verdict {
   const { limits, minuteLeft, dayLeft } = windows;
   const headers =
     limits.perDay === undefined || minuteLeft <= dayLeft
@@ -55,37 +55,40 @@ export function accepted(windows: Windows): Verdict {
   return { outcome: 'accepted', headers };
 }
 
-/** A request that at least one window refuses: the violated window with the longest wait is shown. */
-export function limited(windows: Windows): Verdict {
+/** Rejects a request: the headers show the exhausted window with the longest wait. */
+export function limited(windows: WindowState): Verdict {
   const { limits, minuteReset } = windows;
   const reset = allowedAt(windows);
-  const limit = dayRules(windows) ? limits.perDay! : limits.perMinute;
+  const limit = dayDecides(windows) ? limits.perDay! : limits.perMinute;
   return {
     outcome: 'limited',
-    headers: refused(headersOf(windows, limit, 0, reset, windows.minuteLeft, minuteReset), reset, windows.now),
+    headers: withRetryAfter(headersOf(windows, limit, 0, reset, windows.minuteLeft, minuteReset), reset, windows.now),
   };
 }
 
-/** A request of a key that is banned until `until` (Unix seconds): nothing is left, to the later of that and the windows. */
-export function banned(windows: Windows, until: number): Verdict {
+/** Rejects a request of a key that is banned until `until` (Unix seconds): the reset is the later of the ban and the windows. */
+export function banned(windows: WindowState, until: number): Verdict {
   const reset = Math.max(until, allowedAt(windows));
-  const limit = dayRules(windows) ? windows.limits.perDay! : windows.limits.perMinute;
-  return { outcome: 'banned', headers: refused(headersOf(windows, limit, 0, reset, 0, reset), reset, windows.now) };
+  const limit = dayDecides(windows) ? windows.limits.perDay! : windows.limits.perMinute;
+  return {
+    outcome: 'banned',
+    headers: withRetryAfter(headersOf(windows, limit, 0, reset, 0, reset), reset, windows.now),
+  };
 }
 
-/** The Unix second at which both windows will accept a request; 0 when they do now. */
-export function allowedAt(windows: Windows): number {
-  if (dayRules(windows)) return windows.dayReset;
+/** Returns the Unix second at which both windows accept a request; 0 if they do now. */
+export function allowedAt(windows: WindowState): number {
+  if (dayDecides(windows)) return windows.dayReset;
   return windows.minuteLeft <= 0 ? windows.minuteReset : 0;
 }
 
-/** Whether the day refuses, and for longer than the minute does. */
-function dayRules({ limits, minuteLeft, minuteReset, dayLeft, dayReset }: Windows): boolean {
+/** Reports whether the day window is exhausted, and for longer than the minute. */
+function dayDecides({ limits, minuteLeft, minuteReset, dayLeft, dayReset }: WindowState): boolean {
   return limits.perDay !== undefined && dayLeft <= 0 && (minuteLeft > 0 || dayReset > minuteReset);
 }
 
 function headersOf(
-  windows: Windows,
+  windows: WindowState,
   limit: number,
   left: number,
   reset: number,
@@ -94,7 +97,7 @@ function headersOf(
 ): string[] {
   const { now, limits, policy, dayLeft, dayReset } = windows;
   const wait = secondsUntil(minuteReset, now);
-  // A window of 60 s that was entered within a second ends up to 61 s later; who has none left must hear of all of it.
+  // Seconds are rounded up, so a window can last up to 61 s; report more than 60 only when none is left.
   const minute = `"minute";r=${Math.max(minuteLeft, 0)};t=${minuteLeft > 0 && wait > 60 ? 60 : wait}`;
   return [
     'X-RateLimit-Limit',
@@ -112,12 +115,12 @@ function headersOf(
   ];
 }
 
-function refused(headers: string[], reset: number, now: number): string[] {
+function withRetryAfter(headers: string[], reset: number, now: number): string[] {
   headers.push('Retry-After', `${secondsUntil(reset, now)}`);
   return headers;
 }
 
-/** Whole seconds to wait, rounded up: at least 1, because a reset is never in the past. */
+/** Returns the whole seconds to wait, rounded up: at least 1, because a reset is never in the past. */
 function secondsUntil(reset: number, now: number): number {
   return Math.ceil((reset * 1000 - now) / 1000);
 }

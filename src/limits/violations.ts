@@ -1,40 +1,40 @@
-/** This long after the first refusal, what is still in flight is no violation. */
+/** Requests this soon after the first rejection were in flight already, and are no violations. */
 const GRACE_MS = 2000;
-/** So many violations within so long ban a key. */
+/** This many violations in this time ban a key. */
 export const violationsMax = 20;
 export const violationsWithinMs = 60_000;
 
 /**
- * How one key takes being refused.
+ * The violations of one key.
  *
- * A *violation* is a refused request that came more than 2 s after the first refusal of the episode, and before the
- * moment that the latest refusal named. An episode ends with the next accepted request; its violations do not.
+ * A *violation* is a rejected request that arrives more than 2 s after the first rejection of a run, and before the reset
+ * of the latest one. A run of rejections ends with the next accepted request; its violations still count.
  */
 export class Violations {
-  /** When the episode began; NaN outside of one. */
-  #firstRefusal = Number.NaN;
-  /** The Unix second that the latest refusal named. */
+  /** When the run of rejections started; NaN outside of one. */
+  #firstRejection = Number.NaN;
+  /** The reset of the latest rejection, in Unix seconds. */
   #allowedAt = 0;
   readonly #at: number[] = [];
 
   /**
-   * Takes note of a refusal at `now` (milliseconds) that names `allowedAt` (Unix seconds).
-   * @returns true when this is the violation that bans the key; all is forgotten then
+   * Records a rejection at `now` (milliseconds) with the reset `allowedAt` (Unix seconds).
+   * @returns true if this violation bans the key
    */
-  refused(now: number, allowedAt: number): boolean {
-    if (now - this.#firstRefusal > GRACE_MS && now < this.#allowedAt * 1000) this.#at.push(now);
-    if (Number.isNaN(this.#firstRefusal)) this.#firstRefusal = now;
+  recordRejection(now: number, allowedAt: number): boolean {
+    if (now - this.#firstRejection > GRACE_MS && now < this.#allowedAt * 1000) this.#at.push(now);
+    if (Number.isNaN(this.#firstRejection)) this.#firstRejection = now;
     this.#allowedAt = allowedAt;
     while (this.#at.length > 0 && now - this.#at[0]! > violationsWithinMs) this.#at.shift();
     return this.#at.length >= violationsMax;
   }
 
   /**
-   * Ends the episode with an accepted request.
-   * @returns whether nothing is left that could count against the key
+   * Ends the run of rejections with an accepted request.
+   * @returns true if no violation counts against the key any more
    */
-  accepted(now: number): boolean {
-    this.#firstRefusal = Number.NaN;
+  recordAccepted(now: number): boolean {
+    this.#firstRejection = Number.NaN;
     return this.#at.length === 0 || now - this.#at.at(-1)! > violationsWithinMs;
   }
 }

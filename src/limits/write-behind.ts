@@ -1,29 +1,29 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
 import type { Database, Soon, Transaction } from '../schema.ts';
-import { bounded } from './bounded.ts';
+import { succeedsWithin } from './succeeds-within.ts';
 
-/** A change that must reach the disk, but for which nobody can wait without end. */
-export interface Change {
-  /** Writes it, as it stands at that moment; may run more than once. */
+/** A write that must reach the disk, but for which a request waits only for a limited time. */
+export interface PendingWrite {
+  /** Writes the current state; may run more than once. */
   write(tx: Transaction): Soon<unknown>;
-  /** Called once what the latest `write` wrote is on disk. */
+  /** Called once the latest `write` is on disk. */
   written(): void;
 }
 
-/** How long a change is waited for, and how long after a failure the next attempt is made. */
-const PATIENCE_MS = 1000;
+/** How long to wait for a write, and how long to back off after a failure. */
+const WAIT_MS = 1000;
 
 /**
- * Writes changes in the background, all that are due in one transaction, one transaction at a time.
+ * Writes in the background: everything pending in one transaction, one transaction at a time.
  *
- * On a full or stalled disk it stops making anyone wait, says so once, and keeps trying until all is written.
+ * On a full or stalled disk it stops making requests wait, logs once, and retries until everything is written.
  */
 export class WriteBehind {
   readonly #database: Database;
   readonly #log: Log;
   readonly #closing = new AbortController();
-  #due = new Set<Change>();
+  #pending = new Set<PendingWrite>();
   #waiting: PromiseWithResolvers<void> | undefined;
   #running: Promise<void> | undefined;
   #state: 'durable' | 'memory' = 'durable';
@@ -33,15 +33,15 @@ export class WriteBehind {
     this.#log = log;
   }
 
-  /** `memory` from the moment a write was refused or not answered in time until one succeeds. */
+  /** `memory` from the moment a write fails or is late until one succeeds. */
   get state(): 'durable' | 'memory' {
     return this.#state;
   }
 
-  /** Has `change` written; the promise ends once it is on disk, or after a second at most. It never rejects. */
-  add(change: Change): Promise<void> {
-    this.#due.add(change);
-    this.#waiting ??= this.#patience();
+  /** Queues a write. The promise resolves once it is on disk, or after a second. It never rejects. */
+  add(change: PendingWrite): Promise<void> {
+    this.#pending.add(change);
+    this.#waiting ??= this.#startWait();
     const { promise } = this.#waiting;
     if (!this.#closing.signal.aborted) {
       this.#running ??= this.#run().finally(() => {
@@ -51,65 +51,65 @@ export class WriteBehind {
     return promise;
   }
 
-  /** Takes note that the storage failed elsewhere, and tries until it is well. */
-  failed(error: unknown): void {
-    this.#ill(error);
+  /** Reports that storage failed elsewhere, and probes until it works again. */
+  reportFailure(error: unknown): void {
+    this.#markFailed(error);
     this.add(probe);
   }
 
-  /** Makes one last attempt at what is due, for a second at most; afterwards nothing is written. */
+  /** Makes a last attempt at pending writes, for a second at most; nothing is written afterwards. */
   async close(): Promise<void> {
     this.#closing.abort();
-    if (this.#due.size > 0) this.#waiting ??= this.#patience();
-    if (this.#running !== undefined) await bounded(this.#running, PATIENCE_MS);
+    if (this.#pending.size > 0) this.#waiting ??= this.#startWait();
+    if (this.#running !== undefined) await succeedsWithin(this.#running, WAIT_MS);
   }
 
   async #run(): Promise<void> {
-    while (this.#due.size > 0) {
-      const changes = this.#due;
+    while (this.#pending.size > 0) {
+      const changes = this.#pending;
       const waiting = this.#waiting!;
-      this.#due = new Set();
+      this.#pending = new Set();
       this.#waiting = undefined;
       try {
         await this.#database.write(async tx => {
           for (const change of changes) await change.write(tx);
         });
         for (const change of changes) change.written();
-        this.#well();
+        this.#markHealthy();
         waiting.resolve();
       } catch (error) {
-        for (const change of changes) this.#due.add(change);
-        this.#waiting ??= this.#patience();
-        this.#ill(error);
+        for (const change of changes) this.#pending.add(change);
+        this.#waiting ??= this.#startWait();
+        this.#markFailed(error);
         waiting.resolve();
         if (this.#closing.signal.aborted) return;
-        await pause(PATIENCE_MS, undefined, { ref: false, signal: this.#closing.signal }).catch(() => {});
+        await pause(WAIT_MS, undefined, { ref: false, signal: this.#closing.signal }).catch(() => {});
       }
     }
   }
 
-  #patience(): PromiseWithResolvers<void> {
+  #startWait(): PromiseWithResolvers<void> {
     const waiting = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      this.#ill(new Error('the storage does not answer'));
+      this.#markFailed(new Error('the storage does not respond'));
       waiting.resolve();
-    }, PATIENCE_MS);
+    }, WAIT_MS);
     waiting.promise.then(() => clearTimeout(timer));
     return waiting;
   }
 
-  #ill(error: unknown): void {
+  #markFailed(error: unknown): void {
     if (this.#state === 'memory') return;
     this.#state = 'memory';
-    this.#log.warn({ err: error }, 'Counts and bans cannot be written; they go on in memory.');
+    this.#log.warn({ err: error }, 'Counts and bans cannot be written; counting continues in memory.');
   }
 
-  #well(): void {
+  #markHealthy(): void {
     if (this.#state === 'durable') return;
     this.#state = 'durable';
-    this.#log.info('Counts and bans are written again.');
+    this.#log.info('Counts and bans can be written again.');
   }
 }
 
-/** Writes nothing, to see whether that can be written. */
-const probe: Change = { write() {}, written() {} };
+/** An empty write that checks whether storage works. */
+const probe: PendingWrite = { write() {}, written() {} };

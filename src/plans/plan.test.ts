@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limitsOf, plans } from './plan.ts';
 
-test('the plans are those of the contract', () => {
+test('has the plans of the contract', () => {
   assert.deepEqual(
     Object.values(plans).map(({ title, limits }) => [title, limits?.perMinute, limits?.perDay]),
     [
@@ -14,7 +14,7 @@ test('the plans are those of the contract', () => {
   );
 });
 
-test('an account has the limits of its plan, on Enterprise those agreed with it', () => {
+test('returns the limits of the plan, on Enterprise those of the account', () => {
   assert.deepEqual(limitsOf({ plan: 'pro', per_minute: null, per_day: null }), { perMinute: 300, perDay: 10_000 });
   assert.deepEqual(limitsOf({ plan: 'enterprise', per_minute: 7, per_day: 70 }), { perMinute: 7, perDay: 70 });
 });

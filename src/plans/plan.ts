@@ -1,6 +1,6 @@
 import type { Tables } from '../schema.ts';
 
-/** How many requests an account may make on one deployment: in any 60 seconds, and on one UTC calendar day. */
+/** The requests that an account may make on one deployment: in any 60 seconds, and per UTC calendar day. */
 export interface Limits {
   /** From 1 to 10^9. */
   readonly perMinute: number;
@@ -8,10 +8,10 @@ export interface Limits {
   readonly perDay: number;
 }
 
-/** A plan's name, as accounts and the command line write it. */
+/** The name of a plan, as accounts and the command line use it. */
 export type PlanName = Tables['accounts']['plan'];
 
-/** Every plan there is, with its limits; Enterprise has none of its own, they are agreed with each account (contract, Limits). */
+/** All plans with their limits (contract, Limits). The limits of Enterprise are set per account. */
 export const plans = {
   free: { title: 'Free', limits: { perMinute: 60, perDay: 1_000 } },
   pro: { title: 'Pro', limits: { perMinute: 300, perDay: 10_000 } },
@@ -19,10 +19,10 @@ export const plans = {
   enterprise: { title: 'Enterprise', limits: undefined },
 } as const satisfies Record<PlanName, { title: string; limits: Limits | undefined }>;
 
-/** What an address may send without a valid key, over all deployments together: requests in any 60 seconds. */
+/** The requests without a valid key that an address may send to all deployments together, in any 60 seconds. */
 export const addressPerMinute = 60;
 
-/** What an account may do by its plan, or by what was agreed with it. */
+/** Returns the limits of an account: those of its plan, or its own on Enterprise. */
 export function limitsOf(account: Pick<Tables['accounts'], 'plan' | 'per_minute' | 'per_day'>): Limits {
   const { limits } = plans[account.plan];
   if (limits !== undefined) return limits;

@@ -2,33 +2,33 @@ import { record } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
 import { type DeploymentName, type Params, query, type Transaction } from '../schema.ts';
 
-/** The ban of a key as the log has it. */
+/** A ban of a key, as events describe it. */
 export interface BanState {
-  /** The key. */
+  /** The id of the key. */
   readonly id: string;
   readonly accountId: number;
-  /** The deployment that the key opens. */
+  /** The deployment of the key. */
   readonly deployment: DeploymentName;
   readonly bannedAt: string;
   readonly until: string;
   readonly liftedAt?: string;
 }
 
-/** What the log says of a ban. */
+/** The data of a ban event. */
 export interface BanEventData {
   /** The ban after the change. */
   readonly ban: BanState;
-  /** What changed: the members as they were before, `null` for those that were absent. */
+  /** The previous values of the changed members; `null` for absent ones. */
   readonly was?: { readonly liftedAt: null };
-  /** Whose key it is. */
+  /** The account that owns the key. */
   readonly ownerId: number;
-  /** When it began, where that was before it was written down: milliseconds since the Unix epoch. */
+  /** When the ban started, if before the event was recorded: milliseconds since the Unix epoch. */
   readonly at?: number;
 }
 
 /**
- * Writes down what happened to the ban of a key, as it stands by now; its subject is the account that the key belongs to.
- * Nobody did it: a ban comes by itself, and the operator lifts it.
+ * Records an event about the current ban of a key; its subject is the account that owns the key. The event has no
+ * actor: the limiter imposes bans, and the operator lifts them.
  */
 export async function recordBan(tx: Transaction, action: 'imposed' | 'lifted', keyId: string): Promise<void> {
   const { accountId, deployment, bannedAt, until, liftedAt } = (await tx.first(banned, { keyId }))!;

@@ -1,5 +1,5 @@
-/** Waits for `work`, but no longer than `ms`; whether it succeeded in that time. What it throws is let go. */
-export async function bounded(work: Promise<unknown>, ms: number): Promise<boolean> {
+/** Waits for `work` for at most `ms`, and reports whether it succeeded in that time. Errors are ignored. */
+export async function succeedsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => late.resolve(false), ms);
   const ended = work.then(

@@ -1,11 +1,11 @@
 /**
- * A map that forgets: first what nobody asked for longest, never more than `entriesMax` at once, and without a sweep.
+ * An approximate LRU cache with at most `entriesMax` entries and no cleanup pass.
  *
- * It holds two generations. What is asked for moves to the young one; when that is full or `ageMs` old, the old one is
- * dropped and the young one becomes it. So an entry lives for `ageMs` at least after it was last asked for, unless
- * half of `entriesMax` others came meanwhile.
+ * It has two generations. A read moves an entry to the young one. When the young generation is full or `ageMs` old, it
+ * replaces the old one. So an entry stays for at least `ageMs` after its last read, unless half of `entriesMax` others
+ * were added meanwhile.
  */
-export class Generations<Key, Value> {
+export class GenerationalCache<Key, Value> {
   readonly #half: number;
   readonly #ageMs: number;
   #young = new Map<Key, Value>();
@@ -17,9 +17,9 @@ export class Generations<Key, Value> {
     this.#ageMs = ageMs;
   }
 
-  /** The value under `key`, which counts as asked for at `now` (milliseconds). */
+  /** Returns the value of `key`, and counts as a read at `now` (milliseconds). */
   get(key: Key, now: number): Value | undefined {
-    if (now - this.#bornAt >= this.#ageMs) this.#turn(now);
+    if (now - this.#bornAt >= this.#ageMs) this.#rotate(now);
     const young = this.#young.get(key);
     if (young !== undefined) return young;
     const old = this.#old.get(key);
@@ -27,29 +27,29 @@ export class Generations<Key, Value> {
     return old;
   }
 
-  /** Puts a value under `key`, which counts as asked for at `now` (milliseconds). */
+  /** Sets the value of `key`, and counts as a read at `now` (milliseconds). */
   set(key: Key, value: Value, now: number): void {
-    if (this.#young.size >= this.#half) this.#turn(now);
+    if (this.#young.size >= this.#half) this.#rotate(now);
     this.#young.set(key, value);
   }
 
-  /** The value under `key`, without its counting as asked for. */
+  /** Returns the value of `key` without counting as a read. */
   peek(key: Key): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** Every entry that is remembered, each once. */
+  /** Yields every entry once. */
   *entries(): Generator<[Key, Value]> {
     yield* this.#young;
     for (const entry of this.#old) if (!this.#young.has(entry[0])) yield entry;
   }
 
-  /** How many entries are held; those in both generations count twice. */
+  /** The number of entries; those in both generations count twice. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
-  #turn(now: number): void {
+  #rotate(now: number): void {
     this.#old = this.#young;
     this.#young = new Map();
     this.#bornAt = now;

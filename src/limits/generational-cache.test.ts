@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Generations } from './generations.ts';
+import { GenerationalCache } from './generational-cache.ts';
 import { MinuteWindow } from './minute-window.ts';
 
-test('never holds more than it may, however many keys come', () => {
-  const map = new Generations<string, MinuteWindow>(10_000, 61_000);
+test('never exceeds its maximum size', () => {
+  const map = new GenerationalCache<string, MinuteWindow>(10_000, 61_000);
   for (let i = 0; i < 1_000_000; i++) {
     const now = i / 100;
     if (map.get(`${i}`, now) === undefined) map.set(`${i}`, new MinuteWindow(), now);
@@ -12,8 +12,8 @@ test('never holds more than it may, however many keys come', () => {
   }
 });
 
-test('remembers what was asked for within its age, and forgets what was not', () => {
-  const map = new Generations<string, number>(1000, 1000);
+test('keeps entries read within the maximum age and evicts the rest', () => {
+  const map = new GenerationalCache<string, number>(1000, 1000);
   map.get('first', 0);
   map.set('first', 1, 0);
   assert.equal(map.get('first', 999), 1);
@@ -26,8 +26,8 @@ test('remembers what was asked for within its age, and forgets what was not', ()
   assert.equal(map.peek('first'), undefined);
 });
 
-test('a key that is asked for again and again outlives any number of others', () => {
-  const map = new Generations<string, number>(100, 1000);
+test('keeps a frequently read key among any number of others', () => {
+  const map = new GenerationalCache<string, number>(100, 1000);
   map.set('steady', 1, 0);
   for (let i = 0; i < 10_000; i++) {
     map.set(`${i}`, i, 0);
@@ -35,8 +35,8 @@ test('a key that is asked for again and again outlives any number of others', ()
   }
 });
 
-test('shows each entry once', () => {
-  const map = new Generations<string, number>(4, 1000);
+test('yields each entry once', () => {
+  const map = new GenerationalCache<string, number>(4, 1000);
   for (const key of ['a', 'b', 'c']) map.set(key, 1, 0);
   map.get('a', 0);
   assert.deepEqual([...map.entries()].map(([key]) => key).sort(), ['a', 'b', 'c']);
