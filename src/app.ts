@@ -69,7 +69,7 @@ export async function createApp(options: {
 }): Promise<App> {
   const { config, clock, log, onFailed, accept } = options;
   const open = (name: DeploymentName) =>
-    openDatabase(config.places[name], { migrations, clock, role: 'server', log, onFailed });
+    openDatabase(config.locations[name], { migrations, clock, role: 'server', log, onFailed });
 
   const opened: { close(): Promise<void> }[] = [];
   const keep = <T extends { close(): Promise<void> }>(part: T): T => {
@@ -81,7 +81,7 @@ export async function createApp(options: {
   };
 
   try {
-    if ('file' in config.places.production) {
+    if ('file' in config.locations.production) {
       const { lockDataDirectory } = await import('./lib/storage/sqlite/directory-lock.ts');
       const lock = lockDataDirectory(config.dataDir);
       keep({ close: async () => lock.release() });
@@ -98,12 +98,12 @@ export async function createApp(options: {
       openOutgoingClient({ networks: config.webhookNetworks }, { now: () => clock.wallTime?.() ?? clock.now() }),
     );
     const limiter = keep(await openLimiter({ database: production, clock, log, ...valkey(config) }));
-    const uses = keep(new LastUsedTracker(production));
-    const ring = new KeyCache(production);
+    const lastUsed = keep(new LastUsedTracker(production));
+    const keys = new KeyCache(production);
 
     const addresses = new Map<AddressName, Address>();
     const gateOf = (...takes: DeploymentName[]): Authenticator =>
-      createAuthenticator({ ring, uses, limiter, clock, takes, rightAddress: name => baseUrlOf(name) });
+      createAuthenticator({ keys, lastUsed, limiter, clock, deployments: takes, baseUrlOf: name => baseUrlOf(name) });
     const baseUrlOf = (name: DeploymentName) => {
       const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
       return publicUrl === undefined ? undefined : publicUrl + PREFIX;
@@ -311,7 +311,7 @@ class Address {
   /** Faults one by one; that storage refuses everybody for a while, once. */
   #tell({ code, message, cause }: Problem, requestId: string): void {
     const refused = cause instanceof StorageError;
-    if (refused && !this.#refusals.begins(code)) return;
+    if (refused && !this.#refusals.shouldLog(code)) return;
     const more = refused ? ' Others that are refused for this are not logged.' : '';
     this.#log.error({ requestId, code, err: cause }, message + more);
   }

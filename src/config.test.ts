@@ -13,7 +13,7 @@ describe('readConfig', () => {
       host: '127.0.0.1',
       ports: { production: 8080, staging: 8081, messages: 8082 },
       dataDir: resolve('data'),
-      places: {
+      locations: {
         production: { file: resolve('data/production.db') },
         staging: { file: resolve('data/staging.db') },
       },
@@ -56,7 +56,7 @@ describe('readConfig', () => {
       ports: { production: 0, staging: 65535 },
       metricsPort: 9090,
       dataDir: '/srv/petstore',
-      places: {
+      locations: {
         production: { file: '/srv/petstore/production.db' },
         staging: { file: '/srv/petstore/staging.db' },
       },
@@ -84,17 +84,17 @@ describe('readConfig', () => {
     const { config } = readConfig({ PETSTORE_HOST: '', PETSTORE_DATABASE_URL: ' ', PETSTORE_PORT: '' });
     assert.equal(config.host, '127.0.0.1');
     assert.deepEqual(config.ports, { staging: 8081, messages: 8082 });
-    assert.ok('file' in config.places.production);
+    assert.ok('file' in config.locations.production);
   });
 
   it('puts both deployments in one PostgreSQL database or in two', () => {
-    assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres }).config.places, {
+    assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres }).config.locations, {
       production: { url: postgres },
       staging: { url: postgres, schema: 'petstore_staging' },
     });
     const other = 'postgresql://db.example.org/staging';
     assert.deepEqual(
-      readConfig({ PETSTORE_DATABASE_URL: postgres, PETSTORE_STAGING_DATABASE_URL: other }).config.places,
+      readConfig({ PETSTORE_DATABASE_URL: postgres, PETSTORE_STAGING_DATABASE_URL: other }).config.locations,
       { production: { url: postgres }, staging: { url: other } },
     );
   });
@@ -106,7 +106,7 @@ describe('readConfig', () => {
       [{ PETSTORE_STAGING_PORT: '-1' }, /^PETSTORE_STAGING_PORT must/],
       [{ PETSTORE_MESSAGES_PORT: '80a' }, /^PETSTORE_MESSAGES_PORT must/],
       [{ PETSTORE_METRICS_PORT: '1.5' }, /^PETSTORE_METRICS_PORT must/],
-      [{ PETSTORE_PORT: '8081' }, /^PETSTORE_PORT and PETSTORE_STAGING_PORT are both 8081; set one of them to another/],
+      [{ PETSTORE_PORT: '8081' }, /^PETSTORE_PORT and PETSTORE_STAGING_PORT are both 8081; change one/],
       [{ PETSTORE_METRICS_PORT: '8082' }, /^PETSTORE_MESSAGES_PORT and PETSTORE_METRICS_PORT are both 8082/],
       [{ PETSTORE_WEBHOOK_SCHEDULE: '5s,0s' }, /^PETSTORE_WEBHOOK_SCHEDULE must be up to 50 durations/],
       [{ PETSTORE_WEBHOOK_SCHEDULE: '5s,,5m' }, /^PETSTORE_WEBHOOK_SCHEDULE must/],
@@ -115,10 +115,10 @@ describe('readConfig', () => {
       [{ PETSTORE_DATABASE_URL: 'mysql://u:hunter2@h/db' }, /^PETSTORE_DATABASE_URL must be a URL like postgres:/],
       [{ PETSTORE_DATABASE_URL: 'postgres://u:hunter2@h:99999/db' }, /^PETSTORE_DATABASE_URL must/],
       [{ PETSTORE_STAGING_DATABASE_URL: 'hunter2' }, /^PETSTORE_STAGING_DATABASE_URL must/],
-      [{ PETSTORE_STAGING_DATABASE_URL: postgres }, /^PETSTORE_STAGING_DATABASE_URL needs PETSTORE_DATABASE_URL/],
+      [{ PETSTORE_STAGING_DATABASE_URL: postgres }, /^PETSTORE_STAGING_DATABASE_URL requires PETSTORE_DATABASE_URL/],
       [
         { PETSTORE_DATABASE_URL: postgres, PETSTORE_STAGING_DATABASE_URL: postgres.replace('petstore:', 'other:') },
-        /^PETSTORE_STAGING_DATABASE_URL must name another database/,
+        /^PETSTORE_STAGING_DATABASE_URL must name a different database/,
       ],
       [{ PETSTORE_VALKEY_URL: 'http://:hunter2@cache' }, /^PETSTORE_VALKEY_URL must be a URL like redis:/],
       [{ PETSTORE_PUBLIC_URL: 'api.example.org' }, /^PETSTORE_PUBLIC_URL must be a URL like https:/],
@@ -154,6 +154,6 @@ describe('readConfig', () => {
   it('warns about unknown PETSTORE_ variables', () => {
     const { warnings } = readConfig({ PETSTORE_PROT: '1', PETSTORE_TEST_LONG: '1', OTHER: '1' });
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0]!, /no setting PETSTORE_PROT;/);
+    assert.match(warnings[0]!, /Unknown setting PETSTORE_PROT;/);
   });
 });

@@ -5,30 +5,30 @@ import { parseDuration, parseTime } from './lib/time.ts';
 import { UserError } from './lib/user-error.ts';
 import type { DeploymentName } from './schema.ts';
 
-/** A setting: an environment variable, and how its text becomes a value. */
+/** A setting: an environment variable, and how its text is parsed. */
 export interface Setting<T> {
   readonly name: `PETSTORE_${string}`;
-  /** What it does, as a sentence for `petstore serve --help`. */
-  readonly sentence: string;
-  /** Its text where the variable is not set, or empty and `emptyLeavesOut` is not said; `undefined`: there is none. */
+  /** A sentence for `petstore serve --help`. */
+  readonly description: string;
+  /** The text that applies when the variable is not set, or is empty without `emptyDisables`. */
   readonly default?: string;
-  /** What is said in place of a default. */
-  readonly otherwise?: string;
-  /** An empty text means: without it, rather than: the default. */
-  readonly emptyLeavesOut?: true;
-  /** What a right value is, as the end of the sentence "PETSTORE_X must be …". */
-  readonly right: string;
-  /** The value, or `undefined` when the text is wrong. */
+  /** The default as help describes it, if it is not a text. */
+  readonly defaultText?: string;
+  /** Whether an empty value disables the setting instead of selecting the default. */
+  readonly emptyDisables?: true;
+  /** The valid values, as the end of the sentence "PETSTORE_X must be …". */
+  readonly valid: string;
+  /** Returns the value, or `undefined` if the text is invalid. */
   parse(text: string): T | undefined;
 }
 
-/** Every setting, in the order in which help shows them. */
+/** All settings, in the order of help. */
 export const settings = {
   host: setting({
     name: 'PETSTORE_HOST',
-    sentence: 'The address to listen on.',
+    description: 'The address that the server listens on.',
     default: '127.0.0.1',
-    right: 'an IP address or a host name',
+    valid: 'an IP address or a host name',
     parse: text => (isIP(text) !== 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text) ? text : undefined),
   }),
   port: port('PETSTORE_PORT', 'The port of production', '8080'),
@@ -36,26 +36,26 @@ export const settings = {
   messagesPort: port('PETSTORE_MESSAGES_PORT', 'The port of the message address', '8082'),
   metricsPort: setting({
     name: 'PETSTORE_METRICS_PORT',
-    sentence: 'The port of GET /metrics.',
-    otherwise: 'off',
+    description: 'The port of GET /metrics.',
+    defaultText: 'off',
     ...portNumber(),
   }),
   dataDir: setting({
     name: 'PETSTORE_DATA_DIR',
-    sentence: 'The directory with the files of the embedded engine.',
+    description: 'The directory for the files of the embedded engine.',
     default: './data',
-    right: 'a path',
+    valid: 'a path',
     parse: text => (text.includes('\0') ? undefined : resolve(text)),
   }),
   databaseUrl: databaseUrl(
     'PETSTORE_DATABASE_URL',
-    'PostgreSQL instead of the embedded engine; staging then lives in its schema petstore_staging.',
+    'A PostgreSQL database to use instead of the embedded engine; staging uses its schema petstore_staging.',
   ),
-  stagingDatabaseUrl: databaseUrl('PETSTORE_STAGING_DATABASE_URL', 'A PostgreSQL database of its own for staging.'),
+  stagingDatabaseUrl: databaseUrl('PETSTORE_STAGING_DATABASE_URL', 'A separate PostgreSQL database for staging.'),
   valkeyUrl: setting({
     name: 'PETSTORE_VALKEY_URL',
-    sentence: 'Valkey or Redis for shared counts, when several nodes serve one deployment.',
-    right: 'a URL like redis://127.0.0.1:6379',
+    description: 'The Valkey or Redis server in which several nodes share their rate limit counts.',
+    valid: 'a URL like redis://127.0.0.1:6379',
     parse: text => (urlOf(text, ['redis:', 'rediss:', 'valkey:', 'valkeys:']) ? text : undefined),
   }),
   publicUrl: publicUrl('PETSTORE_PUBLIC_URL', 'production'),
@@ -63,123 +63,123 @@ export const settings = {
   messagesPublicUrl: publicUrl('PETSTORE_MESSAGES_PUBLIC_URL', 'the message address'),
   trustedProxies: setting<readonly string[]>({
     name: 'PETSTORE_TRUSTED_PROXIES',
-    sentence: 'The networks whose X-Forwarded-For and X-Forwarded-Proto count, with commas between them.',
-    otherwise: 'none',
-    right: 'IP addresses or networks like 10.0.0.0/8, with commas between them',
+    description:
+      'The networks of trusted proxies, whose X-Forwarded-For and X-Forwarded-Proto headers are used; comma-separated.',
+    defaultText: 'none',
+    valid: 'IP addresses or networks like 10.0.0.0/8, separated by commas',
     parse: parseNetworks,
   }),
   webhookNetworks: setting<readonly string[]>({
     name: 'PETSTORE_WEBHOOK_NETWORKS',
-    sentence:
-      'The networks to which webhooks may go besides the public internet, there also over http and to any port, with commas between them.',
-    otherwise: 'none',
-    right: 'IP addresses or networks like 10.0.0.0/8, with commas between them',
+    description:
+      'The networks to which webhooks may be sent besides the public internet, also over http and to any port; comma-separated.',
+    defaultText: 'none',
+    valid: 'IP addresses or networks like 10.0.0.0/8, separated by commas',
     parse: parseNetworks,
   }),
   categories: setting<'open' | 'strict'>({
     name: 'PETSTORE_CATEGORIES',
-    sentence: 'Whether an animal may name a category never seen before: open makes one for it, strict refuses.',
+    description:
+      'Whether an animal may name an unknown category: open creates a placeholder, strict rejects the request.',
     default: 'open',
-    right: 'open or strict',
+    valid: 'open or strict',
     parse: text => (text === 'open' || text === 'strict' ? text : undefined),
   }),
   requireIfMatch: setting<boolean>({
     name: 'PETSTORE_REQUIRE_IF_MATCH',
-    sentence:
-      'Whether PUT, PATCH and DELETE are refused (428) where they do not name the version to change in If-Match.',
+    description: 'Whether PUT, PATCH and DELETE require If-Match with the version to change (otherwise 428).',
     default: 'false',
-    right: 'true or false',
+    valid: 'true or false',
     parse: text => (text === 'true' ? true : text === 'false' ? false : undefined),
   }),
   heldMax: setting<number>({
     name: 'PETSTORE_HELD_MAX',
-    sentence: 'How many animals the active holds of one account have together at most.',
+    description: 'The maximum number of animals in all active holds of an account.',
     default: '100',
-    right: 'a whole number from 1 to 1000000',
+    valid: 'a whole number from 1 to 1000000',
     parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
   }),
   webhooksMax: setting<number>({
     name: 'PETSTORE_WEBHOOKS_MAX',
-    sentence: 'How many webhooks one account has at most.',
+    description: 'The maximum number of webhooks of an account.',
     default: '10',
-    right: 'a whole number from 1 to 1000000',
+    valid: 'a whole number from 1 to 1000000',
     parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
   }),
   eventsDays: setting<number>({
     name: 'PETSTORE_EVENTS_DAYS',
-    sentence: 'For how many days events are told; the history of each animal stays.',
+    description: 'The number of days that events are kept; the history of each animal stays.',
     default: '30',
-    right: 'a whole number from 1 to 3650',
+    valid: 'a whole number from 1 to 3650',
     parse: text => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 3650 ? Number(text) : undefined),
   }),
   streamsMax: setting<number>({
     name: 'PETSTORE_STREAMS_MAX',
-    sentence: 'How many event streams one account may have open on a node at the same time.',
+    description: 'The maximum number of open event streams of an account on one node.',
     default: '5',
-    right: 'a whole number from 1 to 1000000',
+    valid: 'a whole number from 1 to 1000000',
     parse: text => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined),
   }),
   smtpUrl: setting({
     name: 'PETSTORE_SMTP_URL',
-    sentence:
-      'The mail server through which messages also go out as e-mail, with its name and password; never from staging.',
-    otherwise: 'no e-mail',
-    right:
-      'a URL like smtp://user:password@127.0.0.1:587, or smtps://…, with what is special in the password percent-encoded',
+    description:
+      'The mail server, with user and password, through which messages are also sent as e-mail; never from staging.',
+    defaultText: 'no e-mail',
+    valid: 'a URL like smtp://user:password@127.0.0.1:587, or smtps://…, with special characters percent-encoded',
     parse: parseSmtpUrl,
   }),
   mailFrom: setting({
     name: 'PETSTORE_MAIL_FROM',
-    sentence: 'The address that e-mail comes from; it goes with PETSTORE_SMTP_URL.',
-    right: 'an e-mail address like store@example.org',
+    description: 'The sender address of e-mail; required with PETSTORE_SMTP_URL.',
+    valid: 'an e-mail address like store@example.org',
     parse: text => (isEmail(text) ? text : undefined),
   }),
   webhookScheduleMs: setting<readonly number[]>({
     name: 'PETSTORE_WEBHOOK_SCHEDULE',
-    sentence:
-      'How long to wait after each attempt at a delivery that failed, a tenth more or less; behind the last one it has failed for good.',
+    description:
+      'The retry schedule of webhook deliveries: the wait after each failed attempt, varied by a tenth; after the last one the delivery has failed.',
     default: '5s,5m,30m,2h,5h,10h,10h',
-    right: 'up to 50 durations from 1s to 7d like 30s, 15m, 24h or 7d, with commas between them',
+    valid: 'up to 50 durations from 1s to 7d, like 30s, 15m or 24h, separated by commas',
     parse: parseSchedule,
   }),
   startAtMs: setting({
     name: 'PETSTORE_NOW',
-    sentence: 'For tests: the time at which the clock starts; refused unless NODE_ENV=test.',
-    otherwise: 'the time it is',
-    right: 'an RFC 3339 time in UTC, like 2026-11-20T12:00:00Z',
+    description: 'For tests: the start time of the clock; accepted only with NODE_ENV=test.',
+    defaultText: 'the current time',
+    valid: 'an RFC 3339 time in UTC, like 2026-11-20T12:00:00Z',
     parse: parseUtc,
   }),
   secretKey: setting<Buffer>({
     name: 'PETSTORE_SECRET_KEY',
-    sentence:
-      'Encrypts what must be readable again: the secrets of webhooks. All nodes of a deployment have the same one, and a new one opens nothing that another has sealed.',
-    otherwise: 'secret.key in the data directory',
-    right: '32 random bytes in base64, as `openssl rand -base64 32` prints them',
+    description:
+      'The key that encrypts webhook secrets. All nodes of a deployment need the same one; a new key cannot decrypt existing secrets.',
+    defaultText: 'secret.key in the data directory',
+    valid: '32 random bytes in base64, as `openssl rand -base64 32` prints them',
     parse: text => (/^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined),
   }),
 } as const;
 
-/** The three addresses that one process serves. */
+/** The addresses that one process serves. */
 export type AddressName = DeploymentName | 'messages';
 
 /**
- * Where a deployment's data lives: a file of the embedded engine (absolute), or a PostgreSQL database, in the schema that
- * its own settings say where none is named.
+ * Where the data of a deployment is stored: a file of the embedded engine (absolute path), or a PostgreSQL database, by
+ * default in the schema that its own settings select.
  */
-export type Place = { readonly file: string } | { readonly url: string; readonly schema?: string };
+export type DatabaseLocation = { readonly file: string } | { readonly url: string; readonly schema?: string };
 
-/** The settings of one process, checked. */
+/** The validated settings of one process. */
 export interface Config {
   readonly host: string;
-  /** Ports to listen on, 0 for a free one; an address without one is left out. */
+  /** The port of each address, 0 for any free one; an address without a port is disabled. */
   readonly ports: Readonly<Partial<Record<AddressName, number>>>;
   readonly metricsPort?: number;
-  /** Absolute. */
+  /** An absolute path. */
   readonly dataDir: string;
-  /** Both, also where a deployment is left out: accounts and keys live beside production's data. */
-  readonly places: Readonly<Record<DeploymentName, Place>>;
+  /** Both deployments, even if one is disabled: accounts and keys are stored with production. */
+  readonly locations: Readonly<Record<DeploymentName, DatabaseLocation>>;
   readonly valkeyUrl?: string;
-  /** What links and documents say: an origin, with a path where a proxy adds one, without `/v1` and slash at the end. */
+  /** The base of links: an origin, with the path that a proxy adds if any, without `/v1` and a trailing slash. */
   readonly publicUrls: Readonly<Partial<Record<AddressName, string>>>;
   /** IP addresses and networks. */
   readonly trustedProxies: readonly string[];
@@ -195,31 +195,31 @@ export interface Config {
   readonly eventsDays: number;
   /** 1 to 1,000,000. */
   readonly streamsMax: number;
-  /** Where messages go out as e-mail, and from which address. */
+  /** The mail server for messages, and the sender address. */
   readonly mail?: { readonly url: string; readonly from: string };
-  /** How long to wait after each attempt at a delivery that failed. */
+  /** The wait after each failed attempt of a webhook delivery. */
   readonly webhookScheduleMs: readonly number[];
-  /** Where the clock starts (milliseconds since the Unix epoch), in tests. */
+  /** The start time of the clock in tests (milliseconds since the Unix epoch). */
   readonly startAtMs?: number;
   /** 32 bytes. */
   readonly secretKey?: Buffer;
 }
 
 /**
- * The settings that an environment says, and a sentence for each variable that looks like one of ours but is not.
- * @throws {UserError} when a value is wrong or two do not go together; it names the setting, never a secret value
+ * Reads the settings from an environment; returns a warning for each unknown `PETSTORE_` variable.
+ * @throws {UserError} when a value is invalid or two conflict; it names the setting and never contains a secret
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): {
   config: Config;
   warnings: string[];
 } {
-  const read = <T>(setting: Setting<T>): T | undefined => settingOf(setting, environment[setting.name]);
+  const read = <T>(setting: Setting<T>): T | undefined => valueOf(setting, environment[setting.name]);
 
   const startAtMs = read(settings.startAtMs);
   if (startAtMs !== undefined && environment.NODE_ENV !== 'test') {
-    throw new UserError('PETSTORE_NOW is for tests and taken only with NODE_ENV=test; leave it out.');
+    throw new UserError('PETSTORE_NOW is for tests and requires NODE_ENV=test; remove it.');
   }
-  refuseSamePorts([settings.port, settings.stagingPort, settings.messagesPort, settings.metricsPort], read);
+  requireDistinctPorts([settings.port, settings.stagingPort, settings.messagesPort, settings.metricsPort], read);
   const dataDir = read(settings.dataDir)!;
   const config = {
     host: read(settings.host)!,
@@ -229,7 +229,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       messages: read(settings.messagesPort),
     }),
     dataDir,
-    places: placesOf(dataDir, read(settings.databaseUrl), read(settings.stagingDatabaseUrl)),
+    locations: locationsOf(dataDir, read(settings.databaseUrl), read(settings.stagingDatabaseUrl)),
     publicUrls: defined({
       production: read(settings.publicUrl),
       staging: read(settings.stagingPublicUrl),
@@ -255,20 +255,20 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return { config, warnings: unknownSettings(environment) };
 }
 
-function settingOf<T>(setting: Setting<T>, text: string | undefined): T | undefined {
-  if (text === '' && setting.emptyLeavesOut === true) return undefined;
+function valueOf<T>(setting: Setting<T>, text: string | undefined): T | undefined {
+  if (text === '' && setting.emptyDisables === true) return undefined;
   const wanted = text === undefined || text.trim() === '' ? setting.default : text.trim();
   if (wanted === undefined) return undefined;
   const value = setting.parse(wanted);
-  if (value === undefined) throw new UserError(`${setting.name} must be ${setting.right}.`);
+  if (value === undefined) throw new UserError(`${setting.name} must be ${setting.valid}.`);
   return value;
 }
 
-function placesOf(dataDir: string, url: string | undefined, stagingUrl: string | undefined): Config['places'] {
+function locationsOf(dataDir: string, url: string | undefined, stagingUrl: string | undefined): Config['locations'] {
   if (url === undefined) {
     if (stagingUrl !== undefined) {
       throw new UserError(
-        'PETSTORE_STAGING_DATABASE_URL needs PETSTORE_DATABASE_URL beside it: both deployments use PostgreSQL, or neither.',
+        'PETSTORE_STAGING_DATABASE_URL requires PETSTORE_DATABASE_URL: either both deployments use PostgreSQL, or neither.',
       );
     }
     return {
@@ -278,7 +278,7 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
   }
   if (stagingUrl !== undefined && sameDatabase(url, stagingUrl)) {
     throw new UserError(
-      'PETSTORE_STAGING_DATABASE_URL must name another database than PETSTORE_DATABASE_URL; leave it out to keep both in one.',
+      'PETSTORE_STAGING_DATABASE_URL must name a different database than PETSTORE_DATABASE_URL; remove it to use one database for both.',
     );
   }
   return {
@@ -290,29 +290,27 @@ function placesOf(dataDir: string, url: string | undefined, stagingUrl: string |
 function mailOf(url: string | undefined, from: string | undefined): Config['mail'] {
   if (url !== undefined && from !== undefined) return { url, from };
   if (url !== undefined) {
-    throw new UserError('PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM beside it: the address that e-mail comes from.');
+    throw new UserError('PETSTORE_SMTP_URL requires PETSTORE_MAIL_FROM, the sender address of e-mail.');
   }
   if (from !== undefined) {
-    throw new UserError(
-      'PETSTORE_MAIL_FROM needs PETSTORE_SMTP_URL beside it: the mail server that e-mail goes out through.',
-    );
+    throw new UserError('PETSTORE_MAIL_FROM requires PETSTORE_SMTP_URL, the mail server.');
   }
   return undefined;
 }
 
 function sameDatabase(one: string, other: string): boolean {
-  const place = (text: string) => {
+  const location = (text: string) => {
     const { hostname, port, pathname, search } = new URL(text);
     return JSON.stringify([hostname, port || '5432', pathname, search]);
   };
-  return place(one) === place(other);
+  return location(one) === location(other);
 }
 
 function unknownSettings(environment: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set<string>(Object.values(settings).map(setting => setting.name));
   return Object.keys(environment)
     .filter(name => name.startsWith('PETSTORE_') && !name.startsWith('PETSTORE_TEST_') && !known.has(name))
-    .map(name => `There is no setting ${name}; \`petstore serve --help\` lists them all.`);
+    .map(name => `Unknown setting ${name}; \`petstore serve --help\` lists all settings.`);
 }
 
 function setting<T>(definition: Setting<T>): Setting<T> {
@@ -322,18 +320,18 @@ function setting<T>(definition: Setting<T>): Setting<T> {
 function port(name: Setting<number>['name'], what: string, usual: string) {
   return setting({
     name,
-    sentence: `${what}; 0 takes a free one, an empty value leaves it out.`,
+    description: `${what}; 0 selects a free port, an empty value disables it.`,
     default: usual,
-    emptyLeavesOut: true,
+    emptyDisables: true,
     ...portNumber(),
   });
 }
 
-function databaseUrl(name: Setting<string>['name'], sentence: string) {
+function databaseUrl(name: Setting<string>['name'], description: string) {
   return setting({
     name,
-    sentence,
-    right: 'a URL like postgres://user@127.0.0.1:5432/petstore',
+    description,
+    valid: 'a URL like postgres://user@127.0.0.1:5432/petstore',
     parse: text => (urlOf(text, ['postgres:', 'postgresql:']) ? text : undefined),
   });
 }
@@ -341,9 +339,9 @@ function databaseUrl(name: Setting<string>['name'], sentence: string) {
 function publicUrl(name: Setting<string>['name'], what: string) {
   return setting({
     name,
-    sentence: `What links and documents say is the address of ${what}.`,
-    otherwise: 'made from host and port',
-    right: 'a URL like https://api.example.org, without query, fragment and password',
+    description: `The public URL of ${what}, used in links.`,
+    defaultText: 'derived from host and port',
+    valid: 'a URL like https://api.example.org, without query, fragment or credentials',
     parse: text => {
       const url = urlOf(text, ['http:', 'https:']);
       if (url === undefined || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
@@ -354,8 +352,8 @@ function publicUrl(name: Setting<string>['name'], what: string) {
   });
 }
 
-/** Each address needs a port of its own. */
-function refuseSamePorts(
+/** Throws if two addresses have the same port. */
+function requireDistinctPorts(
   all: readonly Setting<number | undefined>[],
   read: (setting: Setting<number | undefined>) => number | undefined,
 ): void {
@@ -364,7 +362,7 @@ function refuseSamePorts(
     const port = read(setting) ?? 0;
     const other = taken.get(port);
     if (port !== 0 && other !== undefined) {
-      throw new UserError(`${other} and ${setting.name} are both ${port}; set one of them to another port.`);
+      throw new UserError(`${other} and ${setting.name} are both ${port}; change one of them.`);
     }
     taken.set(port, setting.name);
   }
@@ -372,7 +370,7 @@ function refuseSamePorts(
 
 function portNumber() {
   return {
-    right: 'a port from 0 to 65535',
+    valid: 'a port from 0 to 65535',
     parse: (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   };
 }
@@ -396,8 +394,8 @@ function parseNetworks(text: string): string[] | undefined {
 
 function parseSchedule(text: string): number[] | undefined {
   const waits = text.split(',').map(wait => parseDuration(wait.trim()));
-  const right = (ms: number | undefined) => ms !== undefined && ms >= 1000 && ms <= parseDuration('7d')!;
-  return waits.length <= 50 && waits.every(right) ? (waits as number[]) : undefined;
+  const isValid = (ms: number | undefined) => ms !== undefined && ms >= 1000 && ms <= parseDuration('7d')!;
+  return waits.length <= 50 && waits.every(isValid) ? (waits as number[]) : undefined;
 }
 
 function isNetwork(text: string): boolean {
@@ -417,7 +415,7 @@ function urlOf(text: string, protocols: readonly string[]): URL | undefined {
   return url !== null && protocols.includes(url.protocol) && url.host !== '' ? url : undefined;
 }
 
-/** The members that have a value. */
+/** Returns the members that have a value. */
 function defined<T extends object>(members: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }

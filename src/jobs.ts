@@ -94,7 +94,7 @@ export function workThatWaits(means: Means): Worker {
       },
       failed(error, name = 'look') {
         const storage = error instanceof StorageError;
-        if (!episodes.begins(storage ? 'storage' : name)) return;
+        if (!episodes.shouldLog(storage ? 'storage' : name)) return;
         log.warn(
           { err: error, work: name },
           storage

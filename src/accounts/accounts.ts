@@ -3,18 +3,16 @@ import { isUniqueViolation } from '../lib/storage/database.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, type Soon, type Tables, type Transaction } from '../schema.ts';
 import { type Account, checkNewAccount, type NewAccount } from './account.ts';
-import { accountEvent } from './account-log.ts';
+import { accountEvent } from './account-events.ts';
 
 /**
- * Registers an account.
- *
- * Announces `registry`. Not safe to repeat: the second time the e-mail address is taken.
- * @throws {UserError} when something about it is wrong, or the e-mail address is taken, in whatever case
+ * Creates an account and notifies the topic `registry`.
+ * @throws {UserError} when a property is invalid, or another account has the email address, in any case
  */
 export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
   checkNewAccount(account);
   const email = account.email.toLowerCase();
-  const row = await refuseTaken(email, () =>
+  const row = await rejectTakenEmail(email, () =>
     tx.first(insertAccount, {
       email,
       name: account.name,
@@ -32,8 +30,8 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
 }
 
 /**
- * The account with this id.
- * @throws {UserError} when there is none
+ * Returns the account with this id.
+ * @throws {UserError} when the account does not exist
  */
 export async function getAccount(reader: Reader, id: number): Promise<Account> {
   const row = await reader.first(accountById, { id });
@@ -41,23 +39,23 @@ export async function getAccount(reader: Reader, id: number): Promise<Account> {
   return accountOf(row);
 }
 
-/** The account that has this e-mail address, in whatever case, or `undefined`. */
+/** Returns the account with this email address, in any case, or `undefined`. */
 export async function findAccountByEmail(reader: Reader, email: string): Promise<Account | undefined> {
   const row = await reader.first(accountByEmail, { email: email.toLowerCase() });
   return row === undefined ? undefined : accountOf(row);
 }
 
-/** Every account, by id. */
+/** Returns all accounts, by id. */
 export async function listAccounts(reader: Reader): Promise<Account[]> {
   return (await reader.all(allAccounts, {})).map(accountOf);
 }
 
-async function refuseTaken<T>(email: string, insert: () => Soon<T>): Promise<T> {
+async function rejectTakenEmail<T>(email: string, insert: () => Soon<T>): Promise<T> {
   try {
     return await insert();
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new UserError(`There is an account with the e-mail address ${email} already.`);
+    throw new UserError(`An account with the e-mail address ${email} already exists.`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { AGREED_MAX, checkNewAccount, type NewAccount } from '../accounts/account.ts';
+import { checkNewAccount, LIMIT_MAX, type NewAccount } from '../accounts/account.ts';
 import { type PlanName, plans } from '../plans/plan.ts';
 import { accountText, accountValue } from './account-list.ts';
 import { asUsage, type Command, UsageError } from './command.ts';
@@ -50,8 +50,8 @@ export const command: Command = {
 
 function wholeNumber(option: string, text: string): number {
   const number = Number(text);
-  if (!/^\d{1,10}$/.test(text) || number < 1 || number > AGREED_MAX) {
-    throw new UsageError(`--${option} must be a whole number from 1 to ${AGREED_MAX}.`);
+  if (!/^\d{1,10}$/.test(text) || number < 1 || number > LIMIT_MAX) {
+    throw new UsageError(`--${option} must be a whole number from 1 to ${LIMIT_MAX}.`);
   }
   return number;
 }

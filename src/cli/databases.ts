@@ -1,4 +1,4 @@
-import type { Place } from '../config.ts';
+import type { DatabaseLocation } from '../config.ts';
 import type { Log } from '../lib/log.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Database } from '../schema.ts';
@@ -17,13 +17,13 @@ export type Where = Pick<CommandCall, 'config' | 'clock' | 'terminal'>;
  * @throws {StorageError} when it cannot be reached
  */
 export function withRegistry<T>(where: Where, work: (registry: Database) => T | Promise<T>): Promise<T> {
-  return withDatabase(where, where.config.places.production, work);
+  return withDatabase(where, where.config.locations.production, work);
 }
 
 /** Like `withRegistry`, on any of the places of the configuration; with `migrate`, PostgreSQL is brought up to date first. */
 export async function withDatabase<T>(
   { config, clock, terminal }: Where,
-  place: Place,
+  place: DatabaseLocation,
   work: (database: Database) => T | Promise<T>,
   { migrate = false } = {},
 ): Promise<T> {

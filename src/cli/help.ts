@@ -44,7 +44,7 @@ function commandHelp(command: Command, style: Style): string {
   sections.push(section(style, 'Options', optionList({ ...command.options, ...commonOptions })));
   if (command.settings === true) {
     const rows = Object.values<Setting<unknown>>(settings).map(
-      setting => [setting.name, `${setting.sentence}${settingDefault(setting)}`] as const,
+      setting => [setting.name, `${setting.description}${settingDefault(setting)}`] as const,
     );
     sections.push(section(style, 'Settings (environment variables)', list(rows)));
   }
@@ -75,7 +75,7 @@ function optionList(options: Readonly<Record<string, Option>>): string {
 }
 
 function settingDefault(setting: Setting<unknown>): string {
-  const usual = setting.default ?? setting.otherwise;
+  const usual = setting.default ?? setting.defaultText;
   return usual === undefined ? '' : ` Default: ${usual}.`;
 }
 

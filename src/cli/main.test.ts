@@ -63,7 +63,7 @@ describe('help', () => {
   it('lists every setting under serve', async () => {
     const { printed } = await petstore('serve', '--help');
     for (const setting of Object.values(settings)) {
-      assert.ok(printed.includes(setting.name) && printed.includes(setting.sentence), setting.name);
+      assert.ok(printed.includes(setting.name) && printed.includes(setting.description), setting.name);
     }
   });
 
@@ -113,15 +113,18 @@ describe('wrong usage', () => {
     ['account create --email', /--email needs a value: --email=EMAIL\./],
     ['account create --email --name b', /--email needs a value/],
     ['account create --email a@example.org --email b@example.org --name b', /--email was given twice/],
-    ['account create --email a --name b', /e-mail address must be like/],
+    ['account create --email a --name b', /e-mail address must look like/],
     ['account create --email a@example.org --name=', /name must have at least one/],
     [
       'account create --email a@example.org --name b --plan gold',
       /--plan must be free or pro or business or enterprise\./,
     ],
     ['account create --email a@example.org --name b --plan enterprize', /did you mean enterprise\?/],
-    ['account create --email a@example.org --name b --per-minute 5', /plan free has its own limits/],
-    ['account create --email a@example.org --name b --plan enterprise', /needs both agreed numbers/],
+    ['account create --email a@example.org --name b --per-minute 5', /plan free has fixed limits/],
+    [
+      'account create --email a@example.org --name b --plan enterprise',
+      /needs both requests per minute and requests per day/,
+    ],
     [
       'account create --email a@example.org --name b --plan enterprise --per-minute 0 --per-day 5',
       /--per-minute must be/,

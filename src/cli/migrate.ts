@@ -1,4 +1,4 @@
-import type { Place } from '../config.ts';
+import type { DatabaseLocation } from '../config.ts';
 import { formatTime } from '../lib/time.ts';
 import { query } from '../schema.ts';
 import type { Command } from './command.ts';
@@ -19,9 +19,12 @@ export const command: Command = {
   ],
   async run({ config, clock, terminal }) {
     const where = { config, clock, terminal };
-    const stepsOf = (place: Place) =>
+    const stepsOf = (place: DatabaseLocation) =>
       withDatabase(where, place, database => database.all(steps, {}), { migrate: true });
-    const done = { production: await stepsOf(config.places.production), staging: await stepsOf(config.places.staging) };
+    const done = {
+      production: await stepsOf(config.locations.production),
+      staging: await stepsOf(config.locations.staging),
+    };
     return {
       value: Object.fromEntries(
         Object.entries(done).map(([name, rows]) => [

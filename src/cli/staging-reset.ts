@@ -13,7 +13,7 @@ export const command: Command = {
     const { resetSamples } = await import('../seeds/seeds.ts');
     const where = { config, clock, terminal };
     const animals = await withRegistry(where, registry =>
-      withDatabase(where, config.places.staging, staging => resetSamples(registry, staging)),
+      withDatabase(where, config.locations.staging, staging => resetSamples(registry, staging)),
     );
     return { value: { animals }, text: () => `Staging is filled anew with ${animals} animals.` };
   },

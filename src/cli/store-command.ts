@@ -39,7 +39,7 @@ export function storeCommand<Wish>({ read, work, ...command }: StoreCommand<Wish
     async run(call) {
       const wish = await read(call);
       const name = call.options['deployment'] as DeploymentName;
-      return withDatabase(call, call.config.places[name], async database => {
+      return withDatabase(call, call.config.locations[name], async database => {
         try {
           return await work(storeOf(call, name, database), wish);
         } catch (error) {

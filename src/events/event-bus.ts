@@ -135,7 +135,7 @@ export function createEventBus({ database, log }: { readonly database: Database;
     running ??= run()
       .catch(error => {
         seen = undefined;
-        if (!closed && episodes.begins('events')) {
+        if (!closed && episodes.shouldLog('events')) {
           log.warn({ err: error }, 'Events cannot be read for now; who follows them hears of them later.');
         }
       })

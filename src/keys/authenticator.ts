@@ -10,84 +10,94 @@ import { type Limits, limitsOf } from '../plans/plan.ts';
 import type { DeploymentName } from '../schema.ts';
 import { EVERY_SCOPE } from './key.ts';
 import type { KeyCache } from './key-cache.ts';
-import type { Holder } from './keys.ts';
+import type { KeyWithAccount } from './keys.ts';
 import type { LastUsedTracker } from './last-used.ts';
 import { hashToken, parseToken } from './token.ts';
 
 /**
- * The only place that decides who gets in.
+ * Creates the authenticator: the only place that accepts or rejects callers.
  *
- * A request with a valid key is counted against the plan of its account; every other one against its address, where it
- * answers 401, or 429 once the address is over its limit. What was revoked, expired, banned or lowered counts at once.
- * @param options.takes the deployments whose keys this address takes
- * @param options.rightAddress where a key of the other deployment belongs, as a URL
+ * A request with a valid key counts against the plan of its account. Any other request counts against its address and
+ * gets a 401, or a 429 once the address is over its limit. Revocations, expiries, bans and lowered plans take effect
+ * immediately.
+ * @param options.deployments the deployments whose keys are accepted
+ * @param options.baseUrlOf the URL that accepts keys of a deployment
  */
 export function createAuthenticator(options: {
-  readonly ring: KeyCache;
-  readonly uses: LastUsedTracker;
+  readonly keys: KeyCache;
+  readonly lastUsed: LastUsedTracker;
   readonly limiter: Limiter;
   readonly clock: Clock;
-  readonly takes: readonly DeploymentName[];
-  rightAddress(deployment: DeploymentName): string | undefined;
+  readonly deployments: readonly DeploymentName[];
+  baseUrlOf(deployment: DeploymentName): string | undefined;
 }): Authenticator {
-  const { ring, uses, limiter, clock, takes } = options;
+  const { keys, lastUsed, limiter, clock, deployments } = options;
 
   return {
-    authenticate(arrival) {
-      const token = bearerToken(arrival.authorization);
-      if (token === undefined) return turnAway(arrival, 'missing_api_key');
+    authenticate(credentials) {
+      const token = bearerToken(credentials.authorization);
+      if (token === undefined) return reject(credentials, 'missing_api_key');
       const parsed = parseToken(token);
-      if (parsed === undefined) return turnAway(arrival, 'malformed_api_key');
-      if (!takes.includes(parsed.deployment)) {
-        return turnAway(arrival, 'wrong_deployment', wrongDeployment(parsed.deployment));
+      if (parsed === undefined) return reject(credentials, 'malformed_api_key');
+      if (!deployments.includes(parsed.deployment)) {
+        return reject(credentials, 'wrong_deployment', wrongDeployment(parsed.deployment));
       }
-      const holder = ring.find(parsed.id);
-      return holder instanceof Promise
-        ? holder.then(found => judge(arrival, token, found))
-        : judge(arrival, token, holder);
+      const key = keys.find(parsed.id);
+      return key instanceof Promise
+        ? key.then(found => verify(credentials, token, found))
+        : verify(credentials, token, key);
     },
     isStillAuthorized(caller, scope) {
-      const holder = ring.find(caller.keyId);
-      return holder instanceof Promise
-        ? holder.then(found => isStill(found, caller, scope))
-        : isStill(holder, caller, scope);
+      const key = keys.find(caller.keyId);
+      return key instanceof Promise
+        ? key.then(found => isStillValid(found, caller, scope))
+        : isStillValid(key, caller, scope);
     },
     addressHeaders(address) {
       return limiter.addressStatus(addressOf(address)).headers;
     },
   };
 
-  function judge(arrival: Credentials, token: string, holder: Holder | undefined): MaybePromise<AuthenticationResult> {
-    if (holder === undefined || !isSame(holder.hash, hashToken(token))) return turnAway(arrival, 'invalid_api_key');
-    // Expired and revoked are told only here, to a caller who holds the whole secret.
-    if (holder.revoked_at !== null) return turnAway(arrival, 'revoked_api_key');
-    if (holder.expires_at !== null && holder.expires_at <= clock.now()) return turnAway(arrival, 'expired_api_key');
-    const held = holdingOf(holder);
-    const verdict = limiter.count(held);
-    return verdict instanceof Promise ? verdict.then(decided => decide(held, decided)) : decide(held, verdict);
+  function verify(
+    credentials: Credentials,
+    token: string,
+    key: KeyWithAccount | undefined,
+  ): MaybePromise<AuthenticationResult> {
+    if (key === undefined || !equalInConstantTime(key.hash, hashToken(token)))
+      return reject(credentials, 'invalid_api_key');
+    // Only a caller with the whole secret learns that a key is revoked or expired.
+    if (key.revoked_at !== null) return reject(credentials, 'revoked_api_key');
+    if (key.expires_at !== null && key.expires_at <= clock.now()) return reject(credentials, 'expired_api_key');
+    const cached = cachedCallerOf(key);
+    const verdict = limiter.count(cached);
+    return verdict instanceof Promise ? verdict.then(decided => decide(cached, decided)) : decide(cached, verdict);
   }
 
-  /** Whose rights have changed, also for the better, comes again. */
-  function isStill(holder: Holder | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
-    if (holder === undefined || holder.revoked_at !== null) return false;
-    if (holder.expires_at !== null && holder.expires_at <= clock.now()) return false;
-    const held = holdingOf(holder);
-    if (held.caller.admin !== caller.admin || (scope !== undefined && !held.allows(scope))) return false;
+  /** A caller whose rights have changed, even for the better, has to authenticate again. */
+  function isStillValid(
+    key: KeyWithAccount | undefined,
+    caller: Caller,
+    scope: string | undefined,
+  ): MaybePromise<boolean> {
+    if (key === undefined || key.revoked_at !== null) return false;
+    if (key.expires_at !== null && key.expires_at <= clock.now()) return false;
+    const cached = cachedCallerOf(key);
+    if (cached.caller.admin !== caller.admin || (scope !== undefined && !cached.allows(scope))) return false;
     const banned = limiter.isBanned(caller.keyId);
-    return banned instanceof Promise ? banned.then(is => !is) : !banned;
+    return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }
 
-  function decide(held: Holding, { outcome, headers }: Verdict): AuthenticationResult {
+  function decide(cached: CachedCaller, { outcome, headers }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
-      uses.note(held.keyId, clock.now());
-      return { authenticated: true, caller: held.caller, allows: held.allows, headers };
+      lastUsed.record(cached.keyId, clock.now());
+      return { authenticated: true, caller: cached.caller, allows: cached.allows, headers };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return { authenticated: false, problem: problem(code), headers };
   }
 
-  function turnAway(arrival: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
-    const refuse = ({ outcome, headers }: Verdict): AuthenticationResult =>
+  function reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
+    const respond = ({ outcome, headers }: Verdict): AuthenticationResult =>
       outcome === 'accepted'
         ? {
             authenticated: false,
@@ -95,19 +105,19 @@ export function createAuthenticator(options: {
             headers,
           }
         : { authenticated: false, problem: problem('rate_limit_exceeded'), headers };
-    const verdict = limiter.countAddress(addressOf(arrival.address()));
-    return verdict instanceof Promise ? verdict.then(refuse) : refuse(verdict);
+    const verdict = limiter.countAddress(addressOf(credentials.address()));
+    return verdict instanceof Promise ? verdict.then(respond) : respond(verdict);
   }
 
   function wrongDeployment(deployment: DeploymentName): string {
-    const address = options.rightAddress(deployment);
-    const place = address === undefined ? '' : `, at ${address}`;
-    return `This is a key of ${deployment}; use it there${place}, or use a key of this deployment here.`;
+    const baseUrl = options.baseUrlOf(deployment);
+    const location = baseUrl === undefined ? '' : ` at ${baseUrl}`;
+    return `This is a key of ${deployment}. Use it${location}, or use a key of this deployment.`;
   }
 }
 
-/** A holder as the limiter and the routes take it; made once for each holder. */
-interface Holding {
+/** A key as the limiter and the routes need it; created once per cached key. */
+interface CachedCaller {
   readonly keyId: string;
   readonly accountId: number;
   readonly deployment: DeploymentName;
@@ -116,37 +126,37 @@ interface Holding {
   allows(scope: string): boolean;
 }
 
-const holdings = new WeakMap<Holder, Holding>();
+const cachedCallers = new WeakMap<KeyWithAccount, CachedCaller>();
 
-function holdingOf(holder: Holder): Holding {
-  let holding = holdings.get(holder);
-  if (holding === undefined) {
-    const { id: keyId, account_id: accountId, deployment } = holder;
-    const scopes = new Set(holder.scopes.split(' '));
-    holding = {
+function cachedCallerOf(key: KeyWithAccount): CachedCaller {
+  let cached = cachedCallers.get(key);
+  if (cached === undefined) {
+    const { id: keyId, account_id: accountId, deployment } = key;
+    const scopes = new Set(key.scopes.split(' '));
+    cached = {
       keyId,
       accountId,
       deployment,
-      limits: limitsOf(holder),
-      caller: { keyId, deployment, accountId, admin: holder.admin === 1 },
+      limits: limitsOf(key),
+      caller: { keyId, deployment, accountId, admin: key.admin === 1 },
       allows: scope => scopes.has(EVERY_SCOPE) || scopes.has(scope),
     };
-    holdings.set(holder, holding);
+    cachedCallers.set(key, cached);
   }
-  return holding;
+  return cached;
 }
 
-/** What follows the scheme `Bearer`, in any case and with one or more spaces (RFC 9110, 11.1). */
+/** Returns the token after the scheme `Bearer`, in any case and with one or more spaces (RFC 9110, 11.1). */
 function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trimEnd();
 }
 
-function isSame(one: string, other: string): boolean {
+function equalInConstantTime(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** What is no address, such as that of a closed socket, counts as one of its own. */
+/** Text that is not an address, such as that of a closed socket, counts as one address. */
 function addressOf(text: string): string {
   return canonicalAddress(text) ?? 'unknown';
 }

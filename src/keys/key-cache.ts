@@ -1,46 +1,44 @@
 import type { Database, Soon } from '../schema.ts';
-import { findKey, type Holder } from './keys.ts';
+import { findKey, type KeyWithAccount } from './keys.ts';
 
 /**
- * The keys that were used lately, so that knowing a key costs no database read.
+ * A cache of recently used keys, so that authentication needs no database read.
  *
- * What was revoked, changed or created counts for the very next look-up on the embedded engine and within a second on
- * PostgreSQL; a node that cannot know whether something has changed looks up every time.
+ * Changes to keys take effect on the next look-up on the embedded engine, and within a second on PostgreSQL. A node that
+ * cannot know whether keys have changed reads every time.
  */
 export class KeyCache {
   readonly #database: Database;
-  #heard: number | undefined;
-  readonly #holders = new Map<string, Holder | undefined>();
+  #topicVersion: number | undefined;
+  readonly #keys = new Map<string, KeyWithAccount | undefined>();
 
-  /** @param database production's, where the keys are */
+  /** @param database the production database, which stores all keys */
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** The key with this id and its account, or `undefined`. Throws when storage cannot be asked. */
-  find(id: string): Soon<Holder | undefined> {
-    const heard = this.#database.topicVersion('registry');
-    if (heard === undefined) return findKey(this.#database, id);
-    if (heard !== this.#heard) {
-      this.#heard = heard;
-      this.#holders.clear();
+  /** Returns the key with this id and its account, or `undefined`. Throws when storage is unavailable. */
+  find(id: string): Soon<KeyWithAccount | undefined> {
+    const version = this.#database.topicVersion('registry');
+    if (version === undefined) return findKey(this.#database, id);
+    if (version !== this.#topicVersion) {
+      this.#topicVersion = version;
+      this.#keys.clear();
     }
-    const known = this.#holders.get(id);
-    if (known !== undefined || this.#holders.has(id)) return known;
+    const known = this.#keys.get(id);
+    if (known !== undefined || this.#keys.has(id)) return known;
     const found = findKey(this.#database, id);
-    return found instanceof Promise
-      ? found.then(holder => this.#keep(heard, id, holder))
-      : this.#keep(heard, id, found);
+    return found instanceof Promise ? found.then(key => this.#keep(version, id, key)) : this.#keep(version, id, found);
   }
 
-  #keep(heard: number, id: string, holder: Holder | undefined): Holder | undefined {
-    // What was looked up before a change was heard of is not kept beyond it.
-    if (heard === this.#heard) {
-      if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
-      this.#holders.set(id, holder);
+  #keep(version: number, id: string, key: KeyWithAccount | undefined): KeyWithAccount | undefined {
+    // A result that was read before a change must not be cached after it.
+    if (version === this.#topicVersion) {
+      if (this.#keys.size >= KEYS_MAX) this.#keys.clear();
+      this.#keys.set(id, key);
     }
-    return holder;
+    return key;
   }
 }
 
-const HOLDERS_MAX = 50_000;
+const KEYS_MAX = 50_000;

@@ -6,7 +6,7 @@ import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
 import { keyState } from './key.ts';
-import { createKey, findKey, listKeys, revokeKey, rotateKey, touchKeys } from './keys.ts';
+import { createKey, findKey, listKeys, recordLastUse, revokeKey, rotateKey } from './keys.ts';
 import { hashToken, parseToken } from './token.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -240,7 +240,7 @@ onEachEngine(engine => {
     it('records the last use and never moves it back', async () => {
       const { database, newKey } = await setUp();
       const { id } = await newKey();
-      for (const at of [NOON + 5, NOON + 3]) await database.write(tx => touchKeys(tx, [{ id, at }]));
+      for (const at of [NOON + 5, NOON + 3]) await database.write(tx => recordLastUse(tx, [{ id, at }]));
       assert.equal((await listKeys(database))[0]!.lastUsedAt, NOON + 5);
     });
   });

@@ -4,32 +4,31 @@ import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type DeploymentName, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
-import { keyEvent } from './key-log.ts';
+import { keyEvent } from './key-events.ts';
 import { newToken } from './token.ts';
 
 /**
- * Makes a key for an account. Announces `registry`; each call makes another key.
+ * Creates a key for an account and notifies the topic `registry`. Not idempotent: each call creates another key.
  * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future
  */
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
   await getAccount(tx, key.accountId);
-  refusePast(tx, key.expiresAt);
+  requireFuture(tx, key.expiresAt);
   const issued = await issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
   await record(tx, keyEvent('created', issued));
   return issued;
 }
 
-/** Every key, revoked and expired ones included, oldest first; of one account where `accountId` is given. */
+/** Returns all keys, including revoked and expired ones, oldest first; only those of one account if `accountId` is given. */
 export async function listKeys(reader: Reader, accountId?: number): Promise<Key[]> {
   const rows = await (accountId === undefined ? reader.all(allKeys, {}) : reader.all(keysOfAccount, { accountId }));
   return rows.map(keyOf);
 }
 
 /**
- * Takes a key out of use, from the very next request on. Announces `registry`.
- *
- * Safe to repeat: a key stays revoked since the first time.
- * @throws {UserError} when there is no such key
+ * Revokes a key with effect on the next request, and notifies the topic `registry`. Idempotent: the first revocation
+ * time stays.
+ * @throws {UserError} when the key does not exist
  */
 export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
   const key = await getKey(tx, id);
@@ -42,12 +41,12 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
 }
 
 /**
- * Makes a new key like an old one (account, deployment, scopes), and lets the old one expire after `overlapMs`, but
- * never later than it would have expired anyway. Announces `registry`; each call makes another key.
- * @param overlapMs how long both keys work: whole milliseconds, 0 or more
- * @param expiresAt when the new key expires, milliseconds since the Unix epoch; never where left out
- * @returns the new key, and the old one as it is now
- * @throws {UserError} when there is no such key, it is revoked or expired, or the expiry is not in the future
+ * Replaces a key: creates one with the same account, deployment and scopes, and lets the old one expire after
+ * `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
+ * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
+ * @param expiresAt when the new key expires, milliseconds since the Unix epoch; never by default
+ * @returns the new key, and the old one with its new expiry
+ * @throws {UserError} when the key does not exist, is revoked or expired, or the expiry is not in the future
  */
 export async function rotateKey(
   tx: Transaction,
@@ -58,7 +57,7 @@ export async function rotateKey(
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
   if (state !== 'active') throw new UserError(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
-  refusePast(tx, expiresAt);
+  requireFuture(tx, expiresAt);
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
   const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), expiresAt ?? null);
@@ -75,8 +74,8 @@ export async function rotateKey(
 }
 
 /**
- * The key with this id.
- * @throws {UserError} when there is none
+ * Returns the key with this id.
+ * @throws {UserError} when the key does not exist
  */
 export async function getKey(reader: Reader, id: string): Promise<Key> {
   const row = await reader.first(keyById, { id });
@@ -84,8 +83,8 @@ export async function getKey(reader: Reader, id: string): Promise<Key> {
   return keyOf(row);
 }
 
-/** A key with what its account allows: everything that admission needs, as stored (see `Tables`). */
-export interface Holder {
+/** A key with the plan of its account: everything that authentication needs, as stored (see `Tables`). */
+export interface KeyWithAccount {
   readonly id: string;
   readonly account_id: number;
   readonly deployment: DeploymentName;
@@ -99,20 +98,20 @@ export interface Holder {
   readonly per_day: number | null;
 }
 
-/** The key with this id joined with its account, in one query, or `undefined` where there is none. */
+/** Returns the key with this id and the plan of its account, in one query; `undefined` if it does not exist. */
 export function findKey(reader: Reader, id: string) {
-  return reader.first(holderById, { id });
+  return reader.first(keyWithAccountById, { id });
 }
 
 /**
- * Notes when keys were last used (`at`: whole milliseconds since the Unix epoch); never moves a key's last use back.
- * Announces nothing: admission does not depend on it.
+ * Records when keys were last used (`at`: whole milliseconds since the Unix epoch); never moves a last use back. Sends no
+ * notification, because authentication does not depend on it.
  */
-export async function touchKeys(tx: Transaction, uses: Iterable<{ readonly id: string; readonly at: number }>) {
+export async function recordLastUse(tx: Transaction, uses: Iterable<{ readonly id: string; readonly at: number }>) {
   for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
 }
 
-function refusePast(tx: Transaction, expiresAt: number | undefined): void {
+function requireFuture(tx: Transaction, expiresAt: number | undefined): void {
   if (expiresAt !== undefined && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
 }
 
@@ -195,7 +194,7 @@ const keysOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('keys').select(columns).where('account_id', '=', p.accountId).orderBy('created_at').orderBy('id'),
 );
 
-const holderById = query((db, p: Params<{ id: string }>) =>
+const keyWithAccountById = query((db, p: Params<{ id: string }>) =>
   db
     .selectFrom('keys')
     .innerJoin('accounts', 'accounts.id', 'keys.account_id')

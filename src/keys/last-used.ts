@@ -1,38 +1,37 @@
 import type { Database } from '../schema.ts';
-import { touchKeys } from './keys.ts';
+import { recordLastUse } from './keys.ts';
 
 /**
- * Notes when keys are used, for the lists that people look at: in memory at each request, on disk once a minute.
- * A crash loses a minute of it.
+ * Tracks when keys were last used: in memory on each request, on disk once a minute. A crash loses at most a minute.
  */
 export class LastUsedTracker {
   readonly #database: Database;
   readonly #timer: NodeJS.Timeout;
   #uses = new Map<string, number>();
 
-  /** @param database production's, where the keys are */
+  /** @param database the production database, which stores all keys */
   constructor(database: Database) {
     this.#database = database;
     this.#timer = setInterval(() => this.#write().catch(() => {}), WRITE_EVERY_MS).unref();
   }
 
-  /** Notes that a key was used at `now` (milliseconds since the Unix epoch). */
-  note(keyId: string, now: number): void {
+  /** Records that a key was used at `now` (milliseconds since the Unix epoch). */
+  record(keyId: string, now: number): void {
     this.#uses.set(keyId, now);
   }
 
-  /** Writes what is noted, as far as storage lets it, and stops. */
+  /** Writes pending uses if storage allows it, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#write().catch(() => {});
   }
 
-  /** What cannot be written now is noted again by the key's next use. */
+  /** Uses that cannot be written are lost until the next use of the key. */
   async #write(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = Array.from(this.#uses, ([id, at]) => ({ id, at: Math.floor(at) }));
     this.#uses = new Map();
-    await this.#database.write(tx => touchKeys(tx, uses));
+    await this.#database.write(tx => recordLastUse(tx, uses));
   }
 }
 

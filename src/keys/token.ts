@@ -3,32 +3,31 @@ import { crc32 } from 'node:zlib';
 import type { DeploymentName } from '../schema.ts';
 
 /**
- * The secret that a caller sends: `petstore_live_<id>_<secret><checksum>`, `petstore_test_…` on staging.
+ * The bearer token of an API key: `petstore_live_<id>_<secret><checksum>`, `petstore_test_…` on staging.
  *
- * Letters, digits and underscores only, so that a double click selects it. 12 characters of public id, 33 of secret
- * (196 random bits), 6 of checksum (CRC-32 of everything before it), all base62: 66 characters.
+ * It has letters, digits and underscores only, so that a double click selects it: a public id of 12 characters, a secret
+ * of 33 (196 random bits) and a checksum of 6 (CRC-32 of everything before it), all base62; 66 characters in all.
  */
 export interface Token {
-  /** The whole secret; shown once, never stored. */
+  /** The whole token; shown once, never stored. */
   readonly token: string;
-  /** The public part, by which the key is listed and logged. */
+  /** The public id, used in lists and logs. */
   readonly id: string;
-  /** What is stored in its place: see `hashToken`. */
+  /** The hash that is stored instead; see `hashToken`. */
   readonly hash: string;
 }
 
-/** A new random token for a deployment. */
+/** Creates a random token for a deployment. */
 export function newToken(deployment: DeploymentName): Token {
   const id = randomBase62(ID_LENGTH);
-  const unchecked = `petstore_${words[deployment]}_${id}_${randomBase62(SECRET_LENGTH)}`;
+  const unchecked = `petstore_${prefixes[deployment]}_${id}_${randomBase62(SECRET_LENGTH)}`;
   const token = unchecked + checksum(unchecked);
   return { token, id, hash: hashToken(token) };
 }
 
 /**
- * What a well-formed token says about itself, or `undefined` where the form or the checksum is wrong.
- *
- * It proves nothing: whether there is such a key is for the hash to say.
+ * Returns the deployment and id of a token, or `undefined` if its format or checksum is wrong. Proves nothing about the
+ * key: only the hash does.
  */
 export function parseToken(text: string): { readonly deployment: DeploymentName; readonly id: string } | undefined {
   if (text.length !== TOKEN_LENGTH) return undefined;
@@ -38,12 +37,12 @@ export function parseToken(text: string): { readonly deployment: DeploymentName;
   return { deployment: match[1] === 'live' ? 'production' : 'staging', id: match[2]! };
 }
 
-/** SHA-256 of the whole token, in base64: 44 characters. A slow hash would add nothing to 196 random bits. */
+/** Returns the SHA-256 of the whole token in base64: 44 characters. 196 random bits need no slow hash. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
-const words = { production: 'live', staging: 'test' } as const satisfies Record<DeploymentName, string>;
+const prefixes = { production: 'live', staging: 'test' } as const satisfies Record<DeploymentName, string>;
 
 const ID_LENGTH = 12;
 const SECRET_LENGTH = 33;
@@ -63,7 +62,7 @@ function checksum(text: string): string {
   return encoded;
 }
 
-/** Bytes of 248 and more are thrown away: 248 is 4 × 62, so each digit is as likely as any other. */
+/** Returns random base62 digits. Bytes of 248 (4 × 62) and more are discarded, so every digit is equally likely. */
 function randomBase62(length: number): string {
   let text = '';
   while (text.length < length) {

@@ -1,22 +1,21 @@
 import { type DestinationStream, pino } from 'pino';
 
-/** What is written for operators: one JSON object a line, without secrets. */
+/** The log for operators: one JSON object per line, without secrets. */
 export interface Log {
   info(message: string): void;
   info(fields: object, message: string): void;
   warn(message: string): void;
   warn(fields: object, message: string): void;
   error(message: string): void;
-  /** An error goes in as the field `err`, with its stack. */
+  /** Pass an error as the field `err`; it is logged with its stack. */
   error(fields: object, message: string): void;
 }
 
 /**
- * A log on standard error, or on `destination` (which is given whole lines), written before the call returns, so that
- * nothing is lost when the process ends.
+ * Opens a log on standard error, or on `destination`, which receives whole lines. Writes are synchronous, so that nothing
+ * is lost when the process ends.
  *
- * Secrets are taken out of every line, wherever they stand in it: API keys keep their public part alone,
- * `Authorization` headers and the passwords of URLs nothing.
+ * Every line is redacted: API keys keep only their public id; `Authorization` headers and passwords in URLs are removed.
  */
 export function openLog(destination: DestinationStream = standardError()): Log {
   return pino(
@@ -25,7 +24,7 @@ export function openLog(destination: DestinationStream = standardError()): Log {
   );
 }
 
-/** A text without the secrets in it. */
+/** Returns the text with its secrets redacted. */
 export function redact(text: string): string {
   return text
     .replace(/(petstore_(?:live|test)_[0-9A-Za-z]{12})_?[0-9A-Za-z_]+/g, '$1_[redacted]')
@@ -36,7 +35,7 @@ export function redact(text: string): string {
 
 function standardError(): DestinationStream {
   const stream = pino.destination({ dest: 2, sync: true });
-  // Whoever read the log has gone; the product goes on without.
+  // The reader of the log is gone; the server continues without one.
   stream.on('error', () => {});
   return stream;
 }

@@ -1,2 +1,2 @@
-/** A value that is there at once or later; always `await` it. */
+/** A value or a promise of it; always `await` it. */
 export type MaybePromise<T> = T | Promise<T>;

@@ -1,12 +1,12 @@
-/** The most code points that a name has. */
+/** The maximum length of a name, in code points. */
 export const NAME_LENGTH_MAX = 255;
 
 /**
- * What is wrong with a text as the name of something, as the end of a sentence that begins with what is named
- * (`must not be empty`); `undefined` for a good name.
+ * Returns what is wrong with a name, as the end of a sentence whose subject is the field (`must not have …`);
+ * `undefined` if it is valid.
  *
- * A name has 1–255 code points, at least one of them not white space, no control characters (U+0000–1F, U+007F–9F),
- * and is well-formed Unicode. It is stored as it was sent.
+ * A name has 1–255 code points, at least one of them not white space, no control characters (U+0000–1F, U+007F–9F), and
+ * is well-formed Unicode. Names are stored as sent.
  */
 export function nameFault(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';

@@ -1,12 +1,11 @@
-/** The most code points that a note has. */
+/** The maximum length of a note, in code points. */
 export const NOTE_LENGTH_MAX = 1000;
 
 /**
- * What is wrong with a text as a note to something, as the end of a sentence that begins with what is named;
- * `undefined` for a good note.
+ * Returns what is wrong with a note, as the end of a sentence whose subject is the field; `undefined` if it is valid.
  *
- * A note has 1–1,000 code points, at least one of them not white space, line breaks but no other control characters,
- * and is well-formed Unicode. It is stored as it was sent.
+ * A note has 1–1,000 code points, at least one of them not white space, no control characters other than line breaks, and
+ * is well-formed Unicode. Notes are stored as sent.
  */
 export function noteFault(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';

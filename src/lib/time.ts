@@ -1,11 +1,11 @@
 const MS_OF = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** The most that `parseDuration` takes: a hundred years of 365 days. */
+/** The maximum duration: a hundred years of 365 days. */
 const DURATION_MS_MAX = 100 * 365 * MS_OF.d;
 
 /**
- * The whole milliseconds of a length of time as a person writes it: a whole number and `s`, `m`, `h` or `d`
- * (`30s`, `15m`, `24h`, `7d`), up to a hundred years; `undefined` for any other text.
+ * Parses a duration such as `30s`, `15m`, `24h` or `7d`, up to a hundred years.
+ * @returns whole milliseconds; `undefined` for any other text
  */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d{1,12})([smhd])$/.exec(text);
@@ -15,8 +15,8 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * The milliseconds since the Unix epoch of a time as RFC 3339 writes it (`2026-11-20T12:00:00Z`, with a fraction and
- * any offset); `undefined` for any other text, days that no calendar has included.
+ * Parses an RFC 3339 time such as `2026-11-20T12:00:00Z`, with an optional fraction and any offset.
+ * @returns milliseconds since the Unix epoch; `undefined` for any other text, including impossible dates
  */
 export function parseTime(text: string): number | undefined {
   const match = /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text);
@@ -28,7 +28,7 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** A time (milliseconds since the Unix epoch) as RFC 3339 has it, in UTC: `2026-11-20T12:00:00.000Z`. */
+/** Formats milliseconds since the Unix epoch as an RFC 3339 time in UTC: `2026-11-20T12:00:00.000Z`. */
 export function formatTime(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -1,11 +1,10 @@
 /**
- * Why a person's wish was not fulfilled: one sentence that says what would be right, without secrets.
- *
- * For wishes made on the command line or in settings; those made over HTTP are refused with a `Problem`.
+ * An error of a command line or a setting: one sentence for the user that says what is valid, without secrets. Errors of
+ * HTTP requests are `Problem`s.
  */
 export class UserError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'Refusal';
+    this.name = 'UserError';
   }
 }

@@ -71,7 +71,7 @@ export class Bans {
   readonly #writeBehind: WriteBehind;
   #known = new Map<string, Ban>();
   readonly #unwritten = new Map<string, Ban>();
-  #heard: number | undefined = -1;
+  #topicVersion: number | undefined = -1;
   #reading: Promise<void> | undefined;
   #retryReadAt = 0;
 
@@ -85,16 +85,16 @@ export class Bans {
    * if nothing has to be awaited; otherwise a promise that resolves within a second and never rejects.
    */
   refresh(keyId: string, now: number): Promise<void> | undefined {
-    const heard = this.#database.topicVersion('registry');
-    if ((heard !== undefined && heard === this.#heard) || now < this.#retryReadAt) return undefined;
-    if (heard === undefined) return this.#awaitRead(this.#readOne(keyId), now);
+    const version = this.#database.topicVersion('registry');
+    if ((version !== undefined && version === this.#topicVersion) || now < this.#retryReadAt) return undefined;
+    if (version === undefined) return this.#awaitRead(this.#readOne(keyId), now);
     if (this.#reading !== undefined) return this.#reading;
     const rows = this.#database.all(bansSince, { since: Math.floor(now - REMEMBERED_MS) });
     if (!(rows instanceof Promise)) {
-      this.#replaceAll(rows, heard);
+      this.#replaceAll(rows, version);
       return undefined;
     }
-    const reading = rows.then(bans => this.#replaceAll(bans, heard));
+    const reading = rows.then(bans => this.#replaceAll(bans, version));
     this.#reading = this.#awaitRead(reading, now).finally(() => {
       this.#reading = undefined;
     });
@@ -126,14 +126,14 @@ export class Bans {
     if (!(await succeedsWithin(reading, READ_MS))) this.#retryReadAt = now + 2 * READ_MS;
   }
 
-  #replaceAll(bans: readonly Ban[], heard: number): void {
+  #replaceAll(bans: readonly Ban[], version: number): void {
     this.#known = new Map(bans.map(ban => [ban.keyId, ban]));
-    this.#heard = heard;
+    this.#topicVersion = version;
   }
 
   async #readOne(keyId: string): Promise<void> {
     // Notifications may have been missed, so all bans are read again afterwards.
-    this.#heard = -1;
+    this.#topicVersion = -1;
     const ban = await this.#database.first(banOf, { keyId });
     if (ban === undefined) this.#known.delete(keyId);
     else this.#known.set(keyId, ban);

@@ -63,7 +63,7 @@ export function emailDelivery({
         const to = await recipientsOf(message);
         // Without a recipient there is no attempt: the message is in the inbox.
         const failure = to.length === 0 ? undefined : await sender.send(emailOf(message, to));
-        if (failure !== undefined && throttle.begins(`mail ${failure.reason}`)) {
+        if (failure !== undefined && throttle.shouldLog(`mail ${failure.reason}`)) {
           log.warn(
             { message: messageIdOf(message.id), reason: failure.reason, detail: failure.detail },
             'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.',
@@ -101,7 +101,7 @@ export function emailDelivery({
         return await writeResult(database, message, failure, to);
       } catch (error) {
         if (stopping.aborted) throw error;
-        if (throttle.begins('note')) log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
+        if (throttle.shouldLog('note')) log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
         await pause(RECORD_AGAIN_MS);
       }
     }

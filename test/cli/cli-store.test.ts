@@ -80,7 +80,7 @@ function addPet(environment: Environment, wish: PetWish) {
 function onData<T>(environment: Environment, deployment: DeploymentName, work: (database: Database) => Promise<T>) {
   const { config } = readConfig(environment);
   const terminal: Terminal = { print: assert.fail, tell: assert.fail, style: plain };
-  return withDatabase({ config, clock: systemClock(config.startAtMs), terminal }, config.places[deployment], work);
+  return withDatabase({ config, clock: systemClock(config.startAtMs), terminal }, config.locations[deployment], work);
 }
 
 const directories: string[] = [];

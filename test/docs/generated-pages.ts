@@ -59,8 +59,8 @@ function errorPage(code: ErrorCode): string {
 
 function settingsPage(): string {
   const rows = (Object.values(settings) as Setting<unknown>[]).map(setting => {
-    const usual = setting.default === undefined ? (setting.otherwise ?? '–') : `\`${setting.default}\``;
-    return `| \`${setting.name}\` | ${usual} | ${setting.sentence} |`;
+    const usual = setting.default === undefined ? (setting.defaultText ?? '–') : `\`${setting.default}\``;
+    return `| \`${setting.name}\` | ${usual} | ${setting.description} |`;
   });
   return `${generatedFrom('src/config.ts')}# Settings
 

@@ -416,7 +416,7 @@ describe('lockDataDirectory', () => {
   it('is for one process at a time, and free once that was killed', async t => {
     const data = join(directory, 'locked');
     const lock = lockDataDirectory(data);
-    assert.throws(() => lockDataDirectory(data), /^Refusal: Another process serves from .*locked already\.$/);
+    assert.throws(() => lockDataDirectory(data), /^UserError: Another process serves from .*locked already\.$/);
     lock.release();
     const code = `
       const { lockDataDirectory } = await import(${JSON.stringify(new URL('./directory-lock.ts', import.meta.url).href)});

@@ -3,22 +3,22 @@ import { formatTime } from '../lib/time.ts';
 import { type Limits, limitsOf } from '../plans/plan.ts';
 import type { Account } from './account.ts';
 
-/** An account as the log has it: never its e-mail address, which nobody could take out of the log again. */
+/** An account as events describe it: without its email address, because events cannot be deleted. */
 export interface AccountState extends Pick<Account, 'name' | 'plan' | 'admin'> {
-  /** What its plan allows, or what was agreed. */
+  /** The limits of its plan, or its own on Enterprise. */
   readonly limits: Limits;
   readonly createdAt: string;
 }
 
-/** What the log says of an account. */
+/** The data of an account event. */
 export interface AccountEventData {
   /** The account after the change. */
   readonly account: AccountState;
-  /** Whom it concerns: the account itself. */
+  /** The account itself. */
   readonly ownerId: number;
 }
 
-/** What is written down when the operator has registered an account. */
+/** Returns the event for an account that the operator created. */
 export function accountEvent(account: Account): NewEvent {
   const { id, name, plan, perMinute, perDay, admin, createdAt } = account;
   const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });

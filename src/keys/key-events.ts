@@ -2,26 +2,26 @@ import type { NewEvent } from '../events/event.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Key } from './key.ts';
 
-/** A key as the log has it: nothing of its secret, and not when it was last used. */
+/** A key as events describe it: without its secret and its last use. */
 export interface KeyState extends Pick<Key, 'id' | 'accountId' | 'deployment' | 'scopes'> {
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;
 }
 
-/** What the log says of a key. */
+/** The data of a key event. */
 export interface KeyEventData {
   /** The key after the change. */
   readonly key: KeyState;
-  /** What changed: the members as they were before, `null` for those that were absent. */
+  /** The previous values of the changed members; `null` for absent ones. */
   readonly was?: { readonly expiresAt?: string | null; readonly revokedAt?: null };
-  /** The other key of a rotation: the one before it, or the one that takes its place. */
+  /** The other key of a rotation: the previous one, or its successor. */
   readonly keyId?: string;
-  /** Whose key it is. */
+  /** The account that owns the key. */
   readonly ownerId: number;
 }
 
-/** What is written down when the operator has done something to a key; its subject is the account that it belongs to. */
+/** Returns the event for a change of a key by the operator; its subject is the account that owns the key. */
 export function keyEvent(
   action: 'created' | 'rotated' | 'revoked',
   key: Key,
