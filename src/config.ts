@@ -213,7 +213,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   config: Config;
   warnings: string[];
 } {
-  const read = <T>(setting: Setting<T>): T | undefined => valueOf(setting, environment[setting.name]);
+  const read = <T>(setting: Setting<T>): T | undefined => settingValue(setting, environment[setting.name]);
 
   const startAtMs = read(settings.startAtMs);
   if (startAtMs !== undefined && environment.NODE_ENV !== 'test') {
@@ -255,7 +255,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return { config, warnings: unknownSettings(environment) };
 }
 
-function valueOf<T>(setting: Setting<T>, text: string | undefined): T | undefined {
+function settingValue<T>(setting: Setting<T>, text: string | undefined): T | undefined {
   if (text === '' && setting.emptyDisables === true) return undefined;
   const wanted = text === undefined || text.trim() === '' ? setting.default : text.trim();
   if (wanted === undefined) return undefined;

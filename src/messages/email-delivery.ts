@@ -101,7 +101,8 @@ export function emailDelivery({
         return await writeResult(database, message, failure, to);
       } catch (error) {
         if (stopping.aborted) throw error;
-        if (throttle.shouldLog('note')) log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
+        if (throttle.shouldLog('note'))
+          log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
         await pause(RECORD_AGAIN_MS);
       }
     }
