@@ -1,7 +1,7 @@
 import type { NewEvent } from '../src/events/event.ts';
 import { recordAll } from '../src/events/log.ts';
+import { countPets } from '../src/pets/counts.ts';
 import type { PetStatus } from '../src/pets/pet.ts';
-import { countPets } from '../src/pets/pet-counts.ts';
 import { type Database, type Params, type Query, query, sql } from '../src/schema.ts';
 import { sampleAnimals } from '../src/seeds/animals.ts';
 

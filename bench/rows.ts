@@ -1,4 +1,4 @@
-import { encodeCursor, type PetFilter } from '../src/pets/pet-list.ts';
+import { encodeCursor, type PetFilter } from '../src/pets/filter.ts';
 import { sampleAnimals } from '../src/seeds/animals.ts';
 import { randomFrom } from './fill.ts';
 import type { Request } from './load.ts';

@@ -11,7 +11,7 @@ import { emailDelivery, nextEmailDelivery } from './messages/email-delivery.ts';
 import type { EmailSender } from './messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
 import { nextOrderExpiry, orderExpiryJob } from './orders/expiry.ts';
-import { freePets, nextToFree } from './pets/sweep-pets.ts';
+import { nextReservationExpiry, reservationExpiryJob } from './pets/expiry.ts';
 import { type Forget, forgetting, nextToForget } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
 
@@ -50,7 +50,7 @@ function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[
   const toDeliver = () => nudge('deliveries');
   const toDispatch = () => nudge('events');
   return [
-    { work: freePets(means), due: [nextToFree] },
+    { work: reservationExpiryJob(means), due: [nextReservationExpiry] },
     { work: holdExpiryJob(means), due: [nextHoldExpiry] },
     { work: orderExpiryJob(means), due: [nextOrderExpiry] },
     { work: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },

@@ -10,13 +10,13 @@ import { list, shown, table } from './terminal.ts';
  * @throws {Problem} `pet_not_found` for an id that no animal ever had
  */
 export async function readHistory(database: Database, id: number, now: number): Promise<PetHistoryEntry[]> {
-  const [{ petHistory }, { sweepPets }, { bestEffort }, { operator }] = await Promise.all([
+  const [{ petHistory }, { expireReservations }, { bestEffort }, { operator }] = await Promise.all([
     import('../pets/history.ts'),
-    import('../pets/sweep-pets.ts'),
+    import('../pets/expiry.ts'),
     import('../lib/storage/best-effort.ts'),
     import('../events/event.ts'),
   ]);
-  await bestEffort(sweepPets(database, now));
+  await bestEffort(expireReservations(database, now));
   const everything = { limit: Number.MAX_SAFE_INTEGER, cursor: undefined };
   const { items } = await readPages(everything, async (limit, cursor) => {
     const { entries, next } = await petHistory(database, operator, id, limit, cursor);

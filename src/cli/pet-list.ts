@@ -1,5 +1,5 @@
+import type { PetFilter } from '../pets/filter.ts';
 import type { FullPet } from '../pets/pet.ts';
-import type { PetFilter } from '../pets/pet-list.ts';
 import { type Option, UsageError } from './command.ts';
 import { priceText } from './money.ts';
 import { readId, readOptionalId, storeCommand } from './store-command.ts';
@@ -40,7 +40,7 @@ export const command = storeCommand({
     return { filter, section: readSection(call) };
   },
   async work({ database, now, name }, { filter, section }) {
-    const { listPets } = await import('../pets/list-pets.ts');
+    const { listPets } = await import('../pets/list.ts');
     const found = await readPages(section, async (limit, cursor) => {
       const { pets, next } = await listPets(database, filter, limit, cursor, now, 'full');
       return { items: pets, next };

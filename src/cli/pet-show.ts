@@ -45,7 +45,7 @@ interface KeptFor {
 
 /** An animal as a command tells it. */
 export async function petPrinted(row: PetRow, keptFor?: KeptFor): Promise<CommandOutput> {
-  const { petValues } = await import('../pets/pet-rows.ts');
+  const { petValues } = await import('../pets/rows.ts');
   const pet = petValues.fullOf(row);
   return { value: { ...pet, ...(keptFor && { keptFor }) }, text: () => petText(pet, keptFor) };
 }

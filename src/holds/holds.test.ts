@@ -6,12 +6,12 @@ import { eventsOf } from '../events/log.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
-import type { PetEventData } from '../pets/change-pet.ts';
+import type { PetEventData } from '../pets/change.ts';
+import { countByStatus } from '../pets/counts.ts';
 import { list as listPets } from '../pets/list-route.ts';
-import { lockPet } from '../pets/lock-pets.ts';
-import { countByStatus } from '../pets/pet-counts.ts';
+import { lockPet } from '../pets/lock.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets/pets.ts';
-import { passOn, reserve } from '../pets/reservations.ts';
+import { convertHold, reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { HoldEventData } from './events.ts';
 import { expireHolds } from './expiry.ts';
@@ -498,7 +498,7 @@ function storeOn(database: Database, clock: TestClock) {
         const pet = await lockPet(tx, petId);
         const hold = await lockActiveHold(tx, actor, holdId);
         const { id } = (await tx.first(insertOrder, { petId, holdId, now: tx.now }))!;
-        await passOn(tx, pet, { orderId: id, until }, actor.accountId);
+        await convertHold(tx, pet, { orderId: id, until }, actor.accountId);
         await endIfUsed(tx, hold);
       }),
     set: (id: number, status: 'sold' | 'pending') => database.write(tx => updatePet(tx, owner, id, { status }, 'open')),

@@ -3,9 +3,9 @@ import type { Actor } from '../events/event.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
-import type { LockedPet } from '../pets/change-pet.ts';
-import { lockPets } from '../pets/lock-pets.ts';
-import { endReservation, moveEnd, reserve } from '../pets/reservations.ts';
+import type { LockedPet } from '../pets/change.ts';
+import { lockPets } from '../pets/lock.ts';
+import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
 import { type HoldOutcome, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
 import type { HoldExtension, HoldStatus, NewHold } from './hold.ts';
@@ -91,7 +91,7 @@ export async function extendHold(
   requireVisibleBeforeExpiry(tx, hold);
   const extended = { ...hold, expiresAt, updatedAt: tx.now, version: hold.version + 2 };
   await tx.run(updateExpiry, { id, expiresAt, now: tx.now });
-  for (const pet of held) await moveEnd(tx, pet.id, expiresAt);
+  for (const pet of held) await changeExpiry(tx, pet.id, expiresAt);
   await recordHoldEvent(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
   return extended;
 }

@@ -4,7 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { type Actor, operator } from '../events/event.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
-import { lockPet } from '../pets/lock-pets.ts';
+import { lockPet } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { endReservation } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';

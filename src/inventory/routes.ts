@@ -1,5 +1,5 @@
 import { nowOf, operation } from '../deployment.ts';
-import { countByStatus } from '../pets/pet-counts.ts';
+import { countByStatus } from '../pets/counts.ts';
 import { inventoryExamples } from './examples.ts';
 import { Inventory } from './inventory.ts';
 

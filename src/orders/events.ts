@@ -2,7 +2,7 @@ import type { Event } from '../events/event.ts';
 import { eventsOfAll, record } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Price } from '../pets/pet.ts';
-import { priceOf } from '../pets/pet-rows.ts';
+import { priceOf } from '../pets/rows.ts';
 import type { Reader, Transaction } from '../schema.ts';
 import { type OrderStatus, orderSteps, type StepName, stepsTo } from './order.ts';
 import type { OrderRow, OrderWithSteps, TakenStep } from './rows.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { openOrderStore, placer, START, stranger } from '../../test/support/order-store.ts';
 import { eventsOf } from '../events/log.ts';
-import { sweepPets } from '../pets/sweep-pets.ts';
+import { expireReservations } from '../pets/expiry.ts';
 import { type Params, query } from '../schema.ts';
 import type { OrderEventData } from './events.ts';
 import { expireOrders } from './expiry.ts';
@@ -63,7 +63,7 @@ onEachEngine(engine => {
       const again = pets.slice(0, 20);
       await Promise.all([
         expireOrders(store.database, store.now()),
-        sweepPets(store.database, store.now()),
+        expireReservations(store.database, store.now()),
         ...again.map(petId => store.place(petId, { by: stranger })),
         expireOrders(store.database, store.now()),
         expireOrders(store.database, store.now()),
@@ -83,7 +83,7 @@ onEachEngine(engine => {
       const store = await openOrderStore(engine, 2);
       await store.place(1, { by: placer });
       store.clock.advance(APPROVAL_PERIOD_MS);
-      await sweepPets(store.database, store.now());
+      await expireReservations(store.database, store.now());
       await store.database.write(tx => tx.run(removeAll, {}));
       await expireOrders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);

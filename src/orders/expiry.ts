@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
-import { lockPets } from '../pets/lock-pets.ts';
+import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent } from './events.ts';
 import { orderColumns } from './rows.ts';

@@ -5,7 +5,7 @@ import { admin, DAY, openOrderStore, owner, placer, START, stranger } from '../.
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { getHold, releaseHold } from '../holds/holds.ts';
-import type { PetEventData } from '../pets/change-pet.ts';
+import type { PetEventData } from '../pets/change.ts';
 import { updatePet } from '../pets/pets.ts';
 import type { Transaction } from '../schema.ts';
 import type { OrderEventData } from './events.ts';

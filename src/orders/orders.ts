@@ -3,9 +3,9 @@ import type { Actor } from '../events/event.ts';
 import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
 import type { HoldRow } from '../holds/rows.ts';
 import { parseTime } from '../lib/time.ts';
-import type { LockedPet } from '../pets/change-pet.ts';
-import { lockPet } from '../pets/lock-pets.ts';
-import { passOn, petReserved, reserve } from '../pets/reservations.ts';
+import type { LockedPet } from '../pets/change.ts';
+import { lockPet } from '../pets/lock.ts';
+import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
 import type { NewOrder } from './order.ts';
@@ -36,7 +36,7 @@ export async function placeOrder(
   const reservation = { orderId: id, until: row.expiresAt };
   if (hold === undefined) await reserve(tx, pet, reservation, accountId);
   else {
-    await passOn(tx, pet, reservation, accountId);
+    await convertHold(tx, pet, reservation, accountId);
     await endIfUsed(tx, hold);
   }
   const placed: OrderRow = { id, ...row };

@@ -1,6 +1,6 @@
 import type { Actor } from '../events/event.ts';
 import { formatTime } from '../lib/time.ts';
-import { priceOf } from '../pets/pet-rows.ts';
+import { priceOf } from '../pets/rows.ts';
 import { sql } from '../schema.ts';
 import type { Order, OrderStatus, OrderStep, StepName } from './order.ts';
 

@@ -14,10 +14,10 @@ import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { COMMIT_MS } from '../lib/storage/deadlines.ts';
-import type { PetEventData } from '../pets/change-pet.ts';
+import type { PetEventData } from '../pets/change.ts';
+import { expireReservations } from '../pets/expiry.ts';
 import type { PetStatus } from '../pets/pet.ts';
 import { deletePet, updatePet } from '../pets/pets.ts';
-import { sweepPets } from '../pets/sweep-pets.ts';
 import type { OrderStatus } from '../schema.ts';
 import type { OrderEventData } from './events.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
@@ -260,7 +260,7 @@ onEachEngine(engine => {
       await store.place(2);
       store.clock.advance(APPROVAL_PERIOD_MS);
       await store.place(1, { by: stranger });
-      await sweepPets(store.database, store.now());
+      await expireReservations(store.database, store.now());
       for (const id of [1, 2]) {
         for (const step of [approveOrder, cancelOrder]) {
           await assert.rejects(

@@ -3,9 +3,9 @@ import type { Actor } from '../events/event.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
-import { changePet, type LockedPet, type PetCause } from '../pets/change-pet.ts';
-import { lockPets } from '../pets/lock-pets.ts';
-import { endReservation, moveEnd } from '../pets/reservations.ts';
+import { changePet, type LockedPet, type PetCause } from '../pets/change.ts';
+import { lockPets } from '../pets/lock.ts';
+import { changeExpiry, endReservation } from '../pets/reservations.ts';
 import { type OrderStatus, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
 import { type NewOrderReturn, type NewOrderStep, orderSteps, type StepName } from './order.ts';
@@ -29,7 +29,7 @@ export type TakeStep<Body> = (
 
 /** approveOrder approves a placed order, which then no longer expires. */
 export const approveOrder: TakeStep<NewOrderStep> = step('approval', async (tx, { pet, order }) => {
-  await moveEnd(tx, reservedPet(pet, order).id, null);
+  await changeExpiry(tx, reservedPet(pet, order).id, null);
 });
 
 /** deliverOrder completes an approved order: its pet is sold. */

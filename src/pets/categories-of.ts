@@ -1,6 +1,6 @@
 import { descendantsOf } from '../categories/category-tree.ts';
 import type { Reader } from '../schema.ts';
-import { invalidParameter, type PetFilter } from './pet-list.ts';
+import { invalidParameter, type PetFilter } from './filter.ts';
 
 /**
  * The categories that a filter lets through, ascending; `undefined` where it lets all through.

@@ -3,8 +3,8 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import { createExamples, removeExamples, replaceExamples, updateExamples } from './examples.ts';
 import { NewPet, Pet, PetPatch, petEtag } from './pet.ts';
 import { petIdInPath } from './pet-id-in-path.ts';
-import { petValues } from './pet-rows.ts';
 import { createPet, deletePet, replacePet, updatePet } from './pets.ts';
+import { petValues } from './rows.ts';
 
 /** Adds an animal. */
 export const create = operation({

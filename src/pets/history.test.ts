@@ -6,9 +6,9 @@ import { createHold, releaseHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Database } from '../schema.ts';
+import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
 import { createPet, deletePet, updatePet } from './pets.ts';
-import { sweepPets } from './sweep-pets.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const owner: Actor = { accountId: 7, admin: false };
@@ -32,7 +32,7 @@ onEachEngine(engine => {
       const hold = { petIds: [id], expiresAt: at(5000) };
       await write(tx => createHold(tx, holder, hold, 100));
       clock.advance(9000);
-      await sweepPets(database, clock.now());
+      await expireReservations(database, clock.now());
       await write(tx => createHold(tx, holder, { ...hold, expiresAt: at(50_000) }, 100));
       await write(tx => releaseHold(tx, owner, 2));
       await write(tx => updatePet(tx, operator, id, { status: 'sold' }, 'open'));

@@ -5,7 +5,7 @@ import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '
 import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
-import type { PetEventData } from './change-pet.ts';
+import type { PetEventData } from './change.ts';
 import type { PetHistoryEntry, PetState } from './pet.ts';
 
 /** One page of what happened to an animal. */

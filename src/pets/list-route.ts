@@ -6,13 +6,13 @@ import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import type { Database } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
-import { changedPets } from './changed-pets.ts';
+import { changedPets } from './changed.ts';
+import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
-import { listPets } from './list-pets.ts';
+import { invalidParameter, type PetFilter } from './filter.ts';
+import { listPets } from './list.ts';
 import { PetId, PetStatus, Pets, PetView } from './pet.ts';
-import { countPets } from './pet-counts.ts';
-import { invalidParameter, type PetFilter } from './pet-list.ts';
-import { earliestEnd } from './reservations.ts';
+import { nextExpiry } from './reservations.ts';
 
 const ListQuery = Type.Object({
   limit: Type.Optional(
@@ -125,7 +125,7 @@ function page({ context, query, prefer, url, baseUrl }: ListCall) {
     const total = counted
       ? await countPets(database, { ...rest, categoryId: await categoriesOf(database, filter) }, now)
       : undefined;
-    const until = version === undefined ? undefined : await earliestEnd(database, now);
+    const until = version === undefined ? undefined : await nextExpiry(database, now);
     const headers = pageHeaders(petsUrl(baseUrl, url), neighbours);
     if (total !== undefined) headers.push('X-Total-Count', String(total), 'Preference-Applied', 'count=exact');
     return kept.keep(version, until, question, { body: pets, headers });

@@ -7,11 +7,11 @@ import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { PetEventData } from './change-pet.ts';
+import type { PetEventData } from './change.ts';
+import { countByStatus, countPets } from './counts.ts';
 import { type NewPet, type PetPatch, petEtag } from './pet.ts';
-import { countByStatus, countPets } from './pet-counts.ts';
-import { petValues } from './pet-rows.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
+import { petValues } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const owner: Actor = { accountId: 7, admin: false };

@@ -4,18 +4,18 @@ import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import type { FieldError } from '../lib/http/problem.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { changePet, type LockedPet, type PetChange, type PetEventData } from './change-pet.ts';
-import { lockPet } from './lock-pets.ts';
+import { changePet, type LockedPet, type PetChange, type PetEventData } from './change.ts';
+import { countNewPet, updateCounts } from './counts.ts';
+import { lockPet } from './lock.ts';
 import { type InsertedPetRow, type NewPet, type PetPatch, type PetRow, petEtag } from './pet.ts';
-import { count, countNew } from './pet-counts.ts';
-import { petColumns, petValues } from './pet-rows.ts';
 import { petReserved } from './reservations.ts';
+import { petColumns, petValues } from './rows.ts';
 
 /** Whether a pet in an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
 type Categories = 'open' | 'strict';
 
 /** Throws where the caller's precondition does not hold for this entity tag. */
-export type Expectation = (etag: string) => void;
+export type Precondition = (etag: string) => void;
 
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
@@ -32,7 +32,7 @@ export async function createPet(
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
   await ensureCategory(tx, row.categoryId, categories);
   const { id } = (await tx.first(insertPet, row))!;
-  await countNew(tx, row.status, row.categoryId);
+  await countNewPet(tx, row.status, row.categoryId);
   const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
   await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
   return { ...row, id, version: 1 };
@@ -59,7 +59,7 @@ export async function updatePet(
   id: number,
   patch: PetPatch,
   categories: Categories,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, expect, pet => petValues.merge(pet, patch, invalidBody));
 }
@@ -75,7 +75,7 @@ export async function replacePet(
   id: number,
   pet: NewPet,
   categories: Categories,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, expect, () => petValues.toRow(pet));
 }
@@ -88,12 +88,12 @@ export async function deletePet(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<void> {
   const pet = await lockOwn(tx, actor, id, expect);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
-  await count(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
+  await updateCounts(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
   const data: PetEventData = { pet: petValues.stateOf(pet), ownerId: pet.accountId };
   await record(tx, { kind: 'pet', action: 'deleted', subjectId: id, accountId: actor.accountId, data });
 }
@@ -103,7 +103,7 @@ async function change(
   actor: Actor,
   id: number,
   categories: Categories,
-  expect: Expectation,
+  expect: Precondition,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
   const pet = await lockOwn(tx, actor, id, expect);
@@ -117,7 +117,7 @@ async function change(
   return changePet(tx, pet, change, { accountId: actor.accountId });
 }
 
-async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Expectation): Promise<LockedPet> {
+async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Precondition): Promise<LockedPet> {
   const pet = await lockPet(tx, id);
   if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
   expect(petEtag(pet));

@@ -4,12 +4,12 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
-import type { LockedPet, PetEventData } from './change-pet.ts';
-import { lockPet, lockPets } from './lock-pets.ts';
+import type { LockedPet, PetEventData } from './change.ts';
+import { countByStatus } from './counts.ts';
+import { lockPet, lockPets } from './lock.ts';
 import type { PetStatus } from './pet.ts';
-import { countByStatus } from './pet-counts.ts';
 import { createPet, getPet } from './pets.ts';
-import { earliestEnd, endReservation, moveEnd, passOn, reservationOf, reserve } from './reservations.ts';
+import { changeExpiry, convertHold, endReservation, nextExpiry, reservationOf, reserve } from './reservations.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 
@@ -140,7 +140,7 @@ onEachEngine(engine => {
       await take(id, { until: START + 1000 });
       await database.write(async tx => {
         const order = { orderId: await anyOrder(tx, id), until: START + 5000 };
-        const pet = await passOn(tx, await lockPet(tx, id), order, 7);
+        const pet = await convertHold(tx, await lockPet(tx, id), order, 7);
         assert.deepEqual(pet.reservation, { holdId: null, ...order });
       });
       assert.deepEqual(await reservationOf(database, id), { holdId: null, orderId: 1, until: START + 5000 });
@@ -183,11 +183,11 @@ onEachEngine(engine => {
       const { database, add, take, clock } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });
-      await database.write(tx => moveEnd(tx, id, START + 3000));
+      await database.write(tx => changeExpiry(tx, id, START + 3000));
       clock.advance(2999);
       assert.equal((await getPet(database, id, clock.now())).status, 'pending');
       await assert.rejects(take(id, { until: null }), { code: 'pet_reserved', message: /12:00:03.000Z/ });
-      await database.write(tx => moveEnd(tx, id, null));
+      await database.write(tx => changeExpiry(tx, id, null));
       clock.advance(1_000_000_000);
       assert.equal((await getPet(database, id, clock.now())).status, 'pending');
       await assert.rejects(take(id, { until: null }), { code: 'pet_reserved', message: /not known/ });
@@ -197,12 +197,12 @@ onEachEngine(engine => {
   describe('earliestEnd', () => {
     it('tells the next moment at which something runs out, and nothing of what has', async () => {
       const { database, add, take } = await open(engine);
-      assert.equal(await earliestEnd(database, START), undefined);
+      assert.equal(await nextExpiry(database, START), undefined);
       for (const until of [START + 3000, START + 1000, null]) await take(await add(), { until });
-      assert.equal(await earliestEnd(database, START), START + 1000);
-      assert.equal(await earliestEnd(database, START + 999), START + 1000);
-      assert.equal(await earliestEnd(database, START + 1000), START + 3000);
-      assert.equal(await earliestEnd(database, START + 3000), undefined);
+      assert.equal(await nextExpiry(database, START), START + 1000);
+      assert.equal(await nextExpiry(database, START + 999), START + 1000);
+      assert.equal(await nextExpiry(database, START + 1000), START + 3000);
+      assert.equal(await nextExpiry(database, START + 3000), undefined);
     });
   });
 

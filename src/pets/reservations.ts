@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { changePet, type LockedPet, type PetCause } from './change-pet.ts';
+import { changePet, type LockedPet, type PetCause } from './change.ts';
 import type { PetStatus } from './pet.ts';
 
 /** The hold or the order that an animal is kept for. */
@@ -47,7 +47,7 @@ export async function reserve(
  * Passes an animal on from the hold that it is kept for to an order, in one step: nobody can come between.
  * @param pet locked in this transaction, with the hold in force
  */
-export async function passOn(
+export async function convertHold(
   tx: Transaction,
   pet: LockedPet,
   order: { readonly orderId: number; readonly until: number | null },
@@ -82,13 +82,13 @@ export async function endReservation(
 }
 
 /** Moves the end of the hold or order that an animal is kept for; to `null` it runs out no more. */
-export async function moveEnd(tx: Transaction, petId: number, until: number | null): Promise<void> {
+export async function changeExpiry(tx: Transaction, petId: number, until: number | null): Promise<void> {
   await tx.run(moveReservation, { petId, until });
   await tx.run(moveReservedUntil, { petId, until });
 }
 
 /** The earliest moment after `now` at which a hold or an order runs out; `undefined` where none does. */
-export async function earliestEnd(reader: Reader, now: number): Promise<number | undefined> {
+export async function nextExpiry(reader: Reader, now: number): Promise<number | undefined> {
   return (await reader.first(nextEnd, { now }))?.until ?? undefined;
 }
 

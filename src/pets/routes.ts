@@ -3,12 +3,12 @@ import { nowOf, operation } from '../deployment.ts';
 import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { getExamples, historyExamples } from './examples.ts';
+import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
 import { FullPet, Pet, PetHistory, PetView, petEtag } from './pet.ts';
 import { petIdInPath } from './pet-id-in-path.ts';
-import { petValues } from './pet-rows.ts';
 import { getPet } from './pets.ts';
-import { sweepPets } from './sweep-pets.ts';
+import { petValues } from './rows.ts';
 
 /** One animal by its id; goes away on 5 December 2030 (contract, Versioning). */
 export const get = operation({
@@ -77,7 +77,7 @@ export const history = operation({
   examples: historyExamples,
   async handle({ context, caller, path, query, baseUrl, url }) {
     const { limit = 20, cursor } = query;
-    await bestEffort(sweepPets(context.database, nowOf(context)));
+    await bestEffort(expireReservations(context.database, nowOf(context)));
     const { entries, ...neighbours } = await petHistory(context.database, caller, path.petId, limit, cursor);
     const mark = url.indexOf('?');
     const own = `${baseUrl}/pets/${path.petId}/history${mark < 0 ? '' : url.slice(mark)}`;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { listAccounts } from '../accounts/accounts.ts';
 import { sendMessage } from '../messages/messages.ts';
-import { lockPets } from '../pets/lock-pets.ts';
+import { lockPets } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';

@@ -1,9 +1,9 @@
 import { removeEmptyCategories } from '../categories/empty-categories.ts';
 import { recordAll } from '../events/log.ts';
-import type { PetEventData } from '../pets/change-pet.ts';
-import { count } from '../pets/pet-counts.ts';
-import { petColumns, petValues } from '../pets/pet-rows.ts';
+import type { PetEventData } from '../pets/change.ts';
+import { updateCounts } from '../pets/counts.ts';
 import { createPet } from '../pets/pets.ts';
+import { petColumns, petValues } from '../pets/rows.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { sampleAnimals } from './animals.ts';
@@ -106,7 +106,7 @@ async function removeMessages(tx: Transaction, upTo: number): Promise<number> {
 async function removePets(tx: Transaction, last: number): Promise<void> {
   await tx.run(removeReservations, { last });
   const removed = await tx.all(removeUpTo, { last });
-  await count(
+  await updateCounts(
     tx,
     removed.map(({ status, categoryId }) => ({ status, categoryId, by: -1 })),
   );

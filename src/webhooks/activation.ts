@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { lastPlace } from '../events/log.ts';
-import type { Expectation } from '../pets/pets.ts';
+import type { Precondition } from '../pets/pets.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { lockWebhook } from './get-webhook.ts';
 import { type WebhookRow, webhookEtag } from './webhook-rows.ts';
@@ -19,7 +19,7 @@ export async function activateTested(
   tx: Transaction,
   actor: Actor,
   tested: Pick<WebhookRow, 'id' | 'version' | 'url'>,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<WebhookRow> {
   const { id } = tested;
   // First what says how far deliveries were made, then the webhook: as who makes them takes them.

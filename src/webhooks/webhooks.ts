@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import type { SecretBox } from '../lib/secret-box.ts';
-import type { Expectation } from '../pets/pets.ts';
+import type { Precondition } from '../pets/pets.ts';
 import { type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
 import { lockWebhook } from './get-webhook.ts';
 import { addSecret, forgetSecrets } from './secrets.ts';
@@ -59,7 +59,7 @@ export async function updateWebhook(
   id: number,
   { url, types, categoryIds, description }: WebhookPatch,
   rules: OutgoingRules,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<WebhookRow> {
   const before = await lockWebhook(tx, actor, id);
   expect(webhookEtag(before));
@@ -84,7 +84,7 @@ export async function deleteWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<void> {
   expect(webhookEtag(await lockWebhook(tx, actor, id)));
   await forgetSecrets(tx, id);
@@ -101,7 +101,7 @@ export async function deactivateWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Expectation = () => {},
+  expect: Precondition = () => {},
 ): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
   expect(webhookEtag(webhook));

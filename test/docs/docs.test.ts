@@ -6,7 +6,7 @@ import { operations, routes } from '../../src/api.ts';
 import { commands, commonOptions } from '../../src/cli/commands.ts';
 import { settings } from '../../src/config.ts';
 import { errors } from '../../src/errors.ts';
-import type { PetReason } from '../../src/pets/change-pet.ts';
+import type { PetReason } from '../../src/pets/change.ts';
 import { blocksOf } from '../support/pages-as-scripts.ts';
 import { executedPages, testedElsewhere } from './executed-pages.ts';
 import { generatedPages } from './generated-pages.ts';

@@ -3,12 +3,12 @@ import { getHold } from '../../src/holds/holds.ts';
 import { listHolds } from '../../src/holds/list.ts';
 import { listOrders } from '../../src/orders/list.ts';
 import { getOrder } from '../../src/orders/orders.ts';
-import { listPets } from '../../src/pets/list-pets.ts';
+import { countByStatus, countPets } from '../../src/pets/counts.ts';
+import type { PetFilter } from '../../src/pets/filter.ts';
+import { listPets } from '../../src/pets/list.ts';
 import type { PetStatus } from '../../src/pets/pet.ts';
-import { countByStatus, countPets } from '../../src/pets/pet-counts.ts';
-import type { PetFilter } from '../../src/pets/pet-list.ts';
 import { getPet } from '../../src/pets/pets.ts';
-import { earliestEnd } from '../../src/pets/reservations.ts';
+import { nextExpiry } from '../../src/pets/reservations.ts';
 import type { Database } from '../../src/schema.ts';
 import { countsAt, endsAfter, holdAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
 import type { Account, HoldView, OrderView, PetView } from './operation.ts';
@@ -90,7 +90,7 @@ export async function assertListsAgree(
     const own = pets.filter(({ categoryId }) => categoryId === id).length;
     assert.equal(await countPets(database, { categoryId: [id] }, now), category.get(id)! + own, `count of ${id}`);
   }
-  assert.equal(await earliestEnd(database, now), endsAfter(model, now)[0], 'the earliest end');
+  assert.equal(await nextExpiry(database, now), endsAfter(model, now)[0], 'the earliest end');
 }
 
 function* petListsOf(database: Database, model: Model, now: number) {

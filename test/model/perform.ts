@@ -6,7 +6,7 @@ import { formatTime } from '../../src/lib/time.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import type { OrderRow } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import { createPet, deletePet, type Expectation, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
+import { createPet, deletePet, getPet, type Precondition, replacePet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';
 import type { Done, HoldView, Operation, OrderView, Outcome, PetView } from './operation.ts';
 
@@ -60,7 +60,7 @@ async function work(tx: Transaction, operation: Operation, heldMax: number): Pro
 const steps = { approveOrder, deliverOrder, cancelOrder };
 
 /** Refuses another version than the one in mind, as a header would. */
-function expecting(etag: string | undefined): Expectation | undefined {
+function expecting(etag: string | undefined): Precondition | undefined {
   if (etag === undefined) return undefined;
   return present => {
     if (present !== etag) throw problem('precondition_failed');

@@ -5,9 +5,9 @@ import { createHold, releaseHold } from '../../src/holds/holds.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import { cancelOrder } from '../../src/orders/steps.ts';
-import { countByStatus } from '../../src/pets/pet-counts.ts';
+import { countByStatus } from '../../src/pets/counts.ts';
+import { expireReservations } from '../../src/pets/expiry.ts';
 import { createPet } from '../../src/pets/pets.ts';
-import { sweepPets } from '../../src/pets/sweep-pets.ts';
 import { type Database, type Params, query, type Reader } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 import { openNodes } from './nodes.ts';
@@ -70,7 +70,7 @@ onEachEngine(engine => {
       engine: engine.name,
       async all(query, params) {
         const rows = await database!.all(query, params);
-        await sweepPets(database!, now);
+        await expireReservations(database!, now);
         return rows;
       },
       async first(query, params) {

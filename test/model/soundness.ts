@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Actor, Event } from '../../src/events/event.ts';
 import { eventsOf } from '../../src/events/log.ts';
-import type { PetEventData } from '../../src/pets/change-pet.ts';
+import type { PetEventData } from '../../src/pets/change.ts';
 import { petHistory } from '../../src/pets/history.ts';
 import type { PetState } from '../../src/pets/pet.ts';
 import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';

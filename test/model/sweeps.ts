@@ -1,10 +1,10 @@
 import { expireHolds } from '../../src/holds/expiry.ts';
 import { expireOrders } from '../../src/orders/expiry.ts';
-import { sweepPets } from '../../src/pets/sweep-pets.ts';
+import { expireReservations } from '../../src/pets/expiry.ts';
 import type { Database } from '../../src/schema.ts';
 
 /** What writes down that something has run out. */
-export const sweeps = { pets: sweepPets, holds: expireHolds, orders: expireOrders };
+export const sweeps = { pets: expireReservations, holds: expireHolds, orders: expireOrders };
 
 /** Writes down all that has run out. */
 export async function sweepAll(database: Database, now: number): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { HoldEventData } from '../../src/holds/events.ts';
 import type { OrderEventData } from '../../src/orders/events.ts';
-import type { PetEventData } from '../../src/pets/change-pet.ts';
+import type { PetEventData } from '../../src/pets/change.ts';
 import type { PetState } from '../../src/pets/pet.ts';
 import { onServer, run } from './engines.ts';
 import { holdVersion, orderVersion, petVersion } from './versions.ts';

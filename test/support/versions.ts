@@ -1,6 +1,6 @@
 import type { HoldEventData } from '../../src/holds/events.ts';
 import type { OrderEventData } from '../../src/orders/events.ts';
-import type { PetEventData } from '../../src/pets/change-pet.ts';
+import type { PetEventData } from '../../src/pets/change.ts';
 
 /** An event of the log, as far as it matters here. */
 interface Logged<Data> {

@@ -5,8 +5,8 @@ import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
 import { migrations } from '../../src/migrations/index.ts';
-import type { PetEventData } from '../../src/pets/change-pet.ts';
-import { petValues } from '../../src/pets/pet-rows.ts';
+import type { PetEventData } from '../../src/pets/change.ts';
+import { petValues } from '../../src/pets/rows.ts';
 import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 

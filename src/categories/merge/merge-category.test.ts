@@ -4,13 +4,13 @@ import { type OpenOptions, onEachEngine } from '../../../test/support/engines.ts
 import type { Actor } from '../../events/event.ts';
 import { eventsOf } from '../../events/log.ts';
 import { testClock } from '../../lib/clock.ts';
-import type { PetEventData } from '../../pets/change-pet.ts';
-import { lockPet } from '../../pets/lock-pets.ts';
+import type { PetEventData } from '../../pets/change.ts';
+import { countPets } from '../../pets/counts.ts';
+import { lockPet } from '../../pets/lock.ts';
 import type { NewPet } from '../../pets/pet.ts';
-import { countPets } from '../../pets/pet-counts.ts';
-import { petValues } from '../../pets/pet-rows.ts';
 import { createPet, getPet, updatePet } from '../../pets/pets.ts';
 import { reservationOf, reserve } from '../../pets/reservations.ts';
+import { petValues } from '../../pets/rows.ts';
 import { type Database, type Params, query, sql } from '../../schema.ts';
 import { createCategory, deleteCategory, getCategory, updateCategory } from '../categories.ts';
 import type { CategoryEventData } from '../category-rows.ts';

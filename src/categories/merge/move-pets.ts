@@ -1,9 +1,9 @@
 import { recordAll } from '../../events/log.ts';
-import type { PetEventData } from '../../pets/change-pet.ts';
-import { lockPets } from '../../pets/lock-pets.ts';
+import type { PetEventData } from '../../pets/change.ts';
+import { updateCounts } from '../../pets/counts.ts';
+import { lockPets } from '../../pets/lock.ts';
 import type { PetState } from '../../pets/pet.ts';
-import { count } from '../../pets/pet-counts.ts';
-import { petColumns, petValues } from '../../pets/pet-rows.ts';
+import { petColumns, petValues } from '../../pets/rows.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
 /**
@@ -44,7 +44,7 @@ export async function movePets(
     );
   }
   await tx.run(move, { ids: JSON.stringify(moving.map(({ id }) => id)), category: to, now: tx.now });
-  await count(tx, [
+  await updateCounts(tx, [
     { categoryId: from, by: -moving.length },
     { categoryId: to, by: moving.length },
   ]);

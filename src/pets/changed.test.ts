@@ -8,7 +8,7 @@ import { testClock } from '../lib/clock.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import { type ChangeFilter, changedPets } from './changed-pets.ts';
+import { type ChangeFilter, changedPets } from './changed.ts';
 import type { NewPet, PetPatch } from './pet.ts';
 import { createPet, deletePet, getPet, updatePet } from './pets.ts';
 

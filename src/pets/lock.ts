@@ -1,8 +1,8 @@
 import { problem } from '../errors.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
-import type { LockedPet } from './change-pet.ts';
-import { among, petColumns } from './pet-rows.ts';
+import type { LockedPet } from './change.ts';
 import { endReservation, reservationOf } from './reservations.ts';
+import { among, petColumns } from './rows.ts';
 
 /**
  * Locks pets until the transaction ends, in the order of their ids to avoid deadlocks. Ends reservations that have expired.

@@ -6,13 +6,13 @@ import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
-import { listPets } from './list-pets.ts';
+import { countPets } from './counts.ts';
+import { expireReservations } from './expiry.ts';
+import { encodeCursor, type PetFilter, type PetSort } from './filter.ts';
+import { listPets } from './list.ts';
 import type { NewPet, Pet, PetStatus } from './pet.ts';
-import { countPets } from './pet-counts.ts';
-import { encodeCursor, type PetFilter, type PetSort } from './pet-list.ts';
-import { petValues } from './pet-rows.ts';
 import { createPet } from './pets.ts';
-import { sweepPets } from './sweep-pets.ts';
+import { petValues } from './rows.ts';
 
 const sorts: readonly PetSort[] = ['id', '-id', 'name', '-name'];
 const statuses: readonly PetStatus[] = ['available', 'pending', 'sold'];
@@ -212,7 +212,7 @@ describe('a list of animals', () => {
       const free = { ...held, status: 'available', updatedAt: formatTime(now + 1000), etag: '"1.3"' };
       assert.deepEqual(await list(now + 1000), [free, other]);
       clock.advance(5000);
-      await sweepPets(database, clock.now());
+      await expireReservations(database, clock.now());
       assert.deepEqual(await list(now + 5000), [free, other]);
     });
 

@@ -4,9 +4,9 @@ import SqliteDatabase from 'better-sqlite3';
 import { dialects } from '../lib/storage/migration.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Query, Reader } from '../schema.ts';
-import { listPets } from './list-pets.ts';
+import { encodeCursor, type PetFilter, type PetSort } from './filter.ts';
+import { listPets } from './list.ts';
 import type { PetStatus } from './pet.ts';
-import { encodeCursor, type PetFilter, type PetSort } from './pet-list.ts';
 
 const sorts: readonly PetSort[] = ['id', '-id', 'name', '-name'];
 const subsets: readonly (readonly PetStatus[] | undefined)[] = [

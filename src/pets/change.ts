@@ -1,9 +1,9 @@
 import { record } from '../events/log.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
+import { type CountChange, updateCounts } from './counts.ts';
 import type { PetRow, PetState, PreviousPetState, StoredPetRow, WrittenPetRow } from './pet.ts';
-import { type CountChange, count } from './pet-counts.ts';
-import { petColumns, petValues } from './pet-rows.ts';
 import type { Reservation } from './reservations.ts';
+import { petColumns, petValues } from './rows.ts';
 
 /** A pet that a transaction has locked, as of the time of the transaction. */
 export interface LockedPet extends PetRow {
@@ -80,7 +80,7 @@ export async function changePet(
   if (reservedUntil === undefined) await tx.run(updatePet, after);
   else await tx.run(updateReservedPet, { ...after, reservedUntil });
   const moves = countChanges(pet, after);
-  if (moves.length > 0) await count(tx, moves);
+  if (moves.length > 0) await updateCounts(tx, moves);
   const data: PetEventData = {
     pet: petValues.stateOf(after),
     was: was ?? {},

@@ -6,10 +6,10 @@ import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { PetEventData } from './change-pet.ts';
-import { countByStatus } from './pet-counts.ts';
+import type { PetEventData } from './change.ts';
+import { countByStatus } from './counts.ts';
+import { expireReservations } from './expiry.ts';
 import { createPet, getPet } from './pets.ts';
-import { sweepPets } from './sweep-pets.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const holder = { accountId: 5, admin: false };
@@ -39,7 +39,7 @@ onEachEngine(engine => {
       const database = await engine.open({ clock });
       const ids = await held(database, [1000, 2000, 3000]);
       clock.advance(2000);
-      await sweepPets(database, START + 2000);
+      await expireReservations(database, START + 2000);
       assert.deepEqual(await Promise.all(ids.map(id => database.first(stored, { id }))), [
         { status: 'available', until: null, updatedAt: START + 1000, version: 3 },
         { status: 'available', until: null, updatedAt: START + 2000, version: 3 },
@@ -64,7 +64,7 @@ onEachEngine(engine => {
       const [id] = (await held(database, [1000])) as [number];
       clock.advance(5000);
       const before = [await getPet(database, id, START + 5000), await countByStatus(database, START + 5000)];
-      await sweepPets(database, START + 5000);
+      await expireReservations(database, START + 5000);
       assert.deepEqual([await getPet(database, id, START + 5000), await countByStatus(database, START + 5000)], before);
     });
 
@@ -73,8 +73,8 @@ onEachEngine(engine => {
       const database = await engine.open({ clock });
       await held(database, [1000]);
       const reading = { ...readerOf(database), write: () => Promise.reject(new Error('nothing is to be written')) };
-      await sweepPets(reading, START + 999);
-      await assert.rejects(sweepPets(reading, START + 1000), /nothing is to be written/);
+      await expireReservations(reading, START + 999);
+      await assert.rejects(expireReservations(reading, START + 1000), /nothing is to be written/);
     });
 
     it('frees any number, by several at once, and each animal once', async () => {
@@ -85,9 +85,9 @@ onEachEngine(engine => {
       const ends = Array.from({ length: 260 }, (_, index) => 1000 + (index % 7));
       const ids = await held(database, ends);
       clock.advance(10_000);
-      await Promise.all([database, ...others, database].map(one => sweepPets(one, START + 10_000)));
+      await Promise.all([database, ...others, database].map(one => expireReservations(one, START + 10_000)));
       // Where one was left to another, that one has freed it.
-      await sweepPets(database, START + 10_000);
+      await expireReservations(database, START + 10_000);
       assert.deepEqual(await countByStatus(database, 0), { available: 260, pending: 0, sold: 0 });
       for (const [index, id] of ids.entries()) {
         const events = await eventsOf<PetEventData>(database, 'pet', id);

@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import { type Params, type Query, query, sql, type Tables } from '../schema.ts';
 import type { Pet, PetStatus } from './pet.ts';
-import { among, petColumns } from './pet-rows.ts';
+import { among, petColumns } from './rows.ts';
 
 /** What decides the SQL of a page; pages of one shape share one prepared statement. */
 export interface Shape {

@@ -7,12 +7,12 @@ import { bestEffort } from '../lib/storage/best-effort.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
-import type { PetEventData } from './change-pet.ts';
-import type { PetViews } from './list-pets.ts';
+import type { PetEventData } from './change.ts';
+import { expireReservations } from './expiry.ts';
+import { foreignCursor, invalidParameter, type PetFilter } from './filter.ts';
+import type { PetViews } from './list.ts';
 import type { PetRow, RemovedPet } from './pet.ts';
-import { foreignCursor, invalidParameter, type PetFilter } from './pet-list.ts';
-import { among, petColumns, petValues } from './pet-rows.ts';
-import { sweepPets } from './sweep-pets.ts';
+import { among, petColumns, petValues } from './rows.ts';
 
 /** Which changes a mirror asks for. */
 export interface ChangeFilter extends Pick<PetFilter, 'status' | 'categoryId' | 'includeDescendants'> {
@@ -83,7 +83,7 @@ async function wholeStretch(database: Database, { updatedSince }: ChangeFilter, 
 
 /** Has the log know what has run out, and all of it in order. */
 async function bringUpToDate(database: Database, now: number): Promise<void> {
-  await bestEffort(sweepPets(database, now));
+  await bestEffort(expireReservations(database, now));
   await putInOrder(database);
 }
 

@@ -1,10 +1,10 @@
 import type { PageLinks } from '../lib/http/pagination/page-links.ts';
 import type { Reader } from '../schema.ts';
 import { categoriesOf } from './categories-of.ts';
+import { byName, type Cursor, decodeCursor, encodeCursor, foreignCursor, type PetFilter, placeOf } from './filter.ts';
+import { edgeQuery, type PageValues, pageQuery, RUNS_MAX, runsIn, type Shape } from './page-query.ts';
 import type { FullPet, Pet, PetRow } from './pet.ts';
-import { byName, type Cursor, decodeCursor, encodeCursor, foreignCursor, type PetFilter, placeOf } from './pet-list.ts';
-import { edgeQuery, type PageValues, pageQuery, RUNS_MAX, runsIn, type Shape } from './pet-page-query.ts';
-import { petValues } from './pet-rows.ts';
+import { petValues } from './rows.ts';
 
 /** The two ways in which animals are shown. */
 export interface PetViews {

@@ -10,7 +10,7 @@ export interface CountChange {
 }
 
 /** Counts a change in the kept counters, in the transaction of the change. */
-export async function count(tx: Transaction, changes: readonly CountChange[]): Promise<void> {
+export async function updateCounts(tx: Transaction, changes: readonly CountChange[]): Promise<void> {
   const sums = new Map<string, Sum>();
   const note = (kind: 'status' | 'category', key: string | number | undefined, by: number) => {
     if (key === undefined) return;
@@ -31,7 +31,7 @@ export async function count(tx: Transaction, changes: readonly CountChange[]): P
 }
 
 /** Counts one new animal: the same as `count`, which would have to sum up first. */
-export async function countNew(tx: Transaction, status: PetStatus, categoryId: number): Promise<void> {
+export async function countNewPet(tx: Transaction, status: PetStatus, categoryId: number): Promise<void> {
   await add(tx, [
     { kind: 'category', key: String(categoryId), by: 1 },
     { kind: 'status', key: status, by: 1 },

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
-import { lockPets } from './lock-pets.ts';
+import { lockPets } from './lock.ts';
 
 /**
  * Frees every animal whose hold or order has run out by `now`, each at its own moment, and writes it down.
@@ -11,13 +11,19 @@ import { lockPets } from './lock-pets.ts';
  * Safe to repeat, also by several processes at once: an animal that another one has in hand is left to it.
  * @throws {StorageError} as `Database.write`
  */
-export async function sweepPets(database: Database, now: number): Promise<void> {
+export async function expireReservations(database: Database, now: number): Promise<void> {
   // Where none can be had, the rest is in the hands of others.
   while ((await sweepSome(database, now)) > 0);
 }
 
 /** The work of freeing the animals whose hold or order has run out, a hundred at a time. */
-export function freePets({ database, clock }: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function reservationExpiryJob({
+  database,
+  clock,
+}: {
+  readonly database: Database;
+  readonly clock: Clock;
+}): Work<never> {
   return {
     name: 'pets',
     atOnce: 1,
@@ -29,7 +35,7 @@ export function freePets({ database, clock }: { readonly database: Database; rea
 }
 
 /** When the next animal is to be freed. */
-export const nextToFree: NextDue = db =>
+export const nextReservationExpiry: NextDue = db =>
   db
     .selectFrom('pets')
     .select('reserved_until as dueAt')

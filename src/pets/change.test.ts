@@ -4,10 +4,10 @@ import { onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Database } from '../schema.ts';
-import { changePet, type PetCause, type PetChange, type PetEventData } from './change-pet.ts';
-import { lockPet } from './lock-pets.ts';
+import { changePet, type PetCause, type PetChange, type PetEventData } from './change.ts';
+import { countByStatus, countPets } from './counts.ts';
+import { lockPet } from './lock.ts';
 import type { NewPet } from './pet.ts';
-import { countByStatus, countPets } from './pet-counts.ts';
 import { createPet, getPet } from './pets.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
