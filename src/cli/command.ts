@@ -4,87 +4,83 @@ import { UserError } from '../lib/user-error.ts';
 
 /** An option of a command. */
 export interface Option {
-  readonly sentence: string;
-  /** What stands for its value in help, in capitals; an option without it is a switch. */
+  readonly description: string;
+  /** The name of its value in help, in capitals. An option without it is a switch. */
   readonly value?: string;
-  readonly required?: true;
-  /** The only values that it takes. */
+  readonly required?: boolean;
+  /** The only values that it accepts. */
   readonly choices?: readonly string[];
-  /** The value where the option is left out. */
+  /** The value when the option is absent. */
   readonly default?: string;
-  /** Whether it takes several values: with commas between them, as the command then gets them, or given several times. */
-  readonly repeatable?: true;
+  /** Whether it accepts several values: separated by commas, or in several uses of the option. */
+  readonly repeatable?: boolean;
 }
 
-/** A command is a value: dispatch, help, the tests of the documentation read it. */
+/** A command is a value: dispatch, help and the reference page derive from it. */
 export interface Command {
-  /** One word, or two: `key create`. */
+  /** One word or two: `key create`. */
   readonly name: string;
-  /** What it does, as a sentence. */
-  readonly sentence: string;
+  /** What the command does, as one sentence. */
+  readonly summary: string;
   /** More paragraphs for its help. */
   readonly details?: string;
-  /** What follows its name: name in capitals → sentence. Each is required. */
+  /** Positional arguments: name in capitals → description. All are required. */
   readonly arguments?: Readonly<Record<string, string>>;
-  /** By their long names, without `--json` and `--help`, which every command takes. */
+  /** Options by their long names, without `--json` and `--help`, which every command accepts. */
   readonly options?: Readonly<Record<string, Option>>;
-  /** Command lines that work, each with what it is for. */
-  readonly examples: readonly { readonly line: string; readonly sentence: string }[];
+  /** Command lines that work → purpose. */
+  readonly examples: Readonly<Record<string, string>>;
   /** Whether its help lists the settings. */
   readonly settings?: true;
   /**
-   * Does it. What it returns is printed; a command that prints by itself returns nothing.
-   * @throws {UserError} when it cannot be done: one sentence, exit 1
+   * Runs the command. The output is printed; a command that prints by itself returns nothing.
+   * @throws {UserError} when it is refused: one sentence, exit 1
    * @throws {UsageError} when the options do not go together: one sentence, exit 2
    */
-  run(call: CommandCall): Promise<CommandOutput | undefined>;
+  run(invocation: Invocation): Promise<CommandOutput | undefined>;
 }
 
-/** What a command is called with. */
-export interface CommandCall {
-  /** The arguments, by their names. */
+/** Arguments and options as the user typed them, and the environment that the command runs in. */
+export interface Invocation {
   readonly arguments: Readonly<Record<string, string>>;
-  /** The options that were given, by name; switches are `'true'`. */
+  /** The options that were given or have a default, by name. Switches are `'true'`; several values are joined by commas. */
   readonly options: Readonly<Record<string, string>>;
-  /** Whether one JSON value is wanted on standard output, and nothing else. */
+  /** Whether standard output gets one JSON value and nothing else. */
   readonly json: boolean;
   readonly config: Config;
   readonly clock: SystemClock;
   readonly terminal: Terminal;
 }
 
-/** What a command tells: one JSON value, or text for people. */
+/** The output of a command: one JSON value, or text for people. */
 export interface CommandOutput {
   readonly value: unknown;
   text(style: Style): string;
-  /** A sentence to people, told behind it on standard error. */
-  readonly onward?: string;
+  /** A hint that follows on standard error. */
+  readonly hint?: string;
 }
 
-/** The two streams that a command writes to. */
+/** The two output streams of a command. */
 export interface Terminal {
-  /** To standard output, with a line's end. */
+  /** Writes a line to standard output. */
   print(text: string): void;
-  /** To standard error, with a line's end. */
-  tell(text: string): void;
+  /** Writes a line to standard error. */
+  printError(text: string): void;
   readonly style: Style;
 }
 
-/** Marks text on terminals that show it, and nothing elsewhere. */
+/** Formats text on terminals that support it, and returns it unchanged elsewhere. */
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;
 }
 
-/** Wrong usage: one sentence, after which help is named; exit 2. */
+/** Wrong usage: one sentence, followed by a pointer to the help; exit 2. */
 export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'Misuse';
-  }
+  override readonly name = 'UsageError';
 }
 
-/** What `check` gives; a refusal by it is wrong usage: what was typed can never work, whatever is stored. */
+/** Returns the result of `check`, and turns a UserError into a UsageError: the input is wrong whatever is stored. */
 export function asUsage<T>(check: () => T): T {
   try {
     return check();
@@ -92,3 +88,11 @@ export function asUsage<T>(check: () => T): T {
     throw error instanceof UserError ? new UsageError(error.message) : error;
   }
 }
+
+/** The option of commands that work on one of the two deployments. */
+export const deploymentOption: Option = {
+  description: 'The deployment to use.',
+  value: 'DEPLOYMENT',
+  choices: ['production', 'staging'],
+  default: 'production',
+};

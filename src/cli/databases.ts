@@ -1,36 +1,37 @@
 import type { DatabaseLocation } from '../config.ts';
+import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { formatTime } from '../lib/time.ts';
+import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import type { Database } from '../schema.ts';
-import type { CommandCall } from './command.ts';
-import { catchUp } from './test-clock.ts';
+import { type Database, query, type Reader } from '../schema.ts';
+import type { Invocation } from './command.ts';
 
-/** What of a command's call says where its data is. */
-export type Where = Pick<CommandCall, 'config' | 'clock' | 'terminal'>;
+/** The parts of an invocation that locate its data. */
+export type DatabaseOptions = Pick<Invocation, 'config' | 'clock' | 'terminal'>;
 
 /**
- * Does work on the database that holds accounts, keys and bans (production's), as a visitor beside a running server,
- * and closes it.
+ * Opens the accounts database (production's) beside a running server, does work on it and closes it.
  *
- * The embedded engine makes and migrates its file where there is none yet; PostgreSQL is not migrated.
- * @throws {Refusal} when the database is behind, newer, or not one of ours
+ * The embedded engine creates and migrates its file; PostgreSQL is not migrated.
+ * @throws {UserError} when the database is behind, newer, or not a Pet Store database
  * @throws {StorageError} when it cannot be reached
  */
-export function withRegistry<T>(where: Where, work: (registry: Database) => T | Promise<T>): Promise<T> {
-  return withDatabase(where, where.config.locations.production, work);
+export function withAccounts<T>(options: DatabaseOptions, work: (accounts: Database) => T | Promise<T>): Promise<T> {
+  return withDatabase(options, options.config.locations.production, work);
 }
 
-/** Like `withRegistry`, on any of the places of the configuration; with `migrate`, PostgreSQL is brought up to date first. */
+/** Like `withAccounts`, at any location of the configuration. With `migrate`, PostgreSQL is migrated first. */
 export async function withDatabase<T>(
-  { config, clock, terminal }: Where,
-  place: DatabaseLocation,
+  { config, clock, terminal }: DatabaseOptions,
+  location: DatabaseLocation,
   work: (database: Database) => T | Promise<T>,
   { migrate = false } = {},
 ): Promise<T> {
-  const tell = (...words: [string] | [object, string]) => terminal.tell(words.at(-1) as string);
-  const log: Log = { info() {}, warn: tell, error: tell };
+  const print = (...words: [string] | [object, string]) => terminal.printError(words.at(-1) as string);
+  const log: Log = { info() {}, warn: print, error: print };
   const { openDatabase } = await import('../lib/storage/open.ts');
-  const database = await openDatabase(place, { migrations, clock, role: 'cli', migrate, log, onFailed() {} });
+  const database = await openDatabase(location, { migrations, clock, role: 'cli', migrate, log, onFailed() {} });
   try {
     if (config.startAtMs !== undefined) await catchUp(clock, database);
     return await work(database);
@@ -38,3 +39,44 @@ export async function withDatabase<T>(
     await database.close();
   }
 }
+
+/**
+ * Moves a test clock (`PETSTORE_NOW`) forward to the latest stored time, so that commands and starts that share one
+ * setting follow each other and nothing stored lies in the future.
+ * @throws {UserError} naming both times, when the clock is more than five minutes behind
+ */
+export async function catchUp(clock: SystemClock, database: Reader): Promise<void> {
+  const times = await database.first(latestTimes, {});
+  const latest = Math.max(...Object.values(times!).map(time => (time as number | null) ?? 0));
+  const now = clock.now();
+  if (latest - now > CATCH_UP_MS) {
+    throw new UserError(
+      `PETSTORE_NOW is ${formatTime(now)}, earlier than the latest stored time (${formatTime(latest)}); set it later, or use another data directory.`,
+    );
+  }
+  clock.advanceTo(latest);
+}
+
+/** Longer than the commands of a test take together, and shorter than a clock is set back on purpose. */
+const CATCH_UP_MS = 5 * 60_000;
+
+const timeColumns = [
+  ['pets', 'updated_at'],
+  ['events', 'at'],
+  ['accounts', 'created_at'],
+  ['keys', 'created_at'],
+  ['keys', 'revoked_at'],
+  ['keys', 'last_used_at'],
+  ['bans', 'banned_at'],
+] as const;
+
+const latestTimes = query(db =>
+  db.selectNoFrom(eb =>
+    timeColumns.map(([table, column]) =>
+      eb
+        .selectFrom(table)
+        .select(({ fn }) => fn.max(column as never).as('at'))
+        .as(`${table}_${column}`),
+    ),
+  ),
+);

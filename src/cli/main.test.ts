@@ -2,37 +2,38 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settings } from '../config.ts';
 import type { Terminal } from './command.ts';
-import { commands, commonOptions } from './commands.ts';
-import { main, sentenceOf } from './main.ts';
+import { commands } from './commands.ts';
+import { main, messageOf } from './main.ts';
 import { plain } from './terminal.ts';
+import { commonOptions } from './usage.ts';
 
-/** Runs a command line that must not reach any data: what it printed, told, and its exit code. */
+/** Runs a command line that must not reach any data. Returns its exit code and both outputs. */
 async function petstore(...args: string[]) {
   let printed = '';
-  let told = '';
+  let errors = '';
   const terminal: Terminal = {
     print: text => {
       printed += `${text}\n`;
     },
-    tell: text => {
-      told += `${text}\n`;
+    printError: text => {
+      errors += `${text}\n`;
     },
     style: plain,
   };
-  return { code: await main(args, { PETSTORE_DATA_DIR: '/dev/null/nowhere' }, terminal), printed, told };
+  return { code: await main(args, { PETSTORE_DATA_DIR: '/dev/null/nowhere' }, terminal), printed, errors };
 }
 
 describe('help', () => {
-  it('names every command, with its sentence', async () => {
-    const { code, printed, told } = await petstore('--help');
-    assert.deepEqual([code, told], [0, '']);
+  it('lists every command with its summary', async () => {
+    const { code, printed, errors } = await petstore('--help');
+    assert.deepEqual([code, errors], [0, '']);
     for (const load of Object.values(commands)) {
-      const { command } = await load();
-      assert.ok(printed.includes(command.name) && printed.includes(command.sentence), command.name);
+      const command = await load();
+      assert.ok(printed.includes(command.name) && printed.includes(command.summary), command.name);
     }
   });
 
-  it('names the commands of a group alone', async () => {
+  it('lists only the commands of a group', async () => {
     const { code, printed } = await petstore('account', '--help');
     assert.equal(code, 0);
     assert.match(printed, /account create/);
@@ -40,22 +41,22 @@ describe('help', () => {
   });
 
   for (const [name, load] of Object.entries(commands)) {
-    it(`tells everything about ${name}`, async () => {
-      const { command } = await load();
+    it(`describes ${name}`, async () => {
+      const command = await load();
       assert.equal(command.name, name);
-      assert.match(command.sentence, /^[A-Z].*\.$/);
+      assert.match(command.summary, /^[A-Z].*\.$/);
       for (const line of [
         [...name.split(' '), '--help'],
         ['help', ...name.split(' ')],
         [...name.split(' '), 'x', '-h'],
       ]) {
-        const { code, printed, told } = await petstore(...line);
-        assert.deepEqual([code, told], [0, '']);
+        const { code, printed, errors } = await petstore(...line);
+        assert.deepEqual([code, errors], [0, '']);
         for (const option of Object.keys({ ...command.options, ...commonOptions })) {
           assert.ok(printed.includes(`--${option}`), option);
         }
         for (const argument of Object.keys(command.arguments ?? {})) assert.ok(printed.includes(argument), argument);
-        for (const example of command.examples) assert.ok(printed.includes(example.line), example.line);
+        for (const line of Object.keys(command.examples)) assert.ok(printed.includes(line), line);
       }
     });
   }
@@ -74,16 +75,16 @@ describe('help', () => {
     assert.ok(command.options.account.required);
   });
 
-  it('shows examples that the commands take', async () => {
+  it('shows examples that the commands accept', async () => {
     for (const load of Object.values(commands)) {
-      const { command } = await load();
-      for (const { line } of command.examples) {
+      const command = await load();
+      for (const line of Object.keys(command.examples)) {
         const [, rest = ''] = line.split(/\bpetstore (?=[a-z]+)/).slice(-2);
         const args = [...rest.replace(/ >.*/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(match => match[1] ?? match[2]!);
         if (args[0] === 'serve' || args[0] === 'openapi') continue;
-        // What is typed is right; the data directory is not.
-        const { code, told } = await petstore(...args);
-        assert.equal(code, 1, `${line}: ${told}`);
+        // The command line is right; the data directory is not.
+        const { code, errors } = await petstore(...args);
+        assert.equal(code, 1, `${line}: ${errors}`);
       }
     }
   });
@@ -91,13 +92,13 @@ describe('help', () => {
 
 describe('wrong usage', () => {
   const wrong: [line: string, sentence: RegExp][] = [
-    ['', /^Say what to do: serve, account create/],
-    ['--json', /^Say the command before --json/],
+    ['', /^Name a command: serve, account create/],
+    ['--json', /^Name the command before --json/],
     ['frobnicate', /^There is no command `petstore frobnicate`\. See `petstore --help`\.$/],
     ['srve', /did you mean serve\? See `petstore --help`\.$/],
     ['acount create', /did you mean account create\?/],
     ['key rovoke', /did you mean key revoke\?/],
-    ['account', /half a command; say account create, or account list\./],
+    ['account', /is incomplete; use account create, or account list\./],
     ['__proto__', /^There is no command/],
     ['constructor', /^There is no command/],
     ['frobnicate --help', /^There is no command/],
@@ -105,14 +106,14 @@ describe('wrong usage', () => {
     ['serve -x', /no option -x\./],
     ['serve --constructor', /no option --constructor\./],
     ['serve --no-json', /no option --no-json/],
-    ['serve now', /takes no "now" there\./],
+    ['serve now', /takes no argument "now"\./],
     ['serve --json=yes', /--json takes no value\./],
-    ['serve --json --json', /--json was given twice\./],
+    ['serve --json --json', /--json is given twice\./],
     ['account create', /needs --email EMAIL\./],
     ['account create --email a@example.org', /needs --name NAME\./],
     ['account create --email', /--email needs a value: --email=EMAIL\./],
     ['account create --email --name b', /--email needs a value/],
-    ['account create --email a@example.org --email b@example.org --name b', /--email was given twice/],
+    ['account create --email a@example.org --email b@example.org --name b', /--email is given twice/],
     ['account create --email a --name b', /e-mail address must look like/],
     ['account create --email a@example.org --name=', /name must have at least one/],
     [
@@ -133,21 +134,21 @@ describe('wrong usage', () => {
       'account create --email a@example.org --name b --plan enterprise --per-minute 5 --per-day 1e3',
       /--per-day must be/,
     ],
-    ['account list all', /takes no "all" there/],
+    ['account list all', /takes no argument "all"/],
     ['key create', /needs --account ID/],
-    ['key create --account me', /--account must be the number/],
-    ['key create --account 0', /--account must be the number/],
+    ['key create --account me', /--account must be a whole number from 1 to 9007199254740991\./],
+    ['key create --account 0', /--account must be a whole number from 1 to 9007199254740991\./],
     ['key create --account 1 --deployment prod', /--deployment must be production or staging/],
     ['key create --account 1 --scope pets:delete', /no scope "pets:delete"/],
     ['key create --account 1 --expires tomorrow', /--expires must be a duration/],
     ['key list --account 1', /no option --account/],
     ['key revoke', /needs ID\./],
-    ['key revoke a b', /takes no "b" there/],
+    ['key revoke a b', /takes no argument "b"/],
     ['key rotate', /needs ID\./],
     ['key rotate a --overlap 1w', /--overlap must be a duration/],
-    ['ban list x', /takes no "x" there/],
+    ['ban list x', /takes no argument "x"/],
     ['ban lift', /needs KEY_ID\./],
-    ['pet', /half a command; say pet list, or pet show, or pet create, or pet update, or pet delete\./],
+    ['pet', /is incomplete; use pet list, or pet show, or pet create, or pet update, or pet delete\./],
     ['pets list', /did you mean pet list\?/],
     ['pet list --status lost', /--status must be available or pending or sold\./],
     ['pet list --status available --status lost', /--status must be/],
@@ -157,18 +158,15 @@ describe('wrong usage', () => {
     ['pet list --status available,', /--status must be/],
     ['pet list --status available,slod', /did you mean sold\?/],
     ['pet create --account 1 --name Minka --category 2 --status pending,sold', /--status must be/],
-    ['pet list --id 1,x', /--id must be a whole number from 1 to 9007199254740991, such as 7\./],
-    [`pet list --id ${Array.from({ length: 101 }, (_, n) => n + 1)}`, /--id takes 100 ids at most\./],
-    ['pet list --category cats', /--category must be a whole number from 1 to 9007199254740991, such as 7\./],
-    [
-      'pet list --category 9007199254740992',
-      /--category must be a whole number from 1 to 9007199254740991, such as 7\./,
-    ],
+    ['pet list --id 1,x', /--id must be a whole number from 1 to 9007199254740991\./],
+    [`pet list --id ${Array.from({ length: 101 }, (_, n) => n + 1)}`, /--id must not have more than 100 items\./],
+    ['pet list --category cats', /--category must be a whole number from 1 to 9007199254740991\./],
+    ['pet list --category 9007199254740992', /--category must be a whole number from 1 to 9007199254740991\./],
     ['order list --status placed,lost', /--status must be placed or approved/],
     ['hold list --status active,lost', /--status must be active or released/],
     ['pet list --deployment prod', /--deployment must be production or staging/],
     ['pet show', /needs ID\./],
-    ['pet show Minka', /^ID must be a whole number from 1 to 9007199254740991, such as 7\./],
+    ['pet show Minka', /^ID must be a whole number from 1 to 9007199254740991\./],
     ['pet show 007', /^ID must be/],
     ['pet show 9007199254740992', /^ID must be/],
     ['pet show 7 --history=yes', /--history takes no value\./],
@@ -178,16 +176,16 @@ describe('wrong usage', () => {
     ['pet create --account 1 --name Minka --category 2 --price 125', /--price must be an amount and a currency/],
     ['pet create --account 1 --name Minka --category 2 --price 1.5JPY', /--price must be/],
     ['pet create --account 1 --name Minka --category 2 --reason=', /--reason must have at least 1 character\./],
-    ['pet update 7', /Say what to change: --name, --category, --status, --reason, --price\./],
+    ['pet update 7', /Name what to change: --name, --category, --status, --reason, --price\./],
     ['pet update 7 --status gone', /--status must be/],
     ['pet delete all', /^ID must be/],
-    ['pet delete 7 8', /takes no "8" there/],
+    ['pet delete 7 8', /takes no argument "8"/],
     ['category list --parent top', /--parent must be/],
     ['category show cats', /^ID must be/],
     ['category create --slug cats', /needs --name NAME\./],
-    ['category create --name Cats --slug Cats!', /--slug must be lower-case letters and digits with single hyphens/],
+    ['category create --name Cats --slug Cats!', /--slug must match the pattern .*, as guinea-pigs does\./],
     ['category create --name Cats --parent none', /--parent must be a whole number/],
-    ['category update 2', /Say what to change: --name, --slug, --parent\./],
+    ['category update 2', /Name what to change: --name, --slug, --parent\./],
     ['category update 2 --name=', /--name must have/],
     ['category delete', /needs ID\./],
     ['category merge 9000', /needs --into ID\./],
@@ -209,16 +207,16 @@ describe('wrong usage', () => {
     ['order cancel twelve', /^ID must be/],
     ['order return 12 --not-ready=yes', /--not-ready takes no value/],
     ['staging reset --force', /no option --force/],
-    ['staging', /half a command; say staging reset\./],
-    ['message list --box inbox', /Say whose box with --account/],
+    ['staging', /is incomplete; use staging reset\./],
+    ['message list --box inbox', /--box needs --account/],
     ['message list --account me', /--account must be a whole number/],
-    ['message show 12', /ID must be that of a message, such as msg_12\./],
-    ['message send --message x', /either for which account/],
-    ['message send --message x --to 1 --account 2', /either for which account/],
+    ['message show 12', /^ID must be like msg_1\./],
+    ['message send --message x', /either --account/],
+    ['message send --message x --to 1 --account 2', /either --account/],
     ['message send --message x --to 1 --pet 2', /--pet and --reply-to go with --account/],
     ['message send --account 1 --message=', /--message must/],
     ['message send --account 1 --message x --reply-to me', /--reply-to must be an e-mail address/],
-    ['migrate up', /takes no "up" there/],
+    ['migrate up', /takes no argument "up"/],
     ['webhook list --limit 0', /--limit must be/],
     ['webhook show', /needs ID\./],
     ['webhook disable x', /ID must be a whole number/],
@@ -226,11 +224,11 @@ describe('wrong usage', () => {
     ['openapi --deployment messages', /--deployment must be production or staging/],
   ];
   for (const [line, sentence] of wrong) {
-    it(`exits with 2 and one sentence for: petstore ${line}`, async () => {
-      const { code, printed, told } = await petstore(...line.split(' ').filter(word => word !== ''));
+    it(`prints one sentence and exits with 2: petstore ${line}`, async () => {
+      const { code, printed, errors } = await petstore(...line.split(' ').filter(word => word !== ''));
       assert.deepEqual([code, printed], [2, '']);
-      assert.match(told.trimEnd(), sentence);
-      assert.match(told, /^[^\n]+ See `petstore [^\n]*--help`\.\n$/);
+      assert.match(errors.trimEnd(), sentence);
+      assert.match(errors, /^[^\n]+ See `petstore [^\n]*--help`\.\n$/);
     });
   }
 
@@ -245,16 +243,16 @@ describe('wrong usage', () => {
 });
 
 describe('refusals', () => {
-  it('exit with 1 and one sentence for settings that are wrong', async () => {
-    let told = '';
-    const terminal: Terminal = { print: assert.fail, tell: text => (told += `${text}\n`), style: plain };
+  it('exit with 1 and one sentence for an invalid setting', async () => {
+    let errors = '';
+    const terminal: Terminal = { print: assert.fail, printError: text => (errors += `${text}\n`), style: plain };
     assert.equal(await main(['key', 'list'], { PETSTORE_PORT: 'x' }, terminal), 1);
-    assert.equal(told, 'PETSTORE_PORT must be a port from 0 to 65535.\n');
+    assert.equal(errors, 'PETSTORE_PORT must be a port from 0 to 65535.\n');
   });
 
-  it('have no stack, no second line and no password', () => {
+  it('contain no stack, no second line and no password', () => {
     const error = new Error('could not reach postgres://petstore:hunter2@db/petstore\nand more');
-    assert.equal(sentenceOf(error), 'Something went wrong: could not reach postgres://db/petstore');
-    assert.equal(sentenceOf('thrown'), 'Something went wrong: thrown');
+    assert.equal(messageOf(error), 'Unexpected error: could not reach postgres://db/petstore');
+    assert.equal(messageOf('thrown'), 'Unexpected error: thrown');
   });
 });

@@ -5,12 +5,12 @@ import { Problem } from '../lib/http/problem.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Terminal, UsageError } from './command.ts';
-import { commands, findCommand, missingCommand } from './commands.ts';
-import { harmless, harmlessJson, openTerminal, shown, taken } from './terminal.ts';
-import { readUsage } from './usage.ts';
+import { commands, findCommand, unknownCommand } from './commands.ts';
+import { escapeJson, escapeLine, escapeText, flushed, openTerminal } from './terminal.ts';
+import { parseUsage } from './usage.ts';
 
 /**
- * Runs one command line and tells its exit code: 0 done, 1 refused or failed, 2 wrong usage. Never throws, and never
+ * Runs one command line and returns the exit code: 0 success, 1 refused or failed, 2 wrong usage. Never throws, and never
  * prints a stack.
  */
 export async function main(
@@ -27,49 +27,46 @@ export async function main(
       return 0;
     }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (load === undefined) throw missingCommand(name, rest);
+    if (load === undefined) throw unknownCommand(name, rest);
     help = `petstore ${name} --help`;
-    const { command } = await load();
-    const usage = readUsage(command, rest);
+    const command = await load();
+    const usage = parseUsage(command, rest);
     const { config, warnings } = readConfig(environment);
-    for (const warning of warnings) terminal.tell(shown(warning));
-    const printed = await command.run({ ...usage, config, clock: systemClock(config.startAtMs), terminal });
-    if (printed !== undefined) {
-      terminal.print(usage.json ? harmlessJson(printed.value) : harmless(printed.text(terminal.style)));
-      if (printed.onward !== undefined) terminal.tell(shown(printed.onward));
+    for (const warning of warnings) terminal.printError(escapeLine(warning));
+    const output = await command.run({ ...usage, config, clock: systemClock(config.startAtMs), terminal });
+    if (output !== undefined) {
+      terminal.print(usage.json ? escapeJson(output.value) : escapeText(output.text(terminal.style)));
+      if (output.hint !== undefined) terminal.printError(escapeLine(output.hint));
     }
     return 0;
   } catch (error) {
-    if (error instanceof UsageError) {
-      terminal.tell(shown(`${error.message} See \`${help}\`.`));
-      return 2;
-    }
-    terminal.tell(shown(sentenceOf(error)));
-    return 1;
+    const misused = error instanceof UsageError;
+    terminal.printError(escapeLine(misused ? `${error.message} See \`${help}\`.` : messageOf(error)));
+    return misused ? 2 : 1;
   }
 }
 
-/** What a person is told about an error: the sentence of ours, or the first line of anything else. */
-export function sentenceOf(error: unknown): string {
+/** Returns the message of an expected error, or the first line of any other error, without passwords in URLs. */
+export function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof UserError || error instanceof StorageError || error instanceof Problem) return message;
   const [line = ''] = message.split('\n');
-  return `Something went wrong: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
+  return `Unexpected error: ${line.replace(/:\/\/[^\s/@]*@/g, '://')}`;
 }
 
 if (import.meta.main) {
   const terminal = openTerminal(process);
   process.on('uncaughtException', error => {
-    terminal.tell(sentenceOf(error));
+    terminal.printError(messageOf(error));
     process.exit(1);
   });
   const code = await main(process.argv.slice(2), process.env, terminal);
-  // A pipe takes a long text piece by piece, and what it has not taken by the end of the process is lost.
-  const lost = await taken(process.stdout);
+  // A pipe accepts a long text in pieces; what it has not accepted when the process exits is lost.
+  const lost = await flushed(process.stdout);
   if (code === 0 && lost !== undefined) {
-    terminal.tell(`It is done, but its output could not be written: ${lost.message}.`);
+    terminal.printError(`The command succeeded, but its output could not be written: ${lost.message}.`);
     process.exit(1);
   }
-  // Leaves at once: a process that ends by itself would be killed by a signal that comes in its very last moments.
+  // Exit explicitly: a signal during a natural exit would end the process with another code.
   process.exit(code);
 }

@@ -1,10 +1,9 @@
 import { styleText } from 'node:util';
 import type { Style, Terminal } from './command.ts';
-import { widthOf } from './text-width.ts';
 
 /**
- * The terminal of a process. Marks text only where standard output is a terminal that shows it, and never with
- * NO_COLOR. Goes on in silence when whoever read has gone.
+ * Opens the terminal of a process. Formats text only when standard output is a terminal that supports it and NO_COLOR
+ * is not set. Ignores a reader that has gone.
  */
 export function openTerminal(process: {
   readonly stdout: NodeJS.WriteStream;
@@ -14,7 +13,7 @@ export function openTerminal(process: {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   return {
     print: text => void stdout.write(`${text}\n`),
-    tell: text => void stderr.write(`${text}\n`),
+    printError: text => void stderr.write(`${text}\n`),
     style: {
       bold: text => styleText('bold', text, { stream: stdout }),
       dim: text => styleText('dim', text, { stream: stdout }),
@@ -23,39 +22,37 @@ export function openTerminal(process: {
 }
 
 /**
- * Waits until all that was written to a stream was taken by who reads it, or they have gone.
- * @returns why some of it is lost, such as a full disk; `undefined` where nothing is, or nobody reads any more
+ * Waits until the reader of a stream has accepted everything, or has gone.
+ * @returns why output was lost, such as a full disk; `undefined` when nothing was lost or the reader has gone
  */
-export async function taken(stream: NodeJS.WriteStream): Promise<Error | undefined> {
-  const refused = await new Promise<NodeJS.ErrnoException | null | undefined>(resolve => stream.write('', resolve));
-  const error = (stream.errored ?? refused) as NodeJS.ErrnoException | null | undefined;
+export async function flushed(stream: NodeJS.WriteStream): Promise<Error | undefined> {
+  const failure = await new Promise<NodeJS.ErrnoException | null | undefined>(resolve => stream.write('', resolve));
+  const error = (stream.errored ?? failure) as NodeJS.ErrnoException | null | undefined;
   return error == null || error.code === 'EPIPE' ? undefined : error;
 }
 
-/** Text without marks. */
+/** Returns text without formatting. */
 export const plain: Style = { bold: text => text, dim: text => text };
 
 /**
- * Text that may go to a terminal: what would move its cursor, change its state or turn the order of characters round
- * stands there as an escape (`\u001b`), whoever stored it. Line breaks and the marks of a style stay.
+ * Returns text that is safe to print on a terminal. Characters that would move the cursor, change the terminal's state
+ * or reorder text become escapes (`\u001b`). Line breaks and the sequences of a `Style` stay.
  */
-export function harmless(text: string): string {
-  return text.replaceAll(orderOrMark, (found, mark) => mark ?? escaped(found));
+export function escapeText(text: string): string {
+  return text.replaceAll(unsafeInText, (found, keep) => keep ?? escaped(found));
 }
 
-/** The same for what has to stay on one line: a name in a sentence, a cell of a table. Nothing is a mark in there. */
-export function shown(text: string): string {
-  return text.replaceAll(order, escaped);
+/** Returns text that is safe to print on one line: a name in a sentence, or a cell of a table. */
+export function escapeLine(text: string): string {
+  return text.replaceAll(unsafe, escaped);
 }
 
-/** JSON that may go to a terminal: the same value, the same things escaped. */
-export function harmlessJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(order, escaped);
+/** Returns a value as JSON that is safe to print on a terminal and parses to the same value. */
+export function escapeJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(unsafe, escaped);
 }
 
-/**
- * Rows under a heading, each column as wide as its widest cell; `empty` where there are no rows.
- */
+/** Returns rows under a heading, each column as wide as its widest cell; `empty` when there are no rows. */
 export function table(
   style: Style,
   heading: readonly string[],
@@ -63,7 +60,7 @@ export function table(
   empty: string,
 ): string {
   if (rows.length === 0) return empty;
-  const lines = [heading, ...rows].map(row => row.map(shown));
+  const lines = [heading, ...rows].map(row => row.map(escapeLine));
   const widths = heading.map((_, column) =>
     lines.reduce((widest, cells) => Math.max(widest, widthOf(cells[column] ?? '')), 0),
   );
@@ -75,7 +72,7 @@ export function table(
   return [style.bold(first!), ...others].join('\n');
 }
 
-/** Names and values under each other, the values aligned, also where one has several lines. */
+/** Returns names and values in two aligned columns. The lines of a value stand below each other. */
 export function list(rows: readonly (readonly [name: string, value: string])[]): string {
   const longest = Math.max(...rows.map(([name]) => widthOf(name)));
   return rows
@@ -86,11 +83,42 @@ export function list(rows: readonly (readonly [name: string, value: string])[]):
     .join('\n');
 }
 
-/** Control characters, line and paragraph separators, what turns the direction of text, and halves of characters. */
-const order = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\p{Cs}]/gu;
+/**
+ * Returns how many columns of a terminal a text occupies: two for East Asian characters and emoji, none for combining
+ * marks, one for the rest. The text has no terminal sequences.
+ */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
+  return width;
+}
 
-/** The same but for line breaks; the marks of `Style` are found as such. */
-const orderOrMark = new RegExp(`(\\u001b\\[(?:1|2|22)m|\\n)|${order.source}`, 'gu');
+/** Splits text into what people see as one character: a family of four is one emoji. */
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+function widthOfGrapheme(grapheme: string): number {
+  if (emoji.test(grapheme)) return 2;
+  let width = 0;
+  for (const character of grapheme) width += zeroWidth.test(character) ? 0 : wide.test(character) ? 2 : 1;
+  return width;
+}
+
+/** Matches an emoji: by itself, or because of a variation selector, a keycap or the second letter of a flag. */
+const emoji = /^(?:\p{Emoji_Presentation}|\p{Emoji}\ufe0f|[\d#*]\ufe0f?\u20e3|\p{Regional_Indicator}{2})/u;
+
+/** Matches combining marks, joiners, and the vowels and finals of decomposed Korean syllables. */
+const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff\ud7b0-\ud7ff]/u;
+
+/** Matches Unicode's East Asian Width W and F (UAX 11), without emoji. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
+
+/** Matches control characters, line and paragraph separators, direction marks and lone surrogates. */
+const unsafe = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\p{Cs}]/gu;
+
+/** Matches the same and, as the first group, what may stay: line breaks and the sequences of a `Style`. */
+const unsafeInText = new RegExp(`(\\u001b\\[(?:1|2|22)m|\\n)|${unsafe.source}`, 'gu');
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,89 +1,126 @@
 import { parseArgs } from 'node:util';
-import { type Command, type CommandCall, type Option, UsageError } from './command.ts';
-import { commonOptions } from './commands.ts';
-import { nearest } from './nearest.ts';
+import { type Command, type Invocation, type Option, UsageError } from './command.ts';
+
+/** The options of every command. */
+export const commonOptions: Readonly<Record<string, Option>> = {
+  json: { description: 'Print one JSON value on standard output, and nothing else there.' },
+  help: { description: 'Show this help.' },
+};
 
 /**
- * What was typed after a command's name, as the command takes it.
- * @throws {UsageError} for what it does not take, and for what is missing
+ * Parses what follows the name of a command on the command line.
+ * @throws {UsageError} for an unknown, repeated or missing option or argument, and for a value that is not a choice
  */
-export function readUsage(
+export function parseUsage(
   command: Command,
   args: readonly string[],
-): Pick<CommandCall, 'arguments' | 'options' | 'json'> {
+): Pick<Invocation, 'arguments' | 'options' | 'json'> {
   const known: Readonly<Record<string, Option>> = { ...command.options, ...commonOptions };
+  const types = Object.entries(known).map(([name, { value }]) => [
+    name,
+    { type: value === undefined ? 'boolean' : 'string' } as const,
+  ]);
   const { tokens } = parseArgs({
     args: [...args],
     strict: false,
     tokens: true,
     allowPositionals: true,
-    options: Object.fromEntries(
-      Object.entries(known).map(([name, option]) => [
-        name,
-        { type: option.value === undefined ? 'boolean' : 'string' },
-      ]),
-    ),
+    options: Object.fromEntries(types),
   });
-
   const options: Record<string, string> = {};
   const positionals: string[] = [];
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
-    if (token.kind === 'option') {
-      const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
-      if (option === undefined) {
-        throw new UsageError(
-          `\`petstore ${command.name}\` has no option ${token.rawName}${nearest(
-            token.rawName,
-            Object.keys(known).map(name => `--${name}`),
-          )}`,
-        );
-      }
-      const value = optionValue(token.name, option, token);
-      if (options[token.name] !== undefined && option.repeatable !== true) {
-        throw new UsageError(`--${token.name} was given twice.`);
-      }
-      options[token.name] = options[token.name] === undefined ? value : `${options[token.name]},${value}`;
-    }
+    if (token.kind === 'option') addOption(options, command, known, token);
   }
   for (const [name, option] of Object.entries(known)) {
-    if (option.required === true && options[name] === undefined) {
+    if (option.required && options[name] === undefined) {
       throw new UsageError(`\`petstore ${command.name}\` needs --${name} ${option.value}.`);
     }
     if (option.default !== undefined) options[name] ??= option.default;
   }
+  return { arguments: namedArguments(command, positionals), options, json: options.json !== undefined };
+}
 
+/** An option on the command line, as `parseArgs` reports it. */
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value: string | undefined;
+  readonly inlineValue: boolean | undefined;
+}
+
+function addOption(
+  options: Record<string, string>,
+  command: Command,
+  known: Readonly<Record<string, Option>>,
+  token: OptionToken,
+): void {
+  const { name, rawName } = token;
+  const option = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (option === undefined) {
+    const names = Object.keys(known).map(one => `--${one}`);
+    throw new UsageError(`\`petstore ${command.name}\` has no option ${rawName}${suggestion(rawName, names)}`);
+  }
+  const value = optionValue(option, token);
+  const earlier = options[name];
+  if (earlier !== undefined && !option.repeatable) throw new UsageError(`--${name} is given twice.`);
+  options[name] = earlier === undefined ? value : `${earlier},${value}`;
+}
+
+function optionValue({ value, choices, repeatable }: Option, token: OptionToken): string {
+  const { name, value: text, inlineValue } = token;
+  if (value === undefined) {
+    if (text !== undefined) throw new UsageError(`--${name} takes no value.`);
+    return 'true';
+  }
+  if (text === undefined || (inlineValue !== true && text.startsWith('-'))) {
+    throw new UsageError(`--${name} needs a value: --${name}=${value}.`);
+  }
+  const wrong = choices && (repeatable ? text.split(',') : [text]).find(one => !choices.includes(one));
+  if (wrong === undefined) return text;
+  throw new UsageError(`--${name} must be ${choices!.join(' or ')}${suggestion(wrong, choices!)}`);
+}
+
+function namedArguments(command: Command, positionals: readonly string[]): Record<string, string> {
   const names = Object.keys(command.arguments ?? {});
   if (positionals.length < names.length) {
     throw new UsageError(`\`petstore ${command.name}\` needs ${names.slice(positionals.length).join(' and ')}.`);
   }
-  if (positionals.length > names.length) {
-    throw new UsageError(`\`petstore ${command.name}\` takes no ${JSON.stringify(positionals[names.length])} there.`);
+  const extra = positionals[names.length];
+  if (extra !== undefined) {
+    throw new UsageError(`\`petstore ${command.name}\` takes no argument ${JSON.stringify(extra)}.`);
   }
-  return {
-    arguments: Object.fromEntries(names.map((name, index) => [name, positionals[index]!])),
-    options,
-    json: options.json !== undefined,
-  };
+  return Object.fromEntries(names.map((name, index) => [name, positionals[index]!]));
 }
 
-function optionValue(
-  name: string,
-  option: Option,
-  token: { readonly value: string | undefined; readonly inlineValue: boolean | undefined },
-): string {
-  if (option.value === undefined) {
-    if (token.value !== undefined) throw new UsageError(`--${name} takes no value.`);
-    return 'true';
+/**
+ * Returns the end of a sentence: `; did you mean serve?` with the nearest name, or a full stop when no name is near.
+ * At most a third of the letters of a near name are wrong, missing, extra or swapped.
+ */
+export function suggestion(text: string, names: readonly string[]): string {
+  const [best] = names
+    .map(name => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
+    .sort((one, other) => one.distance - other.distance);
+  return best === undefined ? '.' : `; did you mean ${best.name}?`;
+}
+
+/** Returns the optimal string alignment distance: letters changed, missing, extra, or two neighbours swapped. */
+function editDistance(one: string, other: string): number {
+  const rows = Array.from({ length: one.length + 1 }, (_, i) => [i, ...Array(other.length).fill(0)] as number[]);
+  for (let j = 1; j <= other.length; j++) rows[0]![j] = j;
+  for (let i = 1; i <= one.length; i++) {
+    for (let j = 1; j <= other.length; j++) {
+      const change = one[i - 1] === other[j - 1] ? 0 : 1;
+      const swapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      rows[i]![j] = Math.min(
+        rows[i - 1]![j]! + 1,
+        rows[i]![j - 1]! + 1,
+        rows[i - 1]![j - 1]! + change,
+        swapped ? rows[i - 2]![j - 2]! + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
   }
-  if (token.value === undefined || (token.inlineValue !== true && token.value.startsWith('-'))) {
-    throw new UsageError(`--${name} needs a value: --${name}=${option.value}.`);
-  }
-  const { choices, repeatable } = option;
-  if (choices !== undefined) {
-    const wrong = (repeatable ? token.value.split(',') : [token.value]).find(one => !choices.includes(one));
-    if (wrong !== undefined)
-      throw new UsageError(`--${name} must be ${choices.join(' or ')}${nearest(wrong, choices)}`);
-  }
-  return token.value;
+  return rows[one.length]![other.length]!;
 }

@@ -7,8 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Terminal } from '../../src/cli/command.ts';
 import { withDatabase } from '../../src/cli/databases.ts';
 import { main } from '../../src/cli/main.ts';
-import { plain } from '../../src/cli/terminal.ts';
-import { widthOf } from '../../src/cli/text-width.ts';
+import { plain, widthOf } from '../../src/cli/terminal.ts';
 import { readConfig } from '../../src/config.ts';
 import { createHold } from '../../src/holds/holds.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -35,7 +34,7 @@ async function petstore(environment: Environment, ...args: string[]): Promise<Ou
     print: text => {
       outcome.printed += `${text}\n`;
     },
-    tell: text => {
+    printError: text => {
       outcome.told += `${text}\n`;
     },
     style: plain,
@@ -79,7 +78,7 @@ function addPet(environment: Environment, wish: PetWish) {
 /** Does work on the data itself. */
 function onData<T>(environment: Environment, deployment: DeploymentName, work: (database: Database) => Promise<T>) {
   const { config } = readConfig(environment);
-  const terminal: Terminal = { print: assert.fail, tell: assert.fail, style: plain };
+  const terminal: Terminal = { print: assert.fail, printError: assert.fail, style: plain };
   return withDatabase({ config, clock: systemClock(config.startAtMs), terminal }, config.locations[deployment], work);
 }
 
@@ -218,7 +217,7 @@ describe('beside a server', () => {
     const place = ['order', 'place', '--account', String(accountId), '--pet', String(id)];
     await refused(
       here,
-      new RegExp(`on hold for account ${accountId}; order it from there with --hold ${hold.id}`),
+      new RegExp(`Account ${accountId} holds the animal ${id}; order it with --hold ${hold.id}`),
       ...place,
     );
     await refused(here, /is on hold until/, 'order', 'place', '--account', '1', '--pet', String(id));
@@ -418,7 +417,7 @@ for (const engine of engines) {
         [/^There is no webhook 4711/, 'webhook', 'delete', '4711'],
         [/^There is no order 4711/, 'order', 'approve', '4711'],
         [/^There is no animal 4711/, 'order', 'place', '--account', '1', '--pet', '4711'],
-        [/^--cursor must be one that was told under a list/, 'pet', 'list', '--cursor', 'abc'],
+        [/^--cursor must be a cursor printed below a list/, 'pet', 'list', '--cursor', 'abc'],
         [/^--cursor must be/, 'category', 'list', '--cursor', 'abc'],
         [/^--cursor must be/, 'hold', 'list', '--cursor', 'abc'],
         [/^--cursor must be/, 'order', 'list', '--cursor', 'abc'],
@@ -454,7 +453,7 @@ for (const engine of engines) {
       assert.deepEqual([history.at(-1).reason, history.at(-1).at], ['hold_expired', until]);
       assert.match(
         await textOf(later, 'pet', 'show', String(id), '--history'),
-        new RegExp(`14:00:00\\.000Z  -  +changed \\(hold expired, hold ${holdId}\\): status pending → available\\n$`),
+        new RegExp(`14:00:00\\.000Z  -  +updated \\(hold expired, hold ${holdId}\\): status pending → available\\n$`),
       );
       here = { ...here, PETSTORE_NOW: '2027-01-01T14:00:00Z' };
     });
@@ -463,14 +462,14 @@ for (const engine of engines) {
       const { id } = await newPet({ reason: 'new here' });
       assert.equal(
         await textOf(here, 'pet', 'delete', String(id)),
-        `The animal ${id}, Minka, is taken out; \`petstore pet show ${id} --history\` still tells of it.\n`,
+        `Deleted the animal ${id}, Minka; \`petstore pet show ${id} --history\` still shows its history.\n`,
       );
       await refused(here, /^There is no animal/, 'pet', 'show', String(id));
       const told = await jsonOf(here, 'pet', 'show', String(id), '--history');
       assert.deepEqual([told.name, told.categoryId, told.deletedAt], ['Minka', 2, told.history.at(-1).at]);
       assert.match(
         await textOf(here, 'pet', 'show', String(id), '--history'),
-        /^animal +\d+\nname +Minka\n[\s\S]* account 1 +added: name Minka, category 2, status available, reason new here\n.* operator +taken out\n$/,
+        /^animal +\d+\nname +Minka\n[\s\S]* account 1 +created: name Minka, category 2, status available, reason new here\n.* operator +deleted\n$/,
       );
     });
 
@@ -517,7 +516,7 @@ for (const engine of engines) {
         const shown = await textOf(here, 'message', 'show', ids[1], ...on);
         assert.match(
           shown,
-          /^message +msg_\d+\nfrom +account 2\nto +account 1\nanimal +\d+\nanswer to +jo@example\.org\n/,
+          /^message +msg_\d+\nfrom +account 2\nto +account 1\nanimal +\d+\nreply to +jo@example\.org\n/,
         );
         assert.match(shown, /\ntext +(Is she still there\? ){9}\n +— Buyer\n$/);
         const { message, replyTo, toAccountId } = await jsonOf(here, 'message', 'show', ids[1], ...on);
@@ -536,7 +535,7 @@ for (const engine of engines) {
       });
       const list = ['pet', 'list', '--deployment', 'staging', '--category', '7'];
       const first = await petstore(here, ...list, '--limit', '230', '--json');
-      const cursor = /^There are more: the same command with (--cursor=\S+) goes on\.\n$/.exec(first.told)![1]!;
+      const cursor = /^There are more: run the same command with (--cursor=\S+) to continue\.\n$/.exec(first.told)![1]!;
       const second = await petstore(here, ...list, '--limit', '230', cursor, '--json');
       assert.equal(second.told, '');
       const ids = [first, second].flatMap(({ printed }) => JSON.parse(printed).map((pet: { id: number }) => pet.id));

@@ -215,7 +215,7 @@ describe('refusals', () => {
     for (const command of ['--help', 'account create --email full@example.org --name Full --json']) {
       const { status, stderr } = spawnSync('sh', ['-c', `${launcher} ${command} > /dev/full`], { env: environment });
       assert.equal(status, 1);
-      assert.match(String(stderr), /^It is done, but its output could not be written: ENOSPC[^\n]*\n$/);
+      assert.match(String(stderr), /^The command succeeded, but its output could not be written: ENOSPC[^\n]*\n$/);
     }
     const misused = spawnSync('sh', ['-c', `${launcher} nothing > /dev/full`], { env: environment });
     assert.equal(misused.status, 2);

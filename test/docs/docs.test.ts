@@ -3,7 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { operations, routes } from '../../src/api.ts';
-import { commands, commonOptions } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/commands.ts';
+import { commonOptions } from '../../src/cli/usage.ts';
 import { settings } from '../../src/config.ts';
 import { errors } from '../../src/errors.ts';
 import type { PetReason } from '../../src/pets/change.ts';
@@ -20,7 +21,7 @@ const pages = new Map(
 const scripts = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> })
   .scripts;
 const loaded = new Map(
-  await Promise.all(Object.entries(commands).map(async ([name, load]) => [name, (await load()).command] as const)),
+  await Promise.all(Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)),
 );
 
 /** The reasons for changes of a pet, as they appear in its history. */

@@ -2,7 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { messageRoutes, operations } from '../../src/api.ts';
 import type { Command, Option } from '../../src/cli/command.ts';
-import { commands, commonOptions } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/commands.ts';
+import { usageOf } from '../../src/cli/help.ts';
+import { commonOptions } from '../../src/cli/usage.ts';
 import { type Setting, settings } from '../../src/config.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
@@ -15,10 +17,7 @@ export async function generatedPages(): Promise<Map<string, string>> {
     ['errors/README.md', errorsPage()],
     ...(Object.keys(errors) as ErrorCode[]).map(code => [`errors/${code}.md`, errorPage(code)] as const),
     ['settings.md', settingsPage()],
-    [
-      'command-line.md',
-      commandLinePage(await Promise.all(Object.values(commands).map(async load => (await load()).command))),
-    ],
+    ['command-line.md', commandLinePage(await Promise.all(Object.values(commands).map(load => load())))],
     ['reference.md', referencePage(operations as readonly Route<never>[])],
   ]);
 }
@@ -92,17 +91,16 @@ ${all.map(commandSection).join('')}`;
 }
 
 function commandSection(command: Command): string {
-  const { name, sentence, details, options = {}, arguments: positionals = {}, examples } = command;
-  const usage = [name, ...Object.keys(positionals)].join(' ');
+  const { summary, details, options = {}, arguments: positionals = {}, examples } = command;
   const rows = [
-    ...Object.entries(positionals).map(([argument, says]) => `| \`${argument}\` | ${says} |`),
+    ...Object.entries(positionals).map(([argument, description]) => `| \`${argument}\` | ${description} |`),
     ...Object.entries(options).map(optionRow),
   ];
-  const lines = examples.map(example => `# ${example.sentence}\n${example.line}`);
+  const lines = Object.entries(examples).map(([line, purpose]) => `# ${purpose}\n${line}`);
   return `
-## petstore ${usage}
+## petstore ${usageOf(command)}
 
-${sentence}
+${summary}
 ${detailsText(details)}${rows.length === 0 ? '' : `\n${table(rows)}\n`}
 \`\`\`sh
 ${lines.join('\n')}
@@ -122,7 +120,7 @@ function optionRow([name, option]: [string, Option]): string {
     option.default === undefined ? '' : `default \`${option.default}\``,
   ].filter(text => text !== '');
   const usage = option.value === undefined ? `--${name}` : `--${name} ${option.value}`;
-  return `| \`${usage}\` | ${option.sentence}${extra.length > 0 ? ` (${extra.join('; ')})` : ''} |`;
+  return `| \`${usage}\` | ${option.description}${extra.length > 0 ? ` (${extra.join('; ')})` : ''} |`;
 }
 
 function table(rows: readonly string[]): string {

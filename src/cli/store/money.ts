@@ -1,6 +1,6 @@
-import type { Price } from '../pets/pet.ts';
+import type { Price } from '../../pets/pet.ts';
 
-/** A price as people write it: `125.00 EUR` for 12,500 of the smallest unit. */
+/** Returns a price as people write it: `125.00 EUR` for 12,500 of the smallest unit. */
 export function priceText({ amount, currency }: Price): string {
   const digits = digitsOf(currency);
   const text = String(amount).padStart(digits + 1, '0');
@@ -9,8 +9,8 @@ export function priceText({ amount, currency }: Price): string {
 }
 
 /**
- * The price that a person wrote, such as `125.00 EUR`, `125 EUR` or `1500JPY`; `undefined` for any other text, one with
- * more digits than the currency has included.
+ * Parses a price such as `125.00 EUR`, `125 EUR` or `1500JPY`. Returns `undefined` for any other text, and for more
+ * decimals than the currency has.
  */
 export function parsePrice(text: string): Price | undefined {
   const match = /^(\d{1,16})(?:\.(\d{1,4}))? ?([A-Z]{3})$/.exec(text.trim());
@@ -22,7 +22,7 @@ export function parsePrice(text: string): Price | undefined {
   return Number.isSafeInteger(amount) ? { amount, currency: currency! } : undefined;
 }
 
-/** How many digits stand behind the point (ISO 4217, minor units). `Intl` knows those of daily life, which are others. */
+/** Returns the number of decimals of a currency (ISO 4217 minor units; `Intl` has those of everyday use, which differ). */
 function digitsOf(currency: string): number {
   return unusualDigits[currency] ?? 2;
 }

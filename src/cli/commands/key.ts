@@ -1,0 +1,152 @@
+import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes, scopeText } from '../../keys/key.ts';
+import { formatTime, parseDuration } from '../../lib/time.ts';
+import type { DeploymentName } from '../../schema.ts';
+import { asUsage, type Command, deploymentOption, type Option, type Style, UsageError } from '../command.ts';
+import { withAccounts } from '../databases.ts';
+import { list, table } from '../terminal.ts';
+import { parseId, parseWhen, WHEN } from '../values.ts';
+
+const expires: Option = { description: `When it expires: ${WHEN}. Default: never.`, value: 'WHEN' };
+
+/** `petstore key create` */
+export const keyCreate: Command = {
+  name: 'key create',
+  summary: 'Create an API key for an account, and show its token once.',
+  details: `Scopes:\n${Object.entries(scopes)
+    .map(([scope, description]) => `  ${scope.padEnd(14)}  ${description}`)
+    .join('\n')}`,
+  options: {
+    account: { description: 'The account that owns it; see `petstore account list`.', value: 'ID', required: true },
+    deployment: { ...deploymentOption, description: 'The deployment that it is for.' },
+    scope: {
+      description: `What it may do: scopes with commas, or in several --scope options; ${EVERY_SCOPE} is everything. Default: everything.`,
+      value: 'SCOPE',
+      repeatable: true,
+    },
+    expires,
+  },
+  examples: {
+    'petstore key create --account 1': 'for production, with every scope',
+    'petstore key create --account 1 --deployment staging --scope pets:read --expires 90d':
+      'read-only on staging, for 90 days',
+  },
+  async run(invocation) {
+    const { options, clock } = invocation;
+    const accountId = parseId('--account', options.account!);
+    const requested = options.scope?.split(',').map(scope => scope.trim());
+    asUsage(() => scopeText(requested));
+    const expiresAt = expiryOf(options.expires, clock.now());
+    const deployment = options.deployment as DeploymentName;
+    const { createKey } = await import('../../keys/keys.ts');
+    const newKey = {
+      accountId,
+      deployment,
+      ...(requested !== undefined && { scopes: requested }),
+      ...(expiresAt !== undefined && { expiresAt }),
+    };
+    const key = await withAccounts(invocation, accounts => accounts.write(tx => createKey(tx, newKey)));
+    return { value: keyValue(key, clock.now()), text: style => issuedText(style, key) };
+  },
+};
+
+/** `petstore key list` */
+export const keyList: Command = {
+  name: 'key list',
+  summary: 'List all API keys, oldest first, without their tokens.',
+  examples: { 'petstore key list --json': 'for a program' },
+  async run(invocation) {
+    const { listKeys } = await import('../../keys/keys.ts');
+    const keys = await withAccounts(invocation, accounts => listKeys(accounts));
+    const now = invocation.clock.now();
+    const heading = ['ID', 'ACCOUNT', 'DEPLOYMENT', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'];
+    const rows = keys.map(key => [
+      key.id,
+      String(key.accountId),
+      key.deployment,
+      keyState(key, now),
+      key.scopes.join(','),
+      formatTime(key.createdAt),
+      timeOr('never', key.expiresAt),
+      timeOr('never', key.lastUsedAt),
+    ]);
+    const empty = 'There are no keys; `petstore key create --account ID` creates one.';
+    return { value: keys.map(key => keyValue(key, now)), text: style => table(style, heading, rows, empty) };
+  },
+};
+
+/** `petstore key revoke` */
+export const keyRevoke: Command = {
+  name: 'key revoke',
+  summary: 'Revoke an API key for good; the next request with it is rejected.',
+  arguments: { ID: 'The public part of the key; see `petstore key list`.' },
+  examples: { 'petstore key revoke q7Zc1Lw0aPdT': 'a leaked key' },
+  async run(invocation) {
+    const { revokeKey } = await import('../../keys/keys.ts');
+    const id = invocation.arguments['ID']!;
+    const key = await withAccounts(invocation, accounts => accounts.write(tx => revokeKey(tx, id)));
+    return { value: keyValue(key, invocation.clock.now()), text: () => `Revoked the key ${key.id}.` };
+  },
+};
+
+/** `petstore key rotate` */
+export const keyRotate: Command = {
+  name: 'key rotate',
+  summary: 'Replace an API key: show the token of the new key once, and let the old key work for a while.',
+  arguments: { ID: 'The public part of the old key; see `petstore key list`.' },
+  options: {
+    overlap: {
+      description: 'How long the old key keeps working, at most until its own expiry: 0s, 30s, 15m, 24h, 7d.',
+      value: 'DURATION',
+      default: '24h',
+    },
+    expires,
+  },
+  examples: { 'petstore key rotate q7Zc1Lw0aPdT --overlap 1h': 'with an hour to switch over' },
+  async run(invocation) {
+    const { options, clock } = invocation;
+    const overlapMs = parseDuration(options.overlap!);
+    if (overlapMs === undefined) throw new UsageError('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
+    const expiresAt = expiryOf(options.expires, clock.now());
+    const { rotateKey } = await import('../../keys/keys.ts');
+    const { issued, previous } = await withAccounts(invocation, accounts =>
+      accounts.write(tx => rotateKey(tx, invocation.arguments['ID']!, overlapMs, expiresAt)),
+    );
+    const now = clock.now();
+    const expiry = `The key ${previous.id} expires at ${formatTime(previous.expiresAt!)}.`;
+    return {
+      value: { ...keyValue(issued, now), previous: keyValue(previous, now) },
+      text: style => `${issuedText(style, issued)}\n${expiry}`,
+    };
+  },
+};
+
+/** Returns a key as `--json` shows it: with RFC 3339 times and its state at `now`. */
+function keyValue<K extends Key>(key: K, now: number) {
+  return {
+    ...key,
+    state: keyState(key, now),
+    createdAt: formatTime(key.createdAt),
+    expiresAt: timeOr(null, key.expiresAt),
+    revokedAt: timeOr(null, key.revokedAt),
+    lastUsedAt: timeOr(null, key.lastUsedAt),
+  };
+}
+
+function issuedText(style: Style, key: IssuedKey): string {
+  return `${list([
+    ['token', style.bold(key.token)],
+    ['key', key.id],
+    ['account', String(key.accountId)],
+    ['deployment', key.deployment],
+    ['scopes', key.scopes.join(', ')],
+    ['expires', timeOr('never', key.expiresAt)],
+  ])}\n\nKeep the token: it is shown only once.`;
+}
+
+function timeOr<T>(none: T, ms: number | null): string | T {
+  return ms === null ? none : formatTime(ms);
+}
+
+function expiryOf(text: string | undefined, now: number): number | undefined {
+  return text === undefined ? undefined : parseWhen('--expires', text, now);
+}

@@ -1,0 +1,167 @@
+import { flushCompileCache } from 'node:module';
+import { relative } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Addresses, App } from '../../app.ts';
+import { type AddressName, type Config, settings } from '../../config.ts';
+import type { IssuedKey } from '../../keys/key.ts';
+import type { Log } from '../../lib/log.ts';
+import { type Database, StorageError } from '../../lib/storage/database.ts';
+import { UserError } from '../../lib/user-error.ts';
+import type { Command, Style } from '../command.ts';
+import { list } from '../terminal.ts';
+
+/** The longest that a stop takes before the process exits anyway: the application's own limit, and a margin. */
+const STOP_MS = 12_000;
+/** How long pending requests have to learn that storage has failed for good. */
+const FAILED_MS = 500;
+
+/** `petstore serve` */
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Serve production, staging and the message address until SIGTERM or Ctrl-C.',
+  details:
+    'Finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
+  settings: true,
+  examples: {
+    'petstore serve': 'with the embedded engine, whose files are in ./data',
+    'PETSTORE_PORT=80 PETSTORE_HOST=0.0.0.0 petstore serve': 'for everyone who can reach the machine',
+  },
+  async run({ config, clock, json, terminal }) {
+    if (Object.keys(config.ports).length === 0) {
+      throw new UserError(
+        'There is nothing to serve: PETSTORE_PORT, PETSTORE_STAGING_PORT and PETSTORE_MESSAGES_PORT are all empty.',
+      );
+    }
+    const stopped = stopSignal();
+    const [{ createApp }, { openLog }] = await Promise.all([import('../../app.ts'), import('../../lib/log.ts')]);
+    const log = openLog();
+    process.prependListener('uncaughtException', error =>
+      log.error({ err: error }, 'The process exits after an unexpected error.'),
+    );
+    const failed = Promise.withResolvers<Error>();
+    const accept = async (database: Database) => {
+      if (config.startAtMs === undefined) return;
+      const { catchUp } = await import('../databases.ts');
+      await catchUp(clock, database);
+    };
+    try {
+      const app = await createApp({ config, clock, log, onFailed: failed.resolve, accept });
+      try {
+        terminal.print(await start(app, config, json ? undefined : terminal.style));
+        // Keeps what this start compiled for the next one, however this process ends.
+        flushCompileCache();
+        const failure = await Promise.race([stopped, failed.promise]);
+        if (failure !== undefined) throw failure;
+      } finally {
+        await closeInTime(app, failed.promise, log);
+      }
+    } catch (error) {
+      if (!(error instanceof UserError || error instanceof StorageError))
+        log.error({ err: error }, 'The server exits.');
+      throw error;
+    }
+    return undefined;
+  },
+};
+
+/** Returns a promise that the first SIGTERM or SIGINT fulfils. Later signals have no effect. */
+function stopSignal(): Promise<undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve(undefined));
+  return promise;
+}
+
+/** Prepares the data, listens on every address, and returns what to print: a greeting, or JSON without a style. */
+async function start(app: App, config: Config, style: Style | undefined): Promise<string> {
+  const { production, staging } = app.databases;
+  const { ensureOwner } = await import('../../seeds/accounts.ts');
+  const ownerId = await ensureOwner(production);
+  if (staging !== undefined) {
+    const { fillSamples } = await import('../../seeds/seeds.ts');
+    await fillSamples(production, staging);
+  }
+  const urls = await app.listen().catch(error => {
+    throw listenError(error, config);
+  });
+  if (style === undefined) return JSON.stringify(urls);
+  const { giveFirstKey } = await import('../../seeds/first-key.ts');
+  const firstKey = urls.staging === undefined ? undefined : await giveFirstKey(production, ownerId);
+  return greeting(style, urls, ownerId, firstKey);
+}
+
+/** Returns why an address cannot be listened on, naming its setting; any other error as it is. */
+function listenError(error: unknown, config: Config): unknown {
+  const { code, port } = error as { code?: string; port?: number };
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'is in use',
+    EACCES: 'is not permitted to this user',
+    EADDRNOTAVAIL: 'is not an address of this machine',
+    ENOTFOUND: 'cannot be resolved',
+  };
+  const reason = reasons[code ?? ''];
+  if (reason === undefined) return error;
+  const names: Record<AddressName, string> = {
+    production: settings.port.name,
+    staging: settings.stagingPort.name,
+    messages: settings.messagesPort.name,
+  };
+  const [address] = Object.entries(config.ports).find(([, configured]) => configured === port) ?? [];
+  const setting = address === undefined ? settings.host.name : names[address as AddressName];
+  const location = `${config.host}${port === undefined ? '' : ` port ${port}`}`;
+  return new UserError(`${location} ${reason}; set ${setting} to another, or stop the process that uses it.`, {
+    cause: error,
+  });
+}
+
+async function closeInTime(app: App, failed: Promise<Error>, log: Log): Promise<void> {
+  const late = async (ms: number) => {
+    await sleep(ms, undefined, { ref: false });
+    return 'late';
+  };
+  const outcome = await Promise.race([app.close(), late(STOP_MS), failed.then(() => late(FAILED_MS))]);
+  if (outcome !== 'late') return;
+  log.warn('Stopping took too long; the process exits before everything was finished.');
+  process.once('exit', abandonThreads);
+}
+
+/** Replaces the process on exit: Node waits for its threads, and one that waits for a disk may never return. */
+function abandonThreads(code: number): void {
+  process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`]);
+}
+
+const titles: Record<keyof Addresses, string> = {
+  production: 'Production',
+  staging: 'Staging',
+  messages: 'Messages',
+  portal: 'Pages',
+  metrics: 'Metrics',
+};
+
+function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: IssuedKey | undefined): string {
+  const addresses = Object.entries(urls).map(
+    ([name, url]) => [`  ${titles[name as keyof Addresses]}`, style.bold(url)] as const,
+  );
+  const keyCreate = `  ${launcher()} key create --account ${ownerId}`;
+  const paragraphs = ['The Pet Store Service is running.', list(addresses)];
+  if (firstKey !== undefined) {
+    paragraphs.push(
+      'Your first API key is for staging, which has sample animals. It is shown only once:',
+      `  ${style.bold(firstKey.token)}`,
+      'Try it in another terminal:',
+      `  curl -H "Authorization: Bearer ${firstKey.token}" "${urls.staging}/pets?limit=3"`,
+    );
+    if (urls.production !== undefined) paragraphs.push('Create a key for production:', keyCreate);
+  } else {
+    const deployment = urls.production === undefined ? 'staging' : 'production';
+    paragraphs.push('Create an API key:', `${keyCreate} --deployment ${deployment}`);
+  }
+  return [...paragraphs, 'Ctrl-C stops it.'].join('\n\n');
+}
+
+/** Returns the path of the launcher, relative to the current directory where it is below that. */
+function launcher(): string {
+  const path = `${import.meta.dirname}/../../../bin/petstore`;
+  const near = relative(process.cwd(), path);
+  return near.startsWith('..') ? `/${relative('/', path)}` : near;
+}

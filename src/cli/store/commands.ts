@@ -1,0 +1,274 @@
+import { type Command, type Option, UsageError } from '../command.ts';
+import { parseId } from '../values.ts';
+
+/** The command-line form of an operation: everything that does not follow from its route. */
+export interface StoreCommand extends Pick<Command, 'details' | 'examples'> {
+  /** The name of the operation. */
+  readonly operation: string;
+  /** The summary of the operation where absent. */
+  readonly summary?: string;
+  /** The function of `actions.ts` that runs in place of the operation. */
+  readonly action?: keyof typeof import('./actions.ts').actions;
+  /** Adds the required option `--account`, with this description: the account that the command acts for. */
+  readonly account?: string;
+  /** Options of members whose names do not follow from the member; `null` for members without an option. */
+  readonly flags?: Readonly<Record<string, string | null>>;
+  /** Changes of derived options, and options that are no members. */
+  readonly options?: Readonly<Record<string, Partial<Option>>>;
+  /** Query parameters that are always sent. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Throws a UsageError when the options do not go together. */
+  check?(options: Readonly<Record<string, string>>): void;
+  /** Of a list: the values shown beside the id. */
+  readonly columns?: readonly string[];
+  /** Of a list: the plural noun, and what to do when there are none. */
+  readonly empty?: { readonly noun: string; readonly hint: string; readonly stagingHint?: string };
+  /** Of a change without a resource to show: the confirmation. */
+  done?(value: Readonly<Record<string, unknown>>): string;
+}
+
+/** The commands on what a deployment stores: pets, categories, holds, orders, messages and webhooks. */
+export const storeCommands: Readonly<Record<string, StoreCommand>> = {
+  'pet list': {
+    operation: 'listPets',
+    query: { view: 'full' },
+    flags: { view: null, updatedSince: null, includeRemoved: null },
+    columns: ['name', 'categoryId', 'status', 'price', 'accountId', 'updatedAt'],
+    empty: {
+      noun: 'animals',
+      hint: '`petstore pet create --account ID --name NAME --category ID` creates one. Those of staging are listed with --deployment staging.',
+      stagingHint: '`petstore staging reset` creates the sample animals.',
+    },
+    examples: {
+      'petstore pet list --status pending': 'what is held, ordered or set aside',
+      'petstore pet list --deployment staging --limit 1000 --json': 'for a program',
+    },
+  },
+  'pet show': {
+    operation: 'getPet',
+    summary: 'Show an animal, and the hold or order that reserves it.',
+    action: 'showPet',
+    flags: { view: null },
+    options: { history: { description: 'Also show its history; works for a deleted animal, too.' } },
+    examples: {
+      'petstore pet show 7': 'its current state',
+      'petstore pet show 7 --history': 'everything that happened to it',
+    },
+  },
+  'pet create': {
+    operation: 'createPet',
+    action: 'createPet',
+    account: 'The account that owns the animal; see `petstore account list`.',
+    options: { status: { default: 'available' } },
+    examples: {
+      'petstore pet create --account 1 --name Minka --category 2': 'a cat that is available',
+      'petstore pet create --account 1 --name Rex --category 1 --status pending --reason "in foster" --price "125.00 EUR"':
+        'a dog that is not available yet',
+    },
+  },
+  'pet update': {
+    operation: 'updatePet',
+    action: 'updatePet',
+    details:
+      'Members without an option stay as they are. A new status clears the reason of the old one. While a hold or an order reserves an animal, only that changes its status.',
+    examples: {
+      'petstore pet update 7 --status pending --reason medical': 'set an animal aside',
+      'petstore pet update 7 --price none': 'remove its price',
+    },
+  },
+  'pet delete': {
+    operation: 'deletePet',
+    action: 'deletePet',
+    details: 'Deletes without asking. The history of the animal stays.',
+    examples: { 'petstore pet delete 7': 'an animal that was added by mistake' },
+    done: ({ id, name }) =>
+      `Deleted the animal ${id}, ${name}; \`petstore pet show ${id} --history\` still shows its history.`,
+  },
+  'category list': {
+    operation: 'listCategories',
+    flags: { placeholder: 'placeholders' },
+    options: {
+      placeholders: { description: 'Only the categories that an animal named and nobody has given a name yet.' },
+    },
+    columns: ['name', 'slug', 'parentId', 'updatedAt'],
+    empty: { noun: 'categories', hint: '`petstore category create --name NAME` creates one.' },
+    examples: {
+      'petstore category list': 'all categories',
+      'petstore category list --placeholders': 'categories to be named, or merged into another',
+    },
+  },
+  'category show': {
+    operation: 'getCategory',
+    summary: 'Show a category, and how many animals and categories are directly in it.',
+    action: 'showCategory',
+    examples: { 'petstore category show 2': 'how many cats there are' },
+  },
+  'category create': {
+    operation: 'createCategory',
+    examples: {
+      'petstore category create --name Reptiles': 'at the top',
+      'petstore category create --name "Maine Coon" --parent 2': 'below cats',
+    },
+  },
+  'category update': {
+    operation: 'updateCategory',
+    details: 'A placeholder that gets a name is no longer a placeholder. A category moves with everything in it.',
+    examples: {
+      'petstore category update 9000 --name Alpacas --slug alpacas': 'name a placeholder',
+      'petstore category update 1001 --parent none': 'move it to the top',
+    },
+  },
+  'category delete': {
+    operation: 'deleteCategory',
+    action: 'deleteCategory',
+    details: 'Deletes without asking. To delete a category that is not empty, use `petstore category merge`.',
+    examples: { 'petstore category delete 1001': 'an unused category' },
+    done: ({ id, name }) => `Deleted the category ${id}, ${name}.`,
+  },
+  'category merge': {
+    operation: 'mergeCategory',
+    details:
+      'Many animals move in batches; if the command is interrupted, run it again. Prints the category that remains.',
+    examples: { 'petstore category merge 9000 --into 4': 'a placeholder that means an existing category' },
+  },
+  'hold list': {
+    operation: 'listHolds',
+    columns: ['animals', 'accountId', 'status', 'createdAt', 'expiresAt', 'endedAt'],
+    empty: { noun: 'holds', hint: 'accounts create them with POST /v1/holds.' },
+    examples: { 'petstore hold list --status active': 'what is held now' },
+  },
+  'hold show': {
+    operation: 'getHold',
+    examples: { 'petstore hold show 3': 'the account that it is for, and when it ends' },
+  },
+  'hold extend': {
+    operation: 'extendHold',
+    action: 'extendHold',
+    flags: { expiresAt: 'until' },
+    examples: {
+      'petstore hold extend 3 --until 2h': 'two hours from now',
+      'petstore hold extend 3 --until 2026-11-24T18:00:00+01:00': 'until the evening',
+    },
+  },
+  'hold release': {
+    operation: 'releaseHold',
+    examples: { 'petstore hold release 3': 'the customer changed their mind' },
+  },
+  'order list': {
+    operation: 'listOrders',
+    columns: ['animal', 'accountId', 'status', 'price', 'createdAt', 'expiresAt'],
+    empty: { noun: 'orders', hint: '`petstore order place --account ID --pet ID` places one.' },
+    examples: {
+      'petstore order list --status placed': 'orders that wait for approval',
+      'petstore order list --status placed,approved': 'orders that are not delivered yet',
+      'petstore order list --pet 7 --json': 'for a program',
+    },
+  },
+  'order show': {
+    operation: 'getOrder',
+    examples: { 'petstore order show 12': 'its status and every step so far' },
+  },
+  'order place': {
+    operation: 'placeOrder',
+    action: 'placeOrder',
+    details: 'The order waits seven days for approval; the animal is pending meanwhile.',
+    account: 'The account that orders; see `petstore account list`.',
+    flags: { quantity: null },
+    examples: { 'petstore order place --account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone' },
+  },
+  'order approve': {
+    operation: 'approveOrder',
+    examples: { 'petstore order approve 12': 'an order that was checked' },
+  },
+  'order deliver': {
+    operation: 'deliverOrder',
+    examples: { 'petstore order deliver 12 --note "fetched by her sister"': 'an animal that has left the store' },
+  },
+  'order cancel': {
+    operation: 'cancelOrder',
+    examples: { 'petstore order cancel 12 --note "moved abroad"': 'the customer withdrew' },
+  },
+  'order return': {
+    operation: 'returnOrder',
+    options: { 'not-ready': { description: 'Leave the animal pending; otherwise it is available at once.' } },
+    examples: {
+      'petstore order return 12': 'an animal that can be sold again at once',
+      'petstore order return 12 --not-ready --note "to the vet first"': 'one that cannot yet',
+    },
+  },
+  'message list': {
+    operation: 'listMessages',
+    summary: 'List messages of all accounts, by id.',
+    action: 'listMessages',
+    options: {
+      account: { description: 'Only messages to or from this account; `store` is the store itself.', value: 'ID' },
+      box: { description: 'Only messages that the account sent, or that are in its inbox; with --account.' },
+    },
+    check({ account, box }) {
+      if (account !== undefined && account !== 'store') parseId('--account', account);
+      if (account === undefined && box !== undefined)
+        throw new UsageError('--box needs --account, for example --account store.');
+    },
+    columns: ['from', 'to', 'animal', 'status', 'sent', 'text'],
+    empty: { noun: 'messages', hint: 'accounts send them with POST /messages.' },
+    examples: {
+      'petstore message list --account store --box inbox': 'messages to the store itself',
+      'petstore message list --account 2 --json': 'for a program',
+    },
+  },
+  'message show': {
+    operation: 'getMessage',
+    summary: 'Show a message with its whole text and every delivery attempt.',
+    examples: { 'petstore message show msg_12': 'its text and status' },
+  },
+  'message send': {
+    operation: 'sendMessage',
+    action: 'sendMessage',
+    summary: 'Send a message for an account, or from the store itself to an account.',
+    details: 'A running server delivers it; without one, the next start does.',
+    options: {
+      account: { description: 'The account that sends it; see `petstore account list`.', value: 'ID' },
+      to: { description: 'The account that the store itself writes to; instead of --account.', value: 'ID' },
+      'reply-to': { value: 'EMAIL' },
+    },
+    check({ account, to, pet, 'reply-to': replyTo }) {
+      if ((account === undefined) === (to === undefined)) {
+        throw new UsageError('Give either --account, which sends the message, or --to, which gets it from the store.');
+      }
+      parseId(to === undefined ? '--account' : '--to', (to ?? account)!);
+      if (to !== undefined && (pet ?? replyTo) !== undefined) {
+        throw new UsageError('--pet and --reply-to go with --account, not with --to.');
+      }
+    },
+    examples: {
+      'petstore message send --to 2 --message "Your animals are on the first page."': 'from the store to an account',
+      'petstore message send --account 2 --pet 7 --message "Is she still there?"':
+        'from a customer to the owner of an animal',
+    },
+  },
+  'webhook list': {
+    operation: 'listWebhooks',
+    columns: ['accountId', 'status', 'url', 'failingSince'],
+    empty: { noun: 'webhooks', hint: 'accounts create them with POST /v1/webhooks.' },
+    examples: { 'petstore webhook list': 'all webhooks, and which are failing' },
+  },
+  'webhook show': {
+    operation: 'getWebhook',
+    details: 'The secret is never shown.',
+    examples: { 'petstore webhook show 3': 'its URL and the events that it gets' },
+  },
+  'webhook disable': {
+    operation: 'deactivateWebhook',
+    action: 'disableWebhook',
+    summary: 'Disable a webhook until its owner activates it again, with a test.',
+    details: 'Pending deliveries stay. An attempt that is under way finishes; it takes 15 seconds at most.',
+    examples: { 'petstore webhook disable 3': 'its receiver complains' },
+  },
+  'webhook delete': {
+    operation: 'deleteWebhook',
+    action: 'deleteWebhook',
+    details: 'Deletes without asking, with the secrets and the pending deliveries.',
+    examples: { 'petstore webhook delete 3': 'for good; its owner can create another' },
+    done: ({ id }) => `Deleted webhook ${id}.`,
+  },
+};

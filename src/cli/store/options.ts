@@ -1,0 +1,159 @@
+import { BodyReader } from '../../lib/http/server/validation.ts';
+import { formatTime } from '../../lib/time.ts';
+import { type Option, UsageError } from '../command.ts';
+import { parseInteger, parseWhen, WHEN } from '../values.ts';
+import { parsePrice } from './money.ts';
+
+/** The parts of a JSON Schema that options derive from. */
+interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly enum?: readonly string[];
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  /** How the field of a resource wants to be an option. */
+  readonly '~cli'?: { readonly flag?: string; readonly value?: string };
+}
+
+/** A member of a query or body that is set by an option. */
+export interface Member {
+  readonly name: string;
+  /** Name of the option, without its dashes. */
+  readonly flag: string;
+  readonly option: Option;
+  /** Returns the member's value. `now` is in milliseconds since the Unix epoch. @throws {UsageError} */
+  parse(text: string, now: number): unknown;
+}
+
+/** The word that clears an optional member. */
+const NONE = 'none';
+
+/** Members of lists that the engine sets by itself. */
+const pagination = ['limit', 'cursor'];
+
+/**
+ * Derives the options of a query or body from its schema, so that a new member is an option at once.
+ * @param part filters of a query are switches when they are booleans; booleans of a body are `yes` or `no`
+ * @param flags names of options that differ from the derived ones; `null` for members without an option
+ */
+export function membersOf(
+  part: 'query' | 'body',
+  schema: object | undefined,
+  flags: Readonly<Record<string, string | null>>,
+): Member[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as Schema;
+  return Object.entries(properties)
+    .filter(([name]) => flags[name] !== null && !pagination.includes(name))
+    .map(([name, property]) => {
+      const valueType = property.anyOf?.find(one => one.type !== 'null');
+      const nullable = valueType !== undefined;
+      const type = {
+        ...(part === 'query' && property.type === 'boolean' && { default: false }),
+        ...(valueType ?? property),
+      };
+      const flag = flags[name] ?? property['~cli']?.flag ?? flagOf(name, type);
+      const parse = (text: string, now: number) =>
+        nullable && text === NONE ? null : parseValue(`--${flag}`, type, text, now);
+      const description = `${descriptionOf(type) ?? property.description ?? ''}${nullable ? ` \`${NONE}\` clears it.` : ''}`;
+      const value = property['~cli']?.value ?? valueName(flag, type);
+      const choices = choicesOf(type);
+      const option = {
+        description,
+        ...(value !== undefined && { value }),
+        ...(choices && { choices: nullable ? [...choices, NONE] : choices }),
+        ...(type.items && { repeatable: true }),
+        ...(required.includes(name) && { required: true }),
+      };
+      return { name, flag, option, parse };
+    });
+}
+
+function descriptionOf({ properties, description }: Schema): string | undefined {
+  return properties === undefined ? description : 'An amount and a currency, such as "125.00 EUR".';
+}
+
+/** Returns `category` for `categoryId`, `reply-to` for `replyTo`, and `not-ready` for `ready` when that is true by default. */
+function flagOf(name: string, { default: byDefault }: Schema): string {
+  const words = name.replace(/Ids?$/, '').replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`);
+  return byDefault === true ? `not-${words}` : words;
+}
+
+/** Returns the name of an option's value in help; `undefined` for a switch. A boolean with a default is a switch. */
+function valueName(flag: string, schema: Schema): string | undefined {
+  const { format, type, default: byDefault } = schema.items ?? schema;
+  if (type === 'boolean' && byDefault !== undefined) return undefined;
+  if (type === 'integer') return format === 'int64' ? 'ID' : 'N';
+  return format === 'date-time' ? 'WHEN' : flag.toUpperCase();
+}
+
+function choicesOf(schema: Schema): readonly string[] | undefined {
+  const { type, default: byDefault, enum: choices } = schema.items ?? schema;
+  return type === 'boolean' && byDefault === undefined ? ['yes', 'no'] : choices;
+}
+
+function parseValue(name: string, schema: Schema, text: string, now: number): unknown {
+  const { type, format, items, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, properties } = schema;
+  if (type === 'boolean') return schema.default === undefined ? text === 'yes' : !schema.default;
+  if (items !== undefined) return [...new Set(text.split(','))].map(one => parseValue(name, items, one, now));
+  if (type === 'integer') return parseInteger(name, text, minimum, maximum);
+  if (type === 'number') return Number(text);
+  if (format === 'date-time') return formatTime(parseWhen(name, text, now));
+  if (properties === undefined) return text;
+  // The only members with members of their own are prices.
+  const price = parsePrice(text);
+  if (price === undefined) {
+    throw new UsageError(`${name} must be an amount and a currency, such as "125.00 EUR" or "1500 JPY".`);
+  }
+  return price;
+}
+
+/** Returns the options of a command by name: those of its members, changed or extended by `more`. */
+export function optionsOf(
+  members: readonly Member[],
+  more: Readonly<Record<string, Partial<Option>>>,
+): Record<string, Option> {
+  const options: Record<string, Option> = {};
+  for (const { flag, option } of members) {
+    const description = option.description.replace(/`(\w+)`/g, (quoted, word) => optionFor(word, members) ?? quoted);
+    const when = option.value === 'WHEN' ? ` ${WHEN.charAt(0).toUpperCase()}${WHEN.slice(1)}.` : '';
+    options[flag] = { ...option, description: description + when };
+  }
+  for (const [flag, changes] of Object.entries(more)) options[flag] = { ...options[flag], ...changes } as Option;
+  return options;
+}
+
+/**
+ * Returns the query or body that options describe, validated against the schema of the operation.
+ * @throws {UsageError} one sentence that names the first wrong option
+ */
+export function parseMembers(
+  schema: object,
+  members: readonly Member[],
+  options: Readonly<Record<string, string>>,
+  now: number,
+): Record<string, unknown> {
+  const given = members.filter(({ flag }) => options[flag] !== undefined);
+  const value = Object.fromEntries(given.map(({ name, flag, parse }) => [name, parse(options[flag]!, now)]));
+  const reading = new BodyReader(schema).read(value, true);
+  if ('value' in reading) return value;
+  const { path, message } = reading.errors[0]!;
+  throw new UsageError(sentenceOf(path, message, members));
+}
+
+/** Returns `Must be …` about a member as a sentence about its option. */
+export function sentenceOf(path: string, message: string, members: readonly Member[]): string {
+  const name = path.split('/').find(part => part !== '') ?? '';
+  const words = message.replace(/\b[a-z]+[A-Z]\w*/g, word => optionFor(word, members) ?? word);
+  return `${optionFor(name, members) ?? name} ${words.charAt(0).toLowerCase()}${words.slice(1)}`;
+}
+
+function optionFor(name: string, members: readonly Member[]): string | undefined {
+  const member = members.find(one => one.name === name);
+  return member && `--${member.flag}`;
+}

@@ -1,0 +1,144 @@
+import { Problem } from '../../lib/http/problem.ts';
+import { UserError } from '../../lib/user-error.ts';
+import type { DeploymentName } from '../../schema.ts';
+import {
+  type Command,
+  type CommandOutput,
+  deploymentOption,
+  type Invocation,
+  type Option,
+  UsageError,
+} from '../command.ts';
+import { withDatabase } from '../databases.ts';
+import { parseId, parseInteger } from '../values.ts';
+import { actions, type Input } from './actions.ts';
+import type { StoreCommand } from './commands.ts';
+import { type Member, membersOf, optionsOf, parseMembers, sentenceOf } from './options.ts';
+import { operationNamed, readPages, Store, type StorePage, type Value } from './store.ts';
+import { describe, listing } from './text.ts';
+
+/** The most items that a list command prints. */
+const LIMIT_MAX = 100_000;
+
+const listOptions: Readonly<Record<string, Option>> = {
+  limit: { description: `The most items to print, 1 to ${LIMIT_MAX}.`, value: 'N', default: '20' },
+  cursor: { description: 'Where to continue: the cursor printed below a list with the same filters.', value: 'CURSOR' },
+};
+
+/** Returns the command that runs an operation of the store as its operator, or for the account of `--account`. */
+export function storeCommand(name: string, definition: StoreCommand): Command {
+  const { summary, account, flags = {}, options = {}, columns } = definition;
+  const route = operationNamed(definition.operation);
+  const members = [...membersOf('query', route.query, flags), ...membersOf('body', route.body, flags)];
+  const [kind = ''] = name.split(' ');
+  const [parameter] = Object.values(route.parameters ?? {});
+  return {
+    name,
+    summary: summary ?? `${route.summary}.`,
+    ...(definition.details && { details: definition.details }),
+    ...(parameter && {
+      arguments: { ID: `${parameter.description.replace(/\.$/, '')}; see \`petstore ${kind} list\`.` },
+    }),
+    options: {
+      ...(account && { account: { description: account, value: 'ID', required: true } }),
+      ...optionsOf(members, options),
+      ...(columns && listOptions),
+      deployment: deploymentOption,
+    },
+    examples: definition.examples,
+    async run(invocation) {
+      definition.check?.(invocation.options);
+      const input = readInput(definition, members, invocation);
+      const deployment = invocation.options['deployment'] as DeploymentName;
+      return withDatabase(invocation, invocation.config.locations[deployment], async database => {
+        try {
+          const store = new Store(deployment, database, invocation);
+          if (input.accountId !== undefined) await store.requireAccount(input.accountId);
+          return await (columns ? runList(kind, definition, store, input) : runOne(kind, definition, store, input));
+        } catch (error) {
+          throw error instanceof Problem ? userError(error, members) : error;
+        }
+      });
+    },
+  };
+}
+
+/**
+ * Reads the request of a command from its arguments and options.
+ * @throws {UsageError} when the operation could never accept it, whatever is stored
+ */
+function readInput(definition: StoreCommand, members: readonly Member[], invocation: Invocation): Input {
+  const { options, clock } = invocation;
+  const { query, body, method, parameters = {} } = operationNamed(definition.operation);
+  const path = Object.entries(parameters).map(([name, { schema }]) => [
+    name,
+    readId(schema, invocation.arguments['ID']!),
+  ]);
+  const read = (schema: object, now: number) => parseMembers(schema, membersIn(schema, members), options, now);
+  const bodyAt = (now: number) => body && read(body, now);
+  const sent = bodyAt(clock.now());
+  if (method === 'PATCH' && Object.keys(sent!).length === 0) {
+    throw new UsageError(`Name what to change: ${members.map(({ flag }) => `--${flag}`).join(', ')}.`);
+  }
+  return {
+    path: Object.fromEntries(path),
+    query: { ...(query && read(query, clock.now())), ...definition.query },
+    bodyAt,
+    accountId: definition.account === undefined ? undefined : parseId('--account', options['account']!),
+    options,
+    limit: definition.columns ? parseInteger('--limit', options['limit']!, 1, LIMIT_MAX) : 1,
+  };
+}
+
+function membersIn(schema: object, members: readonly Member[]): Member[] {
+  const { properties = {} } = schema as { properties?: object };
+  return members.filter(({ name }) => name in properties);
+}
+
+function readId(
+  schema: { readonly type?: string; readonly pattern?: string; readonly examples?: readonly unknown[] },
+  text: string,
+) {
+  if (schema.type === 'integer') return parseId('ID', text);
+  if (new RegExp(schema.pattern!).test(text)) return text;
+  throw new UsageError(`ID must be like ${schema.examples?.[0]}.`);
+}
+
+async function runOne(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
+  const { operation, action, done } = definition;
+  const value = action
+    ? ((await actions[action](store, input)) as Value)
+    : await store.send(operation, { ...input, body: input.bodyAt(store.now) });
+  return { value, text: style => done?.(value) ?? describe(style, kind, value) };
+}
+
+async function runList(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
+  const { operation, action, columns = [], empty } = definition;
+  const { limit: _, cursor, deployment, ...filters } = input.options;
+  const readPage = (pageLimit: number, from: string | undefined) => {
+    const request = {
+      ...input,
+      query: { ...input.query, limit: pageLimit, ...(from !== undefined && { cursor: from }) },
+    };
+    return (action ? actions[action](store, request) : store.page(operation, request)) as Promise<StorePage>;
+  };
+  const { items, next } = await readPages(readPage, input.limit, cursor);
+  const { noun, hint, stagingHint = hint } = empty!;
+  const all = cursor === undefined && Object.keys(filters).every(name => name === 'json');
+  const nothing = all
+    ? `There are no ${noun}; ${deployment === 'staging' ? stagingHint : hint}`
+    : `There are no such ${noun}; \`petstore ${kind} list\` lists all of them.`;
+  return {
+    value: items,
+    text: style => listing(style, kind, items, columns, nothing),
+    ...(next !== undefined && { hint: `There are more: run the same command with --cursor=${next} to continue.` }),
+  };
+}
+
+/** Returns the error of an operation in the words of the command line. */
+function userError(problem: Problem, members: readonly Member[]): UserError {
+  const [field] = problem.errors ?? [];
+  if (field === undefined || !field.message.startsWith('Must ')) return new UserError(problem.message);
+  if (field.path !== 'cursor') return new UserError(sentenceOf(field.path, field.message, members));
+  return new UserError('--cursor must be a cursor printed below a list with the same filters.');
+}

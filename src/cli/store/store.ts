@@ -1,0 +1,142 @@
+import { operations } from '../../api.ts';
+import { type Deployment, nowOf } from '../../deployment.ts';
+import { operator } from '../../events/event.ts';
+import type { Caller, Route, RouteRequest } from '../../lib/http/route.ts';
+import type { Database, DeploymentName } from '../../schema.ts';
+import type { Invocation } from '../command.ts';
+import { withAccounts } from '../databases.ts';
+
+/** A request to an operation of the store. */
+export interface StoreRequest {
+  readonly path?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  /** The account that the request is for; the operator where it is absent. */
+  readonly accountId?: number | undefined;
+}
+
+/** A JSON object that an operation returns. */
+// biome-ignore lint/suspicious/noExplicitAny: the shapes are those of the operations, found by name
+export type Value = Record<string, any>;
+
+/** One page of a list. */
+export interface StorePage {
+  readonly items: readonly Value[];
+  /** The cursor of the next page; `undefined` at the end. */
+  readonly next: string | undefined;
+}
+
+/** Returns the operation with this name. */
+export function operationNamed(operationId: string): Route<Deployment> {
+  return operations.find(route => route.operationId === operationId)!;
+}
+
+/** One deployment, whose operations the command line calls without HTTP. */
+export class Store {
+  readonly name: DeploymentName;
+  readonly database: Database;
+  readonly #invocation: Invocation;
+
+  constructor(name: DeploymentName, database: Database, invocation: Invocation) {
+    this.name = name;
+    this.database = database;
+    this.#invocation = invocation;
+  }
+
+  /** The time for reads, or of the transaction in `atomically`: whole milliseconds since the Unix epoch. */
+  get now(): number {
+    return nowOf({ clock: this.#invocation.clock, database: this.database });
+  }
+
+  /**
+   * Runs an operation and returns the body of its response.
+   * @throws {Problem} as the operation does
+   */
+  async send(operationId: string, request: StoreRequest): Promise<Value> {
+    return (await this.#handle(operationId, request)).value;
+  }
+
+  /** Runs a list operation and returns one page. @throws {Problem} as the operation does */
+  async page(operationId: string, request: StoreRequest): Promise<StorePage> {
+    const { value, headers } = await this.#handle(operationId, request);
+    const next = headers[headers.indexOf('x-next') + 1];
+    const cursor = headers.includes('x-next')
+      ? new URL(next!, 'http://localhost').searchParams.get('cursor')
+      : undefined;
+    return { items: value as unknown as Value[], next: cursor ?? undefined };
+  }
+
+  /** Runs several operations in one transaction. `work` may run more than once. */
+  atomically<T>(work: (store: Store) => Promise<T>): Promise<T> {
+    return this.database.write(tx => {
+      const database: Pick<Database, 'engine' | 'all' | 'first' | 'readTimestamp' | 'write'> = {
+        engine: tx.engine,
+        all: (query, params) => tx.all(query, params),
+        first: (query, params) => tx.first(query, params),
+        readTimestamp: () => tx.now,
+        write: async run => run(tx),
+      };
+      return work(new Store(this.name, database as unknown as Database, this.#invocation));
+    });
+  }
+
+  /** Throws when no account has this id. Accounts are stored once, in production's database. @throws {UserError} */
+  async requireAccount(id: number): Promise<void> {
+    const { getAccount } = await import('../../accounts/accounts.ts');
+    if (this.name === 'production') await getAccount(this.database, id);
+    else await withAccounts(this.#invocation, accounts => getAccount(accounts, id));
+  }
+
+  async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {
+    const route = operationNamed(operationId);
+    const { config, clock } = this.#invocation;
+    const context = {
+      name: this.name,
+      database: this.database,
+      clock,
+      categories: config.categories,
+      heldMax: config.heldMax,
+    };
+    // Where a handler takes an Actor, it takes the operator, too.
+    const actor = accountId === undefined ? operator : { accountId, admin: false };
+    const search = `?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`;
+    const request: RouteRequest<unknown, unknown, unknown, unknown> = {
+      context,
+      caller: { ...actor, keyId: '', deployment: this.name } as Caller,
+      path,
+      query,
+      body,
+      header: () => undefined,
+      prefer: new Map(),
+      operationId,
+      requestId: '',
+      expect() {},
+      isStillAuthorized: () => true,
+      baseUrl: '',
+      url: route.path + search,
+      search,
+      routePath: route.path,
+    };
+    const { body: answer, headers = [] } = await route.handle(request as never);
+    return { value: (Buffer.isBuffer(answer) ? JSON.parse(String(answer)) : answer) as Value, headers };
+  }
+}
+
+/** The most items on one page. */
+const PAGE_MAX = 100;
+
+/** Reads pages until there are `limit` items or the list ends. A page may be short, or even empty, and have a next one. */
+export async function readPages(
+  read: (limit: number, cursor: string | undefined) => Promise<StorePage>,
+  limit = Number.POSITIVE_INFINITY,
+  cursor?: string,
+): Promise<StorePage> {
+  const items: Value[] = [];
+  let next = cursor;
+  do {
+    const page = await read(Math.min(PAGE_MAX, limit - items.length), next);
+    items.push(...page.items);
+    next = page.next;
+  } while (next !== undefined && items.length < limit);
+  return { items, next };
+}

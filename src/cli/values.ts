@@ -1,0 +1,33 @@
+import { parseDuration, parseTime } from '../lib/time.ts';
+import { UsageError } from './command.ts';
+
+/**
+ * Parses an id on the command line.
+ * @param name the option or argument, for the error message
+ * @throws {UsageError}
+ */
+export function parseId(name: string, text: string): number {
+  return parseInteger(name, text, 1, Number.MAX_SAFE_INTEGER);
+}
+
+/** Parses a whole number in plain decimal digits, without a sign or leading zeros. @throws {UsageError} */
+export function parseInteger(name: string, text: string, minimum: number, maximum: number): number {
+  const value = Number(text);
+  if (/^(?:0|[1-9]\d{0,15})$/.test(text) && value >= minimum && value <= maximum) return value;
+  throw new UsageError(`${name} must be a whole number from ${minimum} to ${maximum}.`);
+}
+
+/** Describes in help which times `parseWhen` accepts. */
+export const WHEN = 'a duration from now (30s, 15m, 24h, 7d) or an RFC 3339 time';
+
+/**
+ * Parses a time: a duration from `now`, or an RFC 3339 time.
+ * @returns whole milliseconds since the Unix epoch
+ * @throws {UsageError}
+ */
+export function parseWhen(name: string, text: string, now: number): number {
+  const duration = parseDuration(text);
+  const time = duration === undefined ? parseTime(text) : now + duration;
+  if (time !== undefined) return Math.ceil(time);
+  throw new UsageError(`${name} must be a duration like 30s, 15m, 24h or 7d, or a time like 2027-01-31T12:00:00Z.`);
+}
