@@ -31,6 +31,7 @@ export const testedElsewhere: readonly string[] = [
   'docs/tutorial.md',
   'docs/messages.md',
   'docs/receive-webhooks.md',
+  'docs/webhooks.md',
   'docs/operating/backup.md',
   'docs/operating/postgresql.md',
 ];

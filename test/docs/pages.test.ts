@@ -14,13 +14,20 @@ import { executedPages } from './executed-pages.ts';
 /** The time at which every page runs, so that times in requests may stand in the pages. */
 const clock = { NODE_ENV: 'test', PETSTORE_NOW: '2026-11-21T12:00:00Z' };
 
+/** Creates an admin with a staging key in `ADMIN_KEY`. */
+const createAdmin = `
+id=$(petstore account create --email admin@example.org --name Admin --admin --json | sed 's/.*"id":\\([0-9]*\\).*/\\1/')
+ADMIN_KEY=$(petstore key create --account $id --deployment staging --json | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`;
+
 for (const [path, settings] of Object.entries(executedPages)) {
-  const steps = stepsOf(blocksOf(await readPage(path)));
+  const page = await readPage(path);
+  const steps = stepsOf(blocksOf(page));
 
   describe(`${path}, executed`, { skip }, () => {
     let server: FirstServer;
     before(async () => {
       server = await startFirstServer({ ...clock, ...settings });
+      if (page.includes('$ADMIN_KEY')) await server.run(createAdmin);
     });
     after(async () => {
       assert.deepEqual(await server.stop(), [0, null]);
