@@ -57,7 +57,7 @@ onEachEngine(engine => {
         await Promise.all(won.map(({ id }, index) => release(nodes[index % nodes.length]!, id)));
       }
       assert.deepEqual(await nodes[0]!.all(inForce, {}), []);
-      const { rows } = await listHolds(nodes[0]!, admin, { status: ['released'] }, 100, undefined, 0);
+      const { rows } = await listHolds(nodes[0]!, admin, { status: ['released'] }, { limit: 100 }, 0);
       assert.ok(rows.every(({ id }) => holds.has(id)));
       assert.equal((await nodes[0]!.all(allHolds, {})).length, holds.size, 'who was refused left nothing behind');
     });

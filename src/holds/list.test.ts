@@ -47,14 +47,14 @@ onEachEngine(engine => {
 
     it('shows each hold as getHold does', async () => {
       const { database, now } = await store(engine);
-      for (const hold of (await listHolds(database, admin, {}, 100, undefined, now)).rows) {
+      for (const hold of (await listHolds(database, admin, {}, { limit: 100 }, now)).rows) {
         assert.deepEqual(hold, await getHold(database, admin, hold.id, now));
       }
     });
 
     it('refuses a cursor of another list, and what is none', async () => {
       const { database, now } = await store(engine);
-      const { next } = await listHolds(database, admin, {}, 1, undefined, now);
+      const { next } = await listHolds(database, admin, {}, { limit: 1 }, now);
       for (const [filter, cursor] of [
         [{ status: ['active'] }, next!],
         [{ petId: 1 }, next!],
@@ -62,9 +62,11 @@ onEachEngine(engine => {
         [{}, Buffer.from('[1,2,3]').toString('base64url')],
         [{}, Buffer.from('null').toString('base64url')],
       ] as [HoldFilter, string][]) {
-        await assert.rejects(listHolds(database, admin, filter, 1, cursor, now), { code: 'invalid_parameter' });
+        await assert.rejects(listHolds(database, admin, filter, { limit: 1, cursor }, now), {
+          code: 'invalid_parameter',
+        });
       }
-      await listHolds(database, admin, {}, 1, next!, now);
+      await listHolds(database, admin, {}, { limit: 1, cursor: next! }, now);
     });
 
     it('ends a page after 20,000 holds looked at, and goes on from there', async () => {
@@ -79,14 +81,14 @@ onEachEngine(engine => {
       let pages = 0;
       let cursor: string | undefined;
       do {
-        const page = await listHolds(database, one!, { status: ['active'] }, 20, cursor, now);
+        const page = await listHolds(database, one!, { status: ['active'] }, { limit: 20, cursor }, now);
         holds.push(...page.rows.map(({ id }) => id));
         cursor = page.next;
         pages++;
       } while (cursor !== undefined && pages < 10);
       assert.equal(pages, 2);
       assert.ok(holds.includes(last + 1));
-      const own = await listHolds(database, one!, {}, 100, undefined, now);
+      const own = await listHolds(database, one!, {}, { limit: 100 }, now);
       assert.equal(own.rows.length, 100);
     });
   });
@@ -102,16 +104,16 @@ async function assertWalk(
 ) {
   const note = JSON.stringify([actor, filter, limit]);
   const forward: number[] = [];
-  let page = await listHolds(database, actor, filter, limit, undefined, now);
+  let page = await listHolds(database, actor, filter, { limit }, now);
   assert.equal(page.previous, undefined, note);
   for (forward.push(...idsOf(page.rows)); page.next !== undefined; forward.push(...idsOf(page.rows))) {
-    page = await listHolds(database, actor, filter, limit, page.next, now);
+    page = await listHolds(database, actor, filter, { limit, cursor: page.next }, now);
     assert.ok(page.rows.length <= limit && page.rows.length > 0, note);
   }
   assert.deepEqual(forward, expected, note);
   const backward = idsOf(page.rows);
   for (; page.previous !== undefined; backward.unshift(...idsOf(page.rows))) {
-    page = await listHolds(database, actor, filter, limit, page.previous, now);
+    page = await listHolds(database, actor, filter, { limit, cursor: page.previous }, now);
     assert.ok(page.rows.length <= limit, note);
   }
   assert.deepEqual(backward, expected, `back: ${note}`);
@@ -154,7 +156,7 @@ async function store(engine: Engine) {
   }
   clock.advance(10 * MINUTE);
   const now = clock.now();
-  const { rows } = await listHolds(database, admin, {}, 100, undefined, now);
+  const { rows } = await listHolds(database, admin, {}, { limit: 100 }, now);
   assert.deepEqual(new Set(rows.map(({ status }) => status)), new Set(statuses));
   return { database, now, all: rows.map(hold => ({ hold, owners: hold.petIds.map(ownerOf) })) };
 }

@@ -1,7 +1,6 @@
 import Type from 'typebox';
-import { nowOf, operation } from '../deployment.ts';
+import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
@@ -39,53 +38,23 @@ export const create = operation({
 });
 
 /** Lists holds. */
-export const list = operation({
+export const list = listOperation({
   summary: 'List holds',
   description:
     'Returns the holds that your account placed and the holds on its animals, by id ascending; admins see all holds. A ' +
     'page scans at most 20,000 holds, so it may be short or even empty and still have a next page.',
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of holds returned.' }),
-    ),
+  noun: 'holds',
+  filters: {
     status: Type.Optional(
-      Type.Array(HoldStatus, {
-        minItems: 1,
-        maxItems: 4,
-        description: 'Only holds with one of these statuses.',
-      }),
+      Type.Array(HoldStatus, { minItems: 1, maxItems: 4, description: 'Only holds with one of these statuses.' }),
     ),
     petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only holds of this animal, past ones included.' })),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
-      }),
-    ),
-  }),
-  successes: [
-    {
-      status: 200,
-      description: 'A page of holds.',
-      schema: Holds,
-      headers: {
-        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-      },
-    },
-  ],
-  errors: [],
+  },
+  schema: Holds,
   examples: listExamples,
-  async handle({ context, caller, query, url, baseUrl }) {
-    const { limit = 20, cursor, ...filter } = query;
-    const page = await listHolds(context.database, caller, filter, limit, cursor, nowOf(context));
-    // The path may be spelled in other ways than the links are.
-    const mark = url.indexOf('?');
-    return {
-      body: page.rows.map(holdOf),
-      headers: pageHeaders(`${baseUrl}/holds${mark < 0 ? '' : url.slice(mark)}`, page),
-    };
+  async handle({ context, caller, filters, page }) {
+    const { rows, ...links } = await listHolds(context.database, caller, filters, page, nowOf(context));
+    return { rows: rows.map(holdOf), ...links };
   },
 });
 

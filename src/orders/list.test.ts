@@ -10,8 +10,7 @@ import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
-import { type OrderFilter, orderList } from './filter.ts';
-import { listOrders } from './list.ts';
+import { listOrders, type OrderFilter, orderList } from './list.ts';
 import { orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { canSee, type OrderWithSteps } from './rows.ts';
@@ -51,7 +50,7 @@ describe('a list of orders', () => {
       await store.approve(2);
       await store.deliver(2);
       await store.place(3);
-      const { orders } = await listOrders(store.database, placer, {}, 10, undefined, store.now());
+      const { rows: orders } = await listOrders(store.database, placer, {}, { limit: 10 }, store.now());
       assert.deepEqual(
         orders.map(({ steps }) => Object.keys(steps)),
         [['approval', 'cancellation'], ['approval', 'delivery'], []],
@@ -62,10 +61,10 @@ describe('a list of orders', () => {
     it('has an order once that somebody placed for his own animal', async () => {
       const store = await openOrderStore(engine, 6);
       for (const petId of [1, 2, 3, 4, 5, 6]) await store.place(petId, { by: petId % 2 ? owner : placer });
-      const first = await listOrders(store.database, owner, {}, 4, undefined, store.now());
-      assert.deepEqual(first.orders.map(idOf), [1, 2, 3, 4]);
-      const second = await listOrders(store.database, owner, {}, 4, first.next, store.now());
-      assert.deepEqual(second.orders.map(idOf), [5, 6]);
+      const first = await listOrders(store.database, owner, {}, { limit: 4 }, store.now());
+      assert.deepEqual(first.rows.map(idOf), [1, 2, 3, 4]);
+      const second = await listOrders(store.database, owner, {}, { limit: 4, cursor: first.next }, store.now());
+      assert.deepEqual(second.rows.map(idOf), [5, 6]);
       assert.equal(second.next, undefined);
     });
 
@@ -92,20 +91,26 @@ describe('a list of orders', () => {
     it('refuses a cursor of another list; one of another reader shows nothing more', async () => {
       const store = await openOrderStore(engine);
       for (const petId of [1, 2, 3]) await store.place(petId);
-      const { next } = await listOrders(store.database, owner, { status: ['placed'] }, 1, undefined, store.now());
+      const { next } = await listOrders(store.database, owner, { status: ['placed'] }, { limit: 1 }, store.now());
       for (const other of [{}, { status: ['approved'] }, { status: ['placed'], petId: 1 }] as OrderFilter[]) {
-        await assert.rejects(listOrders(store.database, owner, other, 1, next, store.now()), {
+        await assert.rejects(listOrders(store.database, owner, other, { limit: 1, cursor: next }, store.now()), {
           code: 'invalid_parameter',
           status: 400,
         });
       }
       for (const text of ['', 'abc', '[]', Buffer.from('[1,"x",0,-1]').toString('base64url')]) {
-        await assert.rejects(listOrders(store.database, owner, {}, 1, text, store.now()), {
+        await assert.rejects(listOrders(store.database, owner, {}, { limit: 1, cursor: text }, store.now()), {
           code: 'invalid_parameter',
         });
       }
-      const theirs = await listOrders(store.database, stranger, { status: ['placed'] }, 1, next, store.now());
-      assert.deepEqual(theirs.orders, []);
+      const theirs = await listOrders(
+        store.database,
+        stranger,
+        { status: ['placed'] },
+        { limit: 1, cursor: next },
+        store.now(),
+      );
+      assert.deepEqual(theirs.rows, []);
     });
   });
 
@@ -213,23 +218,23 @@ async function assertWalks(
     .filter(order => petId === undefined || order.petId === petId)
     .map(idOf);
   const what = JSON.stringify({ actor, filter });
-  const read = (cursor: string | undefined) => listOrders(database, actor, filter, limit, cursor, now());
+  const read = (cursor: string | undefined) => listOrders(database, actor, filter, { limit, cursor }, now());
 
   const forward: number[] = [];
   let page = await read(undefined);
   let pages = 1;
   assert.equal(page.previous, undefined);
-  for (forward.push(...page.orders.map(idOf)); page.next !== undefined; forward.push(...page.orders.map(idOf))) {
+  for (forward.push(...page.rows.map(idOf)); page.next !== undefined; forward.push(...page.rows.map(idOf))) {
     page = await read(page.next);
-    assert.ok(page.orders.length <= limit);
+    assert.ok(page.rows.length <= limit);
     assert.ok(++pages <= 100);
   }
   assert.deepEqual(forward, expected, what);
 
-  const backward = page.orders.map(idOf);
-  for (let back = 0; page.previous !== undefined; backward.unshift(...page.orders.map(idOf))) {
+  const backward = page.rows.map(idOf);
+  for (let back = 0; page.previous !== undefined; backward.unshift(...page.rows.map(idOf))) {
     page = await read(page.previous);
-    assert.ok(page.orders.length <= limit);
+    assert.ok(page.rows.length <= limit);
     assert.ok(++back <= 100);
   }
   assert.deepEqual(backward, expected, `back: ${what}`);
@@ -266,7 +271,13 @@ async function everyQuery(engine: Database['engine']) {
           const all = status === undefined || status.length === orderStatuses.length;
           what = `${actor.admin ? 'admin' : 'account'} ${JSON.stringify({ ...(all ? {} : { status }), petId })}`;
           for (const edge of [undefined, { id: 30_000 }]) {
-            await listOrders(reader(edge), actor, filter, 20, from && encodeCursor(orderList(filter), from), 500_000);
+            await listOrders(
+              reader(edge),
+              actor,
+              filter,
+              { limit: 20, cursor: from && encodeCursor(orderList(filter), from) },
+              500_000,
+            );
           }
         }
       }

@@ -1,92 +1,194 @@
+import type { Expression, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
-import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
-import type { PageLinks } from '../lib/http/pagination/page-links.ts';
-import type { Reader } from '../schema.ts';
+import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
+import {
+  amongTexts,
+  type KeysetParams,
+  keysetPage,
+  type OrderStatus,
+  type Params,
+  queriesByShape,
+  query,
+  type Reader,
+  sql,
+  type Tables,
+} from '../schema.ts';
 import { withSteps } from './events.ts';
-import { type OrderFilter, orderList } from './filter.ts';
-import { edgeQuery, type PageValues, pageQuery, type Shape, shapeOf } from './page-query.ts';
-import type { OrderRow, OrderWithSteps } from './rows.ts';
+import { orderStatuses } from './order.ts';
+import { type OrderRow, type OrderWithSteps, orderColumns, statusAt } from './rows.ts';
 
-/** One page of a list of orders. */
-export interface OrderPage extends PageLinks {
-  readonly orders: OrderWithSteps[];
+/** The filters of a list of orders. */
+export interface OrderFilter {
+  /** Only orders with one of these statuses. */
+  readonly status?: readonly OrderStatus[] | undefined;
+  /** Only orders of this pet. */
+  readonly petId?: number | undefined;
+}
+
+/** Identifies a list in its cursors. Visibility is checked per reader, so sharing a cursor leaks nothing. */
+export function orderList({ status = [], petId }: OrderFilter): readonly unknown[] {
+  return ['orders', [...status].sort(), petId ?? 0];
 }
 
 /**
- * One page of the orders that somebody may see and a filter lets through, by rising id: those that he placed and those of
- * his animals; all for admins.
+ * Returns one page of the orders that the actor can see and the filter matches, by id ascending: those that it placed
+ * and those of its pets; for admins all.
  *
- * Every list follows an index. That of one animal ends after 20,000 orders looked at: the page may then be short, even
- * empty, and still have a next one.
- * @param limit how many orders at most, 1–100
- * @param cursorText where to read on, from another page of the same list
- * @param now a placed order that has run out by then is expired
- * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
+ * Every list follows an index. The list of a pet scans up to 20,000 orders per page.
+ * @param now the time as of which orders are read
+ * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export async function listOrders(
   reader: Reader,
   actor: Actor,
   filter: OrderFilter,
-  limit: number,
-  cursorText: string | undefined,
+  page: PageRequest,
   now: number,
-): Promise<OrderPage> {
-  const list = orderList(filter);
-  const from = cursorText === undefined ? undefined : decodeCursor(list, cursorText);
-  if (cursorText !== undefined && from === undefined) throw invalidCursor();
-  const backward = from?.backward === true;
-  const { rows, edge } = await look(reader, shapeOf(actor, filter, from), {
+): Promise<Page<OrderWithSteps>> {
+  const statuses = orderStatuses.filter(one => filter.status?.includes(one));
+  const byStatus = statuses.length > 0 && statuses.length < orderStatuses.length;
+  const stored = byStatus ? statuses : [];
+  const ofPet = filter.petId !== undefined;
+  const shape: Omit<Shape, 'descending'> = {
+    all: actor.admin,
+    ofPet,
+    byStatus,
+    runs: ofPet ? 0 : stored.length,
+    expired: !ofPet && stored.includes('expired'),
+  };
+  const values = {
+    ...Object.fromEntries(stored.map((status, index) => [`status${index}`, status])),
+    statuses: JSON.stringify(statuses),
     accountId: actor.accountId,
     petId: filter.petId ?? 0,
-    startId: from === undefined ? 0 : from.id + (backward ? -1 : 1),
-    rows: limit + 1,
-    twice: 2 * (limit + 1),
     now,
+  };
+  const { rows, ...links } = await paginate<OrderRow>({
+    list: orderList(filter),
+    page,
+    async rows(scan) {
+      const found = await reader.all(pageQuery({ ...shape, ...scan }), { ...values, ...scan });
+      // An order of one's own pet is both among the orders placed and among those of one's pets.
+      return found.filter(({ id }, index) => id !== found[index - 1]?.id).slice(0, scan.rows);
+    },
+    ...(ofPet && { end: scan => reader.first(endQuery(scan), { ...values, ...scan }) }),
   });
-
-  const found = rows.slice(0, limit);
-  // Where the page reads on: behind its last order, or behind the last one that was looked at.
-  const onward = rows.length > limit ? found.at(-1)!.id : edge;
-  const ahead = onward === undefined ? undefined : { backward, id: onward };
-  const back = from && (found[0] === undefined ? returning(from) : { backward: !backward, id: found[0].id });
-  const cursor = (place: CursorPosition | undefined) => place && encodeCursor(list, place);
-  const orders = await withSteps(reader, backward ? found.reverse() : found);
-  if (!backward) return { orders, next: cursor(ahead), previous: cursor(back) };
-  return { orders, next: cursor(back), previous: cursor(ahead) };
+  return { rows: await withSteps(reader, rows), ...links };
 }
 
-/** What was found of a page: one row more than it has, where there are so many, and where looking ended before the list. */
-interface Found {
-  readonly rows: OrderRow[];
-  readonly edge: number | undefined;
+/** What decides the SQL of a page. */
+interface Shape {
+  /** Whether the reader sees every order. */
+  readonly all: boolean;
+  readonly ofPet: boolean;
+  readonly byStatus: boolean;
+  /** The number of statuses, each read along its part of an index; 0 to read all statuses together. */
+  readonly runs: number;
+  /** Whether expired orders are among them whose rows still say that they are placed. */
+  readonly expired: boolean;
+  readonly descending: boolean;
 }
 
-async function look(reader: Reader, shape: Shape, values: PageValues): Promise<Found> {
-  if (!shape.ofPet) {
-    const rows = await reader.all(pageQuery(shape), values);
-    // An order of one's own for one's own animal is in two runs.
-    const distinct = rows.filter(({ id }, index) => id !== rows[index - 1]?.id);
-    return { rows: distinct.slice(0, values.rows), edge: undefined };
+type Values = KeysetParams & { accountId: number | null; petId: number; statuses: string; now: number } & {
+  readonly [status: `status${number}`]: OrderStatus;
+};
+
+type Rows<Row> = SelectQueryBuilder<Tables, 'orders', Row>;
+type Party = 'account_id' | 'owner_id';
+
+/** Merges runs along indexes, so that no filter scans more rows than it returns; see `Shape`. */
+const pageQuery = queriesByShape(
+  ['all', 'ofPet', 'byStatus', 'runs', 'expired', 'descending'],
+  ({ all, ofPet, byStatus, runs, expired, descending }: Shape) =>
+    query((db, p: Params<Values>, engine) => {
+      const orders = () => db.selectFrom('orders').select(orderColumns(p.now));
+      const along = (rows: Rows<OrderRow>, prefix: IndexPrefix) => alongIndex(engine, descending, rows, prefix, p);
+      if (ofPet) {
+        const rows = along(orders(), [['pet_id', p.petId]]);
+        const visible = all
+          ? rows
+          : rows.where(({ or }) => or([isUnindexed('account_id', p), isUnindexed('owner_id', p)]));
+        return byStatus ? visible.where(amongTexts(statusAt(p.now), p.statuses, engine)) : visible;
+      }
+      const parties: readonly (Party | undefined)[] = all ? [undefined] : ['account_id', 'owner_id'];
+      const queries = parties.flatMap(party => [
+        ...(runs === 0 ? [along(orders(), ofParty(party))] : []),
+        ...Array.from({ length: runs }, (_, run) => runOf(p[`status${run}`]!, party)),
+        ...(expired ? [expiredOf(party)] : []),
+      ]);
+      if (queries.length === 1) return queries[0]!;
+      const merged = queries
+        .map((one, index) => db.selectFrom(one.as(`run${index}`)).selectAll())
+        .reduce((union, one) => union.unionAll(one));
+      const byId = db
+        .selectFrom(merged.as('orders'))
+        .selectAll()
+        .orderBy('id', descending ? 'desc' : 'asc');
+      return byId.limit(sql<number>`2 * ${p.rows}`);
+
+      function ofParty(party: Party | undefined): IndexPrefix {
+        return party === undefined ? [] : [[party, p.accountId]];
+      }
+
+      function runOf(status: Expression<OrderStatus>, party: Party | undefined) {
+        return along(orders().where(isNotExpired(p.now)), [['status', status], ...ofParty(party)]);
+      }
+
+      /** The expired orders whose rows still say that they are placed: few, and indexed by their expiry. */
+      function expiredOf(party: Party | undefined) {
+        return orders()
+          .where('status', '=', sql.lit('placed'))
+          .where('expires_at', '<=', p.now)
+          .$if(party !== undefined, rows => rows.where(isUnindexed(party!, p)))
+          .where(eb => eb(eb('id', '+', 0), descending ? '<' : '>', p.fromId))
+          .orderBy(eb => eb('id', '+', 0), descending ? 'desc' : 'asc')
+          .limit(p.rows);
+      }
+    }),
+);
+
+/** The last order of a pet that a page may scan. */
+const endQuery = queriesByShape(['descending'], ({ descending }: Pick<Shape, 'descending'>) =>
+  query((db, p: Params<Values & { scanLimit: number }>, engine) =>
+    alongIndex(engine, descending, db.selectFrom('orders').select('id'), [['pet_id', p.petId]], p)
+      .limit(1)
+      .offset(sql<number>`${p.scanLimit} - 1`),
+  ),
+);
+
+/** Reports whether the actor is this party of an order, without offering the column to an index. */
+const isUnindexed = (party: Party, p: Params<Values>) => sql<boolean>`${sql.ref(party)} + 0 = ${p.accountId}`;
+
+/** Excludes placed orders that have expired, without offering their index. */
+const isNotExpired = (now: Expression<number>) => sql<boolean>`(status <> 'placed' or expires_at + 0 > ${now})`;
+
+/** The columns of an index before the id, with a value for each. */
+type IndexPrefix = readonly (readonly [Party | 'pet_id' | 'status', Expression<unknown>])[];
+
+/**
+ * Restricts rows to a page along an index: those with the values of `prefix`, by id.
+ *
+ * PostgreSQL might read along another index instead and discard rows of other values. It cannot if the bounds compare
+ * all columns as a tuple; with such bounds, SQLite would begin at the first id.
+ */
+function alongIndex<Row>(
+  engine: 'sqlite' | 'postgres',
+  descending: boolean,
+  rows: Rows<Row>,
+  prefix: IndexPrefix,
+  p: Params<KeysetParams>,
+): Rows<Row> {
+  if (engine === 'sqlite' || prefix.length === 0) {
+    const matching = prefix.reduce((rows, [column, value]) => rows.where(column, '=', value as never), rows);
+    return keysetPage(matching, 'id', descending, p);
   }
-  const found = await lookAt(reader, shape, values, FEW_ROWS);
-  if (found.rows.length === values.rows || found.edge === undefined) return found;
-  return lookAt(reader, shape, values, ROWS_LOOKED_AT_MAX);
+  const columns = [...prefix.map(([column]) => column), 'id' as const];
+  const bound = (id: Expression<number>) => sql`(${sql.join([...prefix.map(([, value]) => value), id])})`;
+  const tuple = sql`(${sql.join(columns.map(column => sql.ref(column)))})`;
+  const [beyond, within] = descending ? (['<', '>='] as const) : (['>', '<='] as const);
+  return columns
+    .reduce((rows, column) => rows.orderBy(`orders.${column}`, descending ? 'desc' : 'asc'), rows)
+    .where(sql<boolean>`${tuple} ${sql.raw(beyond)} ${bound(p.fromId)}`)
+    .where(sql<boolean>`${tuple} ${sql.raw(within)} ${bound(p.endId)}`)
+    .limit(p.rows);
 }
-
-async function lookAt(reader: Reader, shape: Shape, values: PageValues, rowsMax: number): Promise<Found> {
-  const edge = (await reader.first(edgeQuery(shape), { ...values, beforeEdge: rowsMax - 1 }))?.id;
-  const rows = await reader.all(
-    pageQuery({ ...shape, edged: edge !== undefined }),
-    edge === undefined ? values : { ...values, edgeId: edge },
-  );
-  return { rows, edge };
-}
-
-/** The way back from a page on which there was nothing: the place that it began at, with what stands there. */
-function returning({ backward, id }: CursorPosition): CursorPosition {
-  return { backward: !backward, id: backward ? id - 1 : id + 1 };
-}
-
-/** The most orders of one animal that a page looks at, and how many it looks at first: enough for most, and soon done. */
-const ROWS_LOOKED_AT_MAX = 20_000;
-const FEW_ROWS = 500;

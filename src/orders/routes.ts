@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { nowOf, operation } from '../deployment.ts';
+import { listOperation, nowOf, operation } from '../deployment.ts';
 import type { Actor } from '../events/event.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Operation, RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import * as examples from './examples.ts';
@@ -20,55 +19,26 @@ const orderId = {
 };
 
 /** Lists orders. */
-export const list = operation({
+export const list = listOperation({
   summary: 'List orders',
   description:
     'Returns the orders that your account placed and the orders of its animals, by id ascending; admins see all orders. ' +
     'Follow the `next` link of the `Link` header, or `x-next`, until there is none. With `petId`, a page scans at most ' +
     '20,000 orders, so it may be short or even empty and still have a next page.',
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of orders returned.' }),
-    ),
+  noun: 'orders',
+  filters: {
     status: Type.Optional(
-      Type.Array(OrderStatus, {
-        minItems: 1,
-        maxItems: 6,
-        description: 'Only orders with one of these statuses.',
-      }),
+      Type.Array(OrderStatus, { minItems: 1, maxItems: 6, description: 'Only orders with one of these statuses.' }),
     ),
-    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only the orders of this animal.' })),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
-      }),
-    ),
-  }),
-  successes: [
-    {
-      status: 200,
-      description: 'A page of orders.',
-      schema: Orders,
-      headers: {
-        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-      },
-    },
-  ],
+    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only orders of this animal.' })),
+  },
+  schema: Orders,
   errors: ['invalid_parameter'],
   extensions: { 'x-hideTryItPanel': true },
   examples: examples.listExamples,
-  async handle({ context, caller, query, url, baseUrl }) {
-    const { limit = 20, cursor, ...filter } = query;
-    const { orders, ...neighbours } = await listOrders(context.database, caller, filter, limit, cursor, nowOf(context));
-    // The path may be spelled in other ways than the links are.
-    const mark = url.indexOf('?');
-    return {
-      body: orders.map(order => orderOf(order, caller)),
-      headers: pageHeaders(`${baseUrl}/store/orders${mark < 0 ? '' : url.slice(mark)}`, neighbours),
-    };
+  async handle({ context, caller, filters, page }) {
+    const { rows, ...links } = await listOrders(context.database, caller, filters, page, nowOf(context));
+    return { rows: rows.map(order => orderOf(order, caller)), ...links };
   },
 });
 

@@ -135,7 +135,7 @@ function* holdListsOf(database: Database, model: Model, callers: Callers, now: n
       .filter(hold => seesHold(model, caller, hold.id) && (status?.includes(hold.status) ?? true))
       .filter(({ petIds }) => petId === undefined || petIds.includes(petId));
     yield (async () => {
-      const { rows } = await listHolds(database, caller, { status, petId }, 100, undefined, now);
+      const { rows } = await listHolds(database, caller, { status, petId }, { limit: 100 }, now);
       assert.deepEqual(rows.map(holdView), wanted, `holds ${status} of ${caller.accountId}`);
     })();
   }
@@ -150,7 +150,7 @@ function* orderListsOf(database: Database, model: Model, callers: Callers, now: 
       .filter(order => seesOrder(model, caller, order.id) && (status?.includes(order.status) ?? true))
       .filter(order => petId === undefined || order.petId === petId);
     yield (async () => {
-      const { orders } = await listOrders(database, caller, { status, petId }, 100, undefined, now);
+      const { rows: orders } = await listOrders(database, caller, { status, petId }, { limit: 100 }, now);
       assert.deepEqual(orders.map(orderView), wanted, `orders ${status} of ${caller.accountId}`);
     })();
   }

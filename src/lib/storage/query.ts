@@ -63,6 +63,12 @@ export function selectJsonTexts<Text extends string = string>(json: Expression<s
     : sql<Text>`(select value from json_each(${json}))`;
 }
 
+/** Reports whether a text is in a parameter that is a JSON array of texts, without joining the array to the query. */
+export function amongTexts(text: Expression<string>, json: Expression<string>, engine: EngineName) {
+  const texts = selectJsonTexts(json, engine);
+  return engine === 'postgres' ? sql<boolean>`${text} = any (array${texts})` : sql<boolean>`${text} in ${texts}`;
+}
+
 /** Stands in the compiled query where a parameter goes. */
 class Placeholder {
   readonly name: string;
