@@ -8,7 +8,13 @@ import { revokeKey } from '../../src/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { openApiDocument } from '../../src/openapi.ts';
-import { answersText, examplesAt, recordedAnswers, type SentExample, sendExamples } from '../support/examples.ts';
+import {
+  examplesAt,
+  readResponsesFile,
+  recordedResponses,
+  type SentExample,
+  sendExamples,
+} from '../support/examples.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type Serving, sendRaw, serve } from '../support/serving.ts';
 
@@ -191,7 +197,7 @@ describe('what is answered is what is documented', () => {
   });
 
   test('the examples of answers are real (`npm run docs` records them)', async () => {
-    assert.equal(answersText(sent), await recordedAnswers());
+    assert.equal(recordedResponses(sent), await readResponsesFile());
   });
 
   for (const route of routes) {

@@ -9,7 +9,7 @@ import { type Setting, settings } from '../../src/config.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
 import { codesOf } from '../../src/openapi.ts';
-import { answersFile, answersText, sendExamples } from '../support/examples.ts';
+import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 
 /** Returns the text of each generated page by its path below `docs/`. `npm run docs` writes them; a test compares. */
 export async function generatedPages(): Promise<Map<string, string>> {
@@ -220,7 +220,7 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
     ]),
   ].map(([name, place, says]) => `| \`${name}\` | ${place} | ${says} |`);
   const own = codesOf(route).filter(code => !shared.includes(code));
-  const answers = [
+  const responses = [
     ...successes.map(one => `${one.status}: ${one.description}`),
     ...(own.length > 0 ? [`Errors: ${codeList(own)}.`] : []),
   ];
@@ -231,7 +231,7 @@ ${[`\`${method} ${prefixOf(route)}${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
 ${rows.length === 0 ? '' : `\n| Name | In | Description |\n|---|---|---|\n${rows.join('\n')}\n`}
-${answers.map(answer => `- ${answer}`).join('\n')}
+${responses.map(response => `- ${response}`).join('\n')}
 `;
 }
 
@@ -253,7 +253,7 @@ function wordsOf(schema: unknown): string {
 if (import.meta.main) {
   const docs = new URL('../../docs/', import.meta.url);
   const files = [...(await generatedPages())].map(([path, text]) => ({ file: new URL(path, docs), text }));
-  const stale = [...files, { file: answersFile, text: answersText(await sendExamples()) }].filter(
+  const stale = [...files, { file: responsesFile, text: recordedResponses(await sendExamples()) }].filter(
     ({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text,
   );
   for (const { file, text } of stale) {

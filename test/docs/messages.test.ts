@@ -8,7 +8,7 @@ const page = await readPage('docs/messages.md');
 const commands = commandsOf(page);
 const [first, toStore, toOwner, one, sent, inbox, ofStore, show, write, ...toMailbox] = commands;
 
-describe('the page on messages, word for word', { skip }, () => {
+describe('docs/messages.md, executed', { skip }, () => {
   let server: FirstServer;
   before(async () => {
     server = await startFirstServer();
@@ -19,23 +19,23 @@ describe('the page on messages, word for word', { skip }, () => {
 
   const run = async (line: string | undefined) => JSON.parse(await server.run(line!));
 
-  test('begins with the key, and says something of every line', () => {
+  test('starts with the key and has a test for every command', () => {
     assert.equal(first, 'KEY=petstore_test_…');
     assert.equal(toMailbox.length, 6);
   });
 
-  test('sends a message to the store, answered as the page shows', async () => {
-    const answer = await run(toStore);
+  test('sends a message to the store and gets the documented response', async () => {
+    const response = await run(toStore);
     const shown = JSON.parse(/```json\n(.*?)\n```/s.exec(page)![1]!);
-    assert.deepEqual({ ...answer, createdAt: shown.createdAt }, shown);
-    assert.deepEqual(Object.keys(answer), Object.keys(shown));
+    assert.deepEqual({ ...response, createdAt: shown.createdAt }, shown);
+    assert.deepEqual(Object.keys(response), Object.keys(shown));
   });
 
-  test('sends a message to the owner of an animal', async () => {
+  test('sends a message to the owner of a pet', async () => {
     assert.equal((await run(toOwner)).id, 'msg_2');
   });
 
-  test('sees what became of them', async () => {
+  test('shows and lists the delivered messages', async () => {
     for (let tries = 0; (await run(inbox)).length === 0; tries++) {
       assert.ok(tries < 10);
       await pause(50);
@@ -51,7 +51,7 @@ describe('the page on messages, word for word', { skip }, () => {
     assert.deepEqual(await ids(inbox), ['msg_2']);
   });
 
-  test('reads what came to the store, and writes to the account', async () => {
+  test('reads the store’s inbox and writes to the account on the command line', async () => {
     assert.match(await server.run(ofStore!), /^ID .*\nmsg_1 .* Hello, world!\n$/);
     assert.match(await server.run(show!), /^message +msg_1\n[\s\S]*\ntext +Hello, world!\n$/);
     assert.match(await server.run(write!), /^message +msg_3\nfrom +the store\nto +account 1\n/);
@@ -64,7 +64,7 @@ describe('the page on messages, word for word', { skip }, () => {
   });
 });
 
-describe('a real mailbox, word for word', { skip }, () => {
+describe('docs/messages.md, e-mail, executed', { skip }, () => {
   const [start, makeAdmin, makeKey, setKey, send, read] = toMailbox;
   let smtp: SmtpServer;
   let server: FirstServer;
@@ -84,14 +84,14 @@ describe('a real mailbox, word for word', { skip }, () => {
 
   const run = async (line: string | undefined) => JSON.parse(await server.run(`KEY=${key}; ${line}`));
 
-  test('has an admin, with a key of production', async () => {
+  test('creates an admin with a production key', async () => {
     assert.match(start!, / npm start$/);
     assert.equal(setKey, 'KEY=petstore_live_…');
     const [, id] = /^account +(\d+)$/m.exec(await server.run(makeAdmin!))!;
     key = /petstore_live_\w+/.exec(await server.run(makeKey!.replace('ID', id!)))![0];
   });
 
-  test('gets what was sent with the call of the beginning, and so does the inbox', async () => {
+  test('delivers a message to the inbox and by e-mail', async () => {
     assert.equal(send, toStore);
     const message = await run(send);
     assert.deepEqual([message.message, message.status], ['Hello, world!', 'queued']);

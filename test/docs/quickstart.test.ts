@@ -7,7 +7,7 @@ import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '
 const [readme, page] = await Promise.all(['README.md', 'docs/quickstart.md'].map(readPage));
 const commands = commandsOf(page!);
 
-describe('getting started, word for word', { skip }, () => {
+describe('docs/quickstart.md, executed', { skip }, () => {
   let server: FirstServer;
   before(async () => {
     server = await startFirstServer();
@@ -16,33 +16,38 @@ describe('getting started, word for word', { skip }, () => {
     assert.deepEqual(await server.stop(), [0, null]);
   });
 
-  test('begins with `npm start`, which serves', async () => {
+  test('starts with `npm start`, which runs the server', async () => {
     assert.equal(commands[0], 'npm start');
     const { scripts } = JSON.parse(await readPage('package.json'));
     assert.equal(scripts.start, 'exec bin/petstore serve');
     assert.equal(commands[1], 'KEY=petstore_test_…');
   });
 
-  test('the line that the start prints works as it stands', async () => {
+  test('the command that the server prints at its start works', async () => {
     const line = /^ *(curl .*)$/m.exec(server.printed)![1]!;
     assert.ok(JSON.parse(await server.run(line)).length > 0);
   });
 
-  test('the first call of the README gives the answer that stands there', async () => {
-    const [, line, answer] = /```sh\n(curl [^\n]*)\n```\n\n```json\n([^\n]*)\n```/.exec(readme!)!;
-    assert.deepEqual(JSON.parse(await server.run(line!)), JSON.parse(answer!));
+  test('the first request of the README gets the documented response', async () => {
+    const [, line, response] = /```sh\n(curl [^\n]*)\n```\n\n```json\n([^\n]*)\n```/.exec(readme!)!;
+    assert.deepEqual(JSON.parse(await server.run(line!)), JSON.parse(response!));
   });
 
-  const answers = [/^HTTP\/1\.1 200 /, /^\[\{"id"/, /^HTTP\/1\.1 201 /, /"code":"invalid_body"/, /petstore_live_/];
+  test('the README’s example adds a pet', async () => {
+    const [, script] = /```sh\n(curl [^`]*\/pets)\n```/.exec(readme!.slice(readme!.indexOf('Add a pet')))!;
+    assert.equal(JSON.parse(await server.run(script!)).name, 'Mia');
+  });
+
+  const expected = [/^HTTP\/1\.1 200 /, /^\[\{"id"/, /^HTTP\/1\.1 201 /, /"code":"invalid_body"/, /petstore_live_/];
   for (const [index, line] of commands.slice(2).entries()) {
     test(line, async () => {
       const output = await server.run(line);
-      if (answers[index] !== undefined) assert.match(output, answers[index]);
+      if (expected[index] !== undefined) assert.match(output, expected[index]);
       assert.doesNotMatch(output, /"status":5\d\d/);
     });
   }
 
-  test('the document that was fetched is an OpenAPI document of this address', async () => {
+  test('the downloaded document is an OpenAPI 3.1 document', async () => {
     const document = JSON.parse(await readFile(join(server.directory, 'openapi.json'), 'utf8'));
     assert.match(document.openapi, /^3\.1\./);
   });

@@ -15,7 +15,7 @@ const page = await readPage('docs/receive-webhooks.md');
 const { error: withoutPython } = spawnSync('python3', ['--version']);
 const noPython = withoutPython !== undefined && process.env.CI !== 'true' && 'left out: there is no python3';
 
-/** The receivers of the page: which block has the source, and which line starts it. */
+/** The receivers of the page: the language of the block with the source, and the file to save it in. */
 const receivers = [
   { language: 'JavaScript', fence: 'js', file: 'receiver.mjs', leftOut: false },
   { language: 'Python', fence: 'py', file: 'receiver.py', leftOut: noPython },
@@ -26,7 +26,7 @@ const [start, setKey, make, startJavaScript, startPython, activate, newPet, forg
 const [setSince, first, second, pending, pendingLater, list, again, allAgain, ...others] = afterwards;
 
 for (const { language, fence, file, leftOut } of receivers) {
-  describe(`receiving what happens in ${language}, word for word`, { skip: skip || leftOut }, () => {
+  describe(`docs/receive-webhooks.md in ${language}, executed`, { skip: skip || leftOut }, () => {
     const startReceiver = language === 'Python' ? startPython! : startJavaScript!;
     let server: FirstServer;
     let port: number;
@@ -47,50 +47,50 @@ for (const { language, fence, file, leftOut } of receivers) {
       assert.deepEqual(await server.stop(), [0, null]);
     });
 
-    /** What a line printed. */
+    /** Runs a command and returns its output. */
     const run = (line: string) => server.run(line.replaceAll('127.0.0.1:9000', `127.0.0.1:${port}`), { SINCE: since });
-    const answer = async (line: string) => JSON.parse(await run(line));
+    const request = async (line: string) => JSON.parse(await run(line));
     const openReceiver = async () => {
       const line = startReceiver.replace('whsec_…', secret);
       receiver = await runReceiver(line, server.directory);
     };
 
-    test('begins with a start that opens this machine, and with the key; says something of every line', () => {
+    test('starts with the settings and the key and has a test for every command', () => {
       assert.match(start!, /^PETSTORE_WEBHOOK_NETWORKS=127\.0\.0\.1 .* npm start$/);
       assert.equal(setKey, 'KEY=petstore_test_…');
       assert.ok(startReceiver.startsWith('WEBHOOK_SECRET=whsec_… ') && startReceiver.endsWith(` ${file}`));
       assert.deepEqual(others, []);
     });
 
-    test('makes a webhook, which is inactive and shows its secret', async () => {
-      const webhook = await answer(make!);
+    test('creates an inactive webhook and shows its secret', async () => {
+      const webhook = await request(make!);
       assert.deepEqual([webhook.id, webhook.status], [1, 'inactive']);
       ({ secret } = webhook);
       assert.match(secret, /^whsec_/);
     });
 
-    test('says what is wrong where no receiver takes the test', async () => {
-      assert.equal((await answer(activate!)).code, 'webhook_test_failed');
+    test('fails to activate the webhook without a receiver', async () => {
+      assert.equal((await request(activate!)).code, 'webhook_test_failed');
     });
 
-    test('is active once the receiver has verified the test', async () => {
+    test('activates the webhook once the receiver accepts the test', async () => {
       await openReceiver();
-      assert.equal((await answer(activate!)).status, 'active');
+      assert.equal((await request(activate!)).status, 'active');
       await receiver.prints(/^verified: test_\S+ webhook\.test/);
     });
 
-    test('sees a signed delivery of a new animal verified', async () => {
-      const { name } = await answer(newPet!);
+    test('verifies the delivery of a new pet', async () => {
+      const { name } = await request(newPet!);
       minka = (await receiver.prints(/^verified: (evt_\d+) pet\.created Minka/))[1]!;
       assert.equal(name, 'Minka');
     });
 
-    test('sees a delivery refused that the store has not signed', async () => {
+    test('rejects an unsigned delivery', async () => {
       assert.match(await run(forge!), /^HTTP\/1\.1 401 /);
       await receiver.prints(/^rejected: invalid signature$/);
     });
 
-    test('refuses what is forged, changed or stale, and takes what is signed in several ways', async () => {
+    test('rejects forged, changed and stale deliveries, and accepts several signatures', async () => {
       const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
       const other = Buffer.alloc(key.length, 1);
       const body = JSON.stringify({ type: 'pet.updated', data: { name: 'Ïda' } });
@@ -123,7 +123,7 @@ for (const { language, fence, file, leftOut } of receivers) {
       }
     });
 
-    test('outlives a caller that breaks off', async () => {
+    test('survives a caller that closes the connection early', async () => {
       const socket = connect(port, '127.0.0.1');
       await once(socket, 'connect');
       socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf');
@@ -132,13 +132,13 @@ for (const { language, fence, file, leftOut } of receivers) {
       assert.match(await run(forge!), /^HTTP\/1\.1 401 /);
     });
 
-    test('keeps what happens while the receiver is away, and tries it again, the first one alone', async () => {
+    test('retries the first delivery only while the receiver is down', async () => {
       assert.deepEqual(await receiver.end('SIGINT'), '');
       since = (await server.run(`${setSince}; echo $SINCE`)).trim();
-      assert.equal((await answer(first!)).name, 'Bella the First');
-      assert.equal((await answer(second!)).name, 'Bella the Second');
+      assert.equal((await request(first!)).name, 'Bella the First');
+      assert.equal((await request(second!)).name, 'Bella the Second');
       const [behind, tried] = await until(
-        () => answer(pending!),
+        () => request(pending!),
         ([, one]) => one?.attempts.length > 0,
       );
       assert.deepEqual(behind.attempts, []);
@@ -147,9 +147,9 @@ for (const { language, fence, file, leftOut } of receivers) {
       assert.ok(Date.parse(tried.nextAttemptAt) > Date.parse(tried.attempts[0].at));
     });
 
-    test('shows more attempts after a while', async () => {
+    test('shows more attempts later', async () => {
       const [behind, tried] = await until(
-        () => answer(pendingLater!),
+        () => request(pendingLater!),
         ([, one]) => one?.attempts.length > 1,
       );
       assert.deepEqual(behind.attempts, []);
@@ -158,47 +158,47 @@ for (const { language, fence, file, leftOut } of receivers) {
       assert.ok(waited >= 4500 && waited < 8000, String(waited));
     });
 
-    test('gives both to the receiver once it is back, in their order', async () => {
+    test('delivers both in order once the receiver is back', async () => {
       await openReceiver();
       await receiver.prints(/ Bella the Second$/);
       assert.deepEqual(receiver.lines.map(nameIn), ['Bella the First', 'Bella the Second']);
     });
 
-    test('delivers one event again, which has the same id', async () => {
+    test('redelivers an event with the same id', async () => {
       const deliveries = await until(
-        () => answer(list!),
+        () => request(list!),
         all => all.every(({ status }: { status: string }) => status === 'delivered' || status === 'failed'),
       );
       const newest = deliveries.map(({ eventId }: { eventId?: string }) => eventId).filter(Boolean);
       assert.equal(newest.at(-1), minka);
       assert.equal(newest.length, 3);
       receiver.lines.length = 0;
-      await answer(again!.replace('evt_…', minka));
+      await request(again!.replace('evt_…', minka));
       await receiver.prints(new RegExp(`^verified: ${minka} pet\\.created Minka$`));
     });
 
-    test('delivers all again that happened since a time, in order', async () => {
+    test('redelivers all events since a time in order', async () => {
       receiver.lines.length = 0;
-      assert.equal((await answer(allAgain!)).since, since.replace('Z', '.000Z'));
+      assert.equal((await request(allAgain!)).since, since.replace('Z', '.000Z'));
       await receiver.prints(/ Bella the Second$/);
-      // The second in which it begins may have more in it, even the samples of the first start.
+      // The second in which it starts may contain more events, even those of the sample data.
       const names = receiver.lines.map(nameIn).filter(name => name.startsWith('Bella the'));
       assert.deepEqual(names, ['Bella the First', 'Bella the Second']);
     });
   });
 }
 
-/** A receiver of the page, running. */
+/** A running receiver of the page. */
 interface RunningReceiver {
-  /** What it printed after that it listens, line by line. */
+  /** The lines that it printed after `listening`. */
   readonly lines: string[];
-  /** Waits for a line. */
+  /** Waits until it prints a line that matches. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Ends it; what it said of that. */
+  /** Stops it and returns its stderr. */
   end(signal: NodeJS.Signals): Promise<string>;
 }
 
-/** Starts a receiver by a line of the page, and waits until it listens. */
+/** Starts a receiver with a command of the page and waits until it listens. */
 async function runReceiver(line: string, directory: string): Promise<RunningReceiver> {
   const child: ChildProcess = spawn('sh', ['-c', `exec env ${line}`], {
     cwd: directory,
@@ -206,7 +206,7 @@ async function runReceiver(line: string, directory: string): Promise<RunningRece
   });
   const ended = once(child, 'close');
   let printed = '';
-  let complaints = '';
+  let errors = '';
   const lines: string[] = [];
   child.stdout!.setEncoding('utf8').on('data', (text: string) => {
     const parts = (printed + text).split('\n');
@@ -214,7 +214,7 @@ async function runReceiver(line: string, directory: string): Promise<RunningRece
     lines.push(...parts.map(part => part.trimEnd()));
   });
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text;
+    errors += text;
   });
   const running: RunningReceiver = {
     lines,
@@ -222,14 +222,14 @@ async function runReceiver(line: string, directory: string): Promise<RunningRece
       const [found] = await until(
         async () => lines.map(one => pattern.exec(one)).filter(one => one !== null),
         some => some.length > 0,
-        () => `${lines.join('\n')}\n${complaints}`,
+        () => `${lines.join('\n')}\n${errors}`,
       );
       return found!;
     },
     async end(signal) {
       child.kill(signal);
       await ended;
-      return complaints;
+      return errors;
     },
   };
   await running.prints(/^listening$/);
@@ -241,14 +241,18 @@ function nameIn(line: string): string {
   return line.split(' ').slice(3).join(' ');
 }
 
-/** Asks until the answer is right; 20 seconds at most, for attempts are five and ten seconds apart. */
-async function until<T>(ask: () => Promise<T>, right: (answer: T) => boolean, told?: () => string): Promise<T> {
+/** Polls until the value is right, for at most 20 seconds: attempts are five and ten seconds apart. */
+async function until<T>(
+  read: () => Promise<T>,
+  right: (value: T) => boolean,
+  describeFailure?: () => string,
+): Promise<T> {
   const end = performance.now() + 20_000;
   for (;;) {
-    const answer = await ask();
-    if (right(answer)) return answer;
-    assert.ok(performance.now() < end, told?.() ?? JSON.stringify(answer));
-    // The plan allows sixty calls a minute.
-    await pause(told === undefined ? 1000 : 20);
+    const value = await read();
+    if (right(value)) return value;
+    assert.ok(performance.now() < end, describeFailure?.() ?? JSON.stringify(value));
+    // The plan allows 60 requests a minute.
+    await pause(describeFailure === undefined ? 1000 : 20);
   }
 }

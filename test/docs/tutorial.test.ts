@@ -6,29 +6,29 @@ import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '
 
 const page = await readPage('docs/tutorial.md');
 
-/** What a line of the page got. */
-interface Answer {
+/** The response to a command of the page. */
+interface PageResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what the page claims is looked for in it
+  // biome-ignore lint/suspicious/noExplicitAny: the assertions read any member
   readonly body: any;
 }
 
-/** A line of the page, as what it does, with what the page claims of its answers. */
-type Line = readonly [does: string, status: number, claims: (answer: Answer) => void];
+/** A command of the page: its effect, the expected status and assertions on the response. */
+type Step = readonly [effect: string, status: number, assertResponse: (response: PageResponse) => void];
 
-/** What an entry of a history says of an animal's status. */
+/** The members of a history entry that the test reads. */
 interface HistoryEntry {
   readonly type: string;
   readonly reason?: string;
   readonly changes?: { readonly status?: { readonly to: string } };
 }
 
-/** Every line after the first, which sets the key; the race is one line that two shells send. */
-const lines: readonly Line[] = [
+/** Every command after the first, which sets the key. Two shells run the command of the race. */
+const steps: readonly Step[] = [
   [
-    'lists the cats that are available, with their owners',
+    'lists the available cats with their owners',
     200,
     ({ body }) => {
       for (const cat of body) assert.deepEqual([cat.categoryId, cat.status], [2, 'available']);
@@ -36,9 +36,9 @@ const lines: readonly Line[] = [
       assert.deepEqual(named(body, 51), { name: 'Callie', accountId: 1 });
     },
   ],
-  ['counts the animals', 200, shownInPage],
+  ['counts the pets', 200, assertShown],
   [
-    'holds two, or neither',
+    'holds two cats',
     201,
     ({ body, headers }) => {
       assert.deepEqual([body.id, body.petIds, body.status], [1, [39, 51], 'active']);
@@ -48,7 +48,7 @@ const lines: readonly Line[] = [
   ],
   ['shows both as pending', 200, ({ body }) => assert.deepEqual(statuses(body), ['pending', 'pending'])],
   [
-    'orders the one from the hold',
+    'orders the first cat from the hold',
     201,
     ({ body }) => {
       assert.deepEqual([body.id, body.petId, body.status, body.holdId], [1, 39, 'placed', 1]);
@@ -56,48 +56,48 @@ const lines: readonly Line[] = [
     },
   ],
   [
-    'orders the other',
+    'orders the second cat',
     201,
     ({ body }) => {
       assert.deepEqual([body.id, body.petId, body.status, body.holdId], [2, 51, 'placed', 1]);
     },
   ],
   [
-    'shows the hold as used up',
+    'shows the hold as used',
     200,
-    answer => {
-      assert.equal(answer.body.status, 'used');
-      assert.ok(answer.text.includes('"status":"used"'));
+    response => {
+      assert.equal(response.body.status, 'used');
+      assert.ok(response.text.includes('"status":"used"'));
     },
   ],
   [
-    'approves the first order, with a note',
+    'approves the first order with a note',
     200,
     ({ body }) => {
       assert.equal(body.status, 'approved');
       assert.deepEqual([body.approval.accountId, body.approval.note], [1, 'Visited them: a good home.']);
     },
   ],
-  ['approves the second one without', 200, ({ body }) => assert.equal(body.status, 'approved')],
-  ['delivers the first', 200, isDelivered],
-  ['delivers the second', 200, isDelivered],
+  ['approves the second order without a note', 200, ({ body }) => assert.equal(body.status, 'approved')],
+  ['delivers the first order', 200, assertDelivered],
+  ['delivers the second order', 200, assertDelivered],
   [
-    'shows the order with each step',
+    'shows the steps of the order',
     200,
-    answer => {
-      isDelivered(answer);
-      const { approval, delivery } = answer.body;
+    response => {
+      assertDelivered(response);
+      const { approval, delivery } = response.body;
       assert.deepEqual([approval.accountId, approval.note, delivery.accountId], [1, 'Visited them: a good home.', 1]);
       assert.ok(Date.parse(approval.at) <= Date.parse(delivery.at));
     },
   ],
-  ['counts two more as sold', 200, shownInPage],
+  ['counts two more sold pets', 200, assertShown],
   [
-    'tells all that happened to the cat',
+    'shows the history of the cat',
     200,
     ({ body }) => {
-      const told = ({ type, reason = type, changes }: HistoryEntry) => [reason, changes?.status?.to];
-      assert.deepEqual(body.map(told), [
+      const summary = ({ type, reason = type, changes }: HistoryEntry) => [reason, changes?.status?.to];
+      assert.deepEqual(body.map(summary), [
         ['created', 'available'],
         ['held', 'pending'],
         ['order_placed', undefined],
@@ -106,44 +106,44 @@ const lines: readonly Line[] = [
     },
   ],
   [
-    'gives the cat to one of two shells, and tells the other one until when',
+    'accepts one of two orders and rejects the other one with the expiry',
     201,
     ({ body }) => {
       assert.deepEqual([body.id, body.petId, body.status], [3, 75, 'placed']);
     },
   ],
   [
-    'orders with a key for retries',
+    'orders with an idempotency key',
     201,
     ({ body, headers }) => {
       assert.deepEqual([body.id, body.petId, headers.get('idempotency-replayed')], [4, 87, undefined]);
     },
   ],
   [
-    'answers the retry with the same bytes',
+    'replays the response for the retry',
     201,
     ({ text, headers }) => {
-      assert.deepEqual([text, headers.get('idempotency-replayed')], [answers.at(-1)!.text, 'true']);
+      assert.deepEqual([text, headers.get('idempotency-replayed')], [responses.at(-1)!.text, 'true']);
     },
   ],
-  ['refuses the key for another request', 422, ({ body }) => assert.equal(body.code, 'idempotency_key_reused')],
+  ['rejects the key for another request', 422, ({ body }) => assert.equal(body.code, 'idempotency_key_reused')],
   [
-    'shows the version that both editors see',
+    'shows the version that both editors read',
     200,
     ({ body }) => {
       assert.deepEqual([body[0].name, body[0].etag], ['Ivy', '"99.1"']);
     },
   ],
-  ['takes the first change', 200, ({ headers }) => assert.equal(headers.get('etag'), '"99.2"')],
+  ['accepts the first change', 200, ({ headers }) => assert.equal(headers.get('etag'), '"99.2"')],
   [
-    'refuses the second one, which has not seen the first',
+    'rejects the second change with the old version',
     412,
     ({ body }) => {
       assert.equal(body.code, 'precondition_failed');
     },
   ],
   [
-    'shows what is there now',
+    'shows the current version',
     200,
     ({ body }) => {
       assert.deepEqual([body[0].name, body[0].etag], ['Ivy', '"99.2"']);
@@ -151,7 +151,7 @@ const lines: readonly Line[] = [
     },
   ],
   [
-    'takes the change that knows of it',
+    'accepts the change with the new version',
     200,
     ({ body, headers }) => {
       assert.deepEqual([body.name, headers.get('etag')], ['Poison Ivy', '"99.3"']);
@@ -159,55 +159,55 @@ const lines: readonly Line[] = [
   ],
 ];
 
-const answers: Answer[] = [];
+const responses: PageResponse[] = [];
 
-describe('from the first look to the new home, word for word', { skip }, () => {
+describe('docs/tutorial.md, executed', { skip }, () => {
   let server: FirstServer;
   before(async () => {
     server = await startFirstServer();
-    // Every line of the page shows the head of its answer, as some of them do by themselves.
+    // Every command prints the response headers, as some do by themselves.
     await writeFile(join(server.directory, '.curlrc'), 'include\nsilent\n');
   });
   after(async () => {
     assert.deepEqual(await server.stop(), [0, null]);
   });
 
-  async function send(command: string): Promise<Answer> {
-    return answerIn(await server.run(command, { CURL_HOME: server.directory }));
+  async function send(command: string): Promise<PageResponse> {
+    return parseResponse(await server.run(command, { CURL_HOME: server.directory }));
   }
 
   const [first, ...commands] = commandsOf(page);
 
-  test('begins with the key, and says something of every line', () => {
+  test('starts with the key and has a test for every command', () => {
     assert.equal(first, 'KEY=petstore_test_…');
-    assert.equal(commands.length, lines.length);
+    assert.equal(commands.length, steps.length);
   });
 
-  for (const [index, [does, status, claims]] of lines.entries()) {
-    test(does, async () => {
+  for (const [index, [effect, status, assertResponse]] of steps.entries()) {
+    test(effect, async () => {
       const command = commands[index]!;
       const isRace = command.includes('"petId":75');
       const got = await Promise.all((isRace ? [command, command] : [command]).map(send));
       got.sort((one, other) => one.status - other.status);
       assert.equal(got[0]!.status, status, got[0]!.text);
-      claims(got[0]!);
-      if (isRace) isTold(got[1]!);
-      answers.push(got[0]!);
+      assertResponse(got[0]!);
+      if (isRace) assertRejected(got[1]!);
+      responses.push(got[0]!);
     });
   }
 
-  test('does with what the plan Free allows in a minute', () => {
-    assert.ok(answers.every(({ headers }) => headers.get('x-ratelimit-limit') === '60'));
-    assert.ok(answers.every(({ headers }) => Number(headers.get('x-ratelimit-remaining')) > 30));
+  test('stays within the rate limit of the plan Free', () => {
+    assert.ok(responses.every(({ headers }) => headers.get('x-ratelimit-limit') === '60'));
+    assert.ok(responses.every(({ headers }) => Number(headers.get('x-ratelimit-remaining')) > 30));
   });
 });
 
-/** Demands what the page says that the loser of the race is told, but for the time. */
-function isTold({ status, headers, text, body }: Answer): void {
+/** Asserts that the rejected order got the documented response, except for the time. */
+function assertRejected({ status, headers, text, body }: PageResponse): void {
   assert.equal(status, 409, text);
-  const [, said] = /^(\{"code":"pet_reserved".*\})$/m.exec(page)!.map(String) as [string, string];
+  const [, documented] = /^(\{"code":"pet_reserved".*\})$/m.exec(page)!.map(String) as [string, string];
   const time = /\d{4}-\d\d-\d\dT[\d:.]+Z/;
-  assert.equal(text.replace(time, 'then'), said.replace(time, 'then'));
+  assert.equal(text.replace(time, 'then'), documented.replace(time, 'then'));
   const seconds = Number(headers.get('retry-after'));
   const days = Number(/^Retry-After: (\d+)$/m.exec(page)![1]);
   assert.ok(seconds <= days && seconds > days - 60, String(seconds));
@@ -215,12 +215,12 @@ function isTold({ status, headers, text, body }: Answer): void {
   assert.ok(Math.abs(until - Date.parse(headers.get('date')!) - seconds * 1000) < 3000);
 }
 
-function isDelivered({ text }: Answer): void {
+function assertDelivered({ text }: PageResponse): void {
   assert.ok(text.includes('"status":"delivered"') && text.includes('"complete":true'), text);
 }
 
-/** Demands that the page shows just this answer. */
-function shownInPage({ text }: Answer): void {
+/** Asserts that the page shows this response. */
+function assertShown({ text }: PageResponse): void {
   assert.ok(page.includes(`\`${text}\``), text);
 }
 
@@ -233,8 +233,8 @@ function statuses(pets: { status: string }[]): string[] {
   return pets.map(({ status }) => status);
 }
 
-/** The answer in what `curl -i` prints. */
-function answerIn(output: string): Answer {
+/** Parses what `curl -i` prints. */
+function parseResponse(output: string): PageResponse {
   const [head, ...rest] = output.split('\r\n\r\n');
   const [line, ...fields] = head!.split('\r\n');
   const text = rest.join('\r\n\r\n');

@@ -12,7 +12,7 @@ const [made, headers, delivered, delivery, ...others] = [...page.matchAll(/```(?
   ([, text]) => text!,
 );
 
-describe('the answers on the page about webhooks', () => {
+describe('docs/webhooks.md', () => {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
   let serving: Serving;
   let receiver: Receiver;
@@ -30,24 +30,24 @@ describe('the answers on the page about webhooks', () => {
   });
 
   const post = async (path: string, body?: object) => {
-    const answer = await send(`${serving.urls.production}${path}`, { method: 'POST', key, ...(body && { body }) });
-    assert.ok(answer.status < 300, answer.text);
-    return answer.body;
+    const response = await send(`${serving.urls.production}${path}`, { method: 'POST', key, ...(body && { body }) });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
   };
 
-  test('are all looked at', () => {
+  test('has a test for every response', () => {
     assert.deepEqual(others, []);
   });
 
-  test('of making one is that, but for its secret', async () => {
+  test('shows the response to creating a webhook', async () => {
     const shown = JSON.parse(made!);
     const [, body] = /-d '(.*?)'/.exec(page)!;
-    const answer = await post('/webhooks', { ...JSON.parse(body!), url: receiver.url });
+    const created = await post('/webhooks', { ...JSON.parse(body!), url: receiver.url });
     assert.match(shown.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-    sameText({ ...answer, url: shown.url, secret: shown.secret }, made!);
+    sameText({ ...created, url: shown.url, secret: shown.secret }, made!);
   });
 
-  test('of what comes is that, but for the signature', async () => {
+  test('shows a delivery', async () => {
     await post('/webhooks/1/activation');
     receiver.answer = (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('Back soon');
     clock.advance(60_000);
@@ -63,7 +63,7 @@ describe('the answers on the page about webhooks', () => {
     assert.deepEqual({ ...said, host: sent.host, 'webhook-signature': sent['webhook-signature'] }, others);
   });
 
-  test('of a delivery is that, but for how long its attempts took', async () => {
+  test('shows a delivery with its attempts', async () => {
     const url = `${serving.urls.production}/webhooks/1/deliveries/2`;
     const read = async () => (await send(url, { key })).body;
     await until(async () => (await read()).attempts.length === 1);
@@ -72,7 +72,7 @@ describe('the answers on the page about webhooks', () => {
     await until(async () => (await read()).status === 'delivered');
     const shown = JSON.parse(delivery!);
     const real = await read();
-    // Waits differ by a tenth.
+    // Retries have 10 % jitter.
     const [one, next] = real.attempts;
     assert.ok(Math.abs(Date.parse(next.at) - Date.parse(one.at) - 5000) <= 500);
     assert.equal(real.updatedAt, next.at);
@@ -83,7 +83,7 @@ describe('the answers on the page about webhooks', () => {
   });
 });
 
-/** Demands that a text of the page says just this, however its lines are broken. */
+/** Asserts that a documented JSON text is this value, regardless of white space. */
 function sameText(real: unknown, shown: string): void {
   assert.equal(JSON.stringify(JSON.parse(shown)), JSON.stringify(real));
 }

@@ -10,7 +10,7 @@ import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
 import { type Serving, send, serve } from './serving.ts';
 
-/** An example of a route, sent for real, with what came back. */
+/** An example of a route, sent to a server, with its response. */
 export interface SentExample {
   readonly route: Route<never>;
   readonly example: Example;
@@ -18,35 +18,35 @@ export interface SentExample {
   readonly headers: Headers;
   readonly contentType: string;
   readonly text: string;
-  /** The answer's JSON, of a stream that of its first message; `undefined` where it has no body. */
+  /** The body as JSON; of a stream, the first message. `undefined` without a body. */
   readonly body: unknown;
 }
 
-/** A store as the examples find it. */
+/** The store that the examples are sent to. */
 export interface ExampleStore {
   readonly serving: Serving;
   readonly clock: TestClock;
   readonly baseUrl: string;
   /** The base address of the operations on messages. */
   readonly messagesUrl: string;
-  /** What stands in the place of `https://receiver.example` in what is sent and answered. */
+  /** The real URL for `https://receiver.example` in requests and responses. */
   readonly receiverUrl: string;
-  /** The tokens of those who ask. */
+  /** The tokens of the callers. */
   readonly keys: Readonly<Record<'owner' | NonNullable<Example['as']>, string>>;
 }
 
-/** When all examples happen: a clock that stands still. */
+/** The time of all examples: their clock does not move. */
 export const examplesAt = Date.parse('2026-11-21T12:00:00Z');
 
-/** The animals of the owner in the store of the examples, with the ids 1 to 4. */
-const animals = [
+/** The owner's pets in the example store, with the ids 1 to 4. */
+const pets = [
   { name: 'Minka', categoryId: 2, price: { amount: 12_500, currency: 'EUR' } },
   { name: 'Moritz', categoryId: 2 },
   { name: 'Rex', categoryId: 1 },
   { name: 'Bella', categoryId: 1, status: 'sold' },
 ];
 
-/** Opens a new store with the animals of the examples; the same each time, to the ids and times. */
+/** Opens a new example store. Its ids and times are the same each time. */
 export async function openExampleStore(
   options: { readonly port?: number; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<ExampleStore> {
@@ -86,14 +86,14 @@ export async function openExampleStore(
     stranger: (await serving.newKey()).token,
   };
   const baseUrl = serving.urls.production;
-  for (const body of animals) {
+  for (const body of pets) {
     const { status, text } = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
-    if (status !== 201) throw new Error(`${body.name} is not there: ${text}`);
+    if (status !== 201) throw new Error(`${body.name} could not be added: ${text}`);
   }
   return { serving, clock, baseUrl, messagesUrl: serving.urls.messages, receiverUrl: receiver.url, keys };
 }
 
-/** The receiver of the webhooks in examples: takes everything, but at `/missing`. */
+/** Opens the receiver of the webhooks in examples. It accepts everything except requests to `/missing`. */
 async function openReceiver() {
   const server = createServer((request, response) => {
     request.resume();
@@ -112,15 +112,15 @@ async function openReceiver() {
   };
 }
 
-/** Where the examples' receiver is, as people read it. */
+/** The documented URL of the receiver. */
 const RECEIVER = 'https://receiver.example';
 
 /**
- * Sends every example of every route, each to a store in which nothing happened but what it says was there before; so
- * every answer is the same each time.
- * @param options.port where each store listens
- * @param options.where which ones, where not all
- * @param options.through the base address to call instead of the store's own: something that passes requests on to it
+ * Sends every example of every route. Each one gets a store with only the requests in its `given`, so that its response is
+ * the same each time.
+ * @param options.port the port of each store
+ * @param options.where selects examples
+ * @param options.through the base URL of a proxy in front of the store
  */
 export async function sendExamples(
   options: {
@@ -138,9 +138,9 @@ export async function sendExamples(
         store ??= await openExampleStore(options);
         const reached = { ...store, baseUrl: options.through ?? store.baseUrl };
         await prepare(example, reached);
-        const answer = await sendExample(route, example, reached);
-        sent.push(answer);
-        const unchanged = example.given === undefined && (route.method === 'GET' || answer.status >= 400);
+        const response = await sendExample(route, example, reached);
+        sent.push(response);
+        const unchanged = example.given === undefined && (route.method === 'GET' || response.status >= 400);
         if (unchanged) continue;
         await store.serving.stop();
         store = undefined;
@@ -153,39 +153,39 @@ export async function sendExamples(
 }
 
 /**
- * Asks everything that an example says was asked before.
- * @throws when one of it is not answered as it says itself
+ * Sends the requests that an example has in `given`.
+ * @throws when a response has another status than its own example says
  */
 export async function prepare(example: Example, store: ExampleStore): Promise<void> {
   for (const name of example.given ?? []) {
     const [route, given] = exampleNamed(name);
     const { status, body } = await sendExample(route, given, store);
     if (status !== given.status) {
-      throw new Error(`"${name}", given for "${example.name}", answers ${status}: ${JSON.stringify(body)}`);
+      throw new Error(`"${name}", given for "${example.name}", returns ${status}: ${JSON.stringify(body)}`);
     }
   }
   await untilDelivered(store);
 }
 
-/** Waits until every message that was sent has come into an inbox: what is asked then has one answer. */
+/** Waits until every message is in an inbox, so that later responses do not depend on timing. */
 export async function untilDelivered({ serving }: ExampleStore): Promise<void> {
   for (let tries = 0; tries < 1000; tries++) {
     if ((await serving.app.databases.production.first(anyQueued, {})) === undefined) return;
     await pause(5);
   }
-  throw new Error('A message is not delivered.');
+  throw new Error('A message was not delivered.');
 }
 
 const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
 
-/** The base address at which a route is served. */
+/** Returns the base URL of a route. */
 export function baseUrlOf(route: Route<never>, { baseUrl, messagesUrl }: ExampleStore): string {
   return messageRoutes.some(({ operationId }) => operationId === route.operationId) ? messagesUrl : baseUrl;
 }
 
 /**
  * Sends one example.
- * @param more headers beside its own
+ * @param more additional headers
  */
 export async function sendExample(
   route: Route<never>,
@@ -199,8 +199,8 @@ export async function sendExample(
     headers: { ...headers, ...more },
     ...(body !== undefined && { body: body.replaceAll(RECEIVER, store.receiverUrl) }),
   });
-  const answered = route.streams && response.ok ? await firstMessage(response) : await response.text();
-  const text = answered.replaceAll(store.receiverUrl, RECEIVER);
+  const received = route.streams && response.ok ? await firstMessage(response) : await response.text();
+  const text = received.replaceAll(store.receiverUrl, RECEIVER);
   return {
     route,
     example,
@@ -212,7 +212,7 @@ export async function sendExample(
   };
 }
 
-/** What a stream tells up to its first message, that included. */
+/** Returns the text of a stream up to and including its first message. */
 async function firstMessage(response: Response): Promise<string> {
   let text = '';
   for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -222,7 +222,7 @@ async function firstMessage(response: Response): Promise<string> {
   return text;
 }
 
-/** An example as a request: path and query below the base address, headers with lower-case names, and the body's text. */
+/** Returns the request of an example: path and query, headers with lower-case names, and the body's text. */
 function requestOf(
   route: Pick<Route<never>, 'path'>,
   { path, query, headers, body, as }: Example,
@@ -241,7 +241,7 @@ function requestOf(
   };
 }
 
-/** The example that `operation: name` names, with its route. */
+/** Returns the example with the name `operation: name`, with its route. */
 function exampleNamed(name: string): [Route<never>, Example] {
   const [operation, wanted] = name.split(': ');
   const route = (operations as readonly Route<never>[]).find(one => one.operationId === operation);
@@ -250,23 +250,25 @@ function exampleNamed(name: string): [Route<never>, Example] {
   return [route, example];
 }
 
-/** Where the recorded answers stand, from which the OpenAPI document takes its examples. */
-export const answersFile = new URL('../../src/generated/recorded-responses.json', import.meta.url);
+/** The file of the recorded responses, which the OpenAPI document uses as examples. */
+export const responsesFile = new URL('../../src/generated/recorded-responses.json', import.meta.url);
 
-/** The text of that file for the answers to all examples; those without a body are left out. */
-export function answersText(sent: readonly SentExample[]): string {
-  const answers = Object.fromEntries(operations.map(({ operationId }) => [operationId, {} as Record<string, unknown>]));
-  for (const { route, example, body } of sent) answers[route.operationId]![example.name] = body;
-  return `${JSON.stringify(answers, steady, 2)}\n`;
+/** Returns the text of that file for these responses, without those that have no body. */
+export function recordedResponses(sent: readonly SentExample[]): string {
+  const responses = Object.fromEntries(
+    operations.map(({ operationId }) => [operationId, {} as Record<string, unknown>]),
+  );
+  for (const { route, example, body } of sent) responses[route.operationId]![example.name] = body;
+  return `${JSON.stringify(responses, steady, 2)}\n`;
 }
 
-/** What is another one each time stands in the documentation as it was once. */
+/** Replaces values that differ each time with fixed ones. */
 function steady(member: string, value: unknown): unknown {
   if (member === 'secret' && typeof value === 'string') return 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLwSwcTRmvxDpmbQ=';
   return member === 'durationMs' && typeof value === 'number' ? 38 : value;
 }
 
-/** The text of that file as it is. */
-export function recordedAnswers(): Promise<string> {
-  return readFile(answersFile, 'utf8');
+/** Returns the current text of that file. */
+export function readResponsesFile(): Promise<string> {
+  return readFile(responsesFile, 'utf8');
 }
