@@ -1,4 +1,5 @@
 import type { AliasableExpression, Generated } from 'kysely';
+import type { categoryFields } from './categories/category.ts';
 import type { TableOf } from './lib/fields/field.ts';
 import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
@@ -51,19 +52,7 @@ export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'acc
  * production's alone.
  */
 export interface Tables {
-  categories: {
-    id: number;
-    name: string;
-    slug: string;
-    parent_id: number | null;
-    /** Who made it; the usual ones and placeholders are nobody's. */
-    account_id: number | null;
-    /** 1 while it has no name but the one it got when an animal named it first. */
-    placeholder: number;
-    version: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
+  categories: TableOf<typeof categoryFields>;
   pets: TableOf<typeof petFields>;
   /** How many animals there are by `status` and by `category`; the numbers of one key's slots add up. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };

@@ -6,18 +6,13 @@ import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import {
-  createCategory,
-  deleteCategory,
-  ensureCategory,
-  getCategory,
-  listCategories,
-  updateCategory,
-} from './categories.ts';
-import type { CategoryPatch, NewCategory } from './category.ts';
-import { type CategoryEventData, categoryEtag, categoryOf } from './category-rows.ts';
-import { removeEmptyCategories } from './empty-categories.ts';
-import { withFreeSlug } from './slugs.ts';
+import { createCategory, getCategory, updateCategory } from './categories.ts';
+import type { CategoryEventData, CategoryPatch, NewCategory } from './category.ts';
+import { deleteCategory, deleteEmptyCategories } from './deletion.ts';
+import { listCategories } from './list.ts';
+import { ensureCategory } from './placeholders.ts';
+import { categoryEtag, categoryValues } from './rows.ts';
+import { withSlugConflict } from './slugs.ts';
 
 const someone: Actor = { accountId: 7, admin: false };
 const other: Actor = { accountId: 8, admin: false };
@@ -30,17 +25,17 @@ onEachEngine(engine => {
     opened.push(database);
     return database;
   };
-  // The server's connections are shared by all test files that run at once.
+  // Test files share the connections of the server.
   afterEach(() => Promise.all(opened.splice(0).map(database => database.close())));
 
   const add = (database: Database, category: NewCategory, actor = someone) =>
     database.write(tx => createCategory(tx, actor, category));
   const patch = (database: Database, id: number, change: CategoryPatch, actor = someone) =>
-    withFreeSlug(change.slug, () => database.write(tx => updateCategory(tx, actor, id, change)));
+    withSlugConflict(change.slug, () => database.write(tx => updateCategory(tx, actor, id, change)));
   const ensure = (database: Database, id: number) => database.write(tx => ensureCategory(tx, id, 'open'));
 
   describe('createCategory', () => {
-    it('adds a category of the account, with an event', async () => {
+    it('creates a category of the account, with an event', async () => {
       const database = await open({ clock: testClock(1_795_000_000_123) });
       const category = await add(database, { name: 'Maine Coon', parentId: 2 });
       assert.deepEqual(category, {
@@ -65,7 +60,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('gives the smallest id above 1,000 that no category ever had', async () => {
+    it('assigns the smallest id above 1,000 that no category ever had', async () => {
       const database = await open();
       for (const id of [9, 1000, 1001, 1003, 1004]) await ensure(database, id);
       assert.equal((await add(database, { name: 'a' })).id, 1002);
@@ -78,14 +73,14 @@ onEachEngine(engine => {
       assert.equal((await add(database, { name: 'd' })).id, 1008);
     });
 
-    it('passes over a thousand ids that animals named', async () => {
+    it('skips a thousand ids that pets named', async () => {
       const database = await open();
       await database.write(tx => tx.run(insertMany, { from: 1001, to: 2200 }));
       assert.equal((await add(database, { name: 'a' })).id, 2201);
       assert.equal((await add(database, { name: 'b' })).id, 2202);
     });
 
-    it('gives each its own id and slug, also to many at once, beside animals that name the same ids', async () => {
+    it('assigns unique ids and slugs to concurrent requests, also when pets name the same ids', async () => {
       const database = await open();
       const added = Array.from({ length: 20 }, () => add(database, { name: 'Category 1003' }));
       const named = Array.from({ length: 10 }, (_, index) => ensure(database, 1001 + index));
@@ -99,7 +94,7 @@ onEachEngine(engine => {
       for (let id = 1001; id <= 1010; id++) await getCategory(database, id);
     });
 
-    it('makes slugs from names, with numbers where they are taken', async () => {
+    it('derives slugs from names, with numbers if they are taken', async () => {
       const database = await open();
       const slugs: string[] = [];
       for (const name of ['Dog', 'dög', 'DOG!', '猫', 'x'.repeat(120), 'x'.repeat(120), 'Dog 3']) {
@@ -116,13 +111,13 @@ onEachEngine(engine => {
       ]);
     });
 
-    it('finds a slug also where a thousand of them are taken', async () => {
+    it('finds a free slug when a thousand of them are taken', async () => {
       const database = await open();
       await database.write(tx => tx.run(insertSlugs, { base: 'dog', from: 2, to: 1100 }));
       assert.match((await add(database, { name: 'Dog' })).slug, /^dog-[0-9a-f]{8}$/);
     });
 
-    it('lets one of many have a given slug, and tells the others', async () => {
+    it('gives a slug to one of many requests, and rejects the others', async () => {
       const database = await open();
       const tries = await Promise.allSettled(
         Array.from({ length: 12 }, (_, index) => add(database, { name: `n${index}`, slug: 'the-one' })),
@@ -131,7 +126,7 @@ onEachEngine(engine => {
       for (const one of tries) if (one.status === 'rejected') assert.equal(one.reason.code, 'category_slug_taken');
     });
 
-    it('refuses a parent that does not exist, and an eleventh level', async () => {
+    it('rejects an unknown parent and an eleventh level', async () => {
       const database = await open();
       await assert.rejects(add(database, { name: 'x', parentId: 4711 }), { code: 'category_not_found', status: 400 });
       let parentId = 1;
@@ -141,7 +136,7 @@ onEachEngine(engine => {
   });
 
   describe('ensureCategory', () => {
-    it('writes a placeholder down once, also with many at once', async () => {
+    it('creates a placeholder once, also concurrently', async () => {
       const database = await open();
       await Promise.all(Array.from({ length: 20 }, () => ensure(database, 9000)));
       const events = await eventsOf<CategoryEventData>(database, 'category', 9000);
@@ -157,14 +152,14 @@ onEachEngine(engine => {
       );
     });
 
-    it('finds another slug where the usual one is taken', async () => {
+    it('chooses another slug if the default one is taken', async () => {
       const database = await open();
       await add(database, { name: 'x', slug: 'category-9000' });
       await ensure(database, 9000);
       assert.equal((await getCategory(database, 9000)).slug, 'category-9000-2');
     });
 
-    it('goes on with the versions of a category that is gone, so that no entity tag comes twice', async () => {
+    it('continues the versions of a deleted category, so that entity tags stay unique', async () => {
       const database = await open();
       await ensure(database, 9000);
       const before = [categoryEtag(await getCategory(database, 9000))];
@@ -176,13 +171,13 @@ onEachEngine(engine => {
   });
 
   describe('updateCategory', () => {
-    it('changes what is given, and writes down what it was', async () => {
+    it('changes the given members, and records their values before', async () => {
       const clock = testClock(1_795_000_000_000);
       const database = await open({ clock });
       await add(database, { name: 'Coons', parentId: 2 });
       clock.advance(1000);
       const after = await patch(database, 1001, { name: 'Maine Coons', slug: 'maine-coons', parentId: null });
-      assert.deepEqual(categoryOf(after), {
+      assert.deepEqual(categoryValues.fullOf(after), {
         id: 1001,
         name: 'Maine Coons',
         slug: 'maine-coons',
@@ -200,7 +195,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('does nothing where nothing changes', async () => {
+    it('does nothing if nothing changes', async () => {
       const database = await open();
       const before = await add(database, { name: 'Coons', parentId: 2 });
       assert.deepEqual(await patch(database, 1001, { name: 'Coons', slug: 'coons', parentId: 2 }), before);
@@ -208,7 +203,7 @@ onEachEngine(engine => {
       assert.equal((await eventsOf(database, 'category', 1001)).length, 1);
     });
 
-    it('makes a category of a placeholder that is given a name, be it the same', async () => {
+    it('turns a placeholder that gets a name, even the same, into a regular category', async () => {
       const database = await open();
       await ensure(database, 9000);
       assert.equal((await patch(database, 9000, { slug: 'alpacas' }, admin)).placeholder, 1);
@@ -220,7 +215,7 @@ onEachEngine(engine => {
       assert.equal(event!.accountId, null);
     });
 
-    it('refuses who does not own it, before what it expects', async () => {
+    it('checks the owner before the preconditions', async () => {
       const database = await open();
       await add(database, { name: 'Coons' });
       await assert.rejects(patch(database, 1001, { name: 'x' }, other), { code: 'not_owner' });
@@ -239,7 +234,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses a slug that another has, and lets one of many have it', async () => {
+    it('rejects a taken slug, and gives a free one to one of many requests', async () => {
       const database = await open();
       const ids: number[] = [];
       for (let index = 0; index < 8; index++) ids.push((await add(database, { name: `n${index}` })).id);
@@ -254,7 +249,7 @@ onEachEngine(engine => {
       assert.match((await getCategory(database, 9000)).slug, /^category-9000/);
     });
 
-    it('refuses cycles', async () => {
+    it('rejects cycles', async () => {
       const database = await open();
       const a = (await add(database, { name: 'a' })).id;
       const b = (await add(database, { name: 'b', parentId: a })).id;
@@ -264,12 +259,12 @@ onEachEngine(engine => {
       }
       await assert.rejects(patch(database, a, { parentId: 4711 }), { code: 'category_not_found', status: 400 });
       await assert.rejects(patch(database, a, { parentId: a }), {
-        message: `Category ${a} cannot go into itself; choose another one.`,
+        message: `Category ${a} cannot contain itself; choose another one.`,
       });
       assert.equal((await patch(database, c, { parentId: a })).parentId, a);
     });
 
-    it('lets no cycle come about when many move at once', async () => {
+    it('prevents cycles when many categories move concurrently', async () => {
       const database = await open();
       const ids: number[] = [];
       for (let index = 0; index < 6; index++) ids.push((await add(database, { name: `n${index}` })).id);
@@ -290,7 +285,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('lets the tree have ten levels and no more', async () => {
+    it('allows ten levels and no more', async () => {
       const database = await open();
       const line = async (name: string, levels: number) => {
         let parentId: number | undefined;
@@ -307,13 +302,13 @@ onEachEngine(engine => {
       await assert.rejects(patch(database, four[0]!, { parentId: seven[6]! }), { code: 'invalid_body', status: 400 });
       assert.equal((await patch(database, four[1]!, { parentId: seven[6]! })).parentId, seven[6]);
       await assert.rejects(patch(database, four[0]!, { parentId: four[3]! }), { code: 'invalid_body' });
-      // Up it may always go.
+      // Moving up is always possible.
       assert.equal((await patch(database, four[1]!, { parentId: seven[5]! })).parentId, seven[5]);
     });
   });
 
-  describe('updateCategory with very many categories below', () => {
-    it('refuses to go further down, and goes up', async () => {
+  describe('updateCategory with very many descendants', () => {
+    it('rejects a move down, and allows a move up', async () => {
       const database = await open();
       await add(database, { name: 'wide', parentId: 2 });
       await add(database, { name: 'deep', parentId: 1 });
@@ -323,7 +318,7 @@ onEachEngine(engine => {
       });
       await assert.rejects(patch(database, 1001, { parentId: 1002 }), {
         code: 'invalid_body',
-        message: /more than 10,000 below it/,
+        message: /more than 10,000 descendants/,
       });
       assert.equal((await patch(database, 1001, { parentId: 1 })).parentId, 1);
       assert.equal((await patch(database, 1001, { parentId: null })).parentId, null);
@@ -331,7 +326,7 @@ onEachEngine(engine => {
   });
 
   describe('deleteCategory', () => {
-    it('takes an empty one away, with an event', async () => {
+    it('deletes an empty category, with an event', async () => {
       const database = await open();
       await add(database, { name: 'Coons' });
       await database.write(tx => deleteCategory(tx, someone, 1001));
@@ -343,16 +338,16 @@ onEachEngine(engine => {
         database.write(tx => deleteCategory(tx, someone, 1001)),
         { code: 'no_such_category' },
       );
-      // Its slug is free again.
+      // The slug is free again.
       assert.equal((await add(database, { name: 'Coons' })).slug, 'coons');
     });
 
-    it('refuses while a category is in it, and who does not own it', async () => {
+    it('rejects a category with subcategories, and callers who do not own it', async () => {
       const database = await open();
       await add(database, { name: 'a' });
       await add(database, { name: 'b', parentId: 1001 });
       const remove = (id: number, actor: Actor) => database.write(tx => deleteCategory(tx, actor, id));
-      await assert.rejects(remove(1001, someone), { code: 'category_in_use', message: /1 category in it/ });
+      await assert.rejects(remove(1001, someone), { code: 'category_in_use', message: /contains 1 category\./ });
       await assert.rejects(remove(1002, other), { code: 'not_owner' });
       await assert.rejects(remove(8, someone), { code: 'not_owner' });
       await remove(8, admin);
@@ -360,7 +355,7 @@ onEachEngine(engine => {
       await remove(1001, someone);
     });
 
-    it('leaves no category below one that is gone, when one is added at the same moment', async () => {
+    it('leaves no orphan when a subcategory is created concurrently', async () => {
       const database = await open();
       for (let round = 0; round < 10; round++) {
         const { id } = await add(database, { name: 'above' });
@@ -375,12 +370,12 @@ onEachEngine(engine => {
     });
   });
 
-  describe('removeEmptyCategories', () => {
-    it('takes away what nothing is in, from below, a few at a time, and writes it down', async () => {
+  describe('deleteEmptyCategories', () => {
+    it('deletes empty categories from the leaves up, a few at a time, with events', async () => {
       const database = await open();
       for (let index = 0; index < 3; index++) await add(database, { name: `n${index}` });
       await patch(database, 1001, { parentId: 1002 });
-      const some = () => database.write(tx => removeEmptyCategories(tx, 1));
+      const some = () => database.write(tx => deleteEmptyCategories(tx, 1));
       const left = async () => (await listCategories(database, {}, { limit: 100 })).rows.map(({ id }) => id);
       assert.equal(await some(), 1);
       assert.deepEqual((await left()).slice(8), [1002, 1003]);
@@ -393,7 +388,7 @@ onEachEngine(engine => {
   });
 
   describe('listCategories', () => {
-    it('leads through a list and back, with every filter', async () => {
+    it('returns a list forward and backward, with every filter', async () => {
       const database = await open();
       await database.write(async tx => {
         for (let index = 0; index < 12; index++)
@@ -440,7 +435,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('looks at 20,000 categories for a page and then goes on', async () => {
+    it('scans 20,000 categories per page', async () => {
       const database = await open();
       await database.write(tx => tx.run(insertMany, { from: 2001, to: 24_000 }));
       await database.write(tx => addBelow(tx, null, 0, 30_000));
@@ -464,7 +459,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses cursors that are none', async () => {
+    it('rejects invalid cursors', async () => {
       const database = await open();
       for (const text of ['x', 'bnVsbA', 'WzEsMiwzLDRd', 'e30']) {
         await assert.rejects(listCategories(database, {}, { limit: 20, cursor: text }), { code: 'invalid_parameter' });

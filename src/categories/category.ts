@@ -1,5 +1,16 @@
 import Type, { type Static } from 'typebox';
+import {
+  type Codec,
+  field,
+  flag,
+  type InsertRowOf,
+  type PreviousOf,
+  type RowOf,
+  type StateOf,
+} from '../lib/fields/field.ts';
+import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
+import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a category: an integer from 1 to 2^53−1 (contract, NewPet `categoryId`; decisions, requests and answers). */
 export const CategoryId = Type.Integer({
@@ -9,12 +20,12 @@ export const CategoryId = Type.Integer({
   description: 'Identifier of the category the animal belongs to.',
 });
 
-/** How long a slug may be. */
+/** The maximum length of a slug. */
 export const SLUG_LENGTH_MAX = 100;
 
-const SLUG = 'A short name for URLs, which no other category has: lower-case letters and digits with single hyphens.';
+const SLUG = 'A unique short name for URLs: lower-case letters and digits with single hyphens.';
 
-/** The short name of a category for URLs; no two have the same. */
+/** The slug of a category. */
 export const Slug = slug(SLUG);
 
 const Name = Type.Refine(
@@ -28,64 +39,102 @@ const Name = Type.Refine(
   value => nameFault(value) ?? '',
 );
 
-const ParentId = Type.Integer({
-  ...CategoryId,
-  description: 'The category that it stands below; absent at the top. Ten levels are the most.',
+const Id = Type.Integer({ ...CategoryId, description: 'Assigned by the service, or first named by an animal.' });
+const ParentId = categoryId('The parent category; absent at the top level. The tree has at most ten levels.');
+const NewParentId = categoryId('The new parent category; `null` moves the category to the top level.');
+const Placeholder = Type.Boolean({
+  description: 'Whether an animal created the category by naming its id, and no one has named it since.',
 });
 
-/** What is sent to add a category. An `id` in it is ignored: the service assigns it. */
-export const NewCategory = Type.Object(
-  {
-    name: Name,
-    slug: Type.Optional(slug(`${SLUG} Made from the name where it is left out.`)),
-    parentId: Type.Optional(ParentId),
-  },
-  { title: 'NewCategory', description: 'A category to add.' },
-);
+/** The time of a change; 0 in the column, and absent in JSON, for a built-in category that was never changed. */
+const sinceInstallation: Codec<string, number> = {
+  encode: text => parseTime(text)!,
+  decode: stored => (stored > 0 ? formatTime(stored) : (undefined as never)),
+};
+
+/** The fields of a category, one entry each; schemas, table, queries and events derive from them. */
+export const categoryFields = {
+  id: field(Id, { column: 'id', fixed: true }),
+  name: field(Name, {
+    column: 'name',
+    write: 'required',
+    shown: Type.String({ description: 'The category’s name.' }),
+  }),
+  slug: field(slug(`${SLUG} Derived from the name by default.`), {
+    column: 'slug',
+    write: 'optional',
+    default: '',
+    patch: Slug,
+    shown: Slug,
+  }),
+  parentId: field(ParentId, { column: 'parent_id', write: 'optional', patch: NewParentId, cli: { flag: 'parent' } }),
+  placeholder: field(Placeholder, { column: 'placeholder', codec: flag, recorded: true }),
+  /** The account that created it; null for built-in categories and placeholders. */
+  accountId: field(Type.Integer(), { column: 'account_id', nullable: true, fixed: true, view: 'row' }),
+  createdAt: field(Type.String(), {
+    column: 'created_at',
+    codec: sinceInstallation,
+    fixed: true,
+    shown: timeOf('When it was created; absent for built-in categories.'),
+  }),
+  updatedAt: field(Type.String(), {
+    column: 'updated_at',
+    codec: sinceInstallation,
+    shown: timeOf('When it last changed; absent if it never did.'),
+  }),
+  version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
+};
+type CategoryFields = typeof categoryFields;
+
+/** The body of `createCategory`. An `id` in it is ignored. */
+export const NewCategory = newSchema(categoryFields, { title: 'NewCategory', description: 'A category to create.' });
 export type NewCategory = Static<typeof NewCategory>;
 
-/** What is sent to change some of a category: a JSON Merge Patch (RFC 7396). */
-export const CategoryPatch = Type.Object(
-  {
-    name: Type.Optional(Name),
-    slug: Type.Optional(Slug),
-    parentId: Type.Optional(
-      Type.Union([ParentId, Type.Null()], {
-        description: 'The category that it is to stand below; `null` takes it to the top.',
-      }),
-    ),
-  },
-  { title: 'CategoryPatch', description: 'The members of a category to change.' },
-);
+/** The body of `updateCategory`: a JSON Merge Patch (RFC 7396). */
+export const CategoryPatch = patchSchema(categoryFields, {
+  title: 'CategoryPatch',
+  description: 'The members of a category to change.',
+});
 export type CategoryPatch = Static<typeof CategoryPatch>;
 
-/** What is sent to merge a category into another. */
-export const CategoryMerger = Type.Object(
-  { intoId: Type.Integer({ ...CategoryId, description: 'The category that takes over all that is in this one.' }) },
-  { title: 'CategoryMerger', description: 'Where all that is in a category goes.' },
+/** The body of `mergeCategory`. */
+export const CategoryMerge = Type.Object(
+  { intoId: categoryId('The category that takes over the animals and subcategories of this one.') },
+  { title: 'CategoryMerger', description: 'The target of a merge.' },
 );
 
-const Time = Type.String({ format: 'date-time' });
-
-/** A category as it is answered. */
-export const Category = Type.Object(
-  {
-    id: Type.Integer({ ...CategoryId, description: 'Assigned by the service, or first named by an animal.' }),
-    name: Type.String({ description: 'The category’s name.' }),
-    slug: Slug,
-    parentId: Type.Optional(ParentId),
-    placeholder: Type.Boolean({
-      description: 'Whether it was made for an animal that named its id, and nobody has given it a name yet.',
-    }),
-    createdAt: Type.Optional({ ...Time, description: 'When it was added; absent for the usual ones.' }),
-    updatedAt: Type.Optional({ ...Time, description: 'When it was changed last; absent where it never was.' }),
-  },
-  { title: 'Category', description: 'What kind of animals there are: one place in the tree of categories.' },
-);
+/** A category as callers see it. */
+export const Category = viewSchema(categoryFields, 'full', {
+  title: 'Category',
+  description: 'A category of animals, in a tree of categories.',
+});
 export type Category = Static<typeof Category>;
 
 /** A page of categories. */
 export const Categories = Type.Array(Category, { title: 'Categories', description: 'Categories.' });
+
+/** A category as it is stored. Times are milliseconds since the Unix epoch, 0 for built-in categories. */
+export type CategoryRow = RowOf<CategoryFields>;
+
+/** The values that an insert sets. */
+export type InsertedCategoryRow = InsertRowOf<CategoryFields>;
+
+/** The data of an event about a category. */
+export interface CategoryEventData {
+  /** The category after the change, or before its end. */
+  readonly category: CategoryState;
+  /** The changed members with their values before; `null` for those that were absent. */
+  readonly was?: PreviousOf<CategoryFields>;
+  /** The account that it belongs to; absent for none, and in events of early releases. */
+  readonly ownerId?: number;
+  /** Why the service changed it: its parent was merged into another category. */
+  readonly reason?: 'category_merged';
+  /** The target, if it was merged. */
+  readonly intoId?: number;
+}
+
+/** The recorded fields of a category. */
+export type CategoryState = StateOf<CategoryFields>;
 
 function slug(description: string) {
   return Type.String({
@@ -95,4 +144,12 @@ function slug(description: string) {
     examples: ['guinea-pigs'],
     description,
   });
+}
+
+function categoryId(description: string) {
+  return Type.Integer({ ...CategoryId, description });
+}
+
+function timeOf(description: string) {
+  return Type.Optional(Type.String({ format: 'date-time', description }));
 }

@@ -1,11 +1,13 @@
 import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
-import { createCategory, deleteCategory, getCategory, listCategories, updateCategory } from './categories.ts';
-import { Categories, Category, CategoryId, CategoryPatch, NewCategory, Slug } from './category.ts';
-import { type CategoryRow, categoryEtag, categoryOf } from './category-rows.ts';
-import { createExamples, getExamples, listExamples, removeExamples, updateExamples } from './examples.ts';
-import { withFreeSlug } from './slugs.ts';
+import { createCategory, getCategory, updateCategory } from './categories.ts';
+import { Categories, Category, CategoryId, CategoryPatch, type CategoryRow, NewCategory, Slug } from './category.ts';
+import { deleteCategory } from './deletion.ts';
+import { createExamples, deleteExamples, getExamples, listExamples, updateExamples } from './examples.ts';
+import { listCategories } from './list.ts';
+import { categoryEtag, categoryValues } from './rows.ts';
+import { withSlugConflict } from './slugs.ts';
 
 /** The id of a category in a path. */
 export const categoryIdInPath = {
@@ -15,16 +17,16 @@ export const categoryIdInPath = {
   absent: 'There is no category with this id.',
 } as const;
 
-/** What an operation that answers with one category answers. */
-export function categoryAnswer(category: CategoryRow) {
-  return { body: categoryOf(category), headers: ['ETag', categoryEtag(category)] };
+/** Returns the response of an operation that returns one category. */
+export function categoryResponse(category: CategoryRow) {
+  return { body: categoryValues.fullOf(category), headers: ['ETag', categoryEtag(category)] };
 }
 
 /** Lists categories. */
 export const list = listOperation({
   summary: 'List all categories',
   description:
-    'Returns a paginated list of categories, by id ascending, the built-in ones first. Follow the `next` link of the ' +
+    'Returns a paginated list of categories by id ascending, the built-in ones first. Follow the `next` link of the ' +
     '`Link` header, or `x-next`, until it is absent. With `placeholder`, a page scans up to 20,000 categories: it may be ' +
     'short or empty and still have a next page.',
   noun: 'categories',
@@ -41,39 +43,39 @@ export const list = listOperation({
   examples: listExamples,
   async handle({ context, filters, page }) {
     const { rows, ...links } = await listCategories(context.database, filters, page);
-    return { rows: rows.map(categoryOf), ...links };
+    return { rows: rows.map(categoryValues.fullOf), ...links };
   },
 });
 
-/** Adds a category. */
+/** Creates a category. */
 export const create = operation({
-  summary: 'Add a category',
+  summary: 'Create a category',
   description:
-    'Adds a category, which then belongs to the account of the key. Its id is the smallest above 1,000 that no category ' +
-    'ever had. Without a `slug` one is made from the name: lower case, without accents, with a number behind it where it is taken. ' +
-    'The tree has at most ten levels.',
+    'Creates a category that belongs to the account of the key. Its id is the smallest above 1,000 that no category ever ' +
+    'had. Without a `slug`, one is derived from the name: lower case, without accents, with a number appended if it is ' +
+    'taken. The tree has at most ten levels.',
   body: NewCategory,
   successes: [
     {
       status: 201,
-      description: 'The category, with the id that was assigned.',
+      description: 'The category with its id.',
       schema: Category,
       headers: { Location: 'The URL of the category.' },
     },
   ],
   errors: ['category_not_found', 'category_slug_taken'],
   examples: createExamples,
-  handle(call) {
-    const { caller, body, baseUrl } = call;
-    return withIdempotency(call, async tx => {
+  handle(request) {
+    const { caller, body, baseUrl } = request;
+    return withIdempotency(request, async tx => {
       const category = await createCategory(tx, caller, body);
-      const { headers, ...answer } = categoryAnswer(category);
-      return { ...answer, headers: ['Location', `${baseUrl}/categories/${category.id}`, ...headers] };
+      const { headers, ...response } = categoryResponse(category);
+      return { ...response, headers: ['Location', `${baseUrl}/categories/${category.id}`, ...headers] };
     });
   },
 });
 
-/** One category by its id. */
+/** Returns one category. */
 export const get = operation({
   summary: 'Get a category',
   description: 'Fetches one category by its identifier.',
@@ -82,51 +84,48 @@ export const get = operation({
   errors: ['no_such_category'],
   examples: getExamples,
   async handle({ context, path }) {
-    return categoryAnswer(await getCategory(context.database, path.categoryId));
+    return categoryResponse(await getCategory(context.database, path.categoryId));
   },
 });
 
-/** Changes some members of a category. */
+const OWNERS =
+  'Only the account that the category belongs to, or an admin, can do this; built-in categories and placeholders belong ' +
+  'to no account.';
+
+/** Changes members of a category. */
 export const update = operation({
   summary: 'Change a category',
   description:
-    'Changes the members that are sent, as a JSON Merge Patch (RFC 7396): `parentId` moves the category with all that is ' +
-    'below it, `null` takes it to the top. A placeholder that is given a name is none any more. The slug stays until another ' +
-    'one is sent. Only the account that the category belongs to, or an admin, may; the usual categories and placeholders belong to nobody.',
+    'Changes the members that are sent, as a JSON Merge Patch (RFC 7396). `parentId` moves the category with its ' +
+    'descendants; `null` moves it to the top level. A placeholder that gets a name becomes a regular category. The slug ' +
+    `stays unless another one is sent. ${OWNERS}`,
   parameters: { categoryId: categoryIdInPath },
   conditional: true,
   body: CategoryPatch,
   successes: [
-    {
-      status: 200,
-      description: 'The category as it is now.',
-      schema: Category,
-      headers: { ETag: 'Its new entity tag.' },
-    },
+    { status: 200, description: 'The changed category.', schema: Category, headers: { ETag: 'Its new entity tag.' } },
   ],
   errors: ['not_owner', 'category_not_found', 'category_slug_taken', 'category_cycle'],
   examples: updateExamples,
-  handle(call) {
-    const { caller, path, body, expect } = call;
-    return withFreeSlug(body.slug, () =>
-      withIdempotency(call, async tx =>
-        categoryAnswer(await updateCategory(tx, caller, path.categoryId, body, expect)),
+  handle(request) {
+    const { caller, path, body, expect } = request;
+    return withSlugConflict(body.slug, () =>
+      withIdempotency(request, async tx =>
+        categoryResponse(await updateCategory(tx, caller, path.categoryId, body, expect)),
       ),
     );
   },
 });
 
-/** Takes a category away. */
+/** Deletes a category. */
 export const remove = operation({
   summary: 'Delete a category',
-  description:
-    'Takes a category away that no animal and no category is in; else merge it into another one. ' +
-    'Only the account that the category belongs to, or an admin, may; the usual categories and placeholders belong to nobody.',
+  description: `Deletes a category without animals and subcategories; merge it into another one otherwise. ${OWNERS}`,
   parameters: { categoryId: categoryIdInPath },
   conditional: true,
-  successes: [{ status: 204, description: 'The category is gone.' }],
+  successes: [{ status: 204, description: 'The category is deleted.' }],
   errors: ['not_owner', 'category_in_use'],
-  examples: removeExamples,
+  examples: deleteExamples,
   async handle({ context, caller, path, expect }) {
     await context.database.write(tx => deleteCategory(tx, caller, path.categoryId, expect));
     return {};

@@ -4,38 +4,33 @@ import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, sql } from '../schema.ts';
 import { SLUG_LENGTH_MAX } from './category.ts';
 
-/**
- * The slug that a name makes: lower case, without accents, everything but letters and digits a hyphen. Empty where
- * nothing is left.
- */
+/** Derives a slug from a name: lower case, no accents, hyphens for other characters. May be empty. */
 export function slugOf(name: string): string {
   const words = name
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/[^a-z0-9]+/g, '-');
-  return cut(words, SLUG_LENGTH_MAX);
+  return trim(words, SLUG_LENGTH_MAX);
 }
 
 /**
- * A slug that no category has: this one, or else with the first number from 2 behind it that is free; after a thousand
- * of them with something random.
- *
- * Another transaction may still be first.
+ * Returns a slug that no category has: the given one, or with the first free number from 2 appended, or after a thousand
+ * of these with a random suffix. Another transaction may take it first.
  */
 export async function freeSlug(reader: Reader, slug: string): Promise<string> {
   if (!(await isSlugTaken(reader, slug))) return slug;
-  const base = cut(slug, SLUG_LENGTH_MAX - RANDOM_LENGTH - 1);
+  const base = trim(slug, SLUG_LENGTH_MAX - RANDOM_LENGTH - 1);
   const { number } = (await reader.first(firstFree, { base }))!;
   return `${base}-${number < NUMBERS_MAX ? number : randomBytes(RANDOM_LENGTH / 2).toString('hex')}`;
 }
 
-/** Whether a category has this slug. */
+/** Reports whether a category has this slug. */
 export async function isSlugTaken(reader: Reader, slug: string): Promise<boolean> {
   return (await reader.first(categoryBySlug, { slug })) !== undefined;
 }
 
-/** The refusal of a slug that another category has. */
+/** Returns the error for a slug that another category has. */
 export function slugTaken(slug: string) {
   const message = `Another category has the slug ${slug}.`;
   return problem('category_slug_taken', message, {
@@ -44,10 +39,10 @@ export function slugTaken(slug: string) {
 }
 
 /**
- * Does a change that may give a category a slug, outside of its transaction: where the database refuses the slug, since
- * another one got it at the same moment, that is said as every other refusal of it is.
+ * Runs a transaction that may set a slug, and throws `category_slug_taken` if the unique index rejects the slug because
+ * another transaction took it at the same time.
  */
-export async function withFreeSlug<T>(slug: string | undefined, change: () => Promise<T>): Promise<T> {
+export async function withSlugConflict<T>(slug: string | undefined, change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
@@ -58,8 +53,8 @@ export async function withFreeSlug<T>(slug: string | undefined, change: () => Pr
 const NUMBERS_MAX = 1000;
 const RANDOM_LENGTH = 8;
 
-/** Without hyphens at its ends, and no longer than that. */
-function cut(text: string, lengthMax: number): string {
+/** Trims hyphens at both ends, and shortens a slug to a length. */
+function trim(text: string, lengthMax: number): string {
   return text.replace(/^-/, '').slice(0, lengthMax).replace(/-$/, '');
 }
 
@@ -67,7 +62,7 @@ const categoryBySlug = query((db, p: Params<{ slug: string }>) =>
   db.selectFrom('categories').select('id').where('slug', '=', p.slug),
 );
 
-/** Counts up while there is a category; one look at the index for each number. */
+/** Counts up while a category has the slug with this number: one index lookup per number. */
 const firstFree = query((db, p: Params<{ base: string }>) =>
   db
     .withRecursive('numbers(number)', with_ =>

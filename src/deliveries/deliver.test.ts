@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { createAccount } from '../accounts/accounts.ts';
-import { mergeCategory } from '../categories/merge/merge-category.ts';
+import { mergeCategory } from '../categories/merge/merge.ts';
 import { operator } from '../events/event.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { createHold } from '../holds/holds.ts';

@@ -1,16 +1,29 @@
+import Type from 'typebox';
 import { nowOf, operation } from '../deployment.ts';
+import type { Example } from '../lib/http/route.ts';
 import { countByStatus } from '../pets/counts.ts';
-import { inventoryExamples } from './examples.ts';
-import { Inventory } from './inventory.ts';
 
-/** The number of pets by status. */
+const count = () => Type.Integer({ format: 'int64', minimum: 0 });
+
+/** The number of pets in each status (contract, Inventory). */
+const Inventory = Type.Object(
+  { available: count(), pending: count(), sold: count() },
+  { title: 'Inventory', description: 'The number of animals in each status.' },
+);
+
+const examples: readonly Example[] = [
+  { name: 'a small store', summary: 'Four animals, one of them ordered', given: ['placeOrder: a cat'], status: 200 },
+];
+
+/** Counts the pets by status. */
 export const get = operation({
   summary: 'Count the animals by status',
   description:
-    'How many animals there are in each status, exactly: an animal whose hold or order has run out counts as available from that very moment.',
+    'Returns the exact number of animals in each status. An animal counts as available from the moment at which its hold ' +
+    'or order expires.',
   successes: [{ status: 200, description: 'The numbers.', schema: Inventory }],
   errors: [],
-  examples: inventoryExamples,
+  examples,
   async handle({ context }) {
     return { body: await countByStatus(context.database, nowOf(context)) };
   },

@@ -1,4 +1,4 @@
-import { descendantsOf } from '../categories/category-tree.ts';
+import { descendantsOf } from '../categories/tree.ts';
 import type { Reader } from '../schema.ts';
 import { invalidParameter, type PetFilter } from './filter.ts';
 

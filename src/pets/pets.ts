@@ -1,4 +1,4 @@
-import { ensureCategory } from '../categories/categories.ts';
+import { ensureCategory } from '../categories/placeholders.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
@@ -29,8 +29,9 @@ export async function createPet(
   pet: NewPet,
   categories: Categories,
 ): Promise<PetRow> {
+  // This may wait for a lock; the pet is created once it is held.
+  await ensureCategory(tx, pet.categoryId, categories);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
-  await ensureCategory(tx, row.categoryId, categories);
   const { id } = (await tx.first(insertPet, row))!;
   await countNewPet(tx, row.status, row.categoryId);
   const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };

@@ -1,4 +1,4 @@
-import { removeEmptyCategories } from '../categories/empty-categories.ts';
+import { deleteEmptyCategories } from '../categories/deletion.ts';
 import { recordAll } from '../events/log.ts';
 import type { PetEventData } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
@@ -89,7 +89,7 @@ async function remove(tx: Transaction, upTo: number, messagesUpTo: number, answe
     (await tx.run(removeReservations, { last: upTo })) ||
     (await tx.run(removeOrders, { upTo })) ||
     (await tx.run(removeEmptyHolds, {})) ||
-    (await removeEmptyCategories(tx, CATEGORIES_REMOVED_AT_ONCE)) ||
+    (await deleteEmptyCategories(tx, CATEGORIES_REMOVED_AT_ONCE)) ||
     (await removeMessages(tx, messagesUpTo)) ||
     (await tx.run(removeAnswers, { upTo: answersUpTo }));
   return removed > 0;

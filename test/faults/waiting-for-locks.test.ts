@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createCategory, deleteCategory, updateCategory } from '../../src/categories/categories.ts';
-import { mergeCategory } from '../../src/categories/merge/merge-category.ts';
+import { createCategory, updateCategory } from '../../src/categories/categories.ts';
+import { deleteCategory } from '../../src/categories/deletion.ts';
+import { mergeCategory } from '../../src/categories/merge/merge.ts';
 import { eventsOf } from '../../src/events/log.ts';
 import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
 import { testClock } from '../../src/lib/clock.ts';

@@ -47,8 +47,8 @@ describe('categories over HTTP', () => {
     if (path !== undefined) assert.deepEqual(reply.body.errors?.[0]?.path, path, reply.text);
   };
 
-  describe('the usual set', () => {
-    it('is there from the beginning, in one page, and belongs to nobody', async () => {
+  describe('the built-in categories', () => {
+    it('exist from the start, on one page, and belong to no account', async () => {
       const reply = await ask('GET', '/categories');
       assert.deepEqual(
         reply.body
@@ -71,7 +71,7 @@ describe('categories over HTTP', () => {
   });
 
   describe('createCategory', () => {
-    it('answers 201 with the category, where it is and its entity tag', async () => {
+    it('returns 201 with the category, its URL and its entity tag', async () => {
       const reply = await ask('POST', '/categories', { id: 5, name: 'Maine Coon', parentId: 2 });
       assert.equal(reply.status, 201, reply.text);
       const { id } = reply.body;
@@ -92,7 +92,7 @@ describe('categories over HTTP', () => {
       assert.equal(got.headers.etag, reply.headers.etag);
     });
 
-    it('adds one for several tries with one Idempotency-Key', async () => {
+    it('creates one category for retries with one Idempotency-Key', async () => {
       const headers = { 'Idempotency-Key': 'add-persians' };
       const first = await ask('POST', '/categories', { name: 'Persians' }, { headers });
       const again = await ask('POST', '/categories', { name: 'Persians' }, { headers });
@@ -125,7 +125,7 @@ describe('categories over HTTP', () => {
       });
     }
 
-    it('refuses a parent that does not exist, and a slug that is taken', async () => {
+    it('rejects an unknown parent and a taken slug', async () => {
       refused(await ask('POST', '/categories', { name: 'x', parentId: 4711 }), 400, 'category_not_found', '/parentId');
       refused(await ask('POST', '/categories', { name: 'x', slug: 'cat' }), 409, 'category_slug_taken', '/slug');
     });
@@ -138,7 +138,7 @@ describe('categories over HTTP', () => {
       });
     }
 
-    it('answers 304 to who has it', async () => {
+    it('returns 304 if the category has not changed', async () => {
       const { headers } = await ask('GET', '/categories/3');
       const again = await ask('GET', '/categories/3', undefined, { headers: { 'If-None-Match': headers.etag! } });
       assert.equal(again.status, 304);
@@ -147,7 +147,7 @@ describe('categories over HTTP', () => {
   });
 
   describe('updateCategory', () => {
-    it('changes what is sent, gives a new entity tag, and refuses the old one', async () => {
+    it('changes the members sent, returns a new entity tag, and rejects the old one', async () => {
       const { id } = await add({ name: 'Hamsters', parentId: 4 });
       const headers = { 'If-Match': `"${id}.1"`, 'Content-Type': 'application/merge-patch+json' };
       const reply = await ask('PATCH', `/categories/${id}`, { name: 'Golden hamsters' }, { headers });
@@ -162,14 +162,14 @@ describe('categories over HTTP', () => {
       assert.equal('parentId' in top.body, false);
     });
 
-    it('is for the account that it belongs to, and for admins', async () => {
+    it('is allowed to the owner and to admins', async () => {
       const { id } = await add({ name: 'Guinea pigs' });
       refused(await ask('PATCH', `/categories/${id}`, { name: 'x' }, { key: stranger }), 403, 'not_owner');
       assert.equal((await ask('PATCH', `/categories/${id}`, { name: 'y' }, { key: admin })).status, 200);
       assert.equal((await ask('PATCH', `/categories/${id}`, { name: 'z' })).status, 200);
     });
 
-    it('refuses null for what is no parent, unknown members where they are asked for, and cycles', async () => {
+    it('rejects null for required members, unknown members in strict handling, and cycles', async () => {
       const { id } = await add({ name: 'Chinchillas' });
       refused(await ask('PATCH', `/categories/${id}`, { name: null }), 400, 'invalid_body', '/name');
       refused(await ask('PATCH', `/categories/${id}`, { slug: null }), 400, 'invalid_body', '/slug');
@@ -179,7 +179,7 @@ describe('categories over HTTP', () => {
       refused(await ask('PATCH', `/categories/${id}`, { parentId: 4711 }), 400, 'category_not_found', '/parentId');
     });
 
-    it('makes a category of a placeholder that an admin names', async () => {
+    it('turns a placeholder that an admin names into a regular category', async () => {
       await pet(70_001);
       const before = await ask('GET', '/categories/70001');
       assert.equal(before.body.placeholder, true);
@@ -192,14 +192,14 @@ describe('categories over HTTP', () => {
   });
 
   describe('deleteCategory', () => {
-    it('answers 204 for an empty one, 409 for one in use with what to do', async () => {
+    it('returns 204 for an empty category, and 409 with advice for one in use', async () => {
       const { id } = await add({ name: 'Ferrets' });
       const first = await pet(id);
       await pet(id);
       await add({ name: 'Black ferrets', parentId: id });
       const reply = await ask('DELETE', `/categories/${id}`);
       refused(reply, 409, 'category_in_use');
-      assert.match(reply.body.message, /has 2 animals and 1 category in it\. Merge it/);
+      assert.match(reply.body.message, /contains 2 animals and 1 category\. Merge it/);
       assert.ok(first > 0);
 
       const empty = await add({ name: 'Unicorns' });
@@ -217,14 +217,14 @@ describe('categories over HTTP', () => {
       refused(await ask('DELETE', `/categories/${empty.id}`), 404, 'no_such_category');
     });
 
-    it('lets an admin delete a usual one', async () => {
+    it('lets an admin delete a built-in category', async () => {
       assert.equal((await ask('DELETE', '/categories/8', undefined, { key: admin })).status, 204);
       refused(await ask('GET', '/categories/8'), 404, 'no_such_category');
     });
   });
 
   describe('mergeCategory', () => {
-    it('answers with the category that took over, and its retry with the same', async () => {
+    it('returns the target, and the same for a retry', async () => {
       const from = await add({ name: 'Kittys' });
       const into = await add({ name: 'Kitties' });
       const id = await pet(from.id);
@@ -244,7 +244,7 @@ describe('categories over HTTP', () => {
       assert.equal((await ask('GET', `/pets?id=${id}`)).body[0].categoryId, into.id);
       assert.equal((await ask('GET', `/categories/${below.id}`)).body.parentId, into.id);
 
-      // An animal that names the category again is not moved by a retry.
+      // A retry moves no pet that names the deleted category again.
       const later = await pet(from.id);
       const again = await ask('POST', `/categories/${from.id}/merge`, body, { key: admin, headers });
       assert.equal(again.text, reply.text);
@@ -252,14 +252,14 @@ describe('categories over HTTP', () => {
       assert.equal((await ask('GET', `/pets?id=${later}`)).body[0].categoryId, from.id);
     });
 
-    it('is for admins alone, and says so', async () => {
+    it('is allowed to admins only', async () => {
       const from = await add({ name: 'Mine' });
       const reply = await ask('POST', `/categories/${from.id}/merge`, { intoId: 1 });
       refused(reply, 403, 'not_owner');
-      assert.match(reply.body.message, /[Oo]nly an admin may merge/);
+      assert.match(reply.body.message, /[Oo]nly an admin can merge/);
     });
 
-    it('refuses a target that is missing, itself or below it', async () => {
+    it('rejects an unknown target and cycles', async () => {
       const from = await add({ name: 'Above' });
       const below = await add({ name: 'Below', parentId: from.id });
       const merge = (intoId: unknown) => ask('POST', `/categories/${from.id}/merge`, { intoId }, { key: admin });
@@ -272,7 +272,7 @@ describe('categories over HTTP', () => {
   });
 
   describe('listCategories', () => {
-    it('leads through all of them by its links, and back', async () => {
+    it('links all pages forward and backward', async () => {
       const ids: number[] = [];
       let url: string | undefined = `${serving.urls.production}/categories?limit=5`;
       let last = url;
@@ -293,7 +293,7 @@ describe('categories over HTTP', () => {
       assert.equal(page.body.length, 5);
     });
 
-    it('filters by parent, by slug and by what is a placeholder', async () => {
+    it('filters by parent, slug and placeholder', async () => {
       const { id } = await add({ name: 'Owls', parentId: 6 });
       const idsOf = async (query: string) =>
         (await ask('GET', `/categories?${query}`)).body.map((one: { id: number }) => one.id);
@@ -313,7 +313,7 @@ describe('categories over HTTP', () => {
       });
     }
 
-    it('refuses a cursor of another list', async () => {
+    it('rejects a cursor of another list', async () => {
       const { headers } = await ask('GET', '/categories?limit=1');
       const cursor = new URL(headers['x-next'] as string).searchParams.get('cursor');
       refused(await ask('GET', `/categories?limit=1&parentId=2&cursor=${cursor}`), 400, 'invalid_parameter', 'cursor');

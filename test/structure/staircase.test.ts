@@ -61,7 +61,7 @@ const doors: Record<string, string[]> = {
     'events/public/stream-route.ts',
     'holds/hold.ts',
     'holds/routes.ts',
-    'inventory/inventory.ts',
+    'inventory/routes.ts',
     'lib/fields/schemas.ts',
     'lib/http/pagination/list-operation.ts',
     'lib/http/server/bound-route.ts',

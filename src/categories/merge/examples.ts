@@ -1,9 +1,11 @@
 import type { Example } from '../../lib/http/route.ts';
 
+const cats = { categoryId: '2' };
+
 export const mergeExamples: readonly Example[] = [
   {
-    name: 'a placeholder into a usual one',
-    summary: 'An animal’s new category turns out to be an old one',
+    name: 'a placeholder',
+    summary: 'A category that an animal created becomes part of a built-in one',
     as: 'admin',
     given: ['createPet: a new category'],
     path: { categoryId: '9000' },
@@ -11,28 +13,28 @@ export const mergeExamples: readonly Example[] = [
     status: 200,
   },
   {
-    name: 'below itself',
-    summary: 'What is below a category cannot take it over',
+    name: 'cycle',
+    summary: 'The target is a descendant',
     as: 'admin',
-    given: ['createCategory: a kind of cat'],
-    path: { categoryId: '2' },
+    given: ['createCategory: a subcategory'],
+    path: cats,
     body: { intoId: 1001 },
     status: 409,
     code: 'category_cycle',
   },
   {
-    name: 'no such target',
-    summary: 'The category to merge into does not exist',
+    name: 'unknown target',
+    summary: 'The target does not exist',
     as: 'admin',
-    path: { categoryId: '2' },
+    path: cats,
     body: { intoId: 4711 },
     status: 400,
     code: 'category_not_found',
   },
   {
-    name: 'no admin',
-    summary: 'Only admins merge categories',
-    path: { categoryId: '2' },
+    name: 'not an admin',
+    summary: 'Only admins merge',
+    path: cats,
     body: { intoId: 1 },
     status: 403,
     code: 'not_owner',

@@ -72,7 +72,7 @@ function fullPet(store: Store, path: Input['path']): Promise<Value> {
 
 /** Returns a category with the number of animals and categories directly in it. */
 async function showCategory(store: Store, { path }: Input): Promise<Value> {
-  const { contentsOf } = await import('../../categories/category-contents.ts');
+  const { contentsOf } = await import('../../categories/deletion.ts');
   const category = await store.send('getCategory', { path: path });
   const { pets, categories } = (await contentsOf(store.database, category['id'])) ?? { pets: 0, categories: 0 };
   return { ...category, animals: pets, categories };

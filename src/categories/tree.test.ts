@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { type OpenOptions, onEachEngine } from '../../test/support/engines.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import { descendantsOf } from './categories.ts';
+import { descendantsOf } from './tree.ts';
 
 onEachEngine(engine => {
   const opened: Database[] = [];
@@ -11,11 +11,11 @@ onEachEngine(engine => {
     opened.push(database);
     return database;
   };
-  // The server's connections are shared by all test files that run at once.
+  // Test files share the connections of the server.
   afterEach(() => Promise.all(opened.splice(0).map(database => database.close())));
 
   describe('descendantsOf', () => {
-    it('gives a category and all below it, ascending', async () => {
+    it('returns a category and its descendants, ascending', async () => {
       const database = await tree(await open());
       assert.deepEqual(await descendantsOf(database, 2, 10), [2, 1001, 1002, 1003, 1004]);
       assert.deepEqual(await descendantsOf(database, 1002, 10), [1002, 1004]);
@@ -23,7 +23,7 @@ onEachEngine(engine => {
       assert.deepEqual(await descendantsOf(database, 999, 10), [999]);
     });
 
-    it('tells where there are more than may be', async () => {
+    it('returns undefined for more than the maximum', async () => {
       const database = await tree(await open());
       assert.equal(await descendantsOf(database, 2, 4), undefined);
       assert.equal((await descendantsOf(database, 2, 5))?.length, 5);

@@ -8,7 +8,8 @@ import {
   query,
   type Reader,
 } from '../schema.ts';
-import { type CategoryRow, categoryColumns } from './category-rows.ts';
+import type { CategoryRow } from './category.ts';
+import { categoryColumns } from './rows.ts';
 
 /** Which categories a list contains. */
 export interface CategoryFilter {
@@ -61,7 +62,7 @@ const pageQuery = queriesByShape(
     query((db, p: Params<Values>) => {
       const rows = db
         .selectFrom('categories')
-        .select(categoryColumns)
+        .select(categoryColumns.stored())
         .$if(byParent, rows => rows.where('parent_id', '=', p.parentId))
         .$if(byPlaceholder, rows => rows.where('placeholder', '=', p.placeholder))
         .$if(bySlug, rows => rows.where('slug', '=', p.slug));

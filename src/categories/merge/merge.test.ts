@@ -12,9 +12,10 @@ import { createPet, getPet, updatePet } from '../../pets/pets.ts';
 import { reservationOf, reserve } from '../../pets/reservations.ts';
 import { petValues } from '../../pets/rows.ts';
 import { type Database, type Params, query, sql } from '../../schema.ts';
-import { createCategory, deleteCategory, getCategory, updateCategory } from '../categories.ts';
-import type { CategoryEventData } from '../category-rows.ts';
-import { mergeCategory, movingAhead } from './merge-category.ts';
+import { createCategory, getCategory, updateCategory } from '../categories.ts';
+import type { CategoryEventData } from '../category.ts';
+import { deleteCategory } from '../deletion.ts';
+import { mergeCategory, movingAhead } from './merge.ts';
 
 const someone: Actor = { accountId: 7, admin: false };
 const admin: Actor = { accountId: 9, admin: true };
@@ -26,7 +27,7 @@ onEachEngine(engine => {
     opened.push(database);
     return database;
   };
-  // The server's connections are shared by all test files that run at once.
+  // Test files share the connections of the server.
   afterEach(() => Promise.all(opened.splice(0).map(database => database.close())));
 
   const add = (database: Database, pet: NewPet) => database.write(tx => createPet(tx, 7, pet, 'open'));
@@ -37,7 +38,7 @@ onEachEngine(engine => {
   const petsOf = (database: Database, id: number) => database.all(petsIn, { category: id });
 
   describe('mergeCategory', () => {
-    it('moves every animal with a new version and an event in the form of every other', async () => {
+    it('moves every pet, with a new version and a regular event', async () => {
       const clock = testClock(1_795_000_000_000);
       const database = await open({ clock });
       const animals: NewPet[] = [
@@ -85,7 +86,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('writes down the same of an animal as a change of its category does', async () => {
+    it('records the same for a pet as a change of its category', async () => {
       const database = await open();
       const animal: NewPet = {
         name: 'Moritz',
@@ -104,7 +105,7 @@ onEachEngine(engine => {
       assert.equal(texts[0]!.replace(',"reason":"category_merged"', ''), texts[1]);
     });
 
-    it('moves the categories directly below it, with all that is below them', async () => {
+    it('moves the subcategories with their descendants', async () => {
       const database = await open();
       const from = (await category(database, 'from', 3)).id;
       const child = (await category(database, 'child', from)).id;
@@ -125,7 +126,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('moves more than a transaction should, in portions, and what comes meanwhile', async () => {
+    it('moves many pets in batches, and those that are added meanwhile', async () => {
       const database = await open();
       await add(database, { name: 'x', categoryId: 5000 });
       await database.write(tx => tx.run(insertPets, { category: 5000, most: 1300 }));
@@ -155,7 +156,7 @@ onEachEngine(engine => {
       assert.equal(events, moved.filter(({ version }) => version === 2).length);
     });
 
-    it('moves very many categories in portions, too', async () => {
+    it('moves many subcategories in batches', async () => {
       const database = await open();
       await add(database, { name: 'x', categoryId: 5000 });
       await database.write(async tx => {
@@ -170,7 +171,7 @@ onEachEngine(engine => {
       assert.equal((await eventsOf(database, 'category', 7099)).length, 1);
     });
 
-    it('leaves holds and orders on its animals alone, and ends those that ran out before', async () => {
+    it('keeps holds and orders of its pets, and ends those that expired before', async () => {
       const clock = testClock(1_795_000_000_000);
       const database = await open({ clock });
       const held = await add(database, { name: 'held', categoryId: 5000 });
@@ -209,7 +210,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses all but admins, a missing target, itself, what is below it, and too many levels', async () => {
+    it('rejects callers who are no admins, unknown targets, cycles and too many levels', async () => {
       const database = await open();
       const from = (await category(database, 'from')).id;
       const below = (await category(database, 'below', from)).id;
@@ -227,7 +228,7 @@ onEachEngine(engine => {
       assert.equal((await merge(database, from, deep)).id, deep);
     });
 
-    it('breaks nothing when animals come, categories merge and vanish, all at once', async () => {
+    it('stays consistent when pets are added and categories merged and deleted concurrently', async () => {
       const database = await open();
       const codes = new Set(['no_such_category', 'category_not_found', 'category_in_use', 'category_cycle']);
       for (let round = 0; round < 8; round++) {
@@ -258,7 +259,7 @@ onEachEngine(engine => {
   });
 
   describe('deleteCategory', () => {
-    it('refuses while an animal is in it, also one that comes at the same moment', async () => {
+    it('rejects a category with pets, also with one that is added concurrently', async () => {
       const database = await open();
       for (let round = 0; round < 10; round++) {
         const { id } = await category(database, 'x');
@@ -268,14 +269,14 @@ onEachEngine(engine => {
         ]);
         assert.equal(added.status, 'fulfilled');
         const { placeholder } = await getCategory(database, id);
-        if (removed.status === 'rejected') assert.match(removed.reason.message, /1 animal in it/);
-        // Where it was gone first, the animal has made a placeholder.
+        if (removed.status === 'rejected') assert.match(removed.reason.message, /contains 1 animal\./);
+        // If the category was deleted first, the pet created a placeholder.
         assert.equal(placeholder, removed.status === 'rejected' ? 0 : 1);
       }
     });
 
     if (engine.name === 'postgres') {
-      it('waits for an animal that is being added, and an animal for it', async () => {
+      it('waits for a pet that is being added, and the pet for it', async () => {
         const database = await open();
         const { id } = await category(database, 'x');
         const come = Promise.withResolvers<void>();

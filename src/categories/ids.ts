@@ -1,0 +1,48 @@
+import { type Params, query, type Transaction } from '../schema.ts';
+
+/**
+ * Returns the smallest id above 1,000 that no category has or ever had. Lock the tree first. A pet that names the id may
+ * still take it before the category is inserted.
+ */
+export async function unusedId(tx: Transaction): Promise<number> {
+  let id = Number((await tx.first(lowestUnchecked, {}))?.value ?? FIRST_ID);
+  while (true) {
+    const used = await tx.all(idsFrom, { id });
+    for (const row of used) {
+      if (row.id !== id) break;
+      id++;
+    }
+    const allUsed = used.length === BATCH && used.at(-1)!.id === id - 1;
+    if (allUsed) continue;
+    if ((await tx.first(anyEvent, { id })) === undefined) return id;
+    id++;
+  }
+}
+
+/** Stores that every id up to this one is used, so that `unusedId` skips them. */
+export async function markUsed(tx: Transaction, id: number): Promise<void> {
+  await tx.run(storeUnchecked, { value: String(id + 1) });
+}
+
+/** Ids up to 1,000 are reserved for clients that choose ids themselves. */
+const FIRST_ID = 1001;
+/** The name of the stored fact. */
+const FACT = 'category ids';
+const BATCH = 500;
+
+const lowestUnchecked = query(db => db.selectFrom('facts').select('value').where('name', '=', FACT));
+
+const storeUnchecked = query((db, p: Params<{ value: string }>) =>
+  db
+    .insertInto('facts')
+    .values({ name: FACT, value: p.value })
+    .onConflict(conflict => conflict.column('name').doUpdateSet(({ ref }) => ({ value: ref('excluded.value') }))),
+);
+
+const idsFrom = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('categories').select('id').where('id', '>=', p.id).orderBy('id').limit(BATCH),
+);
+
+const anyEvent = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('events').select('id').where('kind', '=', 'category').where('subject_id', '=', p.id).limit(1),
+);
