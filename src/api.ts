@@ -1,6 +1,7 @@
 import * as categoryMerge from './categories/merge/routes.ts';
 import * as categories from './categories/routes.ts';
 import * as deliveries from './deliveries/routes.ts';
+import * as testDeliveries from './deliveries/test-routes.ts';
 import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
 import * as eventStream from './events/public/stream-route.ts';
@@ -61,10 +62,10 @@ export const routes: readonly Route<Deployment>[] = [
     beta('GET /webhooks/{webhookId}', 'getWebhook', 'webhooks:write', webhooks.get),
     beta('PATCH /webhooks/{webhookId}', 'updateWebhook', 'webhooks:write', webhooks.update),
     beta('DELETE /webhooks/{webhookId}', 'deleteWebhook', 'webhooks:write', webhooks.remove),
-    beta('POST /webhooks/{webhookId}/activation', 'activateWebhook', 'webhooks:write', webhooks.activate),
+    beta('POST /webhooks/{webhookId}/activation', 'activateWebhook', 'webhooks:write', testDeliveries.activate),
     beta('POST /webhooks/{webhookId}/deactivation', 'deactivateWebhook', 'webhooks:write', webhooks.deactivate),
     beta('POST /webhooks/{webhookId}/secrets', 'rotateWebhookSecret', 'webhooks:write', webhooks.rotate),
-    beta('POST /webhooks/{webhookId}/test', 'testWebhook', 'webhooks:write', deliveries.test),
+    beta('POST /webhooks/{webhookId}/test', 'testWebhook', 'webhooks:write', testDeliveries.test),
     beta('GET /webhooks/{webhookId}/deliveries', 'listDeliveries', 'webhooks:write', deliveries.list),
     beta('GET /webhooks/{webhookId}/deliveries/{deliveryId}', 'getDelivery', 'webhooks:write', deliveries.get),
     beta('POST /webhooks/{webhookId}/redeliveries', 'redeliverEvents', 'webhooks:write', deliveries.redeliver),

@@ -9,6 +9,7 @@ import { createAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
 import { LastUsedTracker } from './keys/last-used.ts';
 import type { Clock } from './lib/clock.ts';
+import { createEncryptor } from './lib/encryption.ts';
 import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
@@ -20,7 +21,6 @@ import { HttpServer } from './lib/http/server/server.ts';
 import type { Worker } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
-import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { type Limiter, openLimiter } from './limits/limiter.ts';
@@ -29,7 +29,7 @@ import { type Observation, observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
 import { deprecationPage, errorPage, errorsPage, homePage, lostPage } from './pages.ts';
 import type { Database, DeploymentName } from './schema.ts';
-import { checkKey, secretKeyIn } from './webhooks/secret-key.ts';
+import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
 
 /** Everything that one process serves, put together. */
 export interface App {
@@ -88,11 +88,11 @@ export async function createApp(options: {
     }
     const production = keep(await open('production'));
     const staging = config.ports.staging === undefined ? undefined : keep(await open('staging'));
-    const secrets = secretBox(config.secretKey ?? secretKeyIn(config.dataDir, log));
+    const encryptor = createEncryptor(config.secretKey ?? loadSecretKey(config.dataDir, log));
     for (const database of [production, staging]) {
       if (database === undefined) continue;
       await accept?.(database);
-      await checkKey(database, secrets);
+      await checkKey(database, encryptor);
     }
     const outgoing = keep(
       openOutgoingClient({ networks: config.webhookNetworks }, { now: () => clock.wallTime?.() ?? clock.now() }),
@@ -117,10 +117,10 @@ export async function createApp(options: {
     const shared = { config, clock, log, limiter, proxies, observation, pagesUrl, messagesUrl };
     const webhooks = {
       outgoing,
-      secrets,
+      encryptor,
       networks: config.webhookNetworks,
       max: config.webhooksMax,
-      registry: production,
+      accounts: production,
     };
     const workers = new Map<DeploymentName, Worker>();
     const contexts = new Map<string, Deployment>();

@@ -1,9 +1,9 @@
 import type { EventBus } from './events/event-bus.ts';
 import type { Clock } from './lib/clock.ts';
+import type { Encryptor } from './lib/encryption.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import { operationsOver } from './lib/http/route.ts';
-import type { SecretBox } from './lib/secret-box.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
 
 /** One deployment as its routes see it. */
@@ -31,14 +31,14 @@ export interface Deployment {
 export interface Webhooks {
   /** The way out. */
   readonly outgoing: OutgoingClient;
-  /** What their secrets are sealed with. */
-  readonly secrets: SecretBox;
+  /** Encrypts their signing secrets. */
+  readonly encryptor: Encryptor;
   /** The networks to which they may go besides the public internet. */
   readonly networks: readonly string[];
   /** How many an account has at most. */
   readonly max: number;
   /** Where accounts are kept. */
-  readonly registry: Reader;
+  readonly accounts: Reader;
   /** Tells who delivers that there is more to do; where nobody is told it is found in time. */
   wake?(): void;
 }

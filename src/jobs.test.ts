@@ -7,8 +7,8 @@ import { eventsOf } from './events/log.ts';
 import { createHold } from './holds/holds.ts';
 import { workThatWaits } from './jobs.ts';
 import { systemClock, testClock } from './lib/clock.ts';
+import { createEncryptor } from './lib/encryption.ts';
 import type { Log } from './lib/log.ts';
-import { secretBox } from './lib/secret-box.ts';
 import { StorageError } from './lib/storage/database.ts';
 import type { CompiledQuery } from './lib/storage/query.ts';
 import { formatTime } from './lib/time.ts';
@@ -264,7 +264,7 @@ function everything(database: Database) {
     close: async () => {},
     now: () => 0,
   };
-  const webhooks = { registry: database, outgoing, secrets: secretBox(Buffer.alloc(32)), scheduleMs: [] };
+  const webhooks = { accounts: database, outgoing, encryptor: createEncryptor(Buffer.alloc(32)), scheduleMs: [] };
   return { database, log: silent, emailSender: postponing, webhooks };
 }
 

@@ -1,6 +1,7 @@
-import { type Means as DeliveryMeans, delivering, nextToDeliver, nextToTryAgain } from './deliveries/deliver.ts';
-import { dispatching, nextToDispatch } from './deliveries/dispatch.ts';
-import { tellOwner } from './deliveries/notice.ts';
+import { nextFailingDelivery, nextHealthyDelivery } from './deliveries/claim.ts';
+import { type DeliveryDeps, deliveryJob } from './deliveries/deliver.ts';
+import { sendDisabledMessage } from './deliveries/disabled-message.ts';
+import { dispatchJob, nextDispatch } from './deliveries/dispatch.ts';
 import { holdExpiryJob, nextHoldExpiry } from './holds/expiry.ts';
 import type { Clock } from './lib/clock.ts';
 import { type Work, type Worker, workOff } from './lib/jobs/job-loop.ts';
@@ -23,7 +24,7 @@ export interface Means {
   /** Sends messages by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
   /** What webhooks are sent with; without it nothing is delivered to any. */
-  readonly webhooks?: Pick<DeliveryMeans, 'registry' | 'outgoing' | 'secrets' | 'scheduleMs'> | undefined;
+  readonly webhooks?: Pick<DeliveryDeps, 'accounts' | 'outgoing' | 'encryptor' | 'scheduleMs'> | undefined;
   /** For how long events are told, in milliseconds; what came of their deliveries is kept as long, or for good. */
   readonly eventsKeptMs?: number;
   /** What is forgotten, instead of everything that is. */
@@ -43,8 +44,8 @@ interface Waiting {
 function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[] {
   const { database, clock, log, emailSender, webhooks } = means;
   const emailQueued = emailSender && (() => nudge('mail'));
-  const toTell: DeliveryMeans['tellOwner'] = async (tx, webhook) => {
-    await tellOwner(tx, webhook);
+  const onDisabled: DeliveryDeps['onDisabled'] = async (tx, webhook) => {
+    await sendDisabledMessage(tx, webhook);
     nudge('messages');
   };
   const toDeliver = () => nudge('deliveries');
@@ -57,10 +58,13 @@ function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[
     ...(emailSender ? [{ work: emailDelivery({ database, log, sender: emailSender }), due: [nextEmailDelivery] }] : []),
     ...(webhooks
       ? [
-          { work: dispatching({ ...webhooks, database, toDeliver, toDispatch }), due: [nextToDispatch] },
           {
-            work: delivering({ ...webhooks, database, tellOwner: toTell, moreRoom: toDeliver, now: () => clock.now() }),
-            due: [nextToDeliver, nextToTryAgain],
+            work: dispatchJob({ ...webhooks, database, onDeliveries: toDeliver, onEvents: toDispatch }),
+            due: [nextDispatch],
+          },
+          {
+            work: deliveryJob({ ...webhooks, database, onDisabled, onFreeSlot: toDeliver, now: () => clock.now() }),
+            due: [nextHealthyDelivery, nextFailingDelivery],
           },
         ]
       : []),

@@ -1,8 +1,9 @@
+import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { deleteExpiredResponses } from './idempotency/retention.ts';
 import type { Work } from './lib/jobs/job-loop.ts';
 import { deleteOldDayCounts } from './limits/retention.ts';
 import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
-import { forgetDeletedWebhooks, forgetEndedSecrets, forgetOldDeliveries } from './webhooks/retention.ts';
+import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
  * Deletes some rows that nobody needs any more at `tx.now`; how many. It looks at an index, and asks nobody to wait: on
@@ -18,9 +19,9 @@ export type Forget = (tx: Transaction, most: number) => Soon<number>;
 const everything = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly Forget[] => [
   deleteExpiredResponses,
   deleteOldDayCounts,
-  forgetEndedSecrets,
-  forgetDeletedWebhooks,
-  (tx, most) => forgetOldDeliveries(tx, eventsKeptMs, most),
+  deleteExpiredSecrets,
+  purgeDeletedWebhooks,
+  (tx, most) => deleteOldDeliveries(tx, eventsKeptMs, most),
 ];
 
 /**

@@ -10,18 +10,19 @@ import { operator } from '../events/event.ts';
 import { lastPlace, putInOrder } from '../events/log.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
+import { createEncryptor } from '../lib/encryption.ts';
 import { openOutgoingClient, TIMEOUT_MS } from '../lib/http/client/client.ts';
-import { secretBox } from '../lib/secret-box.ts';
-import { signed } from '../lib/signature.ts';
+import { signatureHeaders } from '../lib/signature.ts';
 import { sendMessage } from '../messages/messages.ts';
 import { placeOrder } from '../orders/orders.ts';
 import { cancelOrder } from '../orders/steps.ts';
 import { createPet, deletePet, updatePet } from '../pets/pets.ts';
 import { type Params, query, type Soon, type Transaction } from '../schema.ts';
-import { sealedFor } from '../webhooks/webhook-rows.ts';
-import { delivering, type Job } from './deliver.ts';
+import { ownerOf } from '../webhooks/secrets.ts';
+import type { ClaimedDelivery } from './claim.ts';
+import { deliveryJob } from './deliver.ts';
 import { dispatch } from './dispatch.ts';
-import type { SwitchedOff } from './record-result.ts';
+import type { DisabledWebhook } from './record-result.ts';
 import { redeliverSince } from './redeliveries.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
@@ -31,7 +32,7 @@ const DAY = 86_400_000;
 const owner = { accountId: 1, admin: false };
 const buyer = { accountId: 2, admin: false };
 const never = new AbortController().signal;
-const box = secretBox(Buffer.alloc(32, 7));
+const encryptor = createEncryptor(Buffer.alloc(32, 7));
 const schedule = [5 * SECOND, 5 * MINUTE];
 
 const deliveriesOf = query((db, p: Params<{ id: number }>) =>
@@ -53,7 +54,7 @@ const attemptsOf = query((db, p: Params<{ id: number }>) =>
 const webhookById = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('webhooks').selectAll().where('id', '=', p.id),
 );
-type NewHook = { accountId: number; url: string; types: string | null; categories: string | null; place: number };
+type NewHook = { accountId: number; url: string; types: string | null; categories: string | null; position: number };
 const insertWebhook = query((db, p: Params<NewHook & { now: number }>) =>
   db
     .insertInto('webhooks')
@@ -63,7 +64,7 @@ const insertWebhook = query((db, p: Params<NewHook & { now: number }>) =>
       types: p.types,
       category_ids: p.categories,
       status: 'active',
-      behind_place: p.place,
+      behind_place: p.position,
       created_at: p.now,
       updated_at: p.now,
     })
@@ -86,7 +87,7 @@ const spoilSecret = query((db, p: Params<{ id: number }>) =>
 );
 
 onEachEngine(engine => {
-  /** A store with three accounts, a receiver, and what delivers, on a clock that stands. */
+  /** Opens a database with accounts, a receiver and a delivery job, with a clock that stands still. */
   async function open(work: (store: Awaited<ReturnType<typeof opened>>) => Promise<void>) {
     const store = await opened();
     try {
@@ -108,26 +109,26 @@ onEachEngine(engine => {
     const wall = { aheadMs: 0 };
     const now = () => clock.now() + wall.aheadMs;
     const outgoing = openOutgoingClient({ networks: ['127.0.0.0/8'] }, { timeoutMs: 2000, now });
-    const told: SwitchedOff[] = [];
-    const means = {
+    const disabled: DisabledWebhook[] = [];
+    const deps = {
       database,
-      registry: database,
+      accounts: database,
       outgoing,
-      secrets: box,
+      encryptor,
       scheduleMs: schedule,
-      async tellOwner(_: unknown, webhook: SwitchedOff) {
-        told.push(webhook);
+      async onDisabled(_: unknown, webhook: DisabledWebhook) {
+        disabled.push(webhook);
       },
       now: () => clock.now(),
     };
-    const worker = delivering(means);
+    const worker = deliveryJob(deps);
 
-    /** A webhook that is active from now on. */
+    /** Inserts an active webhook. */
     async function webhook(
       more: { accountId?: number; types?: string[]; categoryIds?: number[]; to?: Receiver } = {},
     ): Promise<{ id: number; secret: Buffer }> {
       await putInOrder(database);
-      const place = await lastPlace(database);
+      const position = await lastPlace(database);
       const secret = randomBytes(32);
       const { id } = await database.write(async tx => {
         const row = (await tx.first(insertWebhook, {
@@ -135,12 +136,12 @@ onEachEngine(engine => {
           url: (more.to ?? receiver).url,
           types: more.types ? JSON.stringify(more.types) : null,
           categories: more.categoryIds ? JSON.stringify(more.categoryIds) : null,
-          place,
+          position,
           now: tx.now,
         }))!;
         await tx.run(insertSecret, {
           id: row.id,
-          secret: box.seal(secret, sealedFor(row.id)),
+          secret: encryptor.encrypt(secret, ownerOf(row.id)),
           now: tx.now,
           until: null,
         });
@@ -149,7 +150,7 @@ onEachEngine(engine => {
       return { id, secret };
     }
 
-    /** Does all that is due now. */
+    /** Dispatches and delivers everything that is due. */
     async function deliver(by = worker) {
       while ((await dispatch(database, database)) > 0);
       for (;;) {
@@ -171,8 +172,8 @@ onEachEngine(engine => {
       database,
       receiver,
       outgoing,
-      told,
-      means,
+      disabled,
+      deps,
       worker,
       webhook,
       deliver,
@@ -183,14 +184,14 @@ onEachEngine(engine => {
     };
   }
 
-  const fails = (status: number, headers: Record<string, string> = {}) => {
-    const answer: Receiver['answer'] = (_, response) => response.writeHead(status, headers).end('no');
+  const failWith = (status: number, headers: Record<string, string> = {}) => {
+    const answer: Receiver['respond'] = (_, response) => response.writeHead(status, headers).end('no');
     return answer;
   };
-  const takes: Receiver['answer'] = (_, response) => response.writeHead(200).end('thanks');
+  const succeed: Receiver['respond'] = (_, response) => response.writeHead(200).end('thanks');
 
   describe('dispatch', () => {
-    it('gives each webhook what happens from its activation on, once', () =>
+    it('delivers each event since the activation once', () =>
       open(async ({ webhook, deliver, pet, receiver, database, names }) => {
         await pet('before');
         const { id, secret } = await webhook();
@@ -203,7 +204,7 @@ onEachEngine(engine => {
         assert.equal(event.type, 'pet.created');
         assert.equal(event.timestamp, '2026-11-21T12:00:00.000Z');
         assert.equal(event.accountId, 1);
-        const expected = signed(event.id, START, body, [secret]);
+        const expected = signatureHeaders(event.id, START, body, [secret]);
         for (const [name, value] of Object.entries(expected)) assert.equal(headers[name], value);
         const [delivery, ...others] = await database.all(deliveriesOf, { id });
         assert.deepEqual(others, []);
@@ -212,18 +213,18 @@ onEachEngine(engine => {
         assert.equal(attempt!.status, 204);
       }));
 
-    it('is signed with the time that receivers have, where the clock of the process has been ahead', () =>
+    it('signs with the wall clock, even if the clock of the process is ahead', () =>
       open(async ({ webhook, deliver, pet, receiver, wall }) => {
         const { secret } = await webhook();
         await pet();
         wall.aheadMs = -24 * 60 * MINUTE;
         await deliver();
         const [{ headers, body }] = receiver.received as [Receiver['received'][0]];
-        const expected = signed(JSON.parse(body).id, START - 24 * 60 * MINUTE, body, [secret]);
+        const expected = signatureHeaders(JSON.parse(body).id, START - 24 * 60 * MINUTE, body, [secret]);
         for (const [name, value] of Object.entries(expected)) assert.equal(headers[name], value);
       }));
 
-    it('gives each of many webhooks each event once, in transactions that stay small, also where one is lost', () =>
+    it('creates one delivery per event and webhook, in small transactions, even if one of them fails', () =>
       open(async ({ webhook, pet, database }) => {
         const [first] = await Promise.all(Array.from({ length: 120 }, () => webhook()));
         for (let added = 0; added < 40; added++) await pet();
@@ -255,7 +256,7 @@ onEachEngine(engine => {
         assert.ok(rows.length >= 40);
       }));
 
-    it('goes by the category that an animal had then, however late that is asked, and whenever again', () =>
+    it('uses the category that a pet had at the time of the event, also in redeliveries', () =>
       open(async ({ webhook, deliver, pet, database }) => {
         const receivers = await Promise.all(Array.from({ length: 2 }, startReceiver));
         const [before, after] = receivers as [Receiver, Receiver];
@@ -294,7 +295,7 @@ onEachEngine(engine => {
         }
       }));
 
-    it('gives what its owner may see, of the types and categories that it asked for', () =>
+    it('applies the visibility of the owner, the types and the categories', () =>
       open(async ({ webhook, deliver, pet, database }) => {
         const receivers = await Promise.all(Array.from({ length: 5 }, startReceiver));
         const [all, dogs, orders, stranger, admin] = receivers as [Receiver, Receiver, Receiver, Receiver, Receiver];
@@ -328,7 +329,7 @@ onEachEngine(engine => {
         }
       }));
 
-    it('makes each delivery once, however many are at it', () =>
+    it('creates each delivery once under concurrency', () =>
       open(async ({ webhook, pet, database }) => {
         const { id } = await webhook();
         for (let n = 0; n < 40; n++) await pet(`number ${n}`);
@@ -344,8 +345,8 @@ onEachEngine(engine => {
       }));
   });
 
-  describe('delivering', () => {
-    it('keeps the order of each animal, and lets the others go on', () =>
+  describe('deliveryJob', () => {
+    it('keeps the order of events with the same ordering key, and delays no others', () =>
       open(async ({ webhook, deliver, pet, rename, receiver, clock, names }) => {
         await webhook();
         const one = await pet('one');
@@ -354,24 +355,24 @@ onEachEngine(engine => {
         await rename(one, 'one again');
         await rename(other, 'other again');
         await rename(one, 'one at last');
-        receiver.answer = ({ body }, response) =>
+        receiver.respond = ({ body }, response) =>
           response.writeHead(JSON.parse(body).data.name === 'one again' ? 500 : 200).end();
         await deliver();
         assert.deepEqual(names().slice(2).sort(), ['one again', 'other again']);
-        receiver.answer = takes;
+        receiver.respond = succeed;
         await deliver();
-        assert.equal(names().length, 4, 'nothing before the schedule says so');
+        assert.equal(names().length, 4, 'no attempt before the schedule');
         clock.advance(6 * SECOND);
         await deliver();
         assert.deepEqual(names().slice(4), ['one again', 'one at last']);
       }));
 
-    it('tries again on schedule, then goes on with the next of the animal and lists the gap', () =>
+    it('follows the retry schedule, then marks the delivery failed and continues with the next one', () =>
       open(async ({ webhook, deliver, pet, rename, receiver, clock, names, database }) => {
         const { id } = await webhook();
         const one = await pet('one');
         await rename(one, 'two');
-        receiver.answer = ({ body }, response) =>
+        receiver.respond = ({ body }, response) =>
           response.writeHead(JSON.parse(body).data.name === 'one' ? 503 : 200).end('broken');
         await deliver();
         for (const waitMs of schedule) {
@@ -397,13 +398,13 @@ onEachEngine(engine => {
         assert.equal(new Set(ids).size, 1);
       }));
 
-    it('leaves a receiver alone for a while that has failed for long, however much is due to it, until it takes something', () =>
+    it('backs off from a receiver that has failed for long, until a delivery succeeds', () =>
       open(async ({ webhook, deliver, pet, receiver, clock }) => {
         await webhook();
         for (let added = 0; added < 200; added++) await pet();
-        receiver.answer = fails(500);
+        receiver.respond = failWith(500);
         await deliver();
-        assert.equal(receiver.received.length, 200, 'all of it while it has only just failed');
+        assert.equal(receiver.received.length, 200, 'no backoff right after the first failure');
         clock.advance(40 * SECOND);
         for (const [ms, attempts] of [
           [0, 1],
@@ -418,25 +419,25 @@ onEachEngine(engine => {
           await deliver();
           assert.equal(receiver.received.length - had, attempts, `after ${ms} ms`);
         }
-        // What is new gets no turn before that either.
+        // New events wait for the end of the backoff too.
         const before: number = receiver.received.length;
         await pet();
         await deliver();
         assert.equal(receiver.received.length, before);
         clock.advance(2000);
-        receiver.answer = takes;
+        receiver.respond = succeed;
         await deliver();
-        assert.ok(receiver.received.length - before > 150, 'everything that is due, at once');
+        assert.ok(receiver.received.length - before > 150, 'everything that is due');
       }));
 
-    it('waits as long as the receiver asks for', () =>
+    it('respects Retry-After', () =>
       open(async ({ webhook, deliver, pet, receiver, clock }) => {
         await webhook();
         await pet();
-        receiver.answer = fails(429, { 'retry-after': '60' });
+        receiver.respond = failWith(429, { 'retry-after': '60' });
         await deliver();
         clock.advance(59 * SECOND);
-        receiver.answer = takes;
+        receiver.respond = succeed;
         await deliver();
         assert.equal(receiver.received.length, 1);
         clock.advance(2 * SECOND);
@@ -444,37 +445,37 @@ onEachEngine(engine => {
         assert.equal(receiver.received.length, 2);
       }));
 
-    it('takes no redirect for an answer that it was taken', () =>
+    it('treats a redirect as a failure', () =>
       open(async ({ webhook, deliver, pet, receiver, database }) => {
         const { id } = await webhook();
         await pet();
-        receiver.answer = fails(302, { location: receiver.url });
+        receiver.respond = failWith(302, { location: receiver.url });
         await deliver();
         assert.equal(receiver.received.length, 1);
         assert.equal((await database.all(deliveriesOf, { id }))[0]!.status, 'pending');
       }));
 
-    it('ends the subscription of a receiver that is gone, and tells its owner once', () =>
-      open(async ({ webhook, deliver, pet, receiver, told, database }) => {
+    it('disables the webhook of a receiver that responds 410, and reports it once', () =>
+      open(async ({ webhook, deliver, pet, receiver, disabled, database }) => {
         const { id } = await webhook();
         await pet('one');
         await pet('two');
-        receiver.answer = fails(410);
+        receiver.respond = failWith(410);
         await deliver();
         const row = (await database.first(webhookById, { id }))!;
         assert.equal(row.status, 'disabled');
         assert.equal(row.disabled_reason, 'gone');
-        assert.deepEqual(told, [{ id, accountId: 1, url: receiver.url, reason: 'gone' }]);
+        assert.deepEqual(disabled, [{ id, accountId: 1, url: receiver.url, reason: 'gone' }]);
         await pet('three');
         await deliver();
         assert.ok(receiver.received.length <= 2);
       }));
 
-    it('ends nothing for the word of a receiver to which it does not lead any more, and sends it to the new one', () =>
-      open(async ({ webhook, deliver, pet, worker, clock, database, receiver, told }) => {
+    it('ignores results for a replaced URL, and sends the delivery to the new one', () =>
+      open(async ({ webhook, deliver, pet, worker, clock, database, receiver, disabled }) => {
         const old = await startReceiver();
         try {
-          old.answer = fails(410);
+          old.respond = failWith(410);
           const { id } = await webhook({ to: old });
           await pet('Minka');
           while ((await dispatch(database, database)) > 0);
@@ -485,7 +486,7 @@ onEachEngine(engine => {
           assert.equal(old.received.length, 1);
           const { status, failing_since } = (await database.first(webhookById, { id }))!;
           assert.deepEqual({ status, failing_since }, { status: 'active', failing_since: null });
-          assert.deepEqual(told, []);
+          assert.deepEqual(disabled, []);
           clock.advance(6 * SECOND);
           await deliver();
           assert.equal(receiver.received.length, 1);
@@ -494,46 +495,46 @@ onEachEngine(engine => {
         }
       }));
 
-    it('switches a webhook off that has failed for five days, not before', () =>
-      open(async ({ webhook, deliver, pet, receiver, told, database, clock }) => {
+    it('disables a webhook that has failed for five days, not before', () =>
+      open(async ({ webhook, deliver, pet, receiver, disabled, database, clock }) => {
         const { id } = await webhook();
-        receiver.answer = fails(500);
+        receiver.respond = failWith(500);
         for (let day = 0; day < 5; day++) {
           await pet();
           await deliver();
-          assert.deepEqual(told, []);
+          assert.deepEqual(disabled, []);
           clock.advance(DAY);
         }
         await deliver();
-        assert.deepEqual(told, [{ id, accountId: 1, url: receiver.url, reason: 'failing' }]);
+        assert.deepEqual(disabled, [{ id, accountId: 1, url: receiver.url, reason: 'failing' }]);
         assert.equal((await database.first(webhookById, { id }))!.status, 'disabled');
       }));
 
-    it('switches none off for what was no attempt, also after five days', () =>
-      open(async ({ webhook, deliver, pet, receiver, told, database, clock, means }) => {
+    it('disables no webhook for failures of the service itself', () =>
+      open(async ({ webhook, deliver, pet, receiver, disabled, database, clock, deps }) => {
         const { id } = await webhook();
-        receiver.answer = fails(500);
+        receiver.respond = failWith(500);
         await pet();
         await deliver();
         clock.advance(5 * DAY);
         const post = async () => ({ fault: 'aborted', durationMs: 0 }) as const;
-        await deliver(delivering({ ...means, outgoing: { ...means.outgoing, post } }));
-        assert.deepEqual(told, []);
+        await deliver(deliveryJob({ ...deps, outgoing: { ...deps.outgoing, post } }));
+        assert.deepEqual(disabled, []);
         clock.advance(6 * SECOND);
-        receiver.answer = takes;
+        receiver.respond = succeed;
         await deliver();
         assert.equal((await database.first(webhookById, { id }))!.failing_since, null);
       }));
 
-    it('gives a receiver that failed its turn while others always have something', () =>
-      open(async ({ webhook, pet, database, means, clock }) => {
+    it('attempts failing webhooks while healthy ones always have due deliveries', () =>
+      open(async ({ webhook, pet, database, deps, clock }) => {
         const hooks = await Promise.all(Array.from({ length: 10 }, () => webhook()));
         for (let added = 0; added < 10; added++) await pet();
         while ((await dispatch(database, database)) > 0);
         const { id } = hooks[0]!;
         await database.write(tx => tx.run(failSince, { id, at: clock.now() }));
         const post = async () => ({ status: 200, body: '', durationMs: 1 });
-        const busy = delivering({ ...means, outgoing: { ...means.outgoing, post } });
+        const busy = deliveryJob({ ...deps, outgoing: { ...deps.outgoing, post } });
         const sentTo: number[] = [];
         for (let round = 0; round < 3; round++) {
           const { jobs } = await busy.take(4);
@@ -543,28 +544,28 @@ onEachEngine(engine => {
         assert.ok(sentTo.includes(id), String(sentTo));
       }));
 
-    it('forgets that it failed with the first success', () =>
-      open(async ({ webhook, deliver, pet, receiver, told, database, clock }) => {
+    it('resets failingSince with the first success', () =>
+      open(async ({ webhook, deliver, pet, receiver, disabled, database, clock }) => {
         const { id } = await webhook();
-        receiver.answer = fails(500);
+        receiver.respond = failWith(500);
         await pet();
         await deliver();
         clock.advance(4 * DAY);
-        receiver.answer = takes;
+        receiver.respond = succeed;
         await deliver();
         assert.equal((await database.first(webhookById, { id }))!.failing_since, null);
         clock.advance(4 * DAY);
-        receiver.answer = fails(500);
+        receiver.respond = failWith(500);
         await pet();
         await deliver();
-        assert.deepEqual(told, []);
+        assert.deepEqual(disabled, []);
       }));
 
-    it('gives a receiver that failed one attempt at a time, and others theirs meanwhile', () =>
+    it('attempts one delivery at a time to a failing receiver, without delaying others', () =>
       open(async ({ webhook, deliver, pet, receiver, worker, clock, database }) => {
         const slow = await startReceiver();
         try {
-          slow.answer = fails(500);
+          slow.respond = failWith(500);
           const { id } = await webhook({ to: slow });
           await pet();
           await deliver();
@@ -573,10 +574,10 @@ onEachEngine(engine => {
           while ((await dispatch(database, database)) > 0);
           clock.advance(6 * SECOND);
           const { jobs } = await worker.take(256);
-          const of = (webhookId: number) => jobs.filter((job: Job) => job.webhookId === webhookId).length;
+          const of = (webhookId: number) => jobs.filter((job: ClaimedDelivery) => job.webhookId === webhookId).length;
           assert.equal(of(id), 1);
           assert.equal(of(good.id), 16);
-          slow.answer = takes;
+          slow.respond = succeed;
           await Promise.all(jobs.map(job => worker.work(job, never)));
           await deliver();
           assert.equal(receiver.received.length, 40);
@@ -586,18 +587,18 @@ onEachEngine(engine => {
         }
       }));
 
-    it('goes on to others once those it sends to have let wait for a second, and sends these less at a time', () =>
-      open(async ({ webhook, deliver, pet, receiver, means, database }) => {
+    it('frees the slots of slow deliveries after a second, and then claims fewer for their webhooks', () =>
+      open(async ({ webhook, deliver, pet, receiver, deps, database }) => {
         const { promise: room, resolve } = Promise.withResolvers<void>();
         let stood = 0;
-        const moreRoom = () => {
+        const onFreeSlot = () => {
           if (++stood === 256) resolve();
         };
-        const worker = delivering({ ...means, moreRoom });
+        const worker = deliveryJob({ ...deps, onFreeSlot });
         const slow = await startReceiver();
         const waiting: ServerResponse[] = [];
         try {
-          slow.answer = (_, response) => waiting.push(response);
+          slow.respond = (_, response) => waiting.push(response);
           const slowIds: number[] = [];
           for (let n = 0; n < 16; n++) slowIds.push((await webhook({ to: slow })).id);
           for (let n = 0; n < 20; n++) await pet(`number ${n}`);
@@ -623,7 +624,7 @@ onEachEngine(engine => {
           await Promise.all(ends);
           const rest = (await worker.take(1024)).jobs;
           for (const slowId of slowIds) assert.equal(rest.filter(({ webhookId }) => webhookId === slowId).length, 4);
-          slow.answer = takes;
+          slow.respond = succeed;
           await Promise.all(rest.map(job => worker.work(job, never)));
           await deliver(worker);
           assert.equal(slow.received.length, 16 * 21);
@@ -632,7 +633,7 @@ onEachEngine(engine => {
         }
       }));
 
-    it('holds up nobody else where the secret of one cannot be opened', () =>
+    it('delays no other webhook if one secret cannot be decrypted', () =>
       open(async ({ webhook, pet, receiver, worker, database }) => {
         const { id } = await webhook();
         const good = await webhook();
@@ -647,18 +648,18 @@ onEachEngine(engine => {
         assert.equal((await database.all(deliveriesOf, { id }))[0]!.status, 'pending');
       }));
 
-    it('sends again what was in the hand of a process that is gone', () =>
-      open(async ({ webhook, deliver, pet, receiver, worker, means, clock, database }) => {
+    it('sends the claimed deliveries of an ended process again', () =>
+      open(async ({ webhook, deliver, pet, receiver, worker, deps, clock, database }) => {
         await webhook();
         await pet();
         while ((await dispatch(database, database)) > 0);
         assert.equal((await worker.take(256)).jobs.length, 1);
-        const next = delivering(means);
+        const next = deliveryJob(deps);
         await deliver(next);
         assert.equal(receiver.received.length, 0);
         if (engine.name === 'sqlite') await next.begin!();
         else {
-          // So long may an attempt be under way that waited for a connection.
+          // The lease covers the wait for a connection and the attempt.
           clock.advance(2 * TIMEOUT_MS);
           await deliver(next);
           assert.equal(receiver.received.length, 0);

@@ -1,139 +1,152 @@
 import { problem } from '../errors.ts';
 import { idAt, placeIn } from '../events/public/public-event.ts';
-import { type Page, pageById } from '../lib/http/pagination/page-by-id.ts';
+import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Params, type Query, query, type Reader, selectJsonNumbers, type Tables } from '../schema.ts';
-import type { Delivery, DeliveryStatus } from '../webhooks/webhook.ts';
+import {
+  type KeysetParams,
+  keysetPage,
+  type Params,
+  queriesByShape,
+  query,
+  type Reader,
+  selectJsonNumbers,
+  type Tables,
+  type Transaction,
+} from '../schema.ts';
+import type { Delivery, DeliveryStatus } from './delivery.ts';
 
-/** Which deliveries a list has. */
+/** The filters of a list of deliveries. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
-  /** Only those of this event. */
   readonly eventId?: string | undefined;
 }
 
-/** A delivery with all there is to say about it. Times are milliseconds since the Unix epoch. */
+/** A delivery as stored, with its attempts, oldest first. Times are milliseconds since the Unix epoch. */
 export interface DeliveryRow extends DeliveryColumns {
-  /** Oldest first. */
   readonly attempts: readonly AttemptRow[];
 }
 
-/** A delivery without its attempts. */
-export interface DeliveryColumns {
+interface DeliveryColumns {
   readonly id: number;
-  /** The place of the event; null for a test. */
-  readonly place: number | null;
+  /** The position of the event in the log; null for a test delivery. */
+  readonly position: number | null;
   readonly type: string;
   readonly status: DeliveryStatus;
   readonly dueAt: number | null;
-  readonly leased: number;
+  /** 1 while a process has claimed the delivery. */
+  readonly claimed: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** An attempt as it is stored; a list has it without what was answered. */
-export type AttemptRow = Omit<Tables['delivery_attempts'], 'delivery_id' | 'answer'> & {
-  readonly answer?: string | null;
-};
+/** An attempt as stored. Lists leave out `body`, the beginning of the response body. */
+export interface AttemptRow {
+  readonly number: number;
+  readonly at: number;
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly fault: string | null;
+  readonly body?: string | null;
+}
 
 /**
- * One page of the deliveries to a webhook, the newest first: who looks wants to know what happened lately.
- * @param limit how many deliveries at most, 1–100
- * @param cursorText where to read on, from another page of the same list
- * @throws {Problem} `invalid_parameter` where the cursor is not one of this list
+ * Returns one page of the deliveries to a webhook, newest first.
+ * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export async function listDeliveries(
   reader: Reader,
   webhookId: number,
   { status, eventId }: DeliveryFilter,
-  limit: number,
-  cursorText: string | undefined,
+  page: PageRequest,
 ): Promise<Page<DeliveryRow>> {
-  const list = ['deliveries', webhookId, status ?? '', eventId ?? ''];
-  const place = eventId === undefined ? undefined : placeIn(eventId);
-  // Pages go by rising numbers: these rise as the ids fall.
-  const mirrored = (id: number) => Number.MAX_SAFE_INTEGER - id;
-  const page = await pageById(list, limit, cursorText, async ({ backward, id }) => {
-    const found = pageQuery(backward, status !== undefined, place !== undefined);
-    const values = { webhookId, status: status!, place: place!, from: mirrored(id), rows: limit + 1 };
-    const rows = await reader.all(found, values);
-    return { rows: rows.map(row => ({ id: mirrored(row.id), row })), edge: undefined };
+  const shape = { byStatus: status !== undefined, byEvent: eventId !== undefined };
+  const values = { webhookId, status: status!, position: eventId === undefined ? 0 : placeIn(eventId) };
+  const { rows, ...links } = await paginate({
+    list: ['deliveries', webhookId, status ?? '', eventId ?? ''],
+    page,
+    descending: true,
+    cursorId: id => Number.MAX_SAFE_INTEGER - id,
+    rows: scan => reader.all(pageQuery({ ...shape, ...scan }), { ...values, ...scan }),
   });
-  const ids = JSON.stringify(page.rows.map(({ row }) => row.id));
+  const ids = JSON.stringify(rows.map(({ id }) => id));
   const attempts = Map.groupBy(await reader.all(attemptsOfAll, { ids }), ({ deliveryId }) => deliveryId);
-  return { ...page, rows: page.rows.map(({ row }) => ({ ...row, attempts: attempts.get(row.id) ?? [] })) };
+  return { rows: rows.map(row => ({ ...row, attempts: attempts.get(row.id) ?? [] })), ...links };
 }
 
 /**
- * A delivery to a webhook, its attempts with what was answered.
+ * Returns a delivery to a webhook.
  * @throws {Problem} `delivery_not_found`
  */
 export async function getDelivery(reader: Reader, webhookId: number, id: number): Promise<DeliveryRow> {
   const delivery = await reader.first(deliveryById, { webhookId, id });
-  if (delivery === undefined)
+  if (delivery === undefined) {
     throw problem('delivery_not_found', `There is no delivery ${id} to webhook ${webhookId}.`);
+  }
   return { ...delivery, attempts: await reader.all(attemptsOf, { id }) };
 }
 
-/** A delivery as it is answered. */
-export function deliveryOf({ id, place, type, status, dueAt, leased, ...rest }: DeliveryRow): Delivery {
+/** Returns a delivery in the form of responses. */
+export function deliveryOf({ id, position, type, status, dueAt, claimed, ...rest }: DeliveryRow): Delivery {
   return {
     id,
-    ...(place !== null && { eventId: idAt(place) }),
+    ...(position !== null && { eventId: idAt(position) }),
     type,
     status,
     createdAt: formatTime(rest.createdAt),
     updatedAt: formatTime(rest.updatedAt),
-    ...(dueAt !== null && leased === 0 && { nextAttemptAt: formatTime(dueAt) }),
+    ...(dueAt !== null && claimed === 0 && { nextAttemptAt: formatTime(dueAt) }),
     attempts: rest.attempts.map(attemptOf),
   };
 }
 
-function attemptOf({ number, at, duration_ms, status, fault, answer }: AttemptRow): Delivery['attempts'][number] {
+function attemptOf({ number, at, durationMs, status, fault, body }: AttemptRow): Delivery['attempts'][number] {
   return {
     number,
     at: formatTime(at),
-    durationMs: duration_ms,
+    durationMs,
     ...(status !== null && { status }),
     ...(fault !== null && { fault }),
-    ...(typeof answer === 'string' && answer !== '' && { answer }),
+    ...(typeof body === 'string' && body !== '' && { answer: body }),
   };
+}
+
+/** Inserts an attempt; ignores one that is stored already, because the outcome of the commit was unknown. */
+export async function insertAttempt(tx: Transaction, deliveryId: number, attempt: Required<AttemptRow>): Promise<void> {
+  await tx.run(insertAttemptRow, { deliveryId, ...attempt });
 }
 
 const columns = [
   'id',
-  'place',
+  'place as position',
   'type',
   'status',
   'due_at as dueAt',
-  'leased',
+  'leased as claimed',
   'created_at as createdAt',
   'updated_at as updatedAt',
 ] as const;
 
-type Values = { webhookId: number; status: DeliveryStatus; place: number; from: number; rows: number };
+const attemptColumns = ['number', 'at', 'duration_ms as durationMs', 'status', 'fault'] as const;
 
-const pageQueries = new Map<string, Query<Values, DeliveryColumns>>();
-
-/** Each follows an index from its place on; of one event there are a few. */
-function pageQuery(backward: boolean, byStatus: boolean, byPlace: boolean): Query<Values, DeliveryColumns> {
-  const shape = [backward, byStatus, byPlace].join();
-  let found = pageQueries.get(shape);
-  if (found === undefined) {
-    found = query((db, p: Params<Values>) => {
-      let rows = db
-        .selectFrom('deliveries')
-        .select(columns)
-        .where('webhook_id', '=', p.webhookId)
-        .where('id', backward ? '>' : '<', p.from);
-      if (byStatus) rows = rows.where('status', '=', p.status);
-      if (byPlace) rows = rows.where('place', '=', p.place);
-      return rows.orderBy('id', backward ? 'asc' : 'desc').limit(p.rows);
-    });
-    pageQueries.set(shape, found);
-  }
-  return found;
+interface Shape {
+  readonly byStatus: boolean;
+  readonly byEvent: boolean;
+  readonly descending: boolean;
 }
+
+type Values = KeysetParams & { webhookId: number; status: Tables['deliveries']['status']; position: number };
+
+const pageQuery = queriesByShape(['byStatus', 'byEvent', 'descending'], ({ byStatus, byEvent, descending }: Shape) =>
+  query((db, p: Params<Values>) => {
+    const rows = db
+      .selectFrom('deliveries')
+      .select(columns)
+      .where('webhook_id', '=', p.webhookId)
+      .$if(byStatus, rows => rows.where('status', '=', p.status))
+      .$if(byEvent, rows => rows.where('place', '=', p.position));
+    return keysetPage(rows, 'id', descending, p);
+  }),
+);
 
 const deliveryById = query((db, p: Params<{ webhookId: number; id: number }>) =>
   db.selectFrom('deliveries').select(columns).where('id', '=', p.id).where('webhook_id', '=', p.webhookId),
@@ -142,7 +155,7 @@ const deliveryById = query((db, p: Params<{ webhookId: number; id: number }>) =>
 const attemptsOf = query((db, p: Params<{ id: number }>) =>
   db
     .selectFrom('delivery_attempts')
-    .select(['number', 'at', 'duration_ms', 'status', 'fault', 'answer'])
+    .select([...attemptColumns, 'answer as body'])
     .where('delivery_id', '=', p.id)
     .orderBy('number'),
 );
@@ -150,8 +163,23 @@ const attemptsOf = query((db, p: Params<{ id: number }>) =>
 const attemptsOfAll = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('delivery_attempts')
-    .select(['delivery_id as deliveryId', 'number', 'at', 'duration_ms', 'status', 'fault'])
+    .select(['delivery_id as deliveryId', ...attemptColumns])
     .where('delivery_id', 'in', selectJsonNumbers(p.ids, engine))
     .orderBy('delivery_id')
     .orderBy('number'),
+);
+
+const insertAttemptRow = query((db, p: Params<{ deliveryId: number } & Required<AttemptRow>>) =>
+  db
+    .insertInto('delivery_attempts')
+    .values({
+      delivery_id: p.deliveryId,
+      number: p.number,
+      at: p.at,
+      duration_ms: p.durationMs,
+      status: p.status,
+      fault: p.fault,
+      answer: p.body,
+    })
+    .onConflict(conflict => conflict.columns(['delivery_id', 'number']).doNothing()),
 );

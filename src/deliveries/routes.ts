@@ -1,110 +1,45 @@
 import Type from 'typebox';
-import { type Deployment, nowOf, operation } from '../deployment.ts';
+import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { putInOrder } from '../events/log.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
-import { getWebhook } from '../webhooks/get-webhook.ts';
-import { adminsOf } from '../webhooks/subscriptions.ts';
-import {
-  Deliveries,
-  Delivery,
-  DeliveryId,
-  DeliveryStatus,
-  NewRedelivery,
-  Redelivery,
-  webhookId,
-} from '../webhooks/webhook.ts';
+import { adminsAmong } from '../webhooks/subscriptions.ts';
+import { webhookId } from '../webhooks/webhook.ts';
+import { getWebhook } from '../webhooks/webhooks.ts';
 import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
-import { getExamples, listExamples, redeliverExamples, testExamples } from './examples.ts';
+import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './delivery.ts';
+import { getExamples, listExamples, redeliverExamples } from './examples.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
-import { keepTest, sendTest, testMeansOf } from './test-delivery.ts';
 
-const common = {} as const;
-
-/** Sends a test delivery. */
-export const test = operation({
-  ...common,
-  summary: 'Test a webhook',
-  description:
-    'Sends a signed test delivery (`webhook.test`) now, whatever the status of the webhook, and waits for it: 15 seconds, ' +
-    'and no longer than that for a free connection. The answer says what the receiver answered, or why it did not; the webhook stays as it is.',
-  parameters: { webhookId },
-  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery, untagged: true }],
-  errors: ['webhook_test_running'],
-  examples: testExamples,
-  handle(call) {
-    const { context, caller, path } = call;
-    return withIdempotencyAfter(
-      call,
-      async () => {
-        const webhook = await getWebhook(context.database, caller, path.webhookId);
-        return sendTest(testMeansOf(context), webhook);
-      },
-      async (tx, result) => {
-        return { body: deliveryOf(await keepTest(tx, path.webhookId, result)) };
-      },
-    );
-  },
-});
-
-/** A page of deliveries. */
-export const list = operation({
-  ...common,
+/** Lists the deliveries to a webhook. */
+export const list = listOperation({
   summary: 'List deliveries',
   description:
-    'Returns the deliveries to a webhook, the newest first. Those that `failed` are what its receiver has missed: have ' +
-    'them delivered again. What is done with is kept for as long as events are told, 30 days.',
+    'Returns the deliveries to a webhook, newest first. To get the events of `failed` deliveries, deliver them again. ' +
+    'Finished deliveries are retained as long as events, 30 days.',
   parameters: { webhookId },
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of deliveries returned.' }),
-    ),
+  noun: 'deliveries',
+  filters: {
     status: Type.Optional(DeliveryStatus),
     eventId: Type.Optional(Type.String({ ...EventId, description: 'Only the deliveries of this event.' })),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
-      }),
-    ),
-  }),
-  successes: [
-    {
-      status: 200,
-      description: 'A page of deliveries.',
-      schema: Deliveries,
-      headers: {
-        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-      },
-    },
-  ],
-  errors: [],
+  },
+  schema: Deliveries,
   examples: listExamples,
-  async handle({ context, caller, path, query, url, baseUrl }) {
-    const { limit = 20, cursor, ...filter } = query;
+  async handle({ context, caller, path, filters, page }) {
     const { id } = await getWebhook(context.database, caller, path.webhookId);
-    const page = await listDeliveries(context.database, id, filter, limit, cursor);
-    // The path may be spelled in other ways than the links are.
-    const mark = url.indexOf('?');
-    return {
-      body: page.rows.map(deliveryOf),
-      headers: pageHeaders(`${baseUrl}/webhooks/${id}/deliveries${mark < 0 ? '' : url.slice(mark)}`, page),
-    };
+    const { rows, ...links } = await listDeliveries(context.database, id, filters, page);
+    return { rows: rows.map(deliveryOf), ...links };
   },
 });
 
-/** One delivery by its id. */
+/** Gets one delivery. */
 export const get = operation({
-  ...common,
   summary: 'Get a delivery',
-  description: 'Fetches one delivery to a webhook, with what was answered to every attempt.',
+  description: 'Returns one delivery to a webhook, with the beginning of the response to each attempt.',
   parameters: {
     webhookId,
     deliveryId: {
@@ -124,60 +59,58 @@ export const get = operation({
   },
 });
 
-/** Has events delivered once more. */
+/** Delivers events again. */
 export const redeliver = operation({
-  ...common,
   summary: 'Deliver events again',
   description:
-    'Has events delivered to an active webhook once more, whether or not they were before: with `eventId` that one, also ' +
-    'where the webhook does not ask for its type or category; with `since` everything that the webhook asks for, of what ' +
-    'was written down from that time until now. They have the `webhook-id` that they had before, and wait behind what ' +
-    'waits of the same thing. A webhook has one redelivery since a time at once.',
+    'Delivers events to an active webhook again. With `eventId`: that event, even if the webhook does not subscribe to its ' +
+    'type or category. With `since`: all subscribed events that were recorded from that time until now; a webhook has one ' +
+    'such redelivery at a time. A redelivery has the same `webhook-id`, and follows the pending deliveries with the same ' +
+    'ordering key.',
   parameters: { webhookId },
   body: NewRedelivery,
-  successes: [{ status: 202, description: 'They will be delivered.', schema: Redelivery, untagged: true }],
+  successes: [{ status: 202, description: 'The events will be delivered.', schema: Redelivery, untagged: true }],
   errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running'],
   examples: redeliverExamples,
-  async handle(call) {
-    const { context, body } = call;
-    const { eventId, since } = body;
-    if ((eventId === undefined) === (since === undefined)) throw notOne();
-    const answer = await (eventId === undefined
-      ? onceSince(call, since!)
-      : withIdempotencyAfter(
-          call,
-          () => ownerOf(call),
-          async (tx, owner) => {
-            const keptFrom = tx.now - context.eventsKeptMs;
-            await redeliverEvent(tx, call.caller, call.path.webhookId, eventId, owner, keptFrom);
-            return { body: { eventId } };
-          },
-        ));
-    context.webhooks.wake?.();
-    return answer;
+  async handle(request) {
+    const { eventId, since } = request.body;
+    if ((eventId === undefined) === (since === undefined)) throw eitherRequired();
+    const response = await (since === undefined
+      ? respondToEvent(request, eventId!)
+      : respondToSince(request, parseTime(since)!));
+    request.context.webhooks.wake?.();
+    return response;
   },
 });
 
-type RedeliveryCall = Parameters<typeof withIdempotency>[0] & {
+type RedeliveryRequest = Parameters<typeof withIdempotency>[0] & {
   readonly context: Deployment;
   readonly caller: Caller;
   readonly path: { readonly webhookId: number };
 };
 
-/** Whose view of the events a webhook has. */
-async function ownerOf({ context, caller, path }: RedeliveryCall) {
-  const { accountId } = await getWebhook(context.database, caller, path.webhookId);
-  return { accountId, admin: (await adminsOf(context.webhooks.registry, [accountId])).has(accountId) };
+function respondToEvent(request: RedeliveryRequest, eventId: string) {
+  const { context, caller, path } = request;
+  return withIdempotencyAfter(
+    request,
+    async () => {
+      const { accountId } = await getWebhook(context.database, caller, path.webhookId);
+      return { accountId, admin: (await adminsAmong(context.webhooks.accounts, [accountId])).has(accountId) };
+    },
+    async (tx, owner) => {
+      await redeliverEvent(tx, caller, path.webhookId, eventId, owner, tx.now - context.eventsKeptMs);
+      return { body: { eventId } };
+    },
+  );
 }
 
-function onceSince(call: RedeliveryCall, text: string) {
-  const { context, caller, path } = call;
-  const since = parseTime(text)!;
+function respondToSince(request: RedeliveryRequest, since: number) {
+  const { context, caller, path } = request;
   const now = nowOf(context);
   if (since > now) throw inFuture(now);
   return withIdempotencyAfter(
-    call,
-    // What was committed before now is among it.
+    request,
+    // Includes the events that were committed before now.
     () => putInOrder(context.database),
     async tx => {
       const { id } = await redeliverSince(tx, caller, path.webhookId, since, tx.now - context.eventsKeptMs);
@@ -186,16 +119,14 @@ function onceSince(call: RedeliveryCall, text: string) {
   );
 }
 
-function notOne(): Problem {
+function eitherRequired(): Problem {
   const message = 'Must have either eventId or since.';
-  return problem('invalid_body', `Invalid body. ${message}`, {
-    errors: [{ path: '', code: 'invalid_value', message }],
-  });
+  const errors = [{ path: '', code: 'invalid_value', message }];
+  return problem('invalid_body', `Invalid body. ${message}`, { errors });
 }
 
 function inFuture(now: number): Problem {
-  const message = `Must be a time up to now, which is ${formatTime(now)}.`;
-  return problem('invalid_body', `Invalid body. /since: ${message}`, {
-    errors: [{ path: '/since', code: 'out_of_range', message }],
-  });
+  const message = `Must not be later than now, ${formatTime(now)}.`;
+  const errors = [{ path: '/since', code: 'out_of_range', message }];
+  return problem('invalid_body', `Invalid body. /since: ${message}`, { errors });
 }

@@ -1,81 +1,69 @@
 import { randomUUID } from 'node:crypto';
-import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
+import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { Fault, Outcome } from '../lib/http/client/outcome.ts';
-import type { SecretBox } from '../lib/secret-box.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
-import { secretsOf } from '../webhooks/secrets.ts';
-import type { WebhookRow } from '../webhooks/webhook-rows.ts';
-import { bodyOf, post } from './deliver.ts';
-import type { AttemptRow, DeliveryRow } from './deliveries.ts';
-import { isTaken } from './record-result.ts';
+import type { WebhookRow } from '../webhooks/rows.ts';
+import { signingSecrets } from '../webhooks/secrets.ts';
+import { type DeliveryRow, insertAttempt } from './deliveries.ts';
+import { attemptRow, isSuccess, postSigned } from './send.ts';
 
-/** What a test is sent with. */
-export interface TestMeans {
+/** What sending a test delivery needs. */
+export interface TestDeps {
   readonly database: Database;
   readonly outgoing: OutgoingClient;
-  readonly secrets: SecretBox;
+  readonly encryptor: Encryptor;
   now(): number;
 }
 
-/** What tests of a deployment's webhooks are sent with. */
-export function testMeansOf(context: Deployment): TestMeans {
-  const { database, webhooks } = context;
-  return { database, outgoing: webhooks.outgoing, secrets: webhooks.secrets, now: () => nowOf(context) };
-}
-
-/** A test that was sent. */
+/** The result of a test delivery. */
 export interface TestResult {
-  /** When, in milliseconds since the Unix epoch. */
+  /** When it began, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly outcome: Outcome;
 }
 
-/** The type of a test delivery; no event has it. */
+/** The type of test deliveries; no event has it. */
 const TEST_TYPE = 'webhook.test';
-/** Tests keep order with nothing. */
-const TEST_LANE = 'test';
+const TEST_ORDERING_KEY = 'test';
 
 /**
- * Sends a signed test delivery to a webhook, as it is, and waits for what comes of it: half a minute at most.
- * @throws {Problem} `webhook_test_running` while this process waits for another test of the webhook
+ * Sends a signed test delivery to a webhook, whatever its status, and waits for the outcome: up to 30 seconds.
+ * @throws {Problem} `webhook_test_running` while this process tests the same webhook
  */
 export async function sendTest(
-  { database, outgoing, secrets, now }: TestMeans,
+  { database, outgoing, encryptor, now }: TestDeps,
   { id, url }: Pick<WebhookRow, 'id' | 'url'>,
 ): Promise<TestResult> {
-  const running = runningOn(database);
-  if (running.has(id)) throw problem('webhook_test_running', `Webhook ${id} is being tested. Wait for that test.`);
+  const running = runningTests(database);
+  if (running.has(id)) throw problem('webhook_test_running', `Another test of webhook ${id} is running. Wait for it.`);
   running.add(id);
   try {
     const at = Math.floor(now());
-    const keys = await secretsOf(database, secrets, id, at);
-    const name = `test_${randomUUID()}`;
-    const told = { type: TEST_TYPE, time: formatTime(at), id: name, data: { id } };
-    return { at, outcome: await post(outgoing, url, name, bodyOf(told), keys) };
+    const secrets = await signingSecrets(database, encryptor, id, at);
+    const event = { type: TEST_TYPE, time: formatTime(at), id: `test_${randomUUID()}`, data: { id } };
+    return { at, outcome: await postSigned(outgoing, url, event, secrets) };
   } finally {
     running.delete(id);
   }
 }
 
-/** Keeps a test among the deliveries to its webhook. */
-export async function keepTest(tx: Transaction, webhookId: number, { at, outcome }: TestResult): Promise<DeliveryRow> {
-  const status = isTaken(outcome) ? 'delivered' : 'failed';
+/** Stores a test delivery with its one attempt. */
+export async function storeTest(tx: Transaction, webhookId: number, { at, outcome }: TestResult): Promise<DeliveryRow> {
+  const status = isSuccess(outcome) ? 'delivered' : 'failed';
   const values = { webhookId, status, failures: status === 'failed' ? 1 : 0, at, now: tx.now } as const;
   const { id } = (await tx.first(insertTest, values))!;
-  const attempt = {
-    number: 1,
-    at,
-    duration_ms: Math.round(outcome.durationMs),
-    status: 'status' in outcome ? outcome.status : null,
-    fault: 'fault' in outcome ? outcome.fault : null,
-    answer: 'status' in outcome ? outcome.body : null,
-  };
-  await tx.run(insertAttempt, { id, ...attempt });
+  const attempt = attemptRow(1, at, outcome);
+  await insertAttempt(tx, id, attempt);
   return {
-    ...{ id, place: null, type: TEST_TYPE, status, dueAt: null, leased: 0 },
+    id,
+    position: null,
+    type: TEST_TYPE,
+    status,
+    dueAt: null,
+    claimed: 0,
     createdAt: at,
     updatedAt: tx.now,
     attempts: [attempt],
@@ -83,69 +71,58 @@ export async function keepTest(tx: Transaction, webhookId: number, { at, outcome
 }
 
 /**
- * Demands that the receiver took a test.
- * @throws {Problem} `webhook_test_failed`, which says what happened
+ * Requires that a test delivery succeeded.
+ * @throws {Problem} `webhook_test_failed` with the reason
  */
-export function requireTaken(outcome: Outcome): void {
-  if (isTaken(outcome)) return;
-  const what =
+export function requireSuccess(outcome: Outcome): void {
+  if (isSuccess(outcome)) return;
+  const reason =
     'status' in outcome
-      ? `The receiver answered ${outcome.status} to the test; only an answer from 200 to 299 says that it was taken.`
-      : `The test was not delivered: ${faults[outcome.fault]}.`;
-  throw problem('webhook_test_failed', `${what} Nothing was changed.`);
+      ? `The receiver responded to the test with status ${outcome.status}; a status from 200 to 299 is required.`
+      : `The test was not delivered: ${reasons[outcome.fault]}.`;
+  throw problem('webhook_test_failed', `${reason} The webhook is unchanged.`);
 }
 
-/** What became of a test without an answer, as the end of a sentence. */
-const faults: Record<Fault, string> = {
-  forbidden_url: 'nothing may be sent to such a URL',
-  forbidden_address: 'its host has only addresses that nothing may be sent to',
-  unresolved: 'its host has no address that could be found',
-  refused: 'nobody listens there',
-  unreachable: 'no way leads there',
-  tls: 'no secure connection could be made; the certificate may not be that of the host',
-  timeout: 'there was no answer in time',
-  reset: 'the connection was closed before there was an answer',
-  malformed_answer: 'what came back is no answer of HTTP',
-  busy: 'too much else is being sent; try again later',
+/** Why a test was not delivered, as the end of a sentence. */
+const reasons: Record<Fault, string> = {
+  forbidden_url: 'requests to this URL are not allowed',
+  forbidden_address: 'requests to the addresses of its host are not allowed',
+  unresolved: 'the host name could not be resolved',
+  refused: 'the connection was refused',
+  unreachable: 'the host is unreachable',
+  tls: 'the TLS handshake failed; the certificate may not be valid for the host',
+  timeout: 'the receiver did not respond in time',
+  reset: 'the connection was closed before a response',
+  malformed_answer: 'the response was not valid HTTP',
+  busy: 'too many other requests are being sent; try again later',
   aborted: 'the service is stopping',
   failed: 'the service could not send it; try again later',
 };
 
-/** The webhooks that this process tests right now, by database. */
-const runningByDatabase = new WeakMap<Database, Set<number>>();
+/** The webhooks that this process is testing, by database. */
+const testsByDatabase = new WeakMap<Database, Set<number>>();
 
-function runningOn(database: Database): Set<number> {
-  const running = runningByDatabase.get(database) ?? new Set();
-  runningByDatabase.set(database, running);
+function runningTests(database: Database): Set<number> {
+  const running = testsByDatabase.get(database) ?? new Set();
+  testsByDatabase.set(database, running);
   return running;
 }
 
-const insertTest = query(
-  (db, p: Params<{ webhookId: number; status: 'delivered' | 'failed'; failures: number; at: number; now: number }>) =>
-    db
-      .insertInto('deliveries')
-      .values({
-        webhook_id: p.webhookId,
-        place: null,
-        type: TEST_TYPE,
-        lane: TEST_LANE,
-        status: p.status,
-        takes: 1,
-        failures: p.failures,
-        created_at: p.at,
-        updated_at: p.now,
-      })
-      .returning('id'),
-);
+type NewTest = { webhookId: number; status: 'delivered' | 'failed'; failures: number; at: number; now: number };
 
-const insertAttempt = query((db, p: Params<{ id: number } & Required<AttemptRow>>) =>
-  db.insertInto('delivery_attempts').values({
-    delivery_id: p.id,
-    number: p.number,
-    at: p.at,
-    duration_ms: p.duration_ms,
-    status: p.status,
-    fault: p.fault,
-    answer: p.answer,
-  }),
+const insertTest = query((db, p: Params<NewTest>) =>
+  db
+    .insertInto('deliveries')
+    .values({
+      webhook_id: p.webhookId,
+      place: null,
+      type: TEST_TYPE,
+      lane: TEST_ORDERING_KEY,
+      status: p.status,
+      takes: 1,
+      failures: p.failures,
+      created_at: p.at,
+      updated_at: p.now,
+    })
+    .returning('id'),
 );

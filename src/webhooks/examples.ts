@@ -1,15 +1,20 @@
 import type { Example } from '../lib/http/route.ts';
 
+const created = ['createWebhook: every event'];
+const createdForCats = ['createWebhook: orders of cats'];
+const path = { webhookId: '1' };
+const notFound = { status: 404, code: 'webhook_not_found' };
+
 export const createExamples: readonly Example[] = [
   {
-    name: 'everything',
-    summary: 'Every event that the account may see',
+    name: 'every event',
+    summary: 'Receive every event that the account can see',
     body: { url: 'https://receiver.example/petstore' },
     status: 201,
   },
   {
     name: 'orders of cats',
-    summary: 'Only what happens to the orders and holds of cats',
+    summary: 'Receive only events about orders and holds of cats',
     body: {
       url: 'https://receiver.example/cats',
       types: ['order.*', 'hold.*'],
@@ -19,15 +24,15 @@ export const createExamples: readonly Example[] = [
     status: 201,
   },
   {
-    name: 'with a password',
-    summary: 'What authenticates a delivery is its signature',
+    name: 'password in the url',
+    summary: 'Signatures authenticate deliveries; the URL must not contain a password',
     body: { url: 'https://jo:secret@example.org/petstore' },
     status: 400,
     code: 'invalid_body',
   },
   {
-    name: 'into the store',
-    summary: 'Nothing is sent to addresses that are not public',
+    name: 'private address',
+    summary: 'Nothing is sent to private addresses',
     body: { url: 'https://10.0.0.1/petstore' },
     status: 400,
     code: 'invalid_body',
@@ -35,64 +40,52 @@ export const createExamples: readonly Example[] = [
 ];
 
 export const listExamples: readonly Example[] = [
-  {
-    name: 'first page',
-    summary: 'The first twenty webhooks',
-    given: ['createWebhook: everything', 'createWebhook: orders of cats'],
-    status: 200,
-  },
-  { name: 'none', summary: 'Another account has none', as: 'stranger', status: 200 },
+  { name: 'first page', summary: 'The first twenty webhooks', given: [...created, ...createdForCats], status: 200 },
+  { name: 'no webhooks', summary: 'Another account without webhooks', as: 'stranger', status: 200 },
 ];
 
 export const getExamples: readonly Example[] = [
+  { name: 'one webhook', summary: 'The webhook with id 1', given: createdForCats, path, status: 200 },
   {
-    name: 'one webhook',
-    summary: 'The webhook with the id 1',
-    given: ['createWebhook: orders of cats'],
-    path: { webhookId: '1' },
-    status: 200,
-  },
-  {
-    name: 'somebody else',
-    summary: 'To another account the webhook does not exist',
-    given: ['createWebhook: everything'],
+    name: 'another account',
+    summary: 'Other accounts cannot see the webhook',
+    given: created,
     as: 'stranger',
-    path: { webhookId: '1' },
-    status: 404,
-    code: 'webhook_not_found',
+    path,
+    ...notFound,
   },
 ];
 
 export const updateExamples: readonly Example[] = [
   {
     name: 'other types',
-    summary: 'It is to get orders in every category',
-    given: ['createWebhook: orders of cats'],
-    path: { webhookId: '1' },
+    summary: 'Receive events about orders in every category',
+    given: createdForCats,
+    path,
     body: { types: ['order.*'], categoryIds: null },
     status: 200,
   },
   {
-    name: 'another receiver',
-    summary: 'With another URL it has to be activated again',
-    given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-    path: { webhookId: '1' },
+    name: 'new url',
+    summary: 'A new URL makes the webhook inactive',
+    given: [...created, 'activateWebhook: successful test'],
+    path,
     body: { url: 'https://receiver.example/moved' },
     status: 200,
   },
   {
-    name: 'a receiver that is not there',
-    summary: 'Any receiver may be named; whether it is there is seen when the webhook is activated',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
+    name: 'missing receiver',
+    summary: 'The receiver is tested only when the webhook is activated',
+    given: created,
+    path,
     body: { url: 'https://receiver.example/missing' },
     status: 200,
   },
   {
-    name: 'changed meanwhile',
-    summary: 'The webhook is not the version that the caller has seen',
-    given: ['createWebhook: orders of cats', 'updateWebhook: other types'],
-    path: { webhookId: '1' },
+    name: 'lost update',
+    summary: 'Another caller has changed the webhook since',
+    given: [...createdForCats, 'updateWebhook: other types'],
+    path,
     headers: { 'If-Match': '"1.1"' },
     body: { description: 'Mine' },
     status: 412,
@@ -100,75 +93,50 @@ export const updateExamples: readonly Example[] = [
   },
 ];
 
-export const removeExamples: readonly Example[] = [
+export const deleteExamples: readonly Example[] = [
+  { name: 'one webhook', summary: 'Delete the webhook with id 1', given: created, path, status: 204 },
   {
-    name: 'a webhook',
-    summary: 'Nothing is sent to it any more',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
-    status: 204,
-  },
-  {
-    name: 'somebody else',
-    summary: 'To another account the webhook does not exist',
-    given: ['createWebhook: everything'],
+    name: 'another account',
+    summary: 'Other accounts cannot see the webhook',
+    given: created,
     as: 'stranger',
-    path: { webhookId: '1' },
-    status: 404,
-    code: 'webhook_not_found',
-  },
-];
-
-export const activateExamples: readonly Example[] = [
-  {
-    name: 'a receiver that answers',
-    summary: 'The receiver takes the test',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
-    status: 200,
-  },
-  {
-    name: 'a receiver that refuses',
-    summary: 'The receiver answers 404',
-    given: ['createWebhook: everything', 'updateWebhook: a receiver that is not there'],
-    path: { webhookId: '1' },
-    status: 409,
-    code: 'webhook_test_failed',
+    path,
+    ...notFound,
   },
 ];
 
 export const deactivateExamples: readonly Example[] = [
   {
-    name: 'an active one',
-    summary: 'Nothing is sent to it any more',
-    given: ['createWebhook: everything', 'activateWebhook: a receiver that answers'],
-    path: { webhookId: '1' },
+    name: 'active webhook',
+    summary: 'Stop deliveries',
+    given: [...created, 'activateWebhook: successful test'],
+    path,
     status: 200,
   },
 ];
 
 export const rotateExamples: readonly Example[] = [
   {
-    name: 'within an hour',
-    summary: 'For an hour the secret before it is good, too',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
+    name: 'overlap of an hour',
+    summary: 'The previous secret stays valid for an hour',
+    given: created,
+    path,
     body: { overlapSeconds: 3600 },
     status: 201,
   },
   {
-    name: 'at once',
-    summary: 'The secret before it has become known: it ends now',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
+    name: 'leaked secret',
+    summary: 'The previous secret expires now',
+    given: created,
+    path,
     body: { overlapSeconds: 0 },
     status: 201,
   },
   {
-    name: 'too long',
-    summary: 'The overlap is seven days at most',
-    given: ['createWebhook: everything'],
-    path: { webhookId: '1' },
+    name: 'overlap too long',
+    summary: 'The overlap is at most seven days',
+    given: created,
+    path,
     body: { overlapSeconds: 604_801 },
     status: 400,
     code: 'invalid_body',

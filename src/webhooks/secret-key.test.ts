@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
+import { createEncryptor } from '../lib/encryption.ts';
 import type { Log } from '../lib/log.ts';
-import { secretBox } from '../lib/secret-box.ts';
 import { UserError } from '../lib/user-error.ts';
 import { query } from '../schema.ts';
-import { checkKey, secretKeyIn } from './secret-key.ts';
-import { secretsOf } from './secrets.ts';
+import { checkKey, loadSecretKey } from './secret-key.ts';
+import { signingSecrets } from './secrets.ts';
 import { createWebhook, deleteWebhook } from './webhooks.ts';
 
 const directories: string[] = [];
@@ -24,88 +24,88 @@ function temporary(): string {
   return directory;
 }
 
-/** A log that keeps its warnings. */
-function warnings(): { log: Log; told: string[] } {
-  const told: string[] = [];
-  const warn = (...words: [string] | [object, string]) => void told.push(words.at(-1) as string);
-  return { log: { info() {}, warn, error: warn }, told };
+/** Returns a log that collects its warnings. */
+function warnings(): { log: Log; messages: string[] } {
+  const messages: string[] = [];
+  const warn = (...words: [string] | [object, string]) => void messages.push(words.at(-1) as string);
+  return { log: { info() {}, warn, error: warn }, messages };
 }
 
-describe('the secret key', () => {
-  it('is made once, of random bytes, for its owner alone, and read again', () => {
+describe('loadSecretKey', () => {
+  it('creates a random key once, readable only by its owner, and reads it afterwards', () => {
     const directory = join(temporary(), 'a', 'b');
-    const { log, told } = warnings();
-    const key = secretKeyIn(directory, log);
+    const { log, messages } = warnings();
+    const key = loadSecretKey(directory, log);
     assert.equal(key.length, 32);
     assert.deepEqual(readdirSync(directory), ['secret.key']);
     const file = join(directory, 'secret.key');
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.equal(readFileSync(file, 'utf8'), `${key.toString('base64')}\n`);
-    assert.deepEqual(secretKeyIn(directory, log), key);
-    assert.notDeepEqual(secretKeyIn(temporary(), log), key);
-    assert.deepEqual(told, []);
+    assert.deepEqual(loadSecretKey(directory, log), key);
+    assert.notDeepEqual(loadSecretKey(temporary(), log), key);
+    assert.deepEqual(messages, []);
   });
 
-  it('that others may read is used, and a warning logged without it', () => {
+  it('logs a warning, without the key, if other users may read the file', () => {
     const directory = temporary();
-    const { log, told } = warnings();
-    const key = secretKeyIn(directory, log);
+    const { log, messages } = warnings();
+    const key = loadSecretKey(directory, log);
     chmodSync(join(directory, 'secret.key'), 0o640);
-    assert.deepEqual(secretKeyIn(directory, log), key);
-    assert.equal(told.length, 1);
-    assert.match(told[0]!, /chmod 600/);
-    assert.ok(!told[0]!.includes(key.toString('base64')));
+    assert.deepEqual(loadSecretKey(directory, log), key);
+    assert.equal(messages.length, 1);
+    assert.match(messages[0]!, /chmod 600/);
+    assert.ok(!messages[0]!.includes(key.toString('base64')));
   });
 
-  it('is refused where the file holds none, without a word of what it holds', () => {
+  it('rejects a file without a key, and does not show its content', () => {
     for (const text of ['', 'short', `${'A'.repeat(44)}`, randomBytes(33).toString('base64'), '{"key":"canary"}']) {
       const directory = temporary();
       writeFileSync(join(directory, 'secret.key'), text, { mode: 0o600 });
       assert.throws(
-        () => secretKeyIn(directory, warnings().log),
+        () => loadSecretKey(directory, warnings().log),
         (error: Error) =>
           error instanceof UserError && /32 bytes in base64/.test(error.message) && !/canary/.test(error.message),
         text,
       );
-      assert.equal(readFileSync(join(directory, 'secret.key'), 'utf8'), text, 'it is left as it is');
+      assert.equal(readFileSync(join(directory, 'secret.key'), 'utf8'), text, 'the file is unchanged');
     }
   });
 
-  it('is refused in one sentence where it can be neither read nor made', () => {
+  it('explains what to do if the file can be neither read nor created', () => {
     const directory = temporary();
     writeFileSync(join(directory, 'file'), '');
     assert.throws(
-      () => secretKeyIn(join(directory, 'file', 'data'), warnings().log),
+      () => loadSecretKey(join(directory, 'file', 'data'), warnings().log),
       (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message),
     );
   });
 });
 
 onEachEngine(engine => {
-  describe('a database', () => {
-    const box = secretBox(Buffer.alloc(32, 1));
-    const other = secretBox(Buffer.alloc(32, 2));
+  describe('checkKey and requireKey', () => {
+    const encryptor = createEncryptor(Buffer.alloc(32, 1));
+    const other = createEncryptor(Buffer.alloc(32, 2));
     const owner = { accountId: 1, admin: false };
-    const wish = { url: 'https://receiver.example/' };
+    const newWebhook = { url: 'https://receiver.example/' };
     const rules = { max: 10, networks: [] };
 
-    it('whose secrets another key has sealed is refused, and so is a new secret; where none is left any key is good', async () => {
+    it('reject another key while the database has secrets, and accept any key when it has none', async () => {
       const database = await engine.open();
-      const make = (by: typeof box) => database.write(tx => createWebhook(tx, owner, wish, rules, by));
+      const make = (by: typeof encryptor) => database.write(tx => createWebhook(tx, owner, newWebhook, rules, by));
       await checkKey(database, other);
-      await make(box);
-      await checkKey(database, box);
-      const refused = (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message);
-      await assert.rejects(checkKey(database, other), refused);
-      await assert.rejects(make(other), refused);
-      assert.equal((await secretsOf(database, box, 1, 0)).length, 1);
-      assert.equal((await database.all(everyWebhook, {})).length, 1, 'nothing of it was kept');
+      await make(encryptor);
+      await checkKey(database, encryptor);
+      const isWrongKey = (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message);
+      await assert.rejects(checkKey(database, other), isWrongKey);
+      await assert.rejects(make(other), isWrongKey);
+      assert.equal((await signingSecrets(database, encryptor, 1, 0)).length, 1);
+      assert.equal((await database.all(everyWebhook, {})).length, 1, 'nothing was stored');
 
       await database.write(tx => deleteWebhook(tx, owner, 1));
       await checkKey(database, other);
       await make(other);
       await checkKey(database, other);
-      await assert.rejects(checkKey(database, box), refused);
+      await assert.rejects(checkKey(database, encryptor), isWrongKey);
     });
   });
 });

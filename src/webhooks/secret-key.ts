@@ -1,58 +1,56 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Encryptor } from '../lib/encryption.ts';
 import type { Log } from '../lib/log.ts';
-import type { SecretBox } from '../lib/secret-box.ts';
 import { makeDirectory } from '../lib/storage/sqlite/data-directory.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 
-/** The bytes of a secret key. */
 const KEY_BYTES = 32;
 const FILE = 'secret.key';
 
 /**
- * The key in `secret.key` of the data directory; makes directory and file where there are none, for their owner alone,
- * and on disk when it returns. Several processes get the same one. That others may read it is logged.
- * @throws {UserError} when it holds no key, or can be neither read nor made
+ * Reads the key in `secret.key` of the data directory. If there is none, creates it (mode 0600) and flushes it to disk;
+ * concurrent processes get the same key. Logs a warning if other users may read the file.
+ * @throws {UserError} if the file holds no key, or can be neither read nor created
  */
-export function secretKeyIn(dataDir: string, log: Log): Buffer {
+export function loadSecretKey(dataDir: string, log: Log): Buffer {
   const file = join(dataDir, FILE);
   try {
-    return readKey(file, log) ?? makeKey(dataDir, file, log);
+    return readKey(file, log) ?? createKey(dataDir, file, log);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     throw new UserError(
-      `The secret key ${file} can be neither read nor made (${code}); make PETSTORE_DATA_DIR writable, or set PETSTORE_SECRET_KEY.`,
+      `Cannot read or create the secret key ${file} (${code}). Make PETSTORE_DATA_DIR writable, or set PETSTORE_SECRET_KEY.`,
       { cause: error },
     );
   }
 }
 
 /**
- * Demands that what is secret in a database was sealed with this key, as far as anything was, and from now on is sealed
- * with no other.
- * @throws {UserError} where it was sealed with another one
+ * Binds the database to this key: from now on it accepts no other. A database without secrets accepts any key.
+ * @throws {UserError} if the secrets in the database were encrypted with another key
  */
-export async function requireKey(tx: Transaction, box: SecretBox): Promise<void> {
-  const own = box.seal(KNOWN, PLACE);
-  await tx.run(keepFirst, { value: own });
-  const { value } = (await tx.first(sealedText, {}))!;
-  if (opens(box, value)) return;
-  if ((await tx.first(anySecret, {})) !== undefined) throw otherKey();
-  await tx.run(keepOther, { value: own });
+export async function requireKey(tx: Transaction, encryptor: Encryptor): Promise<void> {
+  const value = encryptor.encrypt(KNOWN_TEXT, KNOWN_OWNER);
+  await tx.run(insertKnownText, { value });
+  const stored = (await tx.first(lockedKnownText, {}))!;
+  if (canDecrypt(encryptor, stored.value)) return;
+  if ((await tx.first(anySecret, {})) !== undefined) throw wrongKey();
+  await tx.run(replaceKnownText, { value });
 }
 
 /**
- * The same of a database as it is, without a word in it.
- * @throws {UserError} where something in it was sealed with another key
+ * Checks the key without writing to the database.
+ * @throws {UserError} if the secrets in the database were encrypted with another key
  */
-export async function checkKey(reader: Reader, box: SecretBox): Promise<void> {
-  const sealed = await reader.first(knownText, {});
-  if (sealed === undefined || opens(box, sealed.value)) return;
-  if ((await reader.first(anySecret, {})) !== undefined) throw otherKey();
+export async function checkKey(reader: Reader, encryptor: Encryptor): Promise<void> {
+  const stored = await reader.first(knownText, {});
+  if (stored === undefined || canDecrypt(encryptor, stored.value)) return;
+  if ((await reader.first(anySecret, {})) !== undefined) throw wrongKey();
 }
 
 function readKey(file: string, log: Log): Buffer | undefined {
@@ -68,11 +66,11 @@ function readKey(file: string, log: Log): Buffer | undefined {
     const key = Buffer.from(text, 'base64');
     if (!/^[\w+/-]{43}=?$/.test(text) || key.length !== KEY_BYTES) {
       throw new UserError(
-        `The secret key ${file} does not hold 32 bytes in base64; restore it, or remove it where there are no webhooks.`,
+        `The secret key ${file} does not hold 32 bytes in base64. Restore it; or delete it, if there are no webhooks.`,
       );
     }
     if ((fstatSync(descriptor).mode & 0o077) !== 0) {
-      log.warn({ file }, 'Others than its owner may read the secret key; `chmod 600` keeps it from them.');
+      log.warn({ file }, 'Other users may read the secret key. Run `chmod 600` on it.');
     }
     return key;
   } finally {
@@ -80,8 +78,8 @@ function readKey(file: string, log: Log): Buffer | undefined {
   }
 }
 
-/** A file stands under its name once it is whole; of several processes the first one's does. */
-function makeKey(dataDir: string, file: string, log: Log): Buffer {
+/** Writes the key to a draft and links it, so that the file is never incomplete and the first of several processes wins. */
+function createKey(dataDir: string, file: string, log: Log): Buffer {
   makeDirectory(dataDir);
   const draft = `${file}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
@@ -104,39 +102,39 @@ function makeKey(dataDir: string, file: string, log: Log): Buffer {
   return readKey(file, log)!;
 }
 
-/** What is sealed in the database so that another key is noticed; it is no secret. */
-const KNOWN = Buffer.from('petstore');
-const PLACE = 'secret_key';
+/** A known text that the database holds encrypted, so that another key is detected. */
+const KNOWN_TEXT = Buffer.from('petstore');
+const KNOWN_OWNER = 'secret_key';
 
-function opens(box: SecretBox, sealed: string): boolean {
+function canDecrypt(encryptor: Encryptor, text: string): boolean {
   try {
-    return box.open(sealed, PLACE).equals(KNOWN);
+    return encryptor.decrypt(text, KNOWN_OWNER).equals(KNOWN_TEXT);
   } catch {
     return false;
   }
 }
 
-function otherKey(): UserError {
+function wrongKey(): UserError {
   return new UserError(
-    'The secrets of the webhooks were sealed with another key: set PETSTORE_SECRET_KEY to it or put its secret.key back into the data directory, or take the webhooks away with `petstore webhook delete`.',
+    'The webhook secrets were encrypted with another key. Set PETSTORE_SECRET_KEY to it, restore its secret.key in the data directory, or delete the webhooks with `petstore webhook delete`.',
   );
 }
 
 const knownText = query(db => db.selectFrom('facts').select('value').where('name', '=', 'secret_key'));
 
-const sealedText = query((db, _: Params<Record<never, never>>, engine) => {
-  const sealed = db.selectFrom('facts').select('value').where('name', '=', 'secret_key');
-  return engine === 'postgres' ? sealed.forUpdate() : sealed;
+const lockedKnownText = query((db, _: Params<Record<never, never>>, engine) => {
+  const text = db.selectFrom('facts').select('value').where('name', '=', 'secret_key');
+  return engine === 'postgres' ? text.forUpdate() : text;
 });
 
-const keepFirst = query((db, p: Params<{ value: string }>) =>
+const insertKnownText = query((db, p: Params<{ value: string }>) =>
   db
     .insertInto('facts')
     .values({ name: 'secret_key', value: p.value })
     .onConflict(conflict => conflict.column('name').doNothing()),
 );
 
-const keepOther = query((db, p: Params<{ value: string }>) =>
+const replaceKnownText = query((db, p: Params<{ value: string }>) =>
   db.updateTable('facts').set({ value: p.value }).where('name', '=', 'secret_key'),
 );
 

@@ -1,66 +1,76 @@
 import { randomBytes } from 'node:crypto';
 import { problem } from '../errors.ts';
-import type { Actor } from '../events/event.ts';
-import type { SecretBox } from '../lib/secret-box.ts';
-import { secretText } from '../lib/signature.ts';
+import type { Encryptor } from '../lib/encryption.ts';
+import { formatSecret } from '../lib/signature.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { lockWebhook } from './get-webhook.ts';
 import { requireKey } from './secret-key.ts';
-import { sealedFor } from './webhook-rows.ts';
 
-/** How many secrets a webhook's deliveries are signed with at most. */
+/** How many secrets may sign the deliveries of one webhook. */
 const SECRETS_MAX = 5;
 const SECRET_BYTES = 32;
 
 /**
- * Gives a webhook one more secret, which has no end.
- * @returns the secret as text, which is shown this once
+ * Adds a secret that does not expire.
+ * @returns the secret as text: the only time that it is readable
  */
-export async function addSecret(tx: Transaction, box: SecretBox, webhookId: number): Promise<string> {
-  await requireKey(tx, box);
+export async function addSecret(tx: Transaction, encryptor: Encryptor, webhookId: number): Promise<string> {
+  await requireKey(tx, encryptor);
   const secret = randomBytes(SECRET_BYTES);
-  await tx.run(insertSecret, { webhookId, secret: box.seal(secret, sealedFor(webhookId)), now: tx.now });
-  return secretText(secret);
+  await tx.run(insertSecret, { webhookId, secret: encryptor.encrypt(secret, ownerOf(webhookId)), now: tx.now });
+  return formatSecret(secret);
 }
 
 /**
- * Replaces the secret of a webhook: until the overlap ends deliveries are signed with the secrets before it, too; none of
- * them lasts longer than it would have.
- * @returns the new secret as text, which is shown this once, and when those before it end at the latest
- * @throws {Problem} `webhook_not_found`; `webhook_secret_limit_exceeded` where five would overlap
+ * Rotates the secret of a locked webhook. The previous secrets keep signing until the overlap ends, or until they expire
+ * if that is earlier.
+ * @returns the new secret as text, and the time at which the previous ones have expired
+ * @throws {Problem} `webhook_secret_limit_exceeded` if five secrets already overlap
  */
-export async function rotateWebhookSecret(
+export async function rotateSecret(
   tx: Transaction,
-  actor: Actor,
   webhookId: number,
   overlapSeconds: number,
-  box: SecretBox,
+  encryptor: Encryptor,
 ): Promise<{ readonly secret: string; readonly previousExpiresAt: number }> {
-  await lockWebhook(tx, actor, webhookId);
   const previousExpiresAt = tx.now + overlapSeconds * 1000;
-  const alive = await tx.all(aliveSecrets, { webhookId, now: tx.now });
-  if (overlapSeconds > 0 && alive.length >= SECRETS_MAX) {
-    const first = Math.min(...alive.flatMap(({ expiresAt }) => expiresAt ?? []));
+  const active = await tx.all(activeSecrets, { webhookId, now: tx.now });
+  if (overlapSeconds > 0 && active.length >= SECRETS_MAX) {
+    const next = Math.min(...active.flatMap(({ expiresAt }) => expiresAt ?? []));
     throw problem(
       'webhook_secret_limit_exceeded',
-      `Deliveries are signed with ${alive.length} secrets already; the first of them ends at ${formatTime(first)}. ` +
-        'Rotate after that, or with overlapSeconds 0, which ends them all at once.',
+      `The webhook already has ${active.length} valid secrets; the first one expires at ${formatTime(next)}. ` +
+        'Rotate after that, or with overlapSeconds 0, which expires all of them now.',
     );
   }
-  await tx.run(endSecrets, { webhookId, expiresAt: previousExpiresAt });
-  return { secret: await addSecret(tx, box, webhookId), previousExpiresAt };
+  await tx.run(expireSecrets, { webhookId, expiresAt: previousExpiresAt });
+  return { secret: await addSecret(tx, encryptor, webhookId), previousExpiresAt };
 }
 
-/** What deliveries to a webhook are signed with at a time, newest first. */
-export async function secretsOf(reader: Reader, box: SecretBox, webhookId: number, now: number): Promise<Buffer[]> {
-  const rows = await reader.all(aliveSecrets, { webhookId, now });
-  return rows.map(({ secret }) => box.open(secret, sealedFor(webhookId)));
+/** Returns the secrets that sign the deliveries of a webhook at a time, newest first. */
+export async function signingSecrets(reader: Reader, encryptor: Encryptor, webhookId: number, now: number) {
+  const rows = await reader.all(activeSecrets, { webhookId, now });
+  return rows.map(({ secret }) => decryptSecret(encryptor, webhookId, secret));
 }
 
-/** Takes every secret of a webhook away. */
-export async function forgetSecrets(tx: Transaction, webhookId: number): Promise<void> {
-  await tx.run(deleteSecrets, { webhookId });
+/** Decrypts a row of `activeSecrets`. */
+export function decryptSecret(encryptor: Encryptor, webhookId: number, secret: string): Buffer {
+  return encryptor.decrypt(secret, ownerOf(webhookId));
+}
+
+/** Deletes all secrets of a webhook. */
+export async function deleteSecrets(tx: Transaction, webhookId: number): Promise<void> {
+  await tx.run(deleteSecretsOf, { webhookId });
+}
+
+/** Deletes up to `limit` expired secrets; returns how many. */
+export async function deleteExpiredSecrets(tx: Transaction, limit: number): Promise<number> {
+  return tx.run(deleteExpired, { now: tx.now, limit });
+}
+
+/** Names the row for which secrets are encrypted. */
+export function ownerOf(webhookId: number): string {
+  return `webhook ${webhookId}`;
 }
 
 const insertSecret = query((db, p: Params<{ webhookId: number; secret: string; now: number }>) =>
@@ -69,7 +79,7 @@ const insertSecret = query((db, p: Params<{ webhookId: number; secret: string; n
     .values({ webhook_id: p.webhookId, secret: p.secret, created_at: p.now, expires_at: null }),
 );
 
-const endSecrets = query((db, p: Params<{ webhookId: number; expiresAt: number }>) =>
+const expireSecrets = query((db, p: Params<{ webhookId: number; expiresAt: number }>) =>
   db
     .updateTable('webhook_secrets')
     .set({ expires_at: p.expiresAt })
@@ -77,8 +87,8 @@ const endSecrets = query((db, p: Params<{ webhookId: number; expiresAt: number }
     .where(eb => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', p.expiresAt)])),
 );
 
-/** The secrets of a webhook that are good at a time, sealed, the newest first. */
-export const aliveSecrets = query((db, p: Params<{ webhookId: number; now: number }>) =>
+/** The encrypted secrets of a webhook that are valid at a time, newest first. */
+export const activeSecrets = query((db, p: Params<{ webhookId: number; now: number }>) =>
   db
     .selectFrom('webhook_secrets')
     .select(['secret', 'expires_at as expiresAt'])
@@ -87,6 +97,19 @@ export const aliveSecrets = query((db, p: Params<{ webhookId: number; now: numbe
     .orderBy('id', 'desc'),
 );
 
-const deleteSecrets = query((db, p: Params<{ webhookId: number }>) =>
+const deleteSecretsOf = query((db, p: Params<{ webhookId: number }>) =>
   db.deleteFrom('webhook_secrets').where('webhook_id', '=', p.webhookId),
+);
+
+const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
+  db.deleteFrom('webhook_secrets').where('id', 'in', eb =>
+    eb
+      .selectFrom('webhook_secrets')
+      .select('id')
+      .where('expires_at', 'is not', null)
+      .where('expires_at', '<=', p.now)
+      .orderBy('expires_at')
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  ),
 );

@@ -3,121 +3,118 @@ import type { OwnedEvent } from '../events/owners.ts';
 import { wantedOf } from '../events/public/list-events.ts';
 import { sees } from '../events/public/visibility.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns } from './webhook-rows.ts';
+import { parseRow, type WebhookColumns, type WebhookRow, webhookColumns } from './rows.ts';
 
-/** An active webhook, with what decides which events it gets. */
+/** An active webhook, with what decides which events it receives. */
 export interface Subscription extends WebhookRow {
-  /** Events up to this place are not for it. */
-  readonly behindPlace: number;
+  /** It receives only events after this position. */
+  readonly afterPosition: number;
+  /** The owner, whose visibility of events applies. */
   readonly actor: Actor;
 }
 
 /**
- * Every active webhook.
- * @param registry where accounts are kept: admins see more
+ * Returns the subscriptions of all active webhooks.
+ * @param accounts the database with the accounts, because admins see more events
  */
-export async function subscriptions(reader: Reader, registry: Reader): Promise<Subscription[]> {
+export async function activeSubscriptions(reader: Reader, accounts: Reader): Promise<Subscription[]> {
   const rows = await reader.all(activeWebhooks, {});
   if (rows.length === 0) return [];
-  const admins = await adminsOf(
-    registry,
-    rows.map(({ accountId }) => accountId),
-  );
-  return rows.map(({ behindPlace, ...row }) => ({
-    ...rowOf(row),
-    behindPlace,
+  const ownerIds = rows.map(({ accountId }) => accountId);
+  const admins = await adminsAmong(accounts, ownerIds);
+  return rows.map(row => ({
+    ...parseRow(row),
     actor: { accountId: row.accountId, admin: admins.has(row.accountId) },
   }));
 }
 
-/** Which of these accounts are admins'. */
-export async function adminsOf(registry: Reader, accountIds: readonly number[]): Promise<ReadonlySet<number>> {
+/** Returns which of these accounts are admins. */
+export async function adminsAmong(accounts: Reader, accountIds: readonly number[]): Promise<ReadonlySet<number>> {
   const ids = JSON.stringify([...new Set(accountIds)]);
-  return new Set((await registry.all(adminsAmong, { ids })).map(({ id }) => id));
+  return new Set((await accounts.all(adminIdsAmong, { ids })).map(({ id }) => id));
 }
 
 /**
- * Which of these events each webhook gets: those that its owner may see, that came after it was activated, of the types
- * and categories that it asked for. A category is that of the animal that an event is about, before or after, as it was
- * then: whenever this is asked, the answer is the same. What is about no animal and no category has none.
+ * Returns the events that each subscription receives: those after its position that its owner can see, of its types and
+ * categories. Subscriptions without events are left out.
+ *
+ * The categories of an event are those of its pets before and after it, as of the event, so the result never changes. An
+ * event about neither a pet nor a category has none.
  */
-export async function wantedBy(
+export async function matchEvents(
   reader: Reader,
-  webhooks: readonly Subscription[],
+  subscriptions: readonly Subscription[],
   events: readonly OwnedEvent[],
 ): Promise<Map<Subscription, OwnedEvent[]>> {
-  const byCategory = webhooks.some(({ categoryIds }) => categoryIds !== null);
-  const categories = byCategory ? await categoriesOf(reader, events) : new Map<OwnedEvent, number[]>();
-  const found = new Map<Subscription, OwnedEvent[]>();
-  for (const webhook of webhooks) {
-    const { actor, types, categoryIds, behindPlace } = webhook;
-    const wanted = wantedOf(types ?? undefined);
-    const among = categoryIds === null ? undefined : new Set(categoryIds);
-    const its = events.filter(
-      event =>
-        event.place > behindPlace &&
-        wanted(event) &&
-        (among === undefined || categories.get(event)!.some(id => among.has(id))) &&
-        sees(actor, event),
+  const filtered = subscriptions.some(({ categoryIds }) => categoryIds !== null);
+  const categories = filtered ? await categoriesOf(reader, events) : new Map<OwnedEvent, number[]>();
+  const matches = new Map<Subscription, OwnedEvent[]>();
+  for (const subscription of subscriptions) {
+    const { actor, types, categoryIds, afterPosition } = subscription;
+    const hasType = wantedOf(types ?? undefined);
+    const hasCategory = (event: OwnedEvent) =>
+      categoryIds === null || categories.get(event)!.some(id => categoryIds.includes(id));
+    const received = events.filter(
+      event => event.place > afterPosition && hasType(event) && hasCategory(event) && sees(actor, event),
     );
-    if (its.length > 0) found.set(webhook, its);
+    if (received.length > 0) matches.set(subscription, received);
   }
-  return found;
+  return matches;
 }
 
-/** The categories of what each event is about, as they were when it happened. */
+/** Returns the categories of each event as of the event. */
 async function categoriesOf(reader: Reader, events: readonly OwnedEvent[]): Promise<Map<OwnedEvent, number[]>> {
-  const categories = new Map(events.map(event => [event, ofItself(event)]));
-  const asked = events.flatMap((event, index) => petIdsOf(event).map(petId => [index, petId, event.id]));
-  if (asked.length === 0) return categories;
-  for (const { index, categoryId } of await reader.all(categoriesThen, { asked: JSON.stringify(asked) })) {
+  const categories = new Map(events.map(event => [event, recordedCategories(event)]));
+  const pets = events.flatMap((event, index) => petIdsOf(event).map(petId => [index, petId, event.id]));
+  if (pets.length === 0) return categories;
+  for (const { index, categoryId } of await reader.all(petCategories, { pets: JSON.stringify(pets) })) {
     if (categoryId !== null) categories.get(events[index]!)!.push(categoryId);
   }
   return categories;
 }
 
-/** The categories that an event says itself. */
-function ofItself({ kind, subjectId, data }: OwnedEvent): number[] {
+/** Returns the categories that the event itself records. */
+function recordedCategories({ kind, subjectId, data }: OwnedEvent): number[] {
   if (kind === 'category') return [subjectId];
   if (kind !== 'pet') return [];
   const { categoryId } = (data['pet'] ?? {}) as { categoryId?: number };
   return [categoryId, data.was?.['categoryId']].filter(id => typeof id === 'number');
 }
 
-/** The animals that a hold, an order or a message is about. */
+/** Returns the pets of the hold, order or message that an event is about. */
 function petIdsOf({ kind, data }: OwnedEvent): readonly number[] {
   if (kind === 'pet') return [];
   const { petId, petIds } = (data[kind] ?? {}) as { petId?: number; petIds?: readonly number[] };
   return petIds ?? (petId === undefined ? [] : [petId]);
 }
 
-const activeWebhooks = query<Record<never, never>, WebhookColumns & { behindPlace: number }>(db =>
+const activeWebhooks = query<Record<never, never>, WebhookColumns & { afterPosition: number }>(db =>
   db
     .selectFrom('webhooks')
-    .select([...webhookColumns, 'behind_place as behindPlace'])
+    .select([...webhookColumns, 'behind_place as afterPosition'])
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
     .orderBy('id'),
 );
 
-const adminsAmong = query((db, p: Params<{ ids: string }>, engine) =>
+const adminIdsAmong = query((db, p: Params<{ ids: string }>, engine) =>
   db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
-/** What the log says last of each animal up to an event: of rows with an index of the caller's, the animal and the event. */
-const categoriesThen = query<{ asked: string }, { index: number; categoryId: number | null }>((db, p, engine) =>
+/** The category of each pet as of an event, for rows of an index of the caller's, a pet id and an event id. */
+const petCategories = query<{ pets: string }, { index: number; categoryId: number | null }>((db, p, engine) =>
   db
     .selectFrom(
       engine === 'postgres'
         ? sql<{ index: number; petId: number; eventId: number }>`(
             select (value->>0)::int as "index", (value->>1)::bigint as "petId", (value->>2)::bigint as "eventId"
-            from json_array_elements(${p.asked}::json))`.as('asked')
+            from json_array_elements(${p.pets}::json))`.as('requested')
         : sql<{ index: number; petId: number; eventId: number }>`(
             select value->>0 as "index", value->>1 as "petId", value->>2 as "eventId"
-            from json_each(${p.asked}))`.as('asked'),
+            from json_each(${p.pets}))`.as('requested'),
     )
     .select(({ selectFrom }) => [
-      'asked.index',
+      'requested.index',
       selectFrom('events')
         .select(
           (engine === 'postgres'
@@ -126,8 +123,8 @@ const categoriesThen = query<{ asked: string }, { index: number; categoryId: num
           ).as('categoryId'),
         )
         .where('kind', '=', sql.lit('pet'))
-        .whereRef('subject_id', '=', 'asked.petId')
-        .whereRef('id', '<=', 'asked.eventId')
+        .whereRef('subject_id', '=', 'requested.petId')
+        .whereRef('id', '<=', 'requested.eventId')
         .orderBy('id', 'desc')
         .limit(1)
         .as('categoryId'),

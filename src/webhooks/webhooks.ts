@@ -1,57 +1,65 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import type { Encryptor } from '../lib/encryption.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
-import type { SecretBox } from '../lib/secret-box.ts';
-import type { Precondition } from '../pets/pets.ts';
-import { type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
-import { lockWebhook } from './get-webhook.ts';
-import { addSecret, forgetSecrets } from './secrets.ts';
+import type { Precondition } from '../lib/http/route.ts';
+import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
+import { parseRow, type WebhookColumns, type WebhookRow, webhookColumns, webhookEtag } from './rows.ts';
+import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
 import type { NewWebhook, WebhookPatch } from './webhook.ts';
-import { rowOf, type WebhookColumns, type WebhookRow, webhookColumns, webhookEtag } from './webhook-rows.ts';
 
-/** What decides whether an account may have one more webhook, and where it may go. */
+/** The limits on new webhooks. */
 export interface WebhookRules extends OutgoingRules {
-  /** How many webhooks an account has at most. */
+  /** How many webhooks one account may have. */
   readonly max: number;
 }
 
 /**
- * Makes a webhook with a secret of its own. It is inactive: nothing is sent before it is activated.
- *
- * The account's webhooks come one after the other, so that there are never more than it may have.
- * @returns the secret as text, which is shown this once
- * @throws {Problem} `invalid_body` for a URL that nothing may be sent to; `webhook_limit_exceeded`
+ * Returns the webhook with this id, for its account and for admins.
+ * @throws {Problem} `webhook_not_found`, also if the actor may not see it
+ */
+export async function getWebhook(reader: Reader, actor: Actor, id: number): Promise<WebhookRow> {
+  return requireVisible(await reader.first(webhookById, { id }), actor, id);
+}
+
+/**
+ * Like `getWebhook`, and locks the webhook until the transaction ends.
+ * @throws {Problem} `webhook_not_found`
+ */
+export async function lockWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
+  const webhook = requireVisible(await tx.first(lockedWebhookById, { id }), actor, id);
+  tx.refreshNow(webhook.updatedAt);
+  return webhook;
+}
+
+/**
+ * Creates an inactive webhook with a signing secret. Concurrent calls for one account cannot exceed its limit.
+ * @returns the secret as text: the only time that it is readable
+ * @throws {Problem} `invalid_body` for a forbidden URL; `webhook_limit_exceeded`
  */
 export async function createWebhook(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
   { url, types, categoryIds, description }: NewWebhook,
   rules: WebhookRules,
-  box: SecretBox,
+  encryptor: Encryptor,
 ): Promise<{ readonly webhook: WebhookRow; readonly secret: string }> {
-  requireTarget(url, rules);
-  if (tx.engine === 'postgres') await tx.first(takeTurn, { account: String(accountId) });
-  const { webhooks } = (await tx.first(countOf, { accountId }))!;
-  if (webhooks >= rules.max) throw limitExceeded(rules.max);
-
-  const values = {
-    accountId,
-    url,
-    description: description ?? null,
-    types: types === undefined ? null : JSON.stringify(types),
-    categoryIds: categoryIds === undefined ? null : JSON.stringify(categoryIds),
-    now: tx.now,
-  };
-  const webhook = rowOf((await tx.first(insertWebhook, values))!);
-  return { webhook, secret: await addSecret(tx, box, webhook.id) };
+  requireAllowedUrl(url, rules);
+  if (tx.engine === 'postgres') await tx.first(lockAccountWebhooks, { account: String(accountId) });
+  const { count } = (await tx.first(countWebhooks, { accountId }))!;
+  if (count >= rules.max) throw limitExceeded(rules.max);
+  const columns = toColumns({ types: types ?? null, categoryIds: categoryIds ?? null });
+  const values = { accountId, url, ...columns, description: description ?? null, now: tx.now };
+  const webhook = parseRow((await tx.first(insertWebhook, values))!);
+  return { webhook, secret: await addSecret(tx, encryptor, webhook.id) };
 }
 
 /**
- * Changes some members of a webhook; `null` takes one away. With another URL it is inactive until it is activated again:
- * nothing is sent to a URL that was not tested; what waits is kept. A change that changes nothing is none.
+ * Changes members of a webhook; `null` removes one. A new URL makes the webhook inactive, because it was not tested;
+ * pending deliveries are kept. A patch that changes nothing creates no version.
  *
- * What is under way may still be sent to where it was.
- * @throws {Problem} `webhook_not_found`; what `expect` throws; `invalid_body` for a URL that nothing may be sent to
+ * Deliveries in progress may still go to the old URL.
+ * @throws {Problem} `webhook_not_found`; what `expect` throws; `invalid_body` for a forbidden URL
  */
 export async function updateWebhook(
   tx: Transaction,
@@ -70,14 +78,15 @@ export async function updateWebhook(
     ...(categoryIds !== undefined && { categoryIds }),
     ...(description !== undefined && { description }),
   };
-  if (after.url === before.url && JSON.stringify(after) === JSON.stringify(before)) return before;
-  if (after.url === before.url) return keep(tx, after);
-  requireTarget(after.url, rules);
-  return keep(tx, { ...after, status: 'inactive', disabledReason: null, failingSince: null });
+  if (after.url === before.url) {
+    return JSON.stringify(after) === JSON.stringify(before) ? before : storeVersion(tx, after);
+  }
+  requireAllowedUrl(after.url, rules);
+  return storeVersion(tx, { ...after, ...INACTIVE });
 }
 
 /**
- * Takes a webhook away, with its secrets at once; its deliveries go later (`retention.ts`).
+ * Deletes a webhook and its secrets. `deliveries/retention.ts` deletes its deliveries later.
  * @throws {Problem} `webhook_not_found`; what `expect` throws
  */
 export async function deleteWebhook(
@@ -87,14 +96,14 @@ export async function deleteWebhook(
   expect: Precondition = () => {},
 ): Promise<void> {
   expect(webhookEtag(await lockWebhook(tx, actor, id)));
-  await forgetSecrets(tx, id);
+  await deleteSecrets(tx, id);
   await tx.run(markDeleted, { id, now: tx.now });
 }
 
 /**
- * Ends deliveries to a webhook until it is activated again; what waits is kept. What is under way may still be sent.
+ * Deactivates a webhook; pending deliveries are kept. Deliveries in progress may still be sent.
  *
- * Also of one that is inactive it is a change, so that an activation whose test is under way does not come after it.
+ * Creates a version even if the webhook is inactive, so that an activation whose test is in progress fails.
  * @throws {Problem} `webhook_not_found`; what `expect` throws
  */
 export async function deactivateWebhook(
@@ -105,92 +114,117 @@ export async function deactivateWebhook(
 ): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
   expect(webhookEtag(webhook));
-  return keep(tx, { ...webhook, status: 'inactive', disabledReason: null, failingSince: null });
+  return storeVersion(tx, { ...webhook, ...INACTIVE });
 }
 
 /**
- * Switches a webhook off in the operator's name. Safe to repeat.
+ * Disables a webhook on behalf of the operator. Idempotent.
  * @throws {Problem} `webhook_not_found`
  */
 export async function disableWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
   if (webhook.status === 'disabled' && webhook.disabledReason === 'operator') return webhook;
-  return keep(tx, { ...webhook, status: 'disabled', disabledReason: 'operator' });
+  return storeVersion(tx, { ...webhook, status: 'disabled', disabledReason: 'operator' });
 }
 
-/** Keeps a change of a locked webhook. */
-async function keep(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
+/**
+ * Rotates the secret of a webhook. The previous secrets keep signing until the overlap ends.
+ * @returns the new secret as text, and the time at which the previous ones have expired
+ * @throws {Problem} `webhook_not_found`; `webhook_secret_limit_exceeded`
+ */
+export async function rotateWebhookSecret(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  overlapSeconds: number,
+  encryptor: Encryptor,
+) {
+  await lockWebhook(tx, actor, id);
+  return rotateSecret(tx, id, overlapSeconds, encryptor);
+}
+
+const INACTIVE = { status: 'inactive', disabledReason: null, failingSince: null } as const;
+
+/** Stores the next version of a locked webhook. */
+async function storeVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
   const after = { ...webhook, version: webhook.version + 1, updatedAt: tx.now };
-  const { types, categoryIds } = after;
-  await tx.run(changeWebhook, {
-    ...after,
-    types: types === null ? null : JSON.stringify(types),
-    categoryIds: categoryIds === null ? null : JSON.stringify(categoryIds),
-  });
+  await tx.run(replaceWebhook, { ...after, ...toColumns(after) });
   return after;
 }
 
-function requireTarget(url: string, rules: OutgoingRules): void {
+function toColumns({ types, categoryIds }: Pick<WebhookRow, 'types' | 'categoryIds'>) {
+  return {
+    types: types === null ? null : JSON.stringify(types),
+    categoryIds: categoryIds === null ? null : JSON.stringify(categoryIds),
+  };
+}
+
+function requireVisible(columns: WebhookColumns | undefined, { accountId, admin }: Actor, id: number): WebhookRow {
+  if (columns === undefined || !(admin || columns.accountId === accountId)) {
+    throw problem('webhook_not_found', `There is no webhook ${id}.`);
+  }
+  return parseRow(columns);
+}
+
+function requireAllowedUrl(url: string, rules: OutgoingRules): void {
   const fault = checkUrl(url, rules);
   if (fault === undefined) return;
   const message = `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
-  throw problem('invalid_body', `Invalid body. /url: ${message}`, {
-    errors: [{ path: '/url', code: 'invalid_value', message }],
-  });
+  const errors = [{ path: '/url', code: 'invalid_value', message }];
+  throw problem('invalid_body', `Invalid body. /url: ${message}`, { errors });
 }
 
 function limitExceeded(max: number) {
-  const has = max === 1 ? 'the one webhook' : `the ${max} webhooks`;
-  return problem('webhook_limit_exceeded', `The account has ${has} that it may have. Delete one that is not needed.`);
+  const webhooks = max === 1 ? 'one webhook' : `${max} webhooks`;
+  return problem('webhook_limit_exceeded', `The account already has the maximum of ${webhooks}. Delete one first.`);
 }
 
-/** Until the transaction ends. */
-const takeTurn = query((db, p: Params<{ account: string }>) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore webhooks'), hashtext(${p.account}))`.as('alone')),
+const webhookById = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('webhooks').select(webhookColumns).where('id', '=', p.id).where('deleted_at', 'is', null),
 );
 
-const countOf = query((db, p: Params<{ accountId: number }>) =>
+const lockedWebhookById = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('webhooks')
-    .select(({ fn }) => fn.countAll<number>().as('webhooks'))
+    .select(webhookColumns)
+    .where('id', '=', p.id)
+    .where('deleted_at', 'is', null)
+    .$if(engine === 'postgres', rows => rows.forUpdate()),
+);
+
+/** Held until the transaction ends. */
+const lockAccountWebhooks = query((db, p: Params<{ account: string }>) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore webhooks'), hashtext(${p.account}))`.as('locked')),
+);
+
+const countWebhooks = query((db, p: Params<{ accountId: number }>) =>
+  db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('account_id', '=', p.accountId)
     .where('deleted_at', 'is', null),
 );
 
-const insertWebhook = query(
-  (
-    db,
-    p: Params<{
-      accountId: number;
-      url: string;
-      description: string | null;
-      types: string | null;
-      categoryIds: string | null;
-      now: number;
-    }>,
-  ) =>
-    db
-      .insertInto('webhooks')
-      .values({
-        account_id: p.accountId,
-        url: p.url,
-        description: p.description,
-        types: p.types,
-        category_ids: p.categoryIds,
-        status: 'inactive',
-        behind_place: 0,
-        created_at: p.now,
-        updated_at: p.now,
-      })
-      .returning(webhookColumns),
+type Insert = Pick<WebhookColumns, 'accountId' | 'url' | 'description' | 'types' | 'categoryIds'> & { now: number };
+
+const insertWebhook = query((db, p: Params<Insert>) =>
+  db
+    .insertInto('webhooks')
+    .values({
+      account_id: p.accountId,
+      url: p.url,
+      description: p.description,
+      types: p.types,
+      category_ids: p.categoryIds,
+      status: 'inactive',
+      behind_place: 0,
+      created_at: p.now,
+      updated_at: p.now,
+    })
+    .returning(webhookColumns),
 );
 
-type Change = Pick<
-  WebhookColumns,
-  'id' | 'url' | 'description' | 'types' | 'categoryIds' | 'status' | 'disabledReason' | 'failingSince' | 'version'
-> & { updatedAt: number };
-
-const changeWebhook = query((db, p: Params<Change>) =>
+const replaceWebhook = query((db, p: Params<Omit<WebhookColumns, 'accountId' | 'createdAt'>>) =>
   db
     .updateTable('webhooks')
     .set({

@@ -11,7 +11,7 @@ import { plain, widthOf } from '../../src/cli/terminal.ts';
 import { readConfig } from '../../src/config.ts';
 import { createHold } from '../../src/holds/holds.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { secretBox } from '../../src/lib/secret-box.ts';
+import { createEncryptor } from '../../src/lib/encryption.ts';
 import { createPet } from '../../src/pets/pets.ts';
 import { type Database, type DeploymentName, query } from '../../src/schema.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
@@ -354,7 +354,7 @@ for (const engine of engines) {
       const secret = await onData(here, 'production', async database => {
         const wish = { url: 'https://receiver.example/petstore', types: ['pet.*' as const] };
         const rules = { max: 10, networks: [] };
-        const box = secretBox(Buffer.alloc(32, 7));
+        const box = createEncryptor(Buffer.alloc(32, 7));
         return (await database.write(tx => createWebhook(tx, { accountId: 1, admin: false }, wish, rules, box))).secret;
       });
       const [webhook] = await jsonOf(here, 'webhook', 'list');

@@ -350,7 +350,7 @@ describe('what is answered is what is documented', () => {
           await add(base, token, receiver.url);
           const test = () => call(`${base}/webhooks/1/test`, token, { method: 'POST' });
           const arrived = Promise.withResolvers<ServerResponse>();
-          receiver.answer = (_, response) => arrived.resolve(response);
+          receiver.respond = (_, response) => arrived.resolve(response);
           const first = test();
           const held = await arrived.promise;
           const second = await test();

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { signed } from '../../src/lib/signature.ts';
+import { signatureHeaders } from '../../src/lib/signature.ts';
 import { freePort } from '../support/free-port.ts';
 import { commandsOf, type FirstServer, readPage, skip, startFirstServer } from '../support/pages-as-scripts.ts';
 
@@ -98,7 +98,7 @@ for (const { language, fence, file, leftOut } of receivers) {
         const { status } = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: sent });
         return status;
       };
-      const headers = (at = Date.now(), keys = [key]) => signed('evt_1', at, body, keys);
+      const headers = (at = Date.now(), keys = [key]) => signatureHeaders('evt_1', at, body, keys);
       const good = headers();
       const minutes = 60_000;
       assert.equal(await post(good), 204);

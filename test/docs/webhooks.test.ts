@@ -49,7 +49,7 @@ describe('docs/webhooks.md', () => {
 
   test('shows a delivery', async () => {
     await post('/webhooks/1/activation');
-    receiver.answer = (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('Back soon');
+    receiver.respond = (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('Back soon');
     clock.advance(60_000);
     await post('/pets', { name: 'Minka', categoryId: 2 });
     await until(() => receiver.received.length === 2);
@@ -67,7 +67,7 @@ describe('docs/webhooks.md', () => {
     const url = `${serving.urls.production}/webhooks/1/deliveries/2`;
     const read = async () => (await send(url, { key })).body;
     await until(async () => (await read()).attempts.length === 1);
-    receiver.answer = (_, response) => response.writeHead(204).end();
+    receiver.respond = (_, response) => response.writeHead(204).end();
     clock.advance(Date.parse((await read()).nextAttemptAt) - clock.now());
     await until(async () => (await read()).status === 'delivered');
     const shown = JSON.parse(delivery!);

@@ -14,14 +14,14 @@ import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts';
 import { assertAnswer, type Reply, type Serving, send, serve } from '../support/serving.ts';
 
-// The reference library compares a signature's time with the wall clock: ours begins there, and stands.
+// The reference library compares the timestamp of a signature with the wall clock, so the test clock starts there.
 const START = Math.floor(Date.now());
 const WEBHOOKS_MAX = 1000;
 
 overEachEngine(engine => {
-  describe('webhooks over HTTP', () => {
+  describe('Webhooks over HTTP', () => {
     let behindMs = 0;
-    const clock = Object.assign(testClock(START), { wall: () => clock.now() - behindMs });
+    const clock = Object.assign(testClock(START), { wallTime: () => clock.now() - behindMs });
     let serving: Serving;
     let database: Database;
     let receiver: Receiver;
@@ -45,23 +45,23 @@ overEachEngine(engine => {
     beforeEach(async () => {
       receiver = await startReceiver();
     });
-    // Whatever waits for a receiver that is gone must not wait for long.
+    // Receivers stay open until the end, so that no delivery in progress fails late.
     const closing: Receiver[] = [];
     beforeEach(() => void closing.push(receiver));
     after(() => Promise.all(closing.map(one => one.close())));
 
-    /** Makes a webhook to the receiver. */
-    async function make(wish: object = {}, by = owner): Promise<{ id: number; secret: string; path: string }> {
-      const made = await by.post('/webhooks', { url: receiver.url, ...wish });
+    /** Creates a webhook for the receiver. */
+    async function newWebhook(members: object = {}, by = owner): Promise<{ id: number; secret: string; path: string }> {
+      const made = await by.post('/webhooks', { url: receiver.url, ...members });
       assert.equal(made.status, 201, made.text);
       const { id, secret } = made.body;
       return { id, secret, path: `/webhooks/${id}` };
     }
 
-    it('are made with a secret that is shown once, and never again', async () => {
+    it('shows the secret of a new webhook only once', async () => {
       const key = { 'Idempotency-Key': randomUUID() };
-      const wish = { url: receiver.url, types: ['pet.*'], categoryIds: [2], description: 'Mine' };
-      const made = await owner.post('/webhooks', wish, key);
+      const members = { url: receiver.url, types: ['pet.*'], categoryIds: [2], description: 'Mine' };
+      const made = await owner.post('/webhooks', members, key);
       assert.equal(made.status, 201);
       const { secret, ...webhook } = made.body;
       assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -70,13 +70,13 @@ overEachEngine(engine => {
       const at = new Date(clock.now()).toISOString();
       assert.deepEqual(webhook, {
         id: webhook.id,
-        ...wish,
+        ...members,
         status: 'inactive',
         createdAt: at,
         updatedAt: at,
         accountId: owner.accountId,
       });
-      const retry = await owner.post('/webhooks', wish, key);
+      const retry = await owner.post('/webhooks', members, key);
       assert.deepEqual([retry.status, retry.body], [201, { ...webhook, secret: null }]);
       assert.equal(retry.headers['idempotency-replayed'], 'true');
       for (const by of [owner, admin]) {
@@ -94,11 +94,11 @@ overEachEngine(engine => {
       const again = await owner.post(`/webhooks/${webhook.id}/secrets`, undefined, { 'Idempotency-Key': 'r' });
       assert.deepEqual(again.body, { ...rotated.body, secret: null });
       await owner.post(`/webhooks/${webhook.id}/test`);
-      await canaries(secret, rotated.body.secret);
+      await assertNoSecrets(secret, rotated.body.secret);
     });
 
-    it('are sent what is signed with the time that others have, also where the process has been ahead', async () => {
-      const { path } = await make();
+    it('signs with the wall clock, even if the clock of the process is ahead', async () => {
+      const { path } = await newWebhook();
       const day = 86_400_000;
       behindMs = day;
       const tested = await owner.post(`${path}/test`).finally(() => {
@@ -109,15 +109,15 @@ overEachEngine(engine => {
       assert.equal(tested.body.createdAt, new Date(clock.now()).toISOString());
     });
 
-    /** Demands that secrets stand nowhere: not in the log, not in storage, in no encoding. */
-    async function canaries(...secrets: string[]) {
+    /** Asserts that secrets occur neither in the log nor in storage, in any encoding. */
+    async function assertNoSecrets(...secrets: string[]) {
       const places = [serving.lines.join('')];
       if (engine.name === 'sqlite') {
         const directory = dirname(serving.file);
         for (const name of readdirSync(directory)) places.push(readFileSync(join(directory, name), 'latin1'));
         assert.ok(
           places.some(text => text.includes('webhook_secrets')),
-          'the files that were searched are those',
+          'the searched files contain the table',
         );
       } else {
         for (const rows of tables) places.push(JSON.stringify(await database.all(rows, {})));
@@ -131,7 +131,7 @@ overEachEngine(engine => {
       }
     }
 
-    it('refuse what is none, field by field', async () => {
+    it('rejects invalid members and names each', async () => {
       for (const [body, path] of [
         [{}, '/url'],
         [{ url: 7 }, '/url'],
@@ -151,7 +151,7 @@ overEachEngine(engine => {
         [{ url: receiver.url, description: null }, '/description'],
       ] as [object, string][]) {
         const reply = await owner.post('/webhooks', body);
-        refused(reply, 400, 'invalid_body');
+        assertRejected(reply, 400, 'invalid_body');
         assert.deepEqual(
           reply.body.errors.map((error: { path: string }) => error.path),
           [path],
@@ -159,14 +159,14 @@ overEachEngine(engine => {
         );
       }
       for (const overlapSeconds of [-1, 604_801, 1.5, '1', null]) {
-        const { path } = await make();
-        refused(await owner.post(`${path}/secrets`, { overlapSeconds }), 400, 'invalid_body');
+        const { path } = await newWebhook();
+        assertRejected(await owner.post(`${path}/secrets`, { overlapSeconds }), 400, 'invalid_body');
       }
     });
 
-    it('do not exist for strangers, whatever they ask; admins may do everything', async () => {
-      const { path } = await make();
-      const asks: [string, string, unknown?][] = [
+    it('responds with 404 to other accounts, and allows admins everything', async () => {
+      const { path } = await newWebhook();
+      const requests: [string, string, unknown?][] = [
         ['GET', path],
         ['PATCH', path, { description: 'x' }],
         ['POST', `${path}/activation`],
@@ -179,45 +179,45 @@ overEachEngine(engine => {
         ['POST', `${path}/deactivation`],
         ['DELETE', path],
       ];
-      for (const [method, at, body] of asks) {
-        refused(await stranger.ask(method, at, body), 404, 'webhook_not_found');
+      for (const [method, at, body] of requests) {
+        assertRejected(await stranger.ask(method, at, body), 404, 'webhook_not_found');
       }
       assert.equal(receiver.received.length, 0);
       assert.ok(!(await stranger.get('/webhooks')).body.some(({ id }: { id: number }) => `/webhooks/${id}` === path));
-      for (const [method, at, body] of asks) {
+      for (const [method, at, body] of requests) {
         if (at === `${path}/deliveries/1`) continue;
         const reply = await admin.ask(method, at, body);
         assert.ok(reply.status < 300, `${method} ${at}: ${reply.text}`);
       }
-      refused(await owner.get(path), 404, 'webhook_not_found');
+      assertRejected(await owner.get(path), 404, 'webhook_not_found');
     });
 
-    it('of an account are so many at most', async () => {
+    it('limits the webhooks of an account', async () => {
       const few = await serve({
         clock,
         environment: { ...(await engine.settings()), PETSTORE_WEBHOOKS_MAX: '2', PETSTORE_STAGING_PORT: '' },
       });
       try {
         const caller = await newCaller(few);
-        const wish = { url: 'https://receiver.example/' };
-        const made = await Promise.all([1, 2, 3, 4].map(() => caller.post('/webhooks', wish)));
+        const members = { url: 'https://receiver.example/' };
+        const made = await Promise.all([1, 2, 3, 4].map(() => caller.post('/webhooks', members)));
         assert.deepEqual(made.map(({ status }) => status).sort(), [201, 201, 409, 409]);
-        refused(await caller.post('/webhooks', wish), 409, 'webhook_limit_exceeded');
+        assertRejected(await caller.post('/webhooks', members), 409, 'webhook_limit_exceeded');
         await caller.ask('DELETE', `/webhooks/${made.find(({ status }) => status === 201)!.body.id}`);
-        assert.equal((await caller.post('/webhooks', wish)).status, 201);
+        assert.equal((await caller.post('/webhooks', members)).status, 201);
       } finally {
         await few.stop();
       }
     });
 
-    it('are activated by a receiver that takes a signed test, which the reference library verifies', async () => {
-      const { path, id, secret } = await make();
+    it('activates a webhook after a signed test that the reference library verifies', async () => {
+      const { path, id, secret } = await newWebhook();
       const active = await owner.post(`${path}/activation`);
       assert.deepEqual([active.status, active.body.status, active.headers.etag], [200, 'active', `"${id}.2"`]);
       const [test, ...more] = receiver.received;
       assert.equal(more.length, 0);
-      const told = verified(test!, secret);
-      assert.deepEqual(told, {
+      const event = verified(test!, secret);
+      assert.deepEqual(event, {
         type: 'webhook.test',
         timestamp: new Date(clock.now()).toISOString(),
         time: new Date(clock.now()).toISOString(),
@@ -230,7 +230,7 @@ overEachEngine(engine => {
 
       const again = await owner.post(`${path}/activation`);
       assert.deepEqual([again.status, again.body], [200, active.body]);
-      assert.equal(receiver.received.length, 1, 'an active one is not tested again');
+      assert.equal(receiver.received.length, 1, 'an active webhook is not tested again');
       const { body: deliveries } = await owner.get(`${path}/deliveries`);
       assert.deepEqual(
         deliveries.map(({ type, status }: Record<string, string>) => [type, status]),
@@ -239,20 +239,20 @@ overEachEngine(engine => {
       await owner.ask('DELETE', path);
     });
 
-    it('stay as they are where the test is not taken, and say what happened', async () => {
-      const { path } = await make();
-      receiver.answer = (_, response) => response.writeHead(500).end('On fire.');
+    it('does not change a webhook whose test fails, and reports the reason', async () => {
+      const { path } = await newWebhook();
+      receiver.respond = (_, response) => response.writeHead(500).end('On fire.');
       const failed = await owner.post(`${path}/activation`);
-      refused(failed, 409, 'webhook_test_failed');
-      assert.match(failed.body.message, /answered 500/);
-      assert.doesNotMatch(failed.text, /On fire/, 'what it said stands with the delivery');
-      receiver.answer = (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
-      assert.match((await owner.post(`${path}/activation`)).body.message, /answered 302/);
-      receiver.answer = (_, response) => void response.destroy();
-      assert.match((await owner.post(`${path}/activation`)).body.message, /closed before there was an answer/);
+      assertRejected(failed, 409, 'webhook_test_failed');
+      assert.match(failed.body.message, /with status 500/);
+      assert.doesNotMatch(failed.text, /On fire/, 'the response body is shown only with the delivery');
+      receiver.respond = (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
+      assert.match((await owner.post(`${path}/activation`)).body.message, /with status 302/);
+      receiver.respond = (_, response) => void response.destroy();
+      assert.match((await owner.post(`${path}/activation`)).body.message, /closed before a response/);
       const away = await owner.patch(path, { url: 'http://127.0.0.1:1/' });
       assert.equal(away.body.status, 'inactive');
-      assert.match((await owner.post(`${path}/activation`)).body.message, /nobody listens there/);
+      assert.match((await owner.post(`${path}/activation`)).body.message, /connection was refused/);
       assert.equal((await owner.get(path)).text, away.text, 'nothing was changed');
       const { body: deliveries } = await owner.get(`${path}/deliveries?status=failed`);
       assert.deepEqual(
@@ -270,38 +270,42 @@ overEachEngine(engine => {
       );
       const { body: first } = await owner.get(`${path}/deliveries/${deliveries.at(-1).id}`);
       assert.equal(first.attempts[0].answer, 'On fire.');
-      refused(await owner.get(`${path}/deliveries/999999`), 404, 'delivery_not_found');
+      assertRejected(await owner.get(`${path}/deliveries/999999`), 404, 'delivery_not_found');
     });
 
     for (const [what, change, code] of [
-      ['another URL', (path: string) => owner.patch(path, { url: `${receiver.url}/elsewhere` }), 'webhook_test_failed'],
+      [
+        'a change of its URL',
+        (path: string) => owner.patch(path, { url: `${receiver.url}/elsewhere` }),
+        'webhook_test_failed',
+      ],
       ['its deactivation', (path: string) => owner.post(`${path}/deactivation`), 'webhook_test_failed'],
       ['its deletion', (path: string) => owner.ask('DELETE', path), 'webhook_not_found'],
     ] as const) {
-      it(`are not activated where ${what} came while the test was under way`, async () => {
-        const { path } = await make();
+      it(`does not activate a webhook after ${what} during the test`, async () => {
+        const { path } = await newWebhook();
         const asked = Promise.withResolvers<void>();
         const free = Promise.withResolvers<void>();
-        receiver.answer = async (_, response) => {
+        receiver.respond = async (_, response) => {
           asked.resolve();
           await free.promise;
           response.writeHead(204).end();
         };
         const activation = owner.post(`${path}/activation`);
         await asked.promise;
-        refused(await owner.post(`${path}/test`), 409, 'webhook_test_running');
+        assertRejected(await owner.post(`${path}/test`), 409, 'webhook_test_running');
         assert.ok((await change(path)).status < 300);
         free.resolve();
-        refused(await activation, code === 'webhook_not_found' ? 404 : 409, code);
+        assertRejected(await activation, code === 'webhook_not_found' ? 404 : 409, code);
         const now = await owner.get(path);
         if (now.status === 200) assert.equal(now.body.status, 'inactive');
-        else refused(now, 404, 'webhook_not_found');
+        else assertRejected(now, 404, 'webhook_not_found');
       });
     }
 
-    it('are tested whenever somebody asks, whatever their status; a retry with a key does not test again', async () => {
-      const { path, secret } = await make();
-      receiver.answer = (_, response) => response.writeHead(418).end('x'.repeat(5000));
+    it('tests a webhook whatever its status; a retry with the same Idempotency-Key does not test again', async () => {
+      const { path, secret } = await newWebhook();
+      receiver.respond = (_, response) => response.writeHead(418).end('x'.repeat(5000));
       const key = { 'Idempotency-Key': randomUUID() };
       const test = await owner.post(`${path}/test`, undefined, key);
       assert.equal(test.status, 200);
@@ -315,8 +319,8 @@ overEachEngine(engine => {
       assert.equal((await owner.get(path)).body.status, 'inactive');
     });
 
-    it('are signed with every secret that has not ended', async () => {
-      const { path, secret: first } = await make();
+    it('signs with every valid secret', async () => {
+      const { path, secret: first } = await newWebhook();
       const { secret: second } = (await owner.post(`${path}/secrets`, { overlapSeconds: 60 })).body;
       const signatures = async () => {
         await owner.post(`${path}/test`);
@@ -331,36 +335,36 @@ overEachEngine(engine => {
       verified(one, second);
       assert.throws(() => verified(one, first), /No matching signature/);
       for (let round = 0; round < 4; round++) await owner.post(`${path}/secrets`, { overlapSeconds: 3600 });
-      refused(await owner.post(`${path}/secrets`), 409, 'webhook_secret_limit_exceeded');
+      assertRejected(await owner.post(`${path}/secrets`), 409, 'webhook_secret_limit_exceeded');
       const { secret: last } = (await owner.post(`${path}/secrets`, { overlapSeconds: 0 })).body;
       const now = await signatures();
       assert.equal(String(now.headers['webhook-signature']).split(' ').length, 1);
       verified(now, last);
     });
 
-    it('judge the version that the caller has seen', async () => {
-      const { path, id } = await make();
+    it('evaluates If-Match', async () => {
+      const { path, id } = await newWebhook();
       const old = { 'If-Match': `"${id}.7"` };
-      refused(await owner.patch(path, { description: 'x' }, old), 412, 'precondition_failed');
-      refused(await owner.post(`${path}/activation`, undefined, old), 412, 'precondition_failed');
-      refused(await owner.post(`${path}/deactivation`, undefined, old), 412, 'precondition_failed');
-      refused(await owner.ask('DELETE', path, undefined, old), 412, 'precondition_failed');
+      assertRejected(await owner.patch(path, { description: 'x' }, old), 412, 'precondition_failed');
+      assertRejected(await owner.post(`${path}/activation`, undefined, old), 412, 'precondition_failed');
+      assertRejected(await owner.post(`${path}/deactivation`, undefined, old), 412, 'precondition_failed');
+      assertRejected(await owner.ask('DELETE', path, undefined, old), 412, 'precondition_failed');
       assert.equal(receiver.received.length, 0, 'nothing was tested');
       const changed = await owner.patch(path, { description: 'x' }, { 'If-Match': `"${id}.1"` });
       assert.deepEqual([changed.status, changed.headers.etag], [200, `"${id}.2"`]);
       assert.equal((await owner.ask('DELETE', path, undefined, { 'If-Match': `"${id}.2"` })).status, 204);
     });
 
-    it('get what happens while they are active, and again what somebody asks for', async () => {
-      const { path, secret } = await make({ types: ['pet.*'] });
-      await addAnimal('Too early');
-      refused(await owner.post(`${path}/redeliveries`, { eventId: 'evt_1' }), 409, 'webhook_not_active');
+    it('delivers the events that happen while a webhook is active, and delivers events again on request', async () => {
+      const { path, secret } = await newWebhook({ types: ['pet.*'] });
+      await createPet('Too early');
+      assertRejected(await owner.post(`${path}/redeliveries`, { eventId: 'evt_1' }), 409, 'webhook_not_active');
       await owner.post(`${path}/activation`);
       clock.advance(60_000);
       const since = new Date(clock.now()).toISOString();
-      // Clocks of several processes may differ by ten seconds.
+      // The clocks of processes may differ by ten seconds.
       clock.advance(11_000);
-      await addAnimal('Minka');
+      await createPet('Minka');
       await until(() => receiver.received.length === 2);
       const { type, id: eventId, data } = verified(receiver.received[1]!, secret);
       assert.deepEqual(
@@ -379,27 +383,31 @@ overEachEngine(engine => {
       await until(async () => (await listed()).length === 3);
 
       for (const body of [{}, { eventId, since }, { eventId: 'x' }, { since: 'yesterday' }, { eventId: null }]) {
-        refused(await owner.post(`${path}/redeliveries`, body), 400, 'invalid_body');
+        assertRejected(await owner.post(`${path}/redeliveries`, body), 400, 'invalid_body');
       }
       const future = new Date(clock.now() + 1).toISOString();
-      refused(await owner.post(`${path}/redeliveries`, { since: future }), 400, 'invalid_body');
-      refused(await owner.post(`${path}/redeliveries`, { since: '2020-01-01T00:00:00Z' }), 410, 'events_expired');
-      refused(await owner.post(`${path}/redeliveries`, { eventId: 'evt_999999999' }), 404, 'event_not_found');
+      assertRejected(await owner.post(`${path}/redeliveries`, { since: future }), 400, 'invalid_body');
+      assertRejected(
+        await owner.post(`${path}/redeliveries`, { since: '2020-01-01T00:00:00Z' }),
+        410,
+        'events_expired',
+      );
+      assertRejected(await owner.post(`${path}/redeliveries`, { eventId: 'evt_999999999' }), 404, 'event_not_found');
 
       await owner.post(`${path}/deactivation`);
-      await addAnimal('Too late');
+      await createPet('Too late');
       await owner.post(`${path}/activation`);
-      await addAnimal('Rex');
+      await createPet('Rex');
       await until(() => receiver.received.length === 6);
       assert.equal(verified(receiver.received[5]!, secret).data.name, 'Rex');
       await owner.ask('DELETE', path);
     });
 
-    it('end where the receiver is gone for good, and their owner finds a message of it in the inbox', async () => {
-      const { id, path } = await make({ types: ['pet.*'] });
+    it('disables a webhook whose receiver responds 410, and sends its owner a message', async () => {
+      const { id, path } = await newWebhook({ types: ['pet.*'] });
       await owner.post(`${path}/activation`);
-      receiver.answer = (_, response) => response.writeHead(410).end();
-      await addAnimal('Minka');
+      receiver.respond = (_, response) => response.writeHead(410).end();
+      await createPet('Minka');
       await until(async () => (await owner.get(path)).body.status === 'disabled');
       assert.equal((await owner.get(path)).body.disabledReason, 'gone');
       const inboxOf = async ({ accountId }: Caller) =>
@@ -409,12 +417,12 @@ overEachEngine(engine => {
       assert.equal(message!.accountId, null);
       assert.match(
         message!.text,
-        new RegExp(`^Your webhook ${id} was switched off, because its receiver answered 410`),
+        new RegExp(`^Your webhook ${id} was disabled, because its receiver responded with status 410`),
       );
       assert.deepEqual(await inboxOf(stranger), []);
     });
 
-    it('need the key that sealed their secrets: with another one nothing is served', async context => {
+    it('refuses to start with another secret key', async context => {
       const directory = `${dirname(serving.file)}-other`;
       context.after(() => rmSync(directory, { recursive: true, force: true }));
       const own = await engine.settings();
@@ -437,23 +445,23 @@ overEachEngine(engine => {
       await first.stop();
     });
 
-    async function addAnimal(name: string) {
+    async function createPet(name: string) {
       const { status, text } = await owner.post('/pets', { name, categoryId: 2 });
       assert.equal(status, 201, text);
     }
   });
 });
 
-/** An event, or a test, as a delivery tells it. */
-interface Told {
+/** The event, or test event, in a delivery. */
+interface DeliveredEvent {
   readonly id: string;
   readonly type: string;
   readonly data: { readonly name?: string };
 }
 
-/** What a delivery says, which has to be signed with the secret. */
-function verified(delivery: Received, secret: string): Told {
-  return new Webhook(secret).verify(delivery.body, headersOf(delivery)) as Told;
+/** Verifies the signature of a delivery and returns its event. */
+function verified(delivery: Received, secret: string): DeliveredEvent {
+  return new Webhook(secret).verify(delivery.body, headersOf(delivery)) as DeliveredEvent;
 }
 
 function headersOf({ headers }: Received): Record<string, string> {
@@ -462,7 +470,7 @@ function headersOf({ headers }: Received): Record<string, string> {
 
 const encodings = ['base64', 'base64url', 'hex', 'latin1'] as const;
 
-/** Where a secret could rest. */
+/** The tables that could contain a secret. */
 const tables = (
   ['webhooks', 'webhook_secrets', 'deliveries', 'delivery_attempts', 'idempotency', 'events', 'facts'] as const
 ).map(table => query<Record<never, never>, unknown>(db => db.selectFrom(table).selectAll()));
@@ -470,7 +478,7 @@ const tables = (
 async function until(met: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 20_000;
   while (!(await met())) {
-    assert.ok(performance.now() < end, 'it comes about');
+    assert.ok(performance.now() < end, 'the condition is not met in time');
     await pause(5);
   }
 }
@@ -487,7 +495,7 @@ interface Caller {
 
 let callers = 0;
 
-/** Somebody with an account and a key of their own. */
+/** Creates an account with a key. */
 async function newCaller(serving: Serving, isAdmin = false): Promise<Caller> {
   const { id: accountId } = await serving.app.databases.production.write(tx =>
     createAccount(tx, {
@@ -519,6 +527,6 @@ async function newCaller(serving: Serving, isAdmin = false): Promise<Caller> {
   };
 }
 
-function refused(reply: Reply, status: number, code: string) {
+function assertRejected(reply: Reply, status: number, code: string) {
   assert.deepEqual([reply.status, reply.body.code], [status, code], reply.text);
 }

@@ -29,7 +29,6 @@ const stairs = [
   'events/public',
   'webhooks',
   'deliveries',
-  'webhooks/routes.ts',
   'retention.ts',
   'jobs.ts',
   'seeds',
@@ -55,6 +54,7 @@ const doors: Record<string, string[]> = {
   typebox: [
     'categories/category.ts',
     'categories/routes.ts',
+    'deliveries/delivery.ts',
     'deliveries/routes.ts',
     'events/public/public-event.ts',
     'events/public/routes.ts',
@@ -74,7 +74,6 @@ const doors: Record<string, string[]> = {
     'pets/list-route.ts',
     'pets/pet.ts',
     'pets/routes.ts',
-    'webhooks/routes.ts',
     'webhooks/webhook.ts',
   ],
 };

@@ -39,7 +39,7 @@ export class UnreliableReceiver {
   private constructor(receiver: Receiver, happens: Happens) {
     this.#receiver = receiver;
     this.#happens = happens;
-    receiver.answer = (delivery, response) => this.#answer(delivery, response);
+    receiver.respond = (delivery, response) => this.#answer(delivery, response);
   }
 
   /** @param happens told in the instant in which it has a delivery, and in which it has answered that it takes one */

@@ -146,7 +146,7 @@ async function listMessages(store: Store, { options, query }: Input): Promise<St
 async function disableWebhook(store: Store, { path }: Input): Promise<Value> {
   const [{ disableWebhook: disable }, { webhookOf }, { operator }] = await Promise.all([
     import('../../webhooks/webhooks.ts'),
-    import('../../webhooks/webhook-rows.ts'),
+    import('../../webhooks/rows.ts'),
     import('../../events/event.ts'),
   ]);
   const id = path['webhookId'] as number;

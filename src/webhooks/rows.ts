@@ -2,15 +2,15 @@ import { formatTime } from '../lib/time.ts';
 import type { Tables } from '../schema.ts';
 import type { Webhook } from './webhook.ts';
 
-/** A webhook as it is stored and worked with. */
+/** A webhook as stored. Times are milliseconds since the Unix epoch. */
 export interface WebhookRow {
   readonly id: number;
   readonly accountId: number;
   readonly url: string;
   readonly description: string | null;
-  /** Types of events, `pet.created` or `pet.*`; null for all. */
+  /** Event types such as `pet.created` and `pet.*`; null for all. */
   readonly types: readonly string[] | null;
-  /** Ids of categories; null for all. */
+  /** Category ids; null for all. */
   readonly categoryIds: readonly number[] | null;
   readonly status: Tables['webhooks']['status'];
   readonly disabledReason: Tables['webhooks']['disabled_reason'];
@@ -20,7 +20,7 @@ export interface WebhookRow {
   readonly updatedAt: number;
 }
 
-/** The columns that a `WebhookRow` is made of. */
+/** The columns of a {@link WebhookRow}. */
 export const webhookColumns = [
   'id',
   'account_id as accountId',
@@ -36,27 +36,22 @@ export const webhookColumns = [
   'updated_at as updatedAt',
 ] as const;
 
-/** What these columns give. */
+/** A row of `webhookColumns`; arrays are JSON texts. */
 export type WebhookColumns = Omit<WebhookRow, 'types' | 'categoryIds'> & {
   readonly types: string | null;
   readonly categoryIds: string | null;
 };
 
-/** The webhook of these columns. */
-export function rowOf({ types, categoryIds, ...rest }: WebhookColumns): WebhookRow {
+/** Parses the JSON columns of a row. */
+export function parseRow<Columns extends WebhookColumns>({ types, categoryIds, ...columns }: Columns) {
   return {
-    ...rest,
-    types: types === null ? null : JSON.parse(types),
-    categoryIds: categoryIds === null ? null : JSON.parse(categoryIds),
+    ...columns,
+    types: types === null ? null : (JSON.parse(types) as readonly string[]),
+    categoryIds: categoryIds === null ? null : (JSON.parse(categoryIds) as readonly number[]),
   };
 }
 
-/** What the secrets of a webhook are sealed for. */
-export function sealedFor(webhookId: number): string {
-  return `webhook ${webhookId}`;
-}
-
-/** A webhook as it is answered. */
+/** Returns a webhook in the form of responses. */
 export function webhookOf(row: WebhookRow): Webhook {
   const { id, url, description, types, categoryIds, status, disabledReason, failingSince, accountId } = row;
   return {
@@ -74,11 +69,7 @@ export function webhookOf(row: WebhookRow): Webhook {
   };
 }
 
-/** The entity tag of a webhook: another one after every change, also when its receiver begins or ceases to fail. */
-export function webhookEtag({
-  id,
-  version,
-  failingSince,
-}: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>): string {
+/** Returns the entity tag. It changes with every version, and when the receiver begins or ceases to fail. */
+export function webhookEtag({ id, version, failingSince }: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>) {
   return failingSince === null ? `"${id}.${version}"` : `"${id}.${version}.${failingSince}"`;
 }

@@ -1,0 +1,221 @@
+import type { Actor } from '../events/event.ts';
+import { eventsAt } from '../events/ordering.ts';
+import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { TIMEOUT_MS } from '../lib/http/client/client.ts';
+import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { activeSecrets } from '../webhooks/secrets.ts';
+import { adminsAmong } from '../webhooks/subscriptions.ts';
+import { dueWithClaims, dueWithNextDelivery, dueWithNextLease, postponeWebhook } from './due-time.ts';
+import { type DeliverySlots, SLOW_MS } from './slots.ts';
+
+/** A delivery that this process has claimed: until the lease ends, no other process sends it. */
+export interface ClaimedDelivery {
+  readonly id: number;
+  readonly webhookId: number;
+  readonly orderingKey: string;
+  readonly type: string;
+  /** How often the delivery has been claimed, this time included. */
+  readonly claims: number;
+  /** How many attempts have failed. */
+  readonly failures: number;
+  readonly url: string;
+  /** The signing secrets as stored. */
+  readonly encryptedSecrets: readonly string[];
+  /** The owner of the webhook. */
+  readonly owner: Actor;
+  /** Whether the receiver failed or was slow last time. */
+  readonly slow: boolean;
+  /** `undefined` if the event is no longer retained. */
+  readonly event: OwnedEvent | undefined;
+}
+
+/** The deliveries that were claimed from one webhook. */
+interface WebhookClaim {
+  readonly webhook: DueWebhook;
+  readonly slow: boolean;
+  readonly deliveries: readonly (Pick<ClaimedDelivery, 'id' | 'orderingKey' | 'type' | 'claims' | 'failures'> & {
+    readonly position: number;
+  })[];
+  readonly secrets: readonly { readonly secret: string }[];
+}
+
+interface DueWebhook {
+  readonly id: number;
+  readonly url: string;
+  readonly accountId: number;
+  readonly failingSince: number | null;
+}
+
+/** The lease of a delivery covers the wait for a connection, the attempt, and recording its result. */
+const LEASE_MS = 2 * TIMEOUT_MS + 5000;
+/** How many webhooks of each kind one transaction examines, with four statements each. */
+const WEBHOOKS_PER_CLAIM = 50;
+/** How many deliveries to one webhook may be in progress: if its receiver is healthy, slow, or failed last time. */
+const PER_WEBHOOK = { healthy: 16, slow: 4, failing: 1 };
+
+/**
+ * Claims up to `limit` due deliveries in one short transaction. Webhooks take turns: examining one moves it behind the others.
+ * @returns the number of examined webhooks, and whether more of them may be due
+ */
+export async function claimDueDeliveries(
+  database: Database,
+  accounts: Reader,
+  limit: number,
+  slots: DeliverySlots,
+): Promise<{ readonly deliveries: ClaimedDelivery[]; readonly webhooks: number; readonly more: boolean }> {
+  const { claims, webhooks, more } = await database.write(async tx => {
+    const healthy = await tx.all(dueWebhooks, { now: tx.now, limit: Math.min(limit, WEBHOOKS_PER_CLAIM) });
+    // Failing webhooks come first, with a quarter of the slots: otherwise busy healthy ones would leave none.
+    const failingLimit = Math.min(slots.slowFree, Math.ceil(limit / 4), WEBHOOKS_PER_CLAIM);
+    const failing = failingLimit > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, limit: failingLimit }) : [];
+    return {
+      claims: await claimFromEach(tx, [...failing, ...healthy], limit, slots),
+      webhooks: failing.length + healthy.length,
+      more: Math.max(healthy.length, failing.length) === WEBHOOKS_PER_CLAIM,
+    };
+  });
+  return { deliveries: await loadDeliveries(database, accounts, claims), webhooks, more };
+}
+
+/** Claims from each webhook its fair share of the free slots. */
+async function claimFromEach(
+  tx: Transaction,
+  webhooks: readonly DueWebhook[],
+  limit: number,
+  slots: DeliverySlots,
+): Promise<WebhookClaim[]> {
+  const claims: WebhookClaim[] = [];
+  let free = limit;
+  let slowFree = Math.min(limit, slots.slowFree);
+  for (const [index, webhook] of webhooks.entries()) {
+    if (free === 0) break;
+    const { id } = webhook;
+    const slow = webhook.failingSince !== null || slots.slowWebhooks.has(id);
+    if (slow && slowFree <= 0) {
+      await tx.run(postponeWebhook, { id, until: tx.now + SLOW_MS });
+      continue;
+    }
+    const fairShare = Math.ceil(Math.min(free, slow ? slowFree : free) / (webhooks.length - index));
+    const claim = await claimFrom(tx, webhook, slow, fairShare);
+    free -= claim.deliveries.length;
+    if (slow) slowFree -= claim.deliveries.length;
+    claims.push(claim);
+  }
+  return claims;
+}
+
+async function claimFrom(
+  tx: Transaction,
+  webhook: DueWebhook,
+  slow: boolean,
+  fairShare: number,
+): Promise<WebhookClaim> {
+  const { id, failingSince } = webhook;
+  const { now } = tx;
+  const { count: inProgress } = (await tx.first(countInProgress, { id, now }))!;
+  const free = PER_WEBHOOK[failingSince !== null ? 'failing' : slow ? 'slow' : 'healthy'] - inProgress;
+  const limit = Math.min(fairShare, free);
+  const deliveries = limit > 0 ? await tx.all(claimDue, { id, now, until: now + LEASE_MS, limit }) : [];
+  // A webhook without free slots is due again when a delivery in progress ends, or its lease does.
+  const full = limit === free && deliveries.length >= limit;
+  await tx.run(full ? dueWithNextLease : dueWithNextDelivery, { id, notBefore: now });
+  const secrets = deliveries.length === 0 ? [] : await tx.all(activeSecrets, { webhookId: id, now });
+  return { webhook, slow, deliveries, secrets };
+}
+
+/** Reads the events and owners of claimed deliveries. */
+async function loadDeliveries(
+  database: Database,
+  accounts: Reader,
+  claims: readonly WebhookClaim[],
+): Promise<ClaimedDelivery[]> {
+  const positions = new Set(claims.flatMap(({ deliveries }) => deliveries.map(({ position }) => position)));
+  if (positions.size === 0) return [];
+  const events = await withOwners(database, await eventsAt(database, [...positions]));
+  const eventAt = new Map(events.map(event => [event.place, event]));
+  const ownerIds = claims.map(({ webhook }) => webhook.accountId);
+  const admins = await adminsAmong(accounts, ownerIds);
+  return claims.flatMap(({ webhook: { id: webhookId, url, accountId }, slow, deliveries, secrets }) => {
+    const owner = { accountId, admin: admins.has(accountId) };
+    const encryptedSecrets = secrets.map(({ secret }) => secret);
+    return deliveries.map(({ position, ...delivery }) => {
+      return { ...delivery, webhookId, url, encryptedSecrets, owner, slow, event: eventAt.get(position) };
+    });
+  });
+}
+
+/**
+ * Releases every claim on the embedded engine, where one process serves a database: the claims are those of a process
+ * that has ended.
+ */
+export async function releaseClaims(database: Database): Promise<void> {
+  if (database.engine !== 'sqlite') return;
+  await database.write(async tx => {
+    await tx.run(dueWithClaims, { now: tx.now });
+    await tx.run(releaseAll, { now: tx.now });
+  });
+}
+
+/** When the next delivery to a healthy webhook is due. */
+export const nextHealthyDelivery: NextDue = nextDelivery(false);
+/** When the next delivery to a failing webhook is due. */
+export const nextFailingDelivery: NextDue = nextDelivery(true);
+
+function nextDelivery(failing: boolean): NextDue {
+  return db =>
+    db
+      .selectFrom('webhooks')
+      .select('due_at as dueAt')
+      .where('status', '=', sql.lit('active'))
+      .where('failing_since', failing ? 'is not' : 'is', null)
+      .where('due_at', 'is not', null)
+      .orderBy('due_at')
+      .limit(1);
+}
+
+const webhooksDue = (failing: boolean) =>
+  query((db, p: Params<{ now: number; limit: number }>, engine) =>
+    db
+      .selectFrom('webhooks')
+      .select(['id', 'url', 'account_id as accountId', 'failing_since as failingSince'])
+      .where('status', '=', sql.lit('active'))
+      .where('failing_since', failing ? 'is not' : 'is', null)
+      .where('due_at', '<=', p.now)
+      .orderBy('due_at')
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  );
+
+const dueWebhooks = webhooksDue(false);
+const dueFailingWebhooks = webhooksDue(true);
+
+const countInProgress = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .selectFrom('deliveries')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('webhook_id', '=', p.id)
+    .where('leased', '=', sql.lit(1))
+    .where('due_at', '>', p.now),
+);
+
+const claimDue = query((db, p: Params<{ id: number; now: number; until: number; limit: number }>) =>
+  db
+    .updateTable('deliveries')
+    .set(eb => ({ due_at: p.until, leased: 1, takes: eb('takes', '+', 1) }))
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('deliveries')
+        .select('id')
+        .where('webhook_id', '=', p.id)
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .orderBy('id')
+        .limit(p.limit),
+    )
+    .returning(['id', 'place as position', 'type', 'lane as orderingKey', 'takes as claims', 'failures'])
+    .$narrowType<{ position: number }>(),
+);
+
+const releaseAll = query((db, p: Params<{ now: number }>) =>
+  db.updateTable('deliveries').set({ due_at: p.now, leased: 0 }).where('leased', '=', sql.lit(1)),
+);

@@ -1,0 +1,77 @@
+import type { ExpressionBuilder } from 'kysely';
+import { type Params, query, sql, type Tables } from '../schema.ts';
+
+// A webhook is due when its deliveries are to be examined: when the earliest one is due, or later while the receiver
+// needs a pause. One index on the due time of webhooks finds work, however many deliveries are pending.
+
+/** Selects the due time of the earliest delivery to a webhook, or `notBefore` if that is later; null if none is due. */
+export function nextDueTime({ selectFrom }: ExpressionBuilder<Tables, 'webhooks'>, p: Params<DueParams>) {
+  // The alias keeps the index on `due_at` usable for the order.
+  const dueTime = sql<number>`case when deliveries.due_at < ${p.notBefore} then ${p.notBefore} else deliveries.due_at end`;
+  return selectFrom('deliveries')
+    .select(dueTime.as('due_time'))
+    .where('webhook_id', '=', p.id)
+    .where('due_at', 'is not', null)
+    .orderBy('deliveries.due_at')
+    .limit(1);
+}
+
+type DueParams = { id: number; notBefore: number };
+
+export const dueWithNextDelivery = query((db, p: Params<DueParams>) =>
+  db
+    .updateTable('webhooks')
+    .set(eb => ({ due_at: nextDueTime(eb, p) }))
+    .where('id', '=', p.id),
+);
+
+/** Makes a webhook due when the next lease of its deliveries ends after `notBefore`. */
+export const dueWithNextLease = query((db, p: Params<DueParams>) =>
+  db
+    .updateTable('webhooks')
+    .set(({ selectFrom }) => ({
+      due_at: selectFrom('deliveries')
+        .select('due_at')
+        .where('webhook_id', '=', p.id)
+        .where('leased', '=', sql.lit(1))
+        .where('due_at', '>', p.notBefore)
+        .orderBy('due_at')
+        .limit(1),
+    }))
+    .where('id', '=', p.id),
+);
+
+/** Makes a webhook due at a time, unless it is due earlier. */
+export const dueAtLatest = query((db, p: Params<{ id: number; at: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set({ due_at: p.at })
+    .where('id', '=', p.id)
+    .where(eb => eb.or([eb('due_at', 'is', null), eb('due_at', '>', p.at)])),
+);
+
+/** Makes a webhook due at a time, because it has no free slot now. */
+export const postponeWebhook = query((db, p: Params<{ id: number; until: number }>) =>
+  db.updateTable('webhooks').set({ due_at: p.until }).where('id', '=', p.id),
+);
+
+/** Makes every webhook with claimed deliveries due now. */
+export const dueWithClaims = query((db, p: Params<{ now: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set({ due_at: p.now })
+    .where('id', 'in', eb => eb.selectFrom('deliveries').select('webhook_id').where('leased', '=', sql.lit(1))),
+);
+
+/** A failing receiver gets a pause of this share of the time for which it has failed. */
+const PAUSE_SHARE = 1 / 50;
+const PAUSE_MAX_MS = 2000;
+
+/**
+ * Returns the end of the backoff of a receiver that has failed since a time: until then nothing is sent to it, whatever
+ * is due. The pause is 2 % of the time for which it has failed, at most 2 s.
+ */
+export function backoffUntil(now: number, failingSince: number | null): number {
+  const failingMs = failingSince === null ? 0 : Math.max(0, now - failingSince);
+  return now + Math.min(Math.round(failingMs * PAUSE_SHARE), PAUSE_MAX_MS);
+}

@@ -1,0 +1,106 @@
+import type { OwnedEvent } from '../events/owners.ts';
+import { type Params, query, sql, type Transaction } from '../schema.ts';
+import { backoffUntil, dueAtLatest } from './due-time.ts';
+
+/** A delivery to insert. */
+export interface NewDelivery {
+  /** The position of the event in the log. */
+  readonly position: number;
+  readonly type: string;
+  readonly orderingKey: string;
+}
+
+/** Returns the delivery of an event. */
+export function newDelivery(event: OwnedEvent): NewDelivery {
+  return { position: event.place, type: `${event.kind}.${event.action}`, orderingKey: orderingKeyOf(event) };
+}
+
+/** Returns the key within which deliveries keep the order of events: a pet with its orders, or any other subject. */
+export function orderingKeyOf({ kind, subjectId, data }: Pick<OwnedEvent, 'kind' | 'subjectId' | 'data'>): string {
+  const { petId } = (kind === 'order' ? data[kind] : {}) as { petId?: number };
+  return petId === undefined ? `${kind} ${subjectId}` : `pet ${petId}`;
+}
+
+/**
+ * Locks an active webhook and inserts deliveries to it. Recording a result locks it too, so no delivery is left waiting.
+ * @param version the version of the webhook for which the deliveries were selected
+ * @returns false, and inserts nothing, if the webhook is not active or has another version
+ */
+export async function insertDeliveries(
+  tx: Transaction,
+  webhookId: number,
+  deliveries: readonly NewDelivery[],
+  version?: number,
+): Promise<boolean> {
+  const webhook = await tx.first(lockedActiveWebhook, { id: webhookId });
+  if (webhook === undefined || (version !== undefined && webhook.version !== version)) return false;
+  await insertDeliveriesTo(tx, webhook, deliveries);
+  return true;
+}
+
+/**
+ * Inserts deliveries to a locked webhook, in this order. A delivery is due now if it is the first with its ordering key;
+ * otherwise it waits until the one before is finished.
+ */
+export async function insertDeliveriesTo(
+  tx: Transaction,
+  { id: webhookId, failingSince }: { readonly id: number; readonly failingSince: number | null },
+  deliveries: readonly NewDelivery[],
+): Promise<void> {
+  const keys = JSON.stringify([...new Set(deliveries.map(({ orderingKey }) => orderingKey))]);
+  const pending = new Set((await tx.all(pendingKeys, { webhookId, keys })).map(({ key }) => key));
+  const rows = deliveries.map(({ position, type, orderingKey }) => {
+    const first = !pending.has(orderingKey);
+    pending.add(orderingKey);
+    return { position, type, orderingKey, dueAt: first ? tx.now : null };
+  });
+  await tx.run(insertRows, { webhookId, rows: JSON.stringify(rows), now: tx.now });
+  if (rows.some(({ dueAt }) => dueAt !== null)) {
+    await tx.run(dueAtLatest, { id: webhookId, at: backoffUntil(tx.now, failingSince) });
+  }
+}
+
+const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
+  db
+    .selectFrom('webhooks')
+    .select(['id', 'version', 'failing_since as failingSince'])
+    .where('id', '=', p.id)
+    .where('status', '=', sql.lit('active'))
+    .where('deleted_at', 'is', null)
+    .$if(engine === 'postgres', rows => rows.forUpdate()),
+);
+
+/** Which of these ordering keys have pending deliveries; one index lookup each. */
+const pendingKeys = query((db, p: Params<{ webhookId: number; keys: string }>, engine) =>
+  db
+    .selectFrom(
+      engine === 'postgres'
+        ? sql<{ key: string }>`(select value as key from json_array_elements_text(${p.keys}::json))`.as('keys')
+        : sql<{ key: string }>`(select value as key from json_each(${p.keys}))`.as('keys'),
+    )
+    .select('keys.key')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('deliveries')
+          .select('id')
+          .where('webhook_id', '=', p.webhookId)
+          .whereRef('deliveries.lane', '=', 'keys.key')
+          .where('status', '=', sql.lit('pending')),
+      ),
+    ),
+);
+
+/** Inserts the elements of a JSON array, in its order. */
+const insertRows = query((db, p: Params<{ webhookId: number; rows: string; now: number }>, engine) =>
+  db
+    .insertInto('deliveries')
+    .columns(['webhook_id', 'place', 'type', 'lane', 'status', 'due_at', 'created_at', 'updated_at'])
+    .expression(
+      engine === 'postgres'
+        ? sql`select ${p.webhookId}::bigint, (value->>'position')::bigint, value->>'type', value->>'orderingKey', 'pending',
+            (value->>'dueAt')::bigint, ${p.now}::bigint, ${p.now}::bigint
+            from json_array_elements(${p.rows}::json) with ordinality as rows(value, number) order by number`
+        : sql`select ${p.webhookId}, value->>'position', value->>'type', value->>'orderingKey', 'pending', value->>'dueAt',
+            ${p.now}, ${p.now} from json_each(${p.rows}) order by key`,
+    ),
+);

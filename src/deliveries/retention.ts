@@ -1,0 +1,82 @@
+import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
+import { deleteSecrets } from '../webhooks/secrets.ts';
+
+/**
+ * Purges deleted webhooks: first their deliveries with all attempts, finally the webhook.
+ * @param limit the maximum number of rows, not counting further attempts of the same deliveries
+ * @returns the number of deleted rows; 0 if nothing is left
+ */
+export async function purgeDeletedWebhooks(tx: Transaction, limit: number): Promise<number> {
+  const webhook = await tx.first(deletedWebhook, { before: tx.now - IN_PROGRESS_MS });
+  if (webhook === undefined) return 0;
+  const { id } = webhook;
+  const deliveries = await tx.all(deliveriesTo, { id, limit: deliveriesPer(limit) });
+  if (deliveries.length > 0) return deleteDeliveries(tx, deliveries);
+  const redeliveries = await tx.run(deleteRedeliveries, { id });
+  await deleteSecrets(tx, id);
+  return redeliveries + (await tx.run(deleteWebhook, { id }));
+}
+
+/**
+ * Deletes deliveries, with all attempts, that were finished longer ago than events are retained. Pending ones stay.
+ * @param retentionMs how long events are retained, in milliseconds
+ * @param limit the maximum number of rows, not counting further attempts of the same deliveries
+ * @returns the number of deleted rows; 0 if nothing is left
+ */
+export async function deleteOldDeliveries(tx: Transaction, retentionMs: number, limit: number): Promise<number> {
+  const deliveries = await tx.all(finishedDeliveries, { before: tx.now - retentionMs, limit: deliveriesPer(limit) });
+  return deliveries.length === 0 ? 0 : deleteDeliveries(tx, deliveries);
+}
+
+/** After this time no delivery to a deleted webhook is in progress. */
+const IN_PROGRESS_MS = 10 * 60 * 1000;
+
+/** Returns how many deliveries to delete for so many rows: a delivery usually has a few attempts. */
+function deliveriesPer(rows: number): number {
+  return Math.ceil(rows / 4);
+}
+
+async function deleteDeliveries(tx: Transaction, deliveries: readonly { readonly id: number }[]): Promise<number> {
+  const ids = JSON.stringify(deliveries.map(({ id }) => id));
+  return (await tx.run(deleteAttemptRows, { ids })) + (await tx.run(deleteDeliveryRows, { ids }));
+}
+
+const deletedWebhook = query((db, p: Params<{ before: number }>, engine) =>
+  db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('deleted_at', 'is not', null)
+    .where('deleted_at', '<=', p.before)
+    .orderBy('deleted_at')
+    .limit(1)
+    .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+);
+
+const deliveriesTo = query((db, p: Params<{ id: number; limit: number }>) =>
+  db.selectFrom('deliveries').select('id').where('webhook_id', '=', p.id).orderBy('id').limit(p.limit),
+);
+
+const finishedDeliveries = query((db, p: Params<{ before: number; limit: number }>, engine) =>
+  db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('status', '<>', sql.lit('pending'))
+    .where('updated_at', '<', p.before)
+    .orderBy('updated_at')
+    .limit(p.limit)
+    .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+);
+
+const deleteAttemptRows = query((db, p: Params<{ ids: string }>, engine) =>
+  db.deleteFrom('delivery_attempts').where('delivery_id', 'in', selectJsonNumbers(p.ids, engine)),
+);
+
+const deleteDeliveryRows = query((db, p: Params<{ ids: string }>, engine) =>
+  db.deleteFrom('deliveries').where('id', 'in', selectJsonNumbers(p.ids, engine)),
+);
+
+const deleteRedeliveries = query((db, p: Params<{ id: number }>) =>
+  db.deleteFrom('redeliveries').where('webhook_id', '=', p.id),
+);
+
+const deleteWebhook = query((db, p: Params<{ id: number }>) => db.deleteFrom('webhooks').where('id', '=', p.id));
