@@ -249,7 +249,7 @@ describe('refusals', () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory(), PETSTORE_PROT: '1' };
     const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
     assert.deepEqual([code, stdout], [0, '[]\n']);
-    assert.match(stderr, /no setting PETSTORE_PROT/);
+    assert.match(stderr, /^Unknown setting PETSTORE_PROT/);
   });
 
   it('of a file that is no database', async () => {

@@ -3,7 +3,7 @@ import { formatTime } from '../../lib/time.ts';
 import { type PlanName, plans } from '../../plans/plan.ts';
 import { asUsage, type Command, UsageError } from '../command.ts';
 import { withAccounts } from '../databases.ts';
-import { list, table } from '../terminal.ts';
+import { describe, listing } from '../text.ts';
 
 /** `petstore account create` */
 export const accountCreate: Command = {
@@ -43,8 +43,9 @@ export const accountCreate: Command = {
     };
     asUsage(() => checkNewAccount(newAccount));
     const account = await withAccounts(invocation, accounts => accounts.write(tx => createAccount(tx, newAccount)));
+    const { id: _, ...view } = accountView(account);
     const next = `Create a key for it: petstore key create --account ${account.id} [--deployment staging]`;
-    return { value: accountValue(account), text: () => `${accountText(account)}\n\n${next}` };
+    return { value: accountValue(account), text: () => `${describe(view)}\n\n${next}` };
   },
 };
 
@@ -56,17 +57,10 @@ export const accountList: Command = {
   async run(invocation) {
     const { listAccounts } = await import('../../accounts/accounts.ts');
     const accounts = await withAccounts(invocation, listAccounts);
-    const rows = accounts.map(({ id, email, name, admin, createdAt, ...plan }) => [
-      String(id),
-      email,
-      name,
-      planText(plan),
-      admin ? 'yes' : 'no',
-      formatTime(createdAt),
-    ]);
+    const columns = ['id', 'e-mail', 'name', 'plan', 'admin', 'createdAt'];
     return {
       value: accounts.map(accountValue),
-      text: style => table(style, ['ID', 'E-MAIL', 'NAME', 'PLAN', 'ADMIN', 'CREATED'], rows, 'There are no accounts.'),
+      text: style => listing(style, accounts.map(accountView), columns, 'There are no accounts.'),
     };
   },
 };
@@ -75,14 +69,9 @@ function accountValue(account: Account) {
   return { ...account, createdAt: formatTime(account.createdAt) };
 }
 
-function accountText(account: Account): string {
-  return list([
-    ['account', String(account.id)],
-    ['e-mail', account.email],
-    ['name', account.name],
-    ['plan', planText(account)],
-    ['admin', account.admin ? 'yes' : 'no'],
-  ]);
+/** Returns an account as people read it. */
+function accountView({ id, email, name, admin, createdAt, ...plan }: Account) {
+  return { id, account: id, 'e-mail': email, name, plan: planText(plan), admin, createdAt: formatTime(createdAt) };
 }
 
 function planText({ plan, perMinute, perDay }: Pick<Account, 'plan' | 'perMinute' | 'perDay'>): string {

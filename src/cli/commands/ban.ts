@@ -2,7 +2,7 @@ import { formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
-import { table } from '../terminal.ts';
+import { listing } from '../text.ts';
 
 /** `petstore ban list` */
 export const banList: Command = {
@@ -21,10 +21,10 @@ export const banList: Command = {
         until: formatTime(until),
       }),
     );
-    const rows = bans.map(({ keyId, accountId, bannedAt, until }) => [keyId, String(accountId), bannedAt, until]);
+    const rows = bans.map(({ keyId, bannedAt, ...ban }) => ({ key: keyId, since: bannedAt, ...ban }));
     return {
       value: bans,
-      text: style => table(style, ['KEY', 'ACCOUNT', 'SINCE', 'UNTIL'], rows, 'No key is banned.'),
+      text: style => listing(style, rows, ['key', 'accountId', 'since', 'until'], 'No key is banned.'),
     };
   },
 };

@@ -3,10 +3,10 @@ import { formatTime, parseDuration } from '../../lib/time.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { asUsage, type Command, deploymentOption, type Option, type Style, UsageError } from '../command.ts';
 import { withAccounts } from '../databases.ts';
-import { list, table } from '../terminal.ts';
+import { describe, listing } from '../text.ts';
 import { parseId, parseWhen, WHEN } from '../values.ts';
 
-const expires: Option = { description: `When it expires: ${WHEN}. Default: never.`, value: 'WHEN' };
+const expiresOption: Option = { description: `When it expires: ${WHEN}. Default: never.`, value: 'WHEN' };
 
 /** `petstore key create` */
 export const keyCreate: Command = {
@@ -23,7 +23,7 @@ export const keyCreate: Command = {
       value: 'SCOPE',
       repeatable: true,
     },
-    expires,
+    expires: expiresOption,
   },
   examples: {
     'petstore key create --account 1': 'for production, with every scope',
@@ -58,19 +58,15 @@ export const keyList: Command = {
     const { listKeys } = await import('../../keys/keys.ts');
     const keys = await withAccounts(invocation, accounts => listKeys(accounts));
     const now = invocation.clock.now();
-    const heading = ['ID', 'ACCOUNT', 'DEPLOYMENT', 'STATE', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'];
-    const rows = keys.map(key => [
-      key.id,
-      String(key.accountId),
-      key.deployment,
-      keyState(key, now),
-      key.scopes.join(','),
-      formatTime(key.createdAt),
-      timeOr('never', key.expiresAt),
-      timeOr('never', key.lastUsedAt),
-    ]);
+    const values = keys.map(key => keyValue(key, now));
+    const never = ({ expiresAt, lastUsedAt, ...key }: (typeof values)[number]) => ({
+      ...key,
+      expiresAt: expiresAt ?? 'never',
+      lastUsedAt: lastUsedAt ?? 'never',
+    });
+    const columns = ['id', 'accountId', 'deployment', 'state', 'scopes', 'createdAt', 'expiresAt', 'lastUsedAt'];
     const empty = 'There are no keys; `petstore key create --account ID` creates one.';
-    return { value: keys.map(key => keyValue(key, now)), text: style => table(style, heading, rows, empty) };
+    return { value: values, text: style => listing(style, values.map(never), columns, empty) };
   },
 };
 
@@ -99,7 +95,7 @@ export const keyRotate: Command = {
       value: 'DURATION',
       default: '24h',
     },
-    expires,
+    expires: expiresOption,
   },
   examples: { 'petstore key rotate q7Zc1Lw0aPdT --overlap 1h': 'with an hour to switch over' },
   async run(invocation) {
@@ -122,29 +118,21 @@ export const keyRotate: Command = {
 
 /** Returns a key as `--json` shows it: with RFC 3339 times and its state at `now`. */
 function keyValue<K extends Key>(key: K, now: number) {
+  const { createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   return {
     ...key,
     state: keyState(key, now),
-    createdAt: formatTime(key.createdAt),
-    expiresAt: timeOr(null, key.expiresAt),
-    revokedAt: timeOr(null, key.revokedAt),
-    lastUsedAt: timeOr(null, key.lastUsedAt),
+    createdAt: formatTime(createdAt),
+    expiresAt: expiresAt && formatTime(expiresAt),
+    revokedAt: revokedAt && formatTime(revokedAt),
+    lastUsedAt: lastUsedAt && formatTime(lastUsedAt),
   };
 }
 
-function issuedText(style: Style, key: IssuedKey): string {
-  return `${list([
-    ['token', style.bold(key.token)],
-    ['key', key.id],
-    ['account', String(key.accountId)],
-    ['deployment', key.deployment],
-    ['scopes', key.scopes.join(', ')],
-    ['expires', timeOr('never', key.expiresAt)],
-  ])}\n\nKeep the token: it is shown only once.`;
-}
-
-function timeOr<T>(none: T, ms: number | null): string | T {
-  return ms === null ? none : formatTime(ms);
+function issuedText(style: Style, { token, id, accountId, deployment, scopes, expiresAt }: IssuedKey): string {
+  const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
+  const view = { token: style.bold(token), key: id, accountId, deployment, scopes, expires };
+  return `${describe(view)}\n\nKeep the token: it is shown only once.`;
 }
 
 function expiryOf(text: string | undefined, now: number): number | undefined {

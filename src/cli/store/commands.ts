@@ -9,13 +9,18 @@ export interface StoreCommand extends Pick<Command, 'details' | 'examples'> {
   readonly summary?: string;
   /** The function of `actions.ts` that runs in place of the operation. */
   readonly action?: keyof typeof import('./actions.ts').actions;
+  /**
+   * The operation that reads the resource in the transaction of a change: its state afterwards, or before a deletion. The
+   * command prints that in place of the response.
+   */
+  readonly reads?: string;
   /** Adds the required option `--account`, with this description: the account that the command acts for. */
   readonly account?: string;
   /** Options of members whose names do not follow from the member; `null` for members without an option. */
   readonly flags?: Readonly<Record<string, string | null>>;
   /** Changes of derived options, and options that are no members. */
   readonly options?: Readonly<Record<string, Partial<Option>>>;
-  /** Query parameters that are always sent. */
+  /** Query parameters that are always sent, to the operation or to `reads`. */
   readonly query?: Readonly<Record<string, string>>;
   /** Throws a UsageError when the options do not go together. */
   check?(options: Readonly<Record<string, string>>): void;
@@ -57,7 +62,8 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'pet create': {
     operation: 'createPet',
-    action: 'createPet',
+    reads: 'getPet',
+    query: { view: 'full' },
     account: 'The account that owns the animal; see `petstore account list`.',
     options: { status: { default: 'available' } },
     examples: {
@@ -68,7 +74,8 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'pet update': {
     operation: 'updatePet',
-    action: 'updatePet',
+    reads: 'getPet',
+    query: { view: 'full' },
     details:
       'Members without an option stay as they are. A new status clears the reason of the old one. While a hold or an order reserves an animal, only that changes its status.',
     examples: {
@@ -78,7 +85,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'pet delete': {
     operation: 'deletePet',
-    action: 'deletePet',
+    reads: 'getPet',
     details: 'Deletes without asking. The history of the animal stays.',
     examples: { 'petstore pet delete 7': 'an animal that was added by mistake' },
     done: ({ id, name }) =>
@@ -120,7 +127,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'category delete': {
     operation: 'deleteCategory',
-    action: 'deleteCategory',
+    reads: 'getCategory',
     details: 'Deletes without asking. To delete a category that is not empty, use `petstore category merge`.',
     examples: { 'petstore category delete 1001': 'an unused category' },
     done: ({ id, name }) => `Deleted the category ${id}, ${name}.`,
@@ -143,7 +150,8 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'hold extend': {
     operation: 'extendHold',
-    action: 'extendHold',
+    // In the transaction, so that a duration counts from its time.
+    reads: 'getHold',
     flags: { expiresAt: 'until' },
     examples: {
       'petstore hold extend 3 --until 2h': 'two hours from now',
@@ -266,7 +274,6 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   },
   'webhook delete': {
     operation: 'deleteWebhook',
-    action: 'deleteWebhook',
     details: 'Deletes without asking, with the secrets and the pending deliveries.',
     examples: { 'petstore webhook delete 3': 'for good; its owner can create another' },
     done: ({ id }) => `Deleted webhook ${id}.`,

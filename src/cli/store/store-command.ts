@@ -1,4 +1,5 @@
 import { Problem } from '../../lib/http/problem.ts';
+import { formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { DeploymentName } from '../../schema.ts';
 import {
@@ -7,15 +8,17 @@ import {
   deploymentOption,
   type Invocation,
   type Option,
+  type Style,
   UsageError,
 } from '../command.ts';
 import { withDatabase } from '../databases.ts';
+import { describe, listing, type Value } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 import { actions, type Input } from './actions.ts';
 import type { StoreCommand } from './commands.ts';
 import { type Member, membersOf, optionsOf, parseMembers, sentenceOf } from './options.ts';
-import { operationNamed, readPages, Store, type StorePage, type Value } from './store.ts';
-import { describe, listing } from './text.ts';
+import { operationNamed, readPages, Store, type StorePage } from './store.ts';
+import { historyTable, rowOf, views } from './views.ts';
 
 /** The most items that a list command prints. */
 const LIMIT_MAX = 100_000;
@@ -82,7 +85,7 @@ function readInput(definition: StoreCommand, members: readonly Member[], invocat
   }
   return {
     path: Object.fromEntries(path),
-    query: { ...(query && read(query, clock.now())), ...definition.query },
+    query: { ...(query && { ...read(query, clock.now()), ...definition.query }) },
     bodyAt,
     accountId: definition.account === undefined ? undefined : parseId('--account', options['account']!),
     options,
@@ -105,32 +108,54 @@ function readId(
 }
 
 async function runOne(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
-  const { operation, action, done } = definition;
-  const value = action
-    ? ((await actions[action](store, input)) as Value)
-    : await store.send(operation, { ...input, body: input.bodyAt(store.now) });
-  return { value, text: style => done?.(value) ?? describe(style, kind, value) };
+  const { operation, action, reads, done } = definition;
+  const value =
+    action !== undefined
+      ? ((await actions[action](store, input)) as Value)
+      : reads !== undefined
+        ? await store.atomically(tx => sendAndRead(tx, definition, reads, input))
+        : ((await store.send(operation, { ...input, body: input.bodyAt(store.now) })) ?? idOf(input));
+  const view = (style: Style) =>
+    value.history === undefined
+      ? [describe(views[kind]!(value))]
+      : [describe(views[kind]!(value)), historyTable(style, value.history)];
+  return { value, text: style => done?.(value) ?? view(style).join('\n\n') };
+}
+
+/** Runs a change and reads the resource that it changed, or the resource that it deletes beforehand. */
+async function sendAndRead(tx: Store, definition: StoreCommand, reads: string, input: Input): Promise<Value> {
+  const { operation, query } = definition;
+  if (operationNamed(operation).method === 'DELETE') {
+    const { status: _, ...last } = await tx.send(reads, { path: input.path });
+    await tx.send(operation, { path: input.path });
+    return { ...last, deletedAt: formatTime(tx.now) };
+  }
+  const { id } = await tx.send(operation, { ...input, query: {}, body: input.bodyAt(tx.now) });
+  const [parameter] = Object.keys(operationNamed(reads).parameters!);
+  return tx.send(reads, { path: { [parameter!]: id }, ...(query && { query }) });
+}
+
+function idOf({ path }: Input): Value {
+  return { id: Object.values(path)[0] };
 }
 
 async function runList(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
   const { operation, action, columns = [], empty } = definition;
   const { limit: _, cursor, deployment, ...filters } = input.options;
-  const readPage = (pageLimit: number, from: string | undefined) => {
-    const request = {
-      ...input,
-      query: { ...input.query, limit: pageLimit, ...(from !== undefined && { cursor: from }) },
-    };
+  const readPage = (page: object) => {
+    const request = { ...input, query: { ...input.query, ...page } };
     return (action ? actions[action](store, request) : store.page(operation, request)) as Promise<StorePage>;
   };
   const { items, next } = await readPages(readPage, input.limit, cursor);
   const { noun, hint, stagingHint = hint } = empty!;
-  const all = cursor === undefined && Object.keys(filters).every(name => name === 'json');
-  const nothing = all
+  const unfiltered = cursor === undefined && Object.keys(filters).every(name => name === 'json');
+  const nothing = unfiltered
     ? `There are no ${noun}; ${deployment === 'staging' ? stagingHint : hint}`
     : `There are no such ${noun}; \`petstore ${kind} list\` lists all of them.`;
+  const rows = items.map(item => rowOf(kind, item));
   return {
     value: items,
-    text: style => listing(style, kind, items, columns, nothing),
+    text: style => listing(style, rows, ['id', ...columns], nothing),
     ...(next !== undefined && { hint: `There are more: run the same command with --cursor=${next} to continue.` }),
   };
 }

@@ -5,6 +5,7 @@ import type { Caller, Route, RouteRequest } from '../../lib/http/route.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
 import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
+import type { Value } from '../text.ts';
 
 /** A request to an operation of the store. */
 export interface StoreRequest {
@@ -14,10 +15,6 @@ export interface StoreRequest {
   /** The account that the request is for; the operator where it is absent. */
   readonly accountId?: number | undefined;
 }
-
-/** A JSON object that an operation returns. */
-// biome-ignore lint/suspicious/noExplicitAny: the shapes are those of the operations, found by name
-export type Value = Record<string, any>;
 
 /** One page of a list. */
 export interface StorePage {
@@ -127,14 +124,17 @@ const PAGE_MAX = 100;
 
 /** Reads pages until there are `limit` items or the list ends. A page may be short, or even empty, and have a next one. */
 export async function readPages(
-  read: (limit: number, cursor: string | undefined) => Promise<StorePage>,
+  read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<StorePage>,
   limit = Number.POSITIVE_INFINITY,
   cursor?: string,
 ): Promise<StorePage> {
   const items: Value[] = [];
   let next = cursor;
   do {
-    const page = await read(Math.min(PAGE_MAX, limit - items.length), next);
+    const page = await read({
+      limit: Math.min(PAGE_MAX, limit - items.length),
+      ...(next !== undefined && { cursor: next }),
+    });
     items.push(...page.items);
     next = page.next;
   } while (next !== undefined && items.length < limit);
