@@ -4,7 +4,6 @@ import * as deliveries from './deliveries/routes.ts';
 import * as testDeliveries from './deliveries/test-routes.ts';
 import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
-import * as eventStream from './events/public/stream-route.ts';
 import * as holds from './holds/routes.ts';
 import * as inventory from './inventory/routes.ts';
 import type { Scope } from './keys/key.ts';
@@ -54,7 +53,7 @@ export const routes: readonly Route<Deployment>[] = [
   ]),
   ...group('Events', [
     beta('GET /events', 'listEvents', 'events:read', events.list),
-    beta('GET /events/stream', 'streamEvents', 'events:read', eventStream.stream),
+    beta('GET /events/stream', 'streamEvents', 'events:read', events.stream),
   ]),
   ...group('Webhooks', [
     beta('POST /webhooks', 'createWebhook', 'webhooks:write', webhooks.create),

@@ -2,7 +2,7 @@ import { messageRoutes, operations, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
-import { createEventBus } from './events/event-bus.ts';
+import { EventBus } from './events/event-bus.ts';
 import { rejectReusedKey } from './idempotency/idempotency.ts';
 import { workThatWaits } from './jobs.ts';
 import { createAuthenticator } from './keys/authenticator.ts';
@@ -138,7 +138,7 @@ export async function createApp(options: {
         heldMax,
         eventsKeptMs: config.eventsDays * DAY_MS,
         streamsMax: config.streamsMax,
-        hub: keep(createEventBus({ database, log })),
+        eventBus: keep(new EventBus({ database, log })),
         messageQueued,
         webhooks: { ...webhooks, wake },
       };

@@ -15,8 +15,8 @@ export interface Deployment {
   readonly categories: 'open' | 'strict';
   /** How many animals the active holds of an account have together at most. */
   readonly heldMax: number;
-  /** Who tells of events as they come. */
-  readonly hub: EventBus;
+  /** Publishes events to streams. */
+  readonly eventBus: EventBus;
   /** How many event streams one account may have open. */
   readonly streamsMax: number;
   /** For how long events are told, in milliseconds. */

@@ -25,8 +25,8 @@ const caller = { accountId: 2, admin: false };
 onEachEngine(engine => {
   afterEach(closeAll);
 
-  describe('the work of a deployment', () => {
-    it('asks one question a second while there is nothing to do, whatever waits for later', async () => {
+  describe('the jobs of a deployment', () => {
+    it('runs one query a second while idle', async () => {
       const { clock, database } = await open(engine);
       const { counting, asked } = counted(database);
       await database.write(tx => createHold(tx, caller, { petIds: [1, 2] }, 100));
@@ -46,7 +46,7 @@ onEachEngine(engine => {
       assert.ok(questions === 3 || questions === 4, `${questions} questions in 3.5 s`);
     });
 
-    it('looks at indexes alone to know when the next is due', async t => {
+    it('finds the next due time from indexes alone', async t => {
       if (engine.name === 'postgres') return t.skip('its plans depend on how many rows there are');
       const { clock, database } = await open(engine);
       const asked: CompiledQuery<unknown>[] = [];
@@ -73,7 +73,7 @@ onEachEngine(engine => {
   });
 
   describe('expiry', () => {
-    it('ends holds and orders that have run out, each once, also with several processes at it', async () => {
+    it('expires holds and orders once each, with several processes', async () => {
       const { clock, database, place } = await open(engine);
       await database.write(tx => createHold(tx, caller, { petIds: [1, 2] }, 100));
       await database.write(tx => placeOrder(tx, caller, { petId: 3 }));
@@ -95,7 +95,7 @@ onEachEngine(engine => {
       assert.deepEqual(await database.all(inForce, {}), []);
     });
 
-    it('ends what ran out while nobody was there', async () => {
+    it('expires what ended while no process was running', async () => {
       const { clock, database } = await open(engine);
       await database.write(tx => createHold(tx, caller, { petIds: [1] }, 100));
       clock.advance(DAY);
@@ -104,7 +104,7 @@ onEachEngine(engine => {
       await worker.close(2000);
     });
 
-    it('is there at the instant, on a clock that runs', async () => {
+    it('expires at the exact time on a running clock', async () => {
       const clock = systemClock();
       const { database } = await open(engine, clock);
       const worker = workThatWaits({ database, clock, log: silent });
@@ -116,7 +116,7 @@ onEachEngine(engine => {
       await worker.close(2000);
     });
 
-    it('works at one sweep of a kind at a time, and waits for it at the end', async () => {
+    it('runs one sweep of a kind at a time and waits for it on close', async () => {
       const { clock, database } = await open(engine);
       const { slow, writes } = slowed(database);
       for (const petId of [1, 2, 3]) await database.write(tx => createHold(tx, caller, { petIds: [petId] }, 100));
@@ -133,7 +133,7 @@ onEachEngine(engine => {
       assert.deepEqual(await actions(database, 'pet', 3), ['created', 'updated', 'updated']);
     });
 
-    it('goes on after what goes wrong, which it logs once', async () => {
+    it('continues after an error and logs it once', async () => {
       const { clock, database } = await open(engine);
       await database.write(tx => createHold(tx, caller, { petIds: [1] }, 100));
       clock.advance(15 * MINUTE);
@@ -153,7 +153,7 @@ onEachEngine(engine => {
       assert.match(lines[0]!, /cannot be done for now/);
     });
 
-    it('says nothing of a storage that is closed under it', async () => {
+    it('does not log that storage was closed', async () => {
       const { clock, database } = await open(engine);
       const lines: unknown[] = [];
       const worker = workThatWaits({

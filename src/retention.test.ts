@@ -15,7 +15,7 @@ const TODAY = Math.floor(NOON / DAY);
 
 onEachEngine(engine => {
   describe('retention', () => {
-    it('deletes what is over, and nothing else', async () => {
+    it('deletes expired rows and nothing else', async () => {
       const { database, clock } = await filled(350);
       const before = await rowsOfAll(database);
       const worker = workThatWaits({ database, clock, log: silent });
@@ -33,7 +33,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('takes a hundred rows in a transaction at most, and leaves time between them', async () => {
+    it('deletes at most a hundred rows per transaction and pauses in between', async () => {
       const { database } = await filled(350);
       const sizes: number[] = [];
       const work = forgetting({ database });
@@ -47,7 +47,7 @@ onEachEngine(engine => {
       assert.deepEqual(sizes, [100, 100, 100, 51, 2]);
     });
 
-    it('comes once an hour, in which nothing is looked at', async () => {
+    it('runs once an hour and is idle in between', async () => {
       const { database, clock } = await filled(1);
       let looks = 0;
       const kind: Forget = () => {
@@ -70,7 +70,7 @@ onEachEngine(engine => {
       assert.equal(looks, 2);
     });
 
-    it('goes on where it was interrupted, at once with the next start', async () => {
+    it('continues after an interruption at the next start', async () => {
       const { database, clock } = await filled(350);
       let writes = 0;
       const failing = writing(database, () => {
@@ -89,7 +89,7 @@ onEachEngine(engine => {
       assert.deepEqual((await left(database)).answers, ['nearly', 'new-0', 'new-1']);
     });
 
-    it('is shared by several without a row too many', async t => {
+    it('is shared by several processes without deleting too much', async t => {
       if (engine.name === 'sqlite') return t.skip('one process serves a file');
       const { database, clock, place } = await filled(350);
       const other = await engine.open({ place, clock });

@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { lastPlace } from '../events/log.ts';
+import { lastPlace } from '../events/ordering.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { type WebhookRow, webhookEtag } from '../webhooks/rows.ts';

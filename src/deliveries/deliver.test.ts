@@ -7,7 +7,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { mergeCategory } from '../categories/merge/merge.ts';
 import { operator } from '../events/event.ts';
-import { lastPlace, putInOrder } from '../events/log.ts';
+import { lastPlace, putInOrder } from '../events/ordering.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { createEncryptor } from '../lib/encryption.ts';

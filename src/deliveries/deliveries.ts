@@ -1,5 +1,5 @@
 import { problem } from '../errors.ts';
-import { idAt, placeIn } from '../events/public/public-event.ts';
+import { eventIdAt, positionOf } from '../events/public/public-event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
 import {
@@ -60,7 +60,7 @@ export async function listDeliveries(
   page: PageRequest,
 ): Promise<Page<DeliveryRow>> {
   const shape = { byStatus: status !== undefined, byEvent: eventId !== undefined };
-  const values = { webhookId, status: status!, position: eventId === undefined ? 0 : placeIn(eventId) };
+  const values = { webhookId, status: status!, position: eventId === undefined ? 0 : positionOf(eventId) };
   const { rows, ...links } = await paginate({
     list: ['deliveries', webhookId, status ?? '', eventId ?? ''],
     page,
@@ -89,7 +89,7 @@ export async function getDelivery(reader: Reader, webhookId: number, id: number)
 export function deliveryOf({ id, position, type, status, dueAt, claimed, ...rest }: DeliveryRow): Delivery {
   return {
     id,
-    ...(position !== null && { eventId: idAt(position) }),
+    ...(position !== null && { eventId: eventIdAt(position) }),
     type,
     status,
     createdAt: formatTime(rest.createdAt),

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { lastPlace, putInOrder } from '../events/log.ts';
-import { eventsBehind } from '../events/ordering.ts';
+import { eventsBehind, lastPlace, putInOrder } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { giveWay } from '../lib/jobs/pacing.ts';

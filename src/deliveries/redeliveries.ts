@@ -1,10 +1,9 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { lastPlace, placeBefore } from '../events/log.ts';
-import { eventsAt, eventsBehind } from '../events/ordering.ts';
+import { eventsAt, eventsBehind, lastPlace, placeBefore } from '../events/ordering.ts';
 import { withOwners } from '../events/owners.ts';
-import { placeIn } from '../events/public/public-event.ts';
-import { sees } from '../events/public/visibility.ts';
+import { positionOf } from '../events/public/public-event.ts';
+import { canSee } from '../events/public/visibility.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { WebhookRow } from '../webhooks/rows.ts';
@@ -27,8 +26,8 @@ export async function redeliverEvent(
   retainedFrom: number,
 ): Promise<void> {
   requireActive(await lockWebhook(tx, actor, webhookId));
-  const [event] = await withOwners(tx, await eventsAt(tx, [placeIn(eventId)]));
-  if (event === undefined || event.at < retainedFrom || !sees(owner, event)) {
+  const [event] = await withOwners(tx, await eventsAt(tx, [positionOf(eventId)]));
+  if (event === undefined || event.at < retainedFrom || !canSee(owner, event)) {
     throw problem('event_not_found', `There is no event ${eventId}.`);
   }
   await insertDeliveries(tx, webhookId, [newDelivery(event)]);

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import { putInOrder } from '../events/log.ts';
+import { putInOrder } from '../events/ordering.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import type { Problem } from '../lib/http/problem.ts';

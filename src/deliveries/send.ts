@@ -1,4 +1,4 @@
-import { knows, publicEvent } from '../events/public/visibility.ts';
+import { canSeeActor, publicEvent } from '../events/public/visibility.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { Outcome } from '../lib/http/client/outcome.ts';
@@ -16,7 +16,7 @@ export async function sendDelivery(
   { webhookId, url, encryptedSecrets, owner, event }: ClaimedDelivery,
 ): Promise<Outcome | undefined> {
   if (event === undefined) return undefined;
-  const visible = publicEvent(event, knows(owner, event));
+  const visible = publicEvent(event, canSeeActor(owner, event));
   const secrets = encryptedSecrets.map(secret => decryptSecret(encryptor, webhookId, secret));
   return postSigned(outgoing, url, visible, secrets);
 }

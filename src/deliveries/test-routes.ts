@@ -1,5 +1,5 @@
 import { type Deployment, nowOf, operation } from '../deployment.ts';
-import { putInOrder } from '../events/log.ts';
+import { putInOrder } from '../events/ordering.ts';
 import { withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { webhookResponse } from '../webhooks/routes.ts';
 import { webhookEtag } from '../webhooks/rows.ts';

@@ -1,229 +1,231 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { giveWay } from '../lib/jobs/pacing.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
+import { createSemaphore } from '../lib/semaphore.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { type Database, query, sql } from '../schema.ts';
-import { lastPlace, putInOrder } from './log.ts';
-import { eventsBehind } from './ordering.ts';
+import { eventsBehind, lastPlace, positionColumn, putInOrder } from './ordering.ts';
 import { type OwnedEvent, withOwners } from './owners.ts';
 
-/** What came behind a place: all of it up to another, in order. */
+/** All events after one position up to another, in order. */
 export interface Batch {
   readonly after: number;
   readonly upTo: number;
   readonly events: readonly OwnedEvent[];
 }
 
-/** Who is told of what comes. Each method returns at once and throws nothing. */
-export interface Follower {
-  /** Told of every batch, one behind the other without a gap. */
-  take(batch: Batch): void;
+/** A subscriber of the event bus. Its methods return immediately and throw nothing. */
+export interface Subscriber {
+  /** Receives every batch; consecutive batches have no gap. */
+  receive(batch: Batch): void;
   /** Called twice a second. */
   tick(): void;
 }
 
 /**
- * Reads the log of one database once for all who follow it in this process, while anybody does.
+ * The event bus of one database: reads the event log once for all subscribers of this process, while there are any.
  *
- * It looks as soon as this process has written, and else once a second: one query. Nobody follows faster than the database
- * is read, and who is behind reads by himself, in a queue with all who do.
+ * It reads after every write of this process, and otherwise checks once a second, with one query. A subscriber that falls
+ * behind reads for itself with `readAfter`.
  */
-export interface EventBus {
-  /** Up to where it has told; -1 where that is not known yet. */
-  readonly place: number;
+export class EventBus {
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #throttle = new LogThrottle();
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #readers = createSemaphore({ perKey: READERS_MAX, total: READERS_MAX });
+  #recent: Batch[] = [];
+  #recentEvents = 0;
+  #position = UNKNOWN;
+  /** Changes whenever the last subscriber leaves, so that reads in progress are discarded. */
+  #session = 0;
+  /** Whether there may be events that have not been read. */
+  #dirty = false;
+  #running: Promise<void> | undefined;
+  #stop: (() => void) | undefined;
+  #closed = false;
+  #dataVersion: number | undefined;
+  #ticks = 0;
+
+  constructor({ database, log }: { readonly database: Database; readonly log: Log }) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  /** The position up to which subscribers have received events; -1 while it is unknown. */
+  get position(): number {
+    return this.#position;
+  }
+
   /**
-   * Tells a follower of all that comes behind `place`, which may be later than now.
-   * @returns ends it
+   * Sends a subscriber all events after `position`, which may be later than now.
+   * @returns unsubscribes
    */
-  follow(follower: Follower): () => void;
-  /** The next events behind a place, up to the hub's own: an empty batch there. Some are remembered, others are read. */
-  behind(place: number): Promise<Batch>;
-  /** The place of the last event that is committed now, as far as storage takes it. */
-  end(): Promise<number>;
-  /** Tells nobody any more. */
-  close(): Promise<void>;
-}
+  subscribe(subscriber: Subscriber): () => void {
+    this.#subscribers.add(subscriber);
+    if (this.#stop === undefined && !this.#closed) this.#start();
+    return () => {
+      this.#subscribers.delete(subscriber);
+      if (this.#subscribers.size === 0) this.#reset();
+    };
+  }
 
-/** Makes the hub of a database. */
-export function createEventBus({ database, log }: { readonly database: Database; readonly log: Log }): EventBus {
-  const followers = new Set<Follower>();
-  const episodes = new LogThrottle();
-  let remembered: Batch[] = [];
-  let rememberedEvents = 0;
-  let place = UNKNOWN;
-  /** Another one each time that somebody begins to follow. */
-  let session = 0;
-  let dirty = false;
-  let running: Promise<void> | undefined;
-  let stop: (() => void) | undefined;
-  let closed = false;
-  let seen: number | undefined;
-  let ticks = 0;
-  let reading = 0;
-  const waiting: (() => void)[] = [];
+  /** Returns the next events after a position, up to that of the bus, where the batch is empty. */
+  async readAfter(position: number): Promise<Batch> {
+    const recent =
+      position < this.#position && this.#recent.find(({ after, upTo }) => after <= position && position < upTo);
+    if (recent) return recent;
+    if (position >= this.#position) return { after: position, upTo: position, events: [] };
+    const slot = this.#readers.acquire('log');
+    await slot.ready;
+    try {
+      return await this.#read(position, this.#recent[0]?.after ?? this.#position);
+    } finally {
+      slot.release();
+      await nextTurn(); // Reads of the embedded engine block the event loop.
+    }
+  }
 
-  return {
-    get place() {
-      return place;
-    },
-    follow(follower) {
-      followers.add(follower);
-      if (stop === undefined && !closed) start();
-      return () => {
-        followers.delete(follower);
-        if (followers.size === 0) rest();
-      };
-    },
-    async behind(from) {
-      const known = from < place ? remembered.find(({ after, upTo }) => after <= from && from < upTo) : undefined;
-      if (known !== undefined) return known;
-      if (from >= place) return { after: from, upTo: from, events: [] };
-      return inTurn(() => read(from, remembered[0]?.after ?? place));
-    },
-    async end() {
-      await bestEffort(putInOrder(database));
-      return lastPlace(database);
-    },
-    async close() {
-      closed = true;
-      followers.clear();
-      rest();
-      await running;
-    },
-  };
+  /** Returns the position of the last committed event, as far as storage can tell. */
+  async lastPosition(): Promise<number> {
+    await bestEffort(putInOrder(this.#database));
+    return lastPlace(this.#database);
+  }
 
-  function start() {
-    const unwatch = database.onChange?.('events', wake);
-    const timer = setInterval(tick, TICK_MS);
-    stop = () => {
+  /** Drops all subscribers. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#subscribers.clear();
+    this.#reset();
+    await this.#running;
+  }
+
+  #start(): void {
+    const unwatch = this.#database.onChange?.('events', () => this.#wake());
+    const timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#stop = () => {
       unwatch?.();
       clearInterval(timer);
     };
-    wake();
+    this.#wake();
   }
 
-  /** Forgets all: who follows next begins where the log is then. */
-  function rest() {
-    stop?.();
-    stop = undefined;
-    remembered = [];
-    rememberedEvents = 0;
-    place = UNKNOWN;
-    seen = undefined;
-    session++;
+  /** Forgets everything: the next subscriber starts at the end of the log. */
+  #reset(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#recent = [];
+    this.#recentEvents = 0;
+    this.#position = UNKNOWN;
+    this.#dataVersion = undefined;
+    this.#session++;
   }
 
-  function tick() {
-    // Once a second: others may have written.
-    if (++ticks % LOOK_TICKS === 0 && mayHaveMoved()) wake();
-    for (const follower of followers) follower.tick();
+  #tick(): void {
+    // Once a second, because other processes may have written.
+    if (++this.#ticks % TICKS_PER_CHECK === 0 && this.#mayHaveChanged()) this.#wake();
+    for (const subscriber of this.#subscribers) subscriber.tick();
   }
 
-  function mayHaveMoved(): boolean {
+  #mayHaveChanged(): boolean {
     try {
-      const version = database.dataVersion('events');
-      return version === undefined || version !== seen;
+      const version = this.#database.dataVersion('events');
+      return version === undefined || version !== this.#dataVersion;
     } catch {
-      // Who reads is told why.
-      return true;
+      return true; // The read reports the error.
     }
   }
 
-  function wake() {
-    dirty = true;
-    running ??= run()
-      .catch(error => {
-        seen = undefined;
-        if (!closed && episodes.shouldLog('events')) {
-          log.warn({ err: error }, 'Events cannot be read for now; who follows them hears of them later.');
-        }
-      })
+  #wake(): void {
+    this.#dirty = true;
+    this.#running ??= this.#run()
+      .catch(error => this.#reportFailure(error))
       .finally(() => {
-        running = undefined;
-        if (dirty && stop !== undefined) wake();
+        this.#running = undefined;
+        if (this.#dirty && this.#stop !== undefined) this.#wake();
       });
   }
 
-  async function run() {
+  #reportFailure(error: unknown): void {
+    this.#dataVersion = undefined;
+    if (this.#closed || !this.#throttle.shouldLog('events')) return;
+    this.#log.warn({ err: error }, 'Events cannot be read at present; subscribers receive them later.');
+  }
+
+  async #run(): Promise<void> {
     for (;;) {
       await giveWay();
-      if (!dirty || stop === undefined) return;
-      dirty = false;
-      const own = session;
-      seen = database.dataVersion('events');
-      const asked = await database.first(looked, {});
-      if (asked?.waiting) await bestEffort(putInOrder(database));
-      else if ((asked?.place ?? 0) <= place) continue;
-      const end = await lastPlace(database);
-      if (own !== session) continue;
-      // What was there before is for those who read by themselves; now they know how far.
-      if (place === UNKNOWN) await tell({ after: end, upTo: end, events: [] });
-      while (own === session && place < end) {
-        const batch = await read(place, end);
-        if (own === session) await tell(batch);
-      }
+      if (!this.#dirty || this.#stop === undefined) return;
+      this.#dirty = false;
+      await this.#publishNew(this.#session);
     }
   }
 
-  async function read(after: number, end: number): Promise<Batch> {
-    const events = await eventsBehind(database, after, end, EVENTS_AT_ONCE);
-    const upTo = events.length < EVENTS_AT_ONCE ? end : events.at(-1)!.place;
-    return { after, upTo, events: await withOwners(database, events) };
-  }
-
-  async function tell(batch: Batch) {
-    place = batch.upTo;
-    if (batch.upTo > batch.after) remembered.push(batch);
-    rememberedEvents += batch.events.length;
-    while (rememberedEvents > REMEMBERED_MAX || remembered.length > REMEMBERED_MAX) {
-      rememberedEvents -= remembered.shift()!.events.length;
-    }
-    let told = 0;
-    for (const follower of [...followers]) {
-      if (!followers.has(follower)) continue;
-      follower.take(batch);
-      // Others are to be answered in between.
-      if (++told % TOLD_AT_ONCE === 0) await turn();
+  async #publishNew(session: number): Promise<void> {
+    this.#dataVersion = this.#database.dataVersion('events');
+    const newest = await this.#database.first(newestEvent, {});
+    if (newest?.unordered) await bestEffort(putInOrder(this.#database));
+    else if ((newest?.position ?? 0) <= this.#position) return;
+    const end = await lastPlace(this.#database);
+    if (session !== this.#session) return;
+    // Subscribers read earlier events for themselves; the empty batch gives them the position.
+    if (this.#position === UNKNOWN) await this.#publish({ after: end, upTo: end, events: [] });
+    while (session === this.#session && this.#position < end) {
+      const batch = await this.#read(this.#position, end);
+      if (session === this.#session) await this.#publish(batch);
     }
   }
 
-  /** A few read at the same time, the others wait. */
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (reading >= READING_MAX) await new Promise<void>(resolve => waiting.push(resolve));
-    reading++;
-    try {
-      return await work();
-    } finally {
-      reading--;
-      waiting.shift()?.();
-      // Embedded, nothing else runs meanwhile: let others come in between.
-      await turn();
+  async #read(after: number, end: number): Promise<Batch> {
+    const events = await eventsBehind(this.#database, after, end, BATCH_SIZE);
+    const upTo = events.length < BATCH_SIZE ? end : events.at(-1)!.place;
+    return { after, upTo, events: await withOwners(this.#database, events) };
+  }
+
+  async #publish(batch: Batch): Promise<void> {
+    this.#remember(batch);
+    let sent = 0;
+    for (const subscriber of [...this.#subscribers]) {
+      if (!this.#subscribers.has(subscriber)) continue;
+      subscriber.receive(batch);
+      // Requests are served in between.
+      if (++sent % SUBSCRIBERS_PER_TURN === 0) await nextTurn();
+    }
+  }
+
+  #remember(batch: Batch): void {
+    this.#position = batch.upTo;
+    if (batch.upTo > batch.after) this.#recent.push(batch);
+    this.#recentEvents += batch.events.length;
+    while (this.#recentEvents > RECENT_MAX || this.#recent.length > RECENT_MAX) {
+      this.#recentEvents -= this.#recent.shift()!.events.length;
     }
   }
 }
 
 const UNKNOWN = -1;
 const TICK_MS = 500;
-const LOOK_TICKS = 2;
-const EVENTS_AT_ONCE = 100;
-/** So many events are remembered for those who are a little behind. */
-const REMEMBERED_MAX = 1000;
-const TOLD_AT_ONCE = 250;
-const READING_MAX = 2;
+const TICKS_PER_CHECK = 2;
+const BATCH_SIZE = 100;
+/** The number of recent events in memory, for subscribers that are slightly behind. */
+const RECENT_MAX = 1000;
+const SUBSCRIBERS_PER_TURN = 250;
+const READERS_MAX = 2;
 
-/** Whether there is anything new, in one query: the last place, and whether an event has none yet. */
-const looked = query<Record<never, never>, { place: number | null; waiting: number | boolean }>((db, _, engine) => {
-  const place = engine === 'sqlite' ? ('id' as const) : ('seq' as const);
-  return db.selectNoFrom(({ selectFrom }) => [
-    selectFrom('events')
-      .select(sql<number>`${sql.ref(place)}`.as('place'))
-      .where(place, 'is not', null)
-      .orderBy(place, 'desc')
-      .limit(1)
-      .as('place'),
-    sql<number | boolean>`${engine === 'sqlite' ? sql`0` : sql`exists(select 1 from events where seq is null)`}`.as(
-      'waiting',
-    ),
-  ]);
-});
+/** The last position, and whether an event has no position yet, in one query. */
+const newestEvent = query<Record<never, never>, { position: number | null; unordered: number | boolean }>(
+  (db, _, engine) => {
+    const column = positionColumn(engine);
+    const unordered = engine === 'sqlite' ? sql`0` : sql`exists(select 1 from events where seq is null)`;
+    return db.selectNoFrom(({ selectFrom }) => [
+      selectFrom('events')
+        .select(sql<number>`${sql.ref(column)}`.as('position'))
+        .where(column, 'is not', null)
+        .orderBy(column, 'desc')
+        .limit(1)
+        .as('position'),
+      sql<number | boolean>`${unordered}`.as('unordered'),
+    ]);
+  },
+);

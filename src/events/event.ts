@@ -1,33 +1,38 @@
 import type { EventKind } from '../schema.ts';
 
-/** Who does a thing: an account, or the operator of the service (`null`), who may do everything. */
+/** The account or operator on whose behalf a change is made. The operator (`null`) may do everything. */
 export interface Actor {
   readonly accountId: number | null;
-  /** Whether it may change what belongs to others. */
+  /** Whether the actor may change resources of other accounts. */
   readonly admin: boolean;
 }
 
-/** The operator, who works on the command line. */
+/** The operator, who uses the command line. */
 export const operator: Actor = { accountId: null, admin: true };
 
-/** Something that happened, as it is written down. */
+/** An event to record. */
 export interface NewEvent {
   readonly kind: EventKind;
-  /** What happened to it, in the past tense: `created`, `updated`. With its kind it is the event's type, `pet.created`. */
+  /** What happened, in the past tense: `created`, `updated`. With the kind it forms the event type, `pet.created`. */
   readonly action: string;
-  /** The id of what it happened to. */
+  /** The id of the resource. */
   readonly subjectId: number;
-  /** Who did it; `null` for the operator and for what happened by itself, such as an expiry. */
+  /** The account that caused the event; `null` for the operator and for automatic changes, such as an expiry. */
   readonly accountId: number | null;
-  /** What it was after the change and what changed, as the room of its kind has it. */
+  /** The resource after the change and what changed, as the room of the kind defines it. */
   readonly data: object;
 }
 
-/** Something that happened, as it is read. */
+/** A recorded event. */
 export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subjectId' | 'accountId'> {
-  /** Rises with every event of one subject. */
+  /** Increases with every event of one resource. */
   readonly id: number;
-  /** When it was written, in milliseconds since the Unix epoch: the time of its transaction. */
+  /** The time of the transaction that recorded it, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly data: Data;
+}
+
+/** An event with its position in the total order of all events. */
+export interface PlacedEvent<Data> extends Event<Data> {
+  readonly place: number;
 }

@@ -1,12 +1,44 @@
-import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import type { PlacedEvent } from './latest.ts';
+import { type Database, type EventKind, type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
+import type { PlacedEvent } from './event.ts';
+import { eventColumns, parseEvent } from './log.ts';
 
 /**
- * The events behind a place, in the one order of all events; those that have no place yet are not among them.
+ * Assigns a position in the total order of all events to every event that is committed, after those that have one.
  *
- * Costs what it gives: it follows the index of places.
- * @param upTo the last place that is looked at
- * @param limit how many events at most
+ * A reader that follows the log in this order sees each event that was committed before this call, and none ever appears
+ * behind its position. SQLite commits one transaction at a time, so the id is the position and there is nothing to do.
+ * PostgreSQL assigns ids at the insert but shows rows at the commit, so positions are assigned afterwards, by one process
+ * at a time.
+ * @throws {StorageError} when it cannot write; events without a position are then seen later, none is lost
+ */
+export async function putInOrder(database: Database): Promise<void> {
+  if (database.engine === 'sqlite') return;
+  while ((await database.first(anyWithoutPosition, {})) !== undefined) {
+    const assigned = await database.write(async tx => {
+      await tx.first(lockOrdering, {});
+      return tx.run(assignPositions, { most: ASSIGN_BATCH_SIZE });
+    });
+    if (assigned < ASSIGN_BATCH_SIZE) return;
+  }
+}
+
+/** Returns the position of the last event; 0 without events. */
+export async function lastPlace(reader: Reader): Promise<number> {
+  return (await reader.first(lastInOrder, {}))?.place ?? 0;
+}
+
+/**
+ * Returns a position before every event that was recorded at `time` or later. Some events recorded shortly before may
+ * follow it, too: clocks of processes differ, and transactions commit in another order than they start.
+ */
+export async function placeBefore(reader: Reader, time: number): Promise<number> {
+  return (await reader.first(lastRecordedBefore, { time: time - CLOCK_TOLERANCE_MS }))?.place ?? 0;
+}
+
+/**
+ * Returns the events after a position, in order, without those that have no position yet. Follows the index of positions.
+ * @param upTo the last position to read
+ * @param limit the maximum number of events
  */
 export async function eventsBehind(
   reader: Reader,
@@ -14,51 +46,140 @@ export async function eventsBehind(
   upTo: number,
   limit: number,
 ): Promise<PlacedEvent<unknown>[]> {
-  const rows = await reader.all(behind, { after, upTo, limit });
-  return rows.map(({ data, ...event }) => ({ ...event, data: JSON.parse(data) as unknown }));
+  return (await reader.all(eventsAfter, { after, upTo, limit })).map(parseEvent<unknown, Row>);
 }
 
-/** The events at these places, in order; those that are not there are left out. */
+/** Returns the events at these positions, in order; missing ones are left out. */
 export async function eventsAt(reader: Reader, places: readonly number[]): Promise<PlacedEvent<unknown>[]> {
-  const rows = await reader.all(at, { places: JSON.stringify(places) });
-  return rows.map(({ data, ...event }) => ({ ...event, data: JSON.parse(data) as unknown }));
+  return (await reader.all(eventsAtPositions, { places: JSON.stringify(places) })).map(parseEvent<unknown, Row>);
 }
+
+/** A range of the event log. */
+export interface Stretch {
+  /** The position before the range. */
+  readonly after: number;
+  /** The last position of the range. */
+  readonly upTo: number;
+  /** The last position at which a later event is looked for: `upTo` or a later one. */
+  readonly end: number;
+}
+
+/**
+ * Returns the last event of each resource of a kind in a range, in order. An event is the last of its resource if none
+ * follows up to the `end` of the range. Reads every event of the range, so bound it.
+ * @param limit the maximum number of events
+ */
+export async function lastEvents<Data>(
+  reader: Reader,
+  kind: EventKind,
+  stretch: Stretch,
+  limit: number,
+): Promise<PlacedEvent<Data>[]> {
+  return (await reader.all(lastOfEachSubject, { kind, ...stretch, limit })).map(parseEvent<Data, Row>);
+}
+
+/** The column that holds the position: SQLite commits one transaction at a time, so the id does. */
+export function positionColumn(engine: Reader['engine']): 'id' | 'seq' {
+  return engine === 'sqlite' ? 'id' : 'seq';
+}
+
+/** The number of events per transaction that assigns positions, so that each ends in time. */
+const ASSIGN_BATCH_SIZE = 5000;
+
+/**
+ * An event never precedes one that was recorded this much earlier: clocks of processes that share a database differ by
+ * less, including the duration of a transaction.
+ */
+const CLOCK_TOLERANCE_MS = 10_000;
 
 type Row = Omit<PlacedEvent<never>, 'data'> & { data: string };
 
-/** Embedded, writes come one by one: the id is the place. */
-const placeOn = (engine: Reader['engine']) => (engine === 'sqlite' ? ('id' as const) : ('seq' as const));
+const anyWithoutPosition = query(db => db.selectFrom('events').select('id').where('seq', 'is', null).limit(1));
 
-const columnsWith = (place: 'id' | 'seq') =>
-  [
-    sql<number>`${sql.ref(place)}`.as('place'),
-    'id',
-    'at',
-    'kind',
-    'action',
-    'subject_id as subjectId',
-    'account_id as accountId',
-    'data',
-  ] as const;
+/** Holds an advisory lock until the transaction ends. */
+const lockOrdering = query(db =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore events'), 0)`.as('locked')),
+);
 
-const behind = query<{ after: number; upTo: number; limit: number }, Row>(
+const assignPositions = query((db, p: Params<{ most: number }>) =>
+  db
+    .updateTable('events')
+    .from(
+      sql<{ id: number; place: number }>`(
+        select id, (select coalesce(max(seq), 0) from events) + row_number() over (order by id) as place
+        from (select id from events where seq is null order by id limit ${p.most}) as first
+      )`.as('new'),
+    )
+    .set({ seq: sql`new.place` })
+    .whereRef('events.id', '=', 'new.id' as never),
+);
+
+const placeOf = (engine: Reader['engine'], table = 'events') =>
+  sql<number>`${sql.ref(`${table}.${positionColumn(engine)}`)}`.as('place');
+
+const lastInOrder = query((db, _: Params<Record<never, never>>, engine) => {
+  const column = positionColumn(engine);
+  return db.selectFrom('events').select(placeOf(engine)).where(column, 'is not', null).orderBy(column, 'desc').limit(1);
+});
+
+const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) =>
+  db
+    .selectFrom('events')
+    .select(placeOf(engine))
+    .where('at', '<', p.time)
+    .where(positionColumn(engine), 'is not', null)
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1),
+);
+
+const eventsAfter = query<{ after: number; upTo: number; limit: number }, Row>(
   (db, p: Params<{ after: number; upTo: number; limit: number }>, engine) => {
-    const place = placeOn(engine);
+    const column = positionColumn(engine);
     return db
       .selectFrom('events')
-      .select(columnsWith(place))
-      .where(place, '>', p.after)
-      .where(place, '<=', p.upTo)
-      .orderBy(place)
+      .select([placeOf(engine), ...eventColumns])
+      .where(column, '>', p.after)
+      .where(column, '<=', p.upTo)
+      .orderBy(column)
       .limit(p.limit);
   },
 );
 
-const at = query<{ places: string }, Row>((db, p: Params<{ places: string }>, engine) => {
-  const place = placeOn(engine);
+const eventsAtPositions = query<{ places: string }, Row>((db, p: Params<{ places: string }>, engine) => {
+  const column = positionColumn(engine);
   return db
     .selectFrom('events')
-    .select(columnsWith(place))
-    .where(place, 'in', selectJsonNumbers(p.places, engine))
-    .orderBy(place);
+    .select([placeOf(engine), ...eventColumns])
+    .where(column, 'in', selectJsonNumbers(p.places, engine))
+    .orderBy(column);
 });
+
+const lastOfEachSubject = query<Stretch & { kind: EventKind; limit: number }, Row>(
+  (db, p: Params<Stretch & { kind: EventKind; limit: number }>, engine) => {
+    const column = positionColumn(engine);
+    return (
+      db
+        .selectFrom('events as event')
+        .select([placeOf(engine, 'event'), ...eventColumns])
+        .where(`event.${column}`, '>', p.after)
+        .where(`event.${column}`, '<=', p.upTo)
+        // An expression has no index: otherwise SQLite would read and sort all events of the kind.
+        .where(sql`(event.kind || '')`, '=', p.kind)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('events as later')
+                .select('later.id')
+                .where('later.kind', '=', p.kind)
+                .whereRef('later.subject_id', '=', 'event.subject_id')
+                .whereRef('later.id', '>', 'event.id')
+                .where(`later.${column}`, '<=', p.end),
+            ),
+          ),
+        )
+        .orderBy(`event.${column}`)
+        .limit(p.limit)
+    );
+  },
+);

@@ -1,13 +1,13 @@
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import type { PlacedEvent } from './latest.ts';
+import type { PlacedEvent } from './event.ts';
 
-/** An event with what decides who may see it. */
+/** An event with the accounts that decide who can see it. */
 export interface OwnedEvent extends PlacedEvent<LoggedData> {
-  /** Whose things are concerned: the owner of the animal, the category or the key, the owners of a hold's animals. */
+  /** The owner of the pet, category or key; the owners of the pets of a hold. */
   readonly ownerIds: readonly number[];
 }
 
-/** What the log says of anything: the thing under the name of its kind, and what the rooms add. */
+/** The data of any event: the resource under the name of its kind, and what the rooms add. */
 export interface LoggedData {
   readonly [kind: string]: unknown;
   readonly was?: Readonly<Record<string, unknown>>;
@@ -23,18 +23,17 @@ export interface LoggedData {
 }
 
 /**
- * Events with the owners of what they are about. Those that earlier releases wrote down do not say them: they are looked
- * up, one query for each kind of thing.
+ * Adds the owners to events. Events of earlier releases do not name them; they are read, in one query per kind.
  */
 export async function withOwners(reader: Reader, events: readonly PlacedEvent<unknown>[]): Promise<OwnedEvent[]> {
   const logged = events as readonly PlacedEvent<LoggedData>[];
-  const unsaid = Map.groupBy(
-    logged.filter(event => saidOf(event) === undefined),
+  const unnamed = Map.groupBy(
+    logged.filter(event => namedOwners(event) === undefined),
     ({ kind }) => kind,
   );
   const found = new Map<string, number[]>();
-  for (const [kind, ownersOf] of Object.entries(lookUps)) {
-    const some = unsaid.get(kind as keyof typeof lookUps);
+  for (const [kind, ownersOf] of Object.entries(ownerQueries)) {
+    const some = unnamed.get(kind as keyof typeof ownerQueries);
     if (some === undefined) continue;
     const ids = JSON.stringify([...new Set(some.map(({ subjectId }) => subjectId))]);
     for (const { id, ownerId } of await reader.all(ownersOf, { ids })) {
@@ -43,18 +42,18 @@ export async function withOwners(reader: Reader, events: readonly PlacedEvent<un
   }
   return logged.map(event => ({
     ...event,
-    ownerIds: saidOf(event) ?? found.get(`${event.kind} ${event.subjectId}`) ?? [],
+    ownerIds: namedOwners(event) ?? found.get(`${event.kind} ${event.subjectId}`) ?? [],
   }));
 }
 
-/** What an event says of its owners itself; a category that is nobody's says nothing, and nothing is looked up. */
-function saidOf({ kind, data }: PlacedEvent<LoggedData>): readonly number[] | undefined {
+/** Returns the owners that the event itself names. A built-in category has none. */
+function namedOwners({ kind, data }: PlacedEvent<LoggedData>): readonly number[] | undefined {
   if (data.ownerIds !== undefined) return data.ownerIds;
   if (data.ownerId !== undefined) return [data.ownerId];
   return kind === 'category' ? [] : undefined;
 }
 
-/** An animal belongs to who added it. */
+/** A pet belongs to the account that created it. */
 const ownersOfPets = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('events')
@@ -79,4 +78,4 @@ const ownersOfOrders = query((db, p: Params<{ ids: string }>, engine) =>
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
-const lookUps = { pet: ownersOfPets, hold: ownersOfHolds, order: ownersOfOrders } as const;
+const ownerQueries = { pet: ownersOfPets, hold: ownersOfHolds, order: ownersOfOrders } as const;

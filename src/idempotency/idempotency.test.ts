@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { problem } from '../errors.ts';
-import { createEventBus } from '../events/event-bus.ts';
+import { EventBus } from '../events/event-bus.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
@@ -34,7 +34,7 @@ onEachEngine(engine => {
         heldMax: 100,
         eventsKeptMs: 0,
         streamsMax: 1,
-        hub: createEventBus({ database: on, log: silent }),
+        eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false },

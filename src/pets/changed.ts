@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
-import { lastEvents, type PlacedEvent, type Stretch } from '../events/latest.ts';
-import { lastPlace, placeBefore, putInOrder } from '../events/log.ts';
+import type { PlacedEvent } from '../events/event.ts';
+import { lastEvents, lastPlace, placeBefore, putInOrder, type Stretch } from '../events/ordering.ts';
 import { digestOf, isCount, opaque, valuesIn } from '../lib/http/pagination/cursor.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { formatTime, parseTime } from '../lib/time.ts';

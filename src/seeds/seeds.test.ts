@@ -11,16 +11,16 @@ import { sampleAnimals } from './animals.ts';
 import { giveFirstKey } from './first-key.ts';
 import { fillSamples, resetSamples } from './seeds.ts';
 
-describe('the sample animals', () => {
+describe('the sample pets', () => {
   const animals = sampleAnimals();
 
-  it('are a few hundred, over the usual categories, of every status', () => {
+  it('number a few hundred, in the built-in categories and every status', () => {
     assert.ok(animals.length >= 300 && animals.length <= 500);
     assert.deepEqual([...new Set(animals.map(({ categoryId }) => categoryId))].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert.deepEqual([...new Set(animals.map(({ status }) => status))].sort(), ['available', 'pending', 'sold']);
   });
 
-  it('have no name twice within a category, and few twice at all', () => {
+  it('have unique names within a category and few duplicates overall', () => {
     assert.equal(new Set(animals.map(({ name, categoryId }) => `${categoryId} ${name}`)).size, animals.length);
     assert.ok(new Set(animals.map(({ name }) => name)).size > 0.9 * animals.length);
   });
@@ -40,7 +40,7 @@ onEachEngine(engine => {
   }
 
   describe('fillSamples', () => {
-    it('fills staging once, half of it owned by the first account, half by shelters', async () => {
+    it('fills staging once, half owned by the first account and half by shelters', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       await fillSamples(registry, staging);
@@ -58,7 +58,7 @@ onEachEngine(engine => {
       await assertCounted(staging);
     });
 
-    it('goes on where it stopped, wherever it was interrupted', async () => {
+    it('resumes after an interruption at any point', async () => {
       const { registry, staging } = await setUp();
       let writes = 0;
       const failing = interrupted(staging, () => ++writes % 3 === 0);
@@ -69,7 +69,7 @@ onEachEngine(engine => {
       await assertCounted(staging);
     });
 
-    it('fills once when two begin at the same time', async () => {
+    it('fills once when two processes start at the same time', async () => {
       const { registry, staging } = await setUp();
       await Promise.all([fillSamples(registry, staging), fillSamples(registry, staging)]);
       assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
@@ -78,7 +78,7 @@ onEachEngine(engine => {
   });
 
   describe('resetSamples', () => {
-    it('takes out what was added, with its categories, and goes on with higher ids', async () => {
+    it('deletes added pets and categories and continues with higher ids', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       await staging.write(async tx => {
@@ -96,7 +96,7 @@ onEachEngine(engine => {
       await assertCounted(staging);
     });
 
-    it('takes holds, orders and categories below each other out, and writes down that the animals are gone', async () => {
+    it('deletes holds, orders and nested categories and records the deletion of pets', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       await staging.write(async tx => {
@@ -123,7 +123,7 @@ onEachEngine(engine => {
       await assertCounted(staging);
     });
 
-    it('takes out messages and what retries would be answered; ids and events go on', async () => {
+    it('deletes messages and idempotent responses and continues ids and events', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       const send = () => staging.write(tx => sendMessage(tx, { accountId: 1, admin: false }, { message: 'Hello' }));
@@ -147,7 +147,7 @@ onEachEngine(engine => {
       assert.ok(after[events.length]! > events.at(-1)!);
     });
 
-    it('leaves a message that is sent meanwhile', async () => {
+    it('keeps a message that is sent meanwhile', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       const send = (tx: Transaction, message: string) => sendMessage(tx, { accountId: 1, admin: false }, { message });
@@ -168,7 +168,7 @@ onEachEngine(engine => {
       assert.deepEqual(await staging.all(messages, {}), [{ text: 'Late' }]);
     });
 
-    it('goes on with a reset that an earlier release began', async () => {
+    it('completes a reset that an earlier release started', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       await staging.write(tx => tx.run(setProgress, { value: 'removing 10' }));
@@ -177,7 +177,7 @@ onEachEngine(engine => {
       assert.deepEqual([pets.length, pets[0]!.id], [2 * sampleAnimals().length - 10, 11]);
     });
 
-    it('is finished by the next start when it was interrupted', async () => {
+    it('is completed by the next start after an interruption', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       let writes = 0;
@@ -189,7 +189,7 @@ onEachEngine(engine => {
       await assertCounted(staging);
     });
 
-    it('leaves an animal that is added meanwhile', async () => {
+    it('keeps a pet that is created meanwhile', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       let added = false;
@@ -213,7 +213,7 @@ onEachEngine(engine => {
   });
 
   describe('giveFirstKey', () => {
-    it('gives one key for staging, the first time', async () => {
+    it('creates one key for staging, the first time', async () => {
       const { registry, staging } = await setUp();
       await fillSamples(registry, staging);
       assert.equal((await giveFirstKey(registry, 1))?.deployment, 'staging');

@@ -1,7 +1,7 @@
 import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
-import { wantedOf } from '../events/public/list-events.ts';
-import { sees } from '../events/public/visibility.ts';
+import { typeFilter } from '../events/public/list-events.ts';
+import { canSee } from '../events/public/visibility.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
 import { parseRow, type WebhookColumns, type WebhookRow, webhookColumns } from './rows.ts';
 
@@ -51,11 +51,11 @@ export async function matchEvents(
   const matches = new Map<Subscription, OwnedEvent[]>();
   for (const subscription of subscriptions) {
     const { actor, types, categoryIds, afterPosition } = subscription;
-    const hasType = wantedOf(types ?? undefined);
+    const hasType = typeFilter(types ?? undefined);
     const hasCategory = (event: OwnedEvent) =>
       categoryIds === null || categories.get(event)!.some(id => categoryIds.includes(id));
     const received = events.filter(
-      event => event.place > afterPosition && hasType(event) && hasCategory(event) && sees(actor, event),
+      event => event.place > afterPosition && hasType(event) && hasCategory(event) && canSee(actor, event),
     );
     if (received.length > 0) matches.set(subscription, received);
   }

@@ -9,8 +9,8 @@ import { redeliverEvent, redeliverSince } from '../deliveries/redeliveries.ts';
 import { deleteOldDeliveries, purgeDeletedWebhooks } from '../deliveries/retention.ts';
 import { sendTest, storeTest } from '../deliveries/test-delivery.ts';
 import { type Actor, operator } from '../events/event.ts';
-import { lastPlace, putInOrder } from '../events/log.ts';
-import { idAt } from '../events/public/public-event.ts';
+import { lastPlace, putInOrder } from '../events/ordering.ts';
+import { eventIdAt } from '../events/public/public-event.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { createEncryptor } from '../lib/encryption.ts';
@@ -384,8 +384,8 @@ onEachEngine(engine => {
       assert.deepEqual(idsOf(await page(undefined, { status: 'delivered' })), [1], 'the test delivery');
       assert.deepEqual(idsOf(await page(undefined, { status: 'failed' })), []);
       const position = (await page()).rows[0]!.position!;
-      assert.deepEqual(idsOf(await page(undefined, { eventId: idAt(position) })), [6]);
-      assert.deepEqual(idsOf(await page(undefined, { eventId: idAt(position), status: 'failed' })), []);
+      assert.deepEqual(idsOf(await page(undefined, { eventId: eventIdAt(position) })), [6]);
+      assert.deepEqual(idsOf(await page(undefined, { eventId: eventIdAt(position), status: 'failed' })), []);
       assert.deepEqual((await listDeliveries(store.database, 2, {}, { limit: 20 })).rows, []);
       await rejection(page(first.next, { status: 'pending' }), 'invalid_parameter');
     });
@@ -460,10 +460,10 @@ onEachEngine(engine => {
       const third = { accountId: 4, admin: false };
       await store.database.write(tx => createHold(tx, third, { petIds: [petId] }, 10));
       await store.activate(1, stranger);
-      const holdEvent = idAt(await lastPlace(store.database));
+      const holdEvent = eventIdAt(await lastPlace(store.database));
       const again = (eventId: string, visibleTo: Actor) =>
         store.database.write(tx => redeliverEvent(tx, admin, 1, eventId, visibleTo, 0));
-      const events = Array.from({ length: await lastPlace(store.database) }, (_, index) => idAt(index + 1));
+      const events = Array.from({ length: await lastPlace(store.database) }, (_, index) => eventIdAt(index + 1));
       const outcomes = await Promise.all(
         events.map(id =>
           again(id, stranger).then(

@@ -37,7 +37,7 @@ overEachEngine(engine => {
       return { serving, key, base, add };
     }
 
-    it('tells what happens, with the numbers of the limits on its head, and goes on behind what one has', async t => {
+    it('sends events with rate limit headers and continues after a given event', async t => {
       const { base, key, add } = await start(t);
       await add('Minka');
       const line = new Line(base, key.token);
@@ -61,7 +61,7 @@ overEachEngine(engine => {
       again.end();
     });
 
-    it('ends once its key is revoked, soon', async t => {
+    it('ends soon after its key is revoked', async t => {
       const { serving, base, key } = await start(t);
       const line = new Line(base, key.token);
       await line.until(text => text.includes('retry: '));
@@ -71,7 +71,7 @@ overEachEngine(engine => {
       t.diagnostic(`${Math.round(performance.now() - sinceMs)} ms`);
     });
 
-    it('tells of a revoked key on the other streams of its account; its own ends without', async t => {
+    it('sends the revocation of a key to other streams of the account, but not to its own', async t => {
       const { serving, base, key } = await start(t);
       const other = await serving.newKey({ accountId: key.accountId });
       const stranger = await serving.newKey();
@@ -95,7 +95,7 @@ overEachEngine(engine => {
       for (const line of [others, foreign]) line.end();
     });
 
-    it('is bounded for each account, and one that ends makes room', async t => {
+    it('is limited per account, and a closed stream frees a slot', async t => {
       const { base, key } = await start(t);
       const lines = Array.from({ length: 5 }, () => new Line(base, key.token));
       await Promise.all(lines.map(line => line.until(text => text.includes('retry: '))));
@@ -110,7 +110,7 @@ overEachEngine(engine => {
       for (const line of [...lines, next]) line.end();
     });
 
-    it('ends cleanly and at once when the service stops, also for those who do not read', async t => {
+    it('ends cleanly and immediately when the service stops, even for blocked clients', async t => {
       const { serving, base, key } = await start(t);
       const lines = Array.from({ length: 4 }, () => new Line(base, key.token));
       await Promise.all(lines.map(line => line.until(text => text.includes('retry: '))));
@@ -121,7 +121,7 @@ overEachEngine(engine => {
       lines[0]!.end();
     });
 
-    it('refuses what it cannot go on from, before the first byte', async t => {
+    it('rejects an invalid start position before the first byte', async t => {
       const { base, key } = await start(t);
       for (const [id, status, code] of [
         ['evt_1000', 410, 'events_expired'],
@@ -139,7 +139,7 @@ overEachEngine(engine => {
       assert.equal(replies[0]!.headers['content-type'], 'text/event-stream');
     });
 
-    it('is told to HTTP/1.0 without chunks', async t => {
+    it('is sent to HTTP/1.0 without chunks', async t => {
       const { base, key, add } = await start(t);
       const line = new Line(base, key.token, '', '1.0');
       await line.until(text => text.includes('retry: '));
@@ -150,7 +150,7 @@ overEachEngine(engine => {
     });
   });
 
-  it('a killed service loses no event and repeats none for who goes on behind the last', async t => {
+  it('loses and repeats no event across a kill', async t => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-events-'));
     t.after(() => rm(directory, { recursive: true, force: true }));
     const environment = await engine.settings();
@@ -214,7 +214,7 @@ describe('many streams', { skip: outsideLinux, timeout: 600_000 }, () => {
     return { service, token: await newProcessKey(service), memory };
   }
 
-  it(`${SUBSCRIBERS} hear of each change`, async t => {
+  it(`deliver each change to ${SUBSCRIBERS} clients`, async t => {
     const { service, token, memory } = await start(t);
     const base = service.urls.production;
     const before = memory();
@@ -248,7 +248,7 @@ describe('many streams', { skip: outsideLinux, timeout: 600_000 }, () => {
     for (const line of lines) line.end();
   });
 
-  it('who does not read costs no memory, and hears all of it later', async t => {
+  it('uses no memory for blocked clients, which receive everything later', async t => {
     const { service, token, memory } = await start(t);
     const base = service.urls.production;
     const lines = Array.from({ length: 30 }, () => new Line(base, token));

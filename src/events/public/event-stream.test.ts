@@ -8,8 +8,8 @@ import type { ResponseWriter } from '../../lib/http/route.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { createPet } from '../../pets/pets.ts';
 import { type Database, type Params, query, sql } from '../../schema.ts';
-import { createEventBus, type EventBus, type Follower } from '../event-bus.ts';
-import { eventStream } from './event-stream.ts';
+import { EventBus, type Subscriber } from '../event-bus.ts';
+import { EventStream, type EventStreamOptions } from './event-stream.ts';
 import { listEvents } from './list-events.ts';
 
 const WRITERS = 50;
@@ -18,17 +18,17 @@ const READERS = 12;
 const reader = { accountId: 1, admin: false };
 
 onEachEngine(engine => {
-  describe('an event stream', () => {
-    it('tells every event once and in order, whoever writes, however late it commits, and however often it breaks', async t => {
-      const { databases, hubs, now } = await openSeveral(engine);
+  describe('EventStream', () => {
+    it('sends every event once and in order, with concurrent writers, late commits and reconnects', async t => {
+      const { databases, buses, now } = await openSeveral(engine);
       let writing = true;
       const written = Promise.all(
         Array.from({ length: WRITERS }, (_, index) => write(databases[index % databases.length]!, index)),
       ).finally(() => {
         writing = false;
       });
-      const readers = Array.from({ length: READERS }, (_, index) => new Reader(hubs[index % hubs.length]!));
-      await Promise.all(readers.map(one => one.follow(() => writing)));
+      const readers = Array.from({ length: READERS }, (_, index) => new Reader(buses[index % buses.length]!));
+      await Promise.all(readers.map(one => one.readWhile(() => writing)));
       await written;
 
       const all = await everything(databases[0]!, now());
@@ -37,55 +37,55 @@ onEachEngine(engine => {
       for (const one of readers) {
         one.connect();
         await one.reaches(all.at(-1)!);
-        one.breakOff();
+        one.disconnect();
         assert.deepEqual(one.ids, all);
       }
       t.diagnostic(`${all.length} events; connections: ${readers.map(({ connections }) => connections)}`);
-      await Promise.all(hubs.map(hub => hub.close()));
+      await Promise.all(buses.map(eventBus => eventBus.close()));
     });
 
-    it('begins with what comes from now on, and goes on behind what one has', async () => {
+    it('starts with new events, or after a given event', async () => {
       const database = await engine.open();
-      const hub = createEventBus({ database, log: silent });
+      const eventBus = new EventBus({ database, log: silent });
       const add = () => database.write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       await add();
-      const fresh = new Reader(hub, await hub.end());
+      const fresh = new Reader(eventBus, await eventBus.lastPosition());
       fresh.connect();
       await add();
       await fresh.reaches(2);
       assert.deepEqual(fresh.ids, [2]);
-      const late = new Reader(hub);
+      const late = new Reader(eventBus);
       late.connect();
       await late.reaches(2);
       assert.deepEqual(late.ids, [1, 2]);
-      for (const one of [fresh, late]) one.breakOff();
-      // Nobody follows for a while; then it goes on without a gap.
+      for (const one of [fresh, late]) one.disconnect();
+      // Without subscribers for a while, the stream continues without a gap.
       for (let added = 0; added < 3; added++) await add();
       fresh.connect();
       await fresh.reaches(5);
       assert.deepEqual(fresh.ids, [2, 3, 4, 5]);
-      fresh.breakOff();
-      await hub.close();
+      fresh.disconnect();
+      await eventBus.close();
     });
 
-    it('from an empty log misses nothing either', async () => {
+    it('misses nothing after an empty log', async () => {
       const database = await engine.open();
-      const hub = createEventBus({ database, log: silent });
-      const one = new Reader(hub, await hub.end());
+      const eventBus = new EventBus({ database, log: silent });
+      const one = new Reader(eventBus, await eventBus.lastPosition());
       one.connect();
       for (let round = 0; round < 20; round++) await turn();
       await database.write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       await one.reaches(1);
       assert.deepEqual(one.ids, [1]);
-      one.breakOff();
-      await hub.close();
+      one.disconnect();
+      await eventBus.close();
     });
 
-    it('tells an account what it may see, of the types that it wants', async () => {
+    it('sends the events that the account can see and the types select', async () => {
       const database = await engine.open();
-      const hub = createEventBus({ database, log: silent });
+      const eventBus = new EventBus({ database, log: silent });
       await database.write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
-      const readers = [1, 2, 3].map(accountId => new Reader(hub, 0, { accountId, types: ['hold.*'] }));
+      const readers = [1, 2, 3].map(accountId => new Reader(eventBus, 0, { accountId, types: ['hold.*'] }));
       for (const one of readers) one.connect();
       const holder = { accountId: 2, admin: false };
       const { id } = await database.write(tx => createHold(tx, holder, { petIds: [1] }, 100));
@@ -95,58 +95,58 @@ onEachEngine(engine => {
         readers.map(({ ids }) => ids),
         [[3, 5], [3, 5], []],
       );
-      for (const one of readers) one.breakOff();
-      await hub.close();
+      for (const one of readers) one.disconnect();
+      await eventBus.close();
     });
   });
 });
 
-describe('an event stream', () => {
-  it('is written nothing while it is full, and is cut off after thirty seconds of that', async () => {
+describe('EventStream', () => {
+  it('writes nothing to a blocked client and disconnects it after thirty seconds', async () => {
     const nowMs = mock.method(performance, 'now', () => 1000);
     try {
-      let followed: Follower | undefined;
+      let subscribed: Subscriber | undefined;
       let destroyed = false;
       const written: string[] = [];
       const stream = streamOver(
-        hubWith(follower => {
-          followed = follower;
+        busWith(subscriber => {
+          subscribed = subscriber;
         }),
         () => true,
       );
       stream.begin({
         write: bytes => written.push(String(bytes)) < 2,
-        end: () => assert.fail('it does not end by itself'),
+        end: () => assert.fail('the stream must not end'),
         destroy: () => {
           destroyed = true;
         },
       });
       await turn();
       nowMs.mock.mockImplementation(() => 16_001);
-      followed!.tick();
+      subscribed!.tick();
       assert.deepEqual(written, ['retry: 2000\nid: evt_0\n\n', ': still here\nid: evt_0\n\n']);
       nowMs.mock.mockImplementation(() => 45_000);
-      followed!.tick();
-      followed!.take({ after: 0, upTo: 1, events: [] });
+      subscribed!.tick();
+      subscribed!.receive({ after: 0, upTo: 1, events: [] });
       assert.deepEqual([written.length, destroyed], [2, false]);
       nowMs.mock.mockImplementation(() => 46_002);
-      followed!.tick();
+      subscribed!.tick();
       assert.equal(destroyed, true);
     } finally {
       nowMs.mock.restore();
     }
   });
 
-  it('ends before anything more is told once the caller would not get in, also where it takes time to know', async () => {
-    for (const says of [() => false, () => Promise.resolve(false)]) {
-      let followed: Follower | undefined;
+  it('ends before it sends more once the caller is no longer authorized', async () => {
+    for (const isStillAuthorized of [() => false, () => Promise.resolve(false)]) {
+      let subscribed: Subscriber | undefined;
       let ends = 0;
       const written: string[] = [];
       const stream = streamOver(
-        hubWith(follower => {
-          followed = follower;
+        busWith(subscriber => {
+          subscribed = subscriber;
         }),
-        says,
+        isStillAuthorized,
       );
       stream.begin({
         write: bytes => written.push(String(bytes)) > 0,
@@ -156,60 +156,62 @@ describe('an event stream', () => {
         destroy: () => assert.fail(),
       });
       await turn();
-      followed!.tick();
+      subscribed!.tick();
       await turn();
-      followed!.take({ after: 0, upTo: 1, events: [] });
+      subscribed!.receive({ after: 0, upTo: 1, events: [] });
       assert.deepEqual([ends, written.length], [1, 1]);
     }
   });
 });
 
-/** A hub where nothing happens. */
-function hubWith(follow: (follower: Follower) => void): EventBus {
+/** An event bus without events. */
+function busWith(onSubscribe: (subscriber: Subscriber) => void): EventStreamOptions['eventBus'] {
   return {
-    place: 0,
-    follow(follower) {
-      follow(follower);
+    position: 0,
+    subscribe(subscriber) {
+      onSubscribe(subscriber);
       return () => {};
     },
-    behind: async place => ({ after: place, upTo: place, events: [] }),
-    end: async () => 0,
-    close: async () => {},
+    readAfter: async position => ({ after: position, upTo: position, events: [] }),
   };
 }
 
-function streamOver(hub: EventBus, stillAdmitted: () => MaybePromise<boolean>) {
-  return eventStream({ hub, actor: reader, types: undefined, place: 0, stillAdmitted, released() {} });
+function streamOver(eventBus: EventStreamOptions['eventBus'], isStillAuthorized: () => MaybePromise<boolean>) {
+  return new EventStream({ eventBus, actor: reader, types: undefined, position: 0, isStillAuthorized, onClose() {} });
 }
 
-/** One who follows through one connection after the other; its socket is full now and then. */
+/** A client that reconnects after every connection; its socket blocks now and then. */
 class Reader {
-  readonly #hub: EventBus;
+  readonly #eventBus: EventBus;
   readonly #options: { readonly accountId: number; readonly types?: readonly string[] };
   #last: number;
-  #stream: ReturnType<typeof eventStream> | undefined;
+  #stream: EventStream | undefined;
   readonly ids: number[] = [];
   connections = 0;
 
-  constructor(hub: EventBus, place = 0, options: { accountId: number; types?: readonly string[] } = { accountId: 1 }) {
-    this.#hub = hub;
-    this.#last = place;
+  constructor(
+    eventBus: EventBus,
+    position = 0,
+    options: { accountId: number; types?: readonly string[] } = { accountId: 1 },
+  ) {
+    this.#eventBus = eventBus;
+    this.#last = position;
     this.#options = options;
   }
 
   connect(): void {
     this.connections++;
     const { accountId, types } = this.#options;
-    const stream = eventStream({
-      hub: this.#hub,
+    const stream = new EventStream({
+      eventBus: this.#eventBus,
       actor: { accountId, admin: false },
       types,
-      place: this.#last,
-      stillAdmitted: () => (Math.random() < 0.2 ? Promise.resolve(true) : true),
-      released() {},
+      position: this.#last,
+      isStillAuthorized: () => (Math.random() < 0.2 ? Promise.resolve(true) : true),
+      onClose() {},
     });
     this.#stream = stream;
-    const outlet: ResponseWriter = {
+    const writer: ResponseWriter = {
       write: bytes => {
         if (this.#stream !== stream) return true;
         this.#take(String(bytes));
@@ -217,23 +219,23 @@ class Reader {
         setTimeout(() => stream.drained(), Math.random() * 20);
         return false;
       },
-      end: () => assert.fail('it does not end'),
-      destroy: () => assert.fail('it is not cut off'),
+      end: () => assert.fail('the stream must not end'),
+      destroy: () => assert.fail('the client must not be disconnected'),
     };
-    stream.begin(outlet);
+    stream.begin(writer);
   }
 
-  breakOff(): void {
+  disconnect(): void {
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.closed();
   }
 
-  async follow(more: () => boolean): Promise<void> {
+  async readWhile(more: () => boolean): Promise<void> {
     while (more()) {
       this.connect();
       await new Promise(resolve => setTimeout(resolve, Math.random() * 60));
-      this.breakOff();
+      this.disconnect();
     }
   }
 
@@ -256,19 +258,19 @@ class Reader {
   }
 }
 
-/** The same log several times: nodes, or embedded one server and one command. */
+/** The same event log opened several times: by two nodes, or by a server and a command. */
 async function openSeveral(engine: Engine) {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
   const place = await engine.place();
   const first = await engine.open({ place, clock });
   const second = await engine.open({ place, clock, role: engine.name === 'sqlite' ? 'cli' : 'server' });
-  const hubs = (engine.name === 'sqlite' ? [first] : [first, second]).map(database =>
-    createEventBus({ database, log: silent }),
+  const buses = (engine.name === 'sqlite' ? [first] : [first, second]).map(
+    database => new EventBus({ database, log: silent }),
   );
-  return { databases: [first, second], hubs, now: () => clock.now() };
+  return { databases: [first, second], buses, now: () => clock.now() };
 }
 
-/** One who adds animals; on PostgreSQL each transaction waits before it is committed. */
+/** Creates pets; on PostgreSQL each transaction waits before its commit. */
 async function write(database: Database, writer: number): Promise<void> {
   for (let change = 0; change < CHANGES_EACH; change++) {
     await database.write(async tx => {
@@ -281,7 +283,7 @@ async function write(database: Database, writer: number): Promise<void> {
 async function everything(database: Database, now: number): Promise<number[]> {
   const all: number[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await listEvents(database, reader, {}, 100, cursor, now, 1000);
+    const page = await listEvents(database, reader, {}, { limit: 100, cursor }, now, 1000);
     all.push(...page.events.map(({ sequence }) => sequence));
     if (page.next === undefined) return all;
     cursor = page.next;

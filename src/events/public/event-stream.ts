@@ -1,189 +1,201 @@
 import type { ResponseStream, ResponseWriter } from '../../lib/http/route.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import type { Actor } from '../event.ts';
-import type { Batch, EventBus, Follower } from '../event-bus.ts';
+import type { Batch, EventBus, Subscriber } from '../event-bus.ts';
 import type { OwnedEvent } from '../owners.ts';
-import { wantedOf } from './list-events.ts';
-import { idAt } from './public-event.ts';
-import { knows, publicEvent, sees } from './visibility.ts';
+import { typeFilter } from './list-events.ts';
+import { eventIdAt } from './public-event.ts';
+import { canSee, canSeeActor, publicEvent } from './visibility.ts';
 
-/**
- * The events behind a place as server-sent events, and then those that come: each that the actor may see and the types
- * let through, once and in order.
- *
- * It keeps no event: who does not read is written nothing more, and reads the log by himself once he has room again; after
- * 30 seconds without he is cut off. It ends when the caller would not get in any more.
- * @param options.place behind which it begins
- * @param options.released called once, when it is over
- */
-export function eventStream(options: {
-  readonly hub: EventBus;
+/** The options of an event stream. */
+export interface EventStreamOptions {
+  readonly eventBus: Pick<EventBus, 'position' | 'subscribe' | 'readAfter'>;
   readonly actor: Actor;
   readonly types: readonly string[] | undefined;
-  readonly place: number;
-  stillAdmitted(): MaybePromise<boolean>;
-  released(): void;
-}): ResponseStream {
-  const { hub, actor, stillAdmitted } = options;
-  const wanted = wantedOf(options.types);
-  let { place } = options;
-  let outlet: ResponseWriter | undefined;
-  let leave = () => {};
-  let over = false;
-  /** Whether it reads by itself, because it is behind. */
-  let reading = false;
-  let asking = false;
-  /** Since when what was written piles up. */
-  let fullSinceMs: number | undefined;
-  let writtenMs = 0;
+  /** The position after which the stream starts. */
+  readonly position: number;
+  /** Reports whether the caller's key is still valid for the stream. */
+  isStillAuthorized(): MaybePromise<boolean>;
+  /** Called once when the stream has ended. */
+  onClose(): void;
+}
 
-  const follower: Follower = {
-    take(batch) {
-      if (over || reading || fullSinceMs !== undefined || batch.upTo < place) return;
-      const allowed = place < batch.after ? undefined : admitted();
-      if (allowed === true) deliver(batch);
-      else if (allowed === false) finish();
-      else catchUp();
-    },
-    tick() {
-      if (over) return;
-      const nowMs = performance.now();
-      if (fullSinceMs !== undefined && nowMs - fullSinceMs > PATIENCE_MS) {
-        outlet?.destroy();
-        return;
-      }
-      const allowed = admitted();
-      if (allowed === false) {
-        finish();
-        return;
-      }
-      if (fullSinceMs !== undefined) return;
-      if (nowMs - writtenMs >= HEARTBEAT_MS) write(`: still here\nid: ${idAt(place)}\n\n`);
-      if (place < hub.place) catchUp();
-    },
-  };
+/**
+ * A response of server-sent events: those after a position, then new ones as they are recorded; each that the actor can
+ * see and the types select, once and in order.
+ *
+ * It queues no events: a client that does not read receives nothing more, and once it reads again, the stream catches up
+ * from the log. A client that does not read for 30 seconds is disconnected. The stream ends when the caller is no longer
+ * authorized.
+ */
+export class EventStream implements ResponseStream, Subscriber {
+  readonly #options: EventStreamOptions;
+  readonly #isSelected: (event: OwnedEvent) => boolean;
+  #position: number;
+  #writer: ResponseWriter | undefined;
+  #unsubscribe = () => {};
+  #ended = false;
+  #catchingUp = false;
+  #checkingAuthorization = false;
+  /** When the client stopped reading; `undefined` while it reads. */
+  #blockedSinceMs: number | undefined;
+  #lastWriteMs = 0;
 
-  return {
-    begin(to) {
-      outlet = to;
-      // An id without data tells nothing, and yet is what a client sends when it comes again.
-      write(`retry: ${RETRY_MS}\nid: ${idAt(place)}\n\n`);
-      leave = hub.follow(follower);
-      catchUp();
-    },
-    drained() {
-      fullSinceMs = undefined;
-      catchUp();
-    },
-    closed() {
-      over = true;
-      leave();
-      options.released();
-    },
-  };
-
-  /** Whether the caller would still get in; `undefined` where that takes time, and is looked after. */
-  function admitted(): boolean | undefined {
-    try {
-      const allowed = stillAdmitted();
-      if (!(allowed instanceof Promise)) return allowed;
-      if (asking) {
-        allowed.catch(() => {});
-        return undefined;
-      }
-      asking = true;
-      allowed
-        .then(
-          is => {
-            if (!is) finish();
-          },
-          () => {},
-        )
-        .finally(() => {
-          asking = false;
-        });
-      return undefined;
-    } catch {
-      // Storage cannot say: nothing is told meanwhile.
-      return undefined;
-    }
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.#isSelected = typeFilter(options.types);
+    this.#position = options.position;
   }
 
-  async function catchUp(): Promise<void> {
-    if (over || reading || fullSinceMs !== undefined) return;
-    reading = true;
+  begin(writer: ResponseWriter): void {
+    this.#writer = writer;
+    // An id without data dispatches no event, but clients send it when they reconnect.
+    this.#write(`retry: ${RETRY_MS}\nid: ${eventIdAt(this.#position)}\n\n`);
+    this.#unsubscribe = this.#options.eventBus.subscribe(this);
+    this.#catchUp();
+  }
+
+  drained(): void {
+    this.#blockedSinceMs = undefined;
+    this.#catchUp();
+  }
+
+  closed(): void {
+    this.#ended = true;
+    this.#unsubscribe();
+    this.#options.onClose();
+  }
+
+  receive(batch: Batch): void {
+    if (this.#ended || this.#catchingUp || this.#isBlocked || batch.upTo < this.#position) return;
+    const authorized = this.#position < batch.after ? undefined : this.#isAuthorizedNow();
+    if (authorized === true) this.#send(batch);
+    else if (authorized === false) this.#end();
+    else this.#catchUp();
+  }
+
+  tick(): void {
+    if (this.#ended) return;
+    const nowMs = performance.now();
+    if (this.#blockedSinceMs !== undefined && nowMs - this.#blockedSinceMs > BLOCKED_MAX_MS) {
+      this.#writer?.destroy();
+      return;
+    }
+    if (this.#isAuthorizedNow() === false) {
+      this.#end();
+      return;
+    }
+    if (this.#isBlocked) return;
+    if (nowMs - this.#lastWriteMs >= HEARTBEAT_MS) this.#write(`: still here\nid: ${eventIdAt(this.#position)}\n\n`);
+    if (this.#position < this.#options.eventBus.position) this.#catchUp();
+  }
+
+  get #isBlocked(): boolean {
+    return this.#blockedSinceMs !== undefined;
+  }
+
+  /** Reports whether the caller is authorized; `undefined` while that takes time, or storage cannot tell. */
+  #isAuthorizedNow(): boolean | undefined {
     try {
-      while (!over && fullSinceMs === undefined) {
-        const batch = await hub.behind(place);
-        if (batch.upTo <= place) {
-          if (place >= hub.place) break;
-          continue;
-        }
-        if (await stillAdmitted()) deliver(batch);
-        else finish();
-      }
+      const authorized = this.#options.isStillAuthorized();
+      if (!(authorized instanceof Promise)) return authorized;
+      this.#endUnless(authorized);
     } catch {
-      // Storage refuses for now; the next tick tries again.
+      // Storage is unavailable: the stream pauses.
+    }
+    return undefined;
+  }
+
+  async #endUnless(authorized: Promise<boolean>): Promise<void> {
+    const isFirst = !this.#checkingAuthorization;
+    this.#checkingAuthorization = true;
+    try {
+      if (!(await authorized) && isFirst) this.#end();
+    } catch {
+      // Storage is unavailable: the next tick checks again.
     } finally {
-      reading = false;
+      if (isFirst) this.#checkingAuthorization = false;
     }
   }
 
-  /** Writes what of a batch stands behind the place, as far as there is room. */
-  function deliver({ upTo, events }: Batch): void {
-    let parts: Buffer[] = [];
+  async #catchUp(): Promise<void> {
+    if (this.#ended || this.#catchingUp || this.#isBlocked) return;
+    const { eventBus, isStillAuthorized } = this.#options;
+    this.#catchingUp = true;
+    try {
+      while (!this.#ended && !this.#isBlocked) {
+        const batch = await eventBus.readAfter(this.#position);
+        if (batch.upTo > this.#position) {
+          if (await isStillAuthorized()) this.#send(batch);
+          else this.#end();
+        } else if (this.#position >= eventBus.position) break;
+      }
+    } catch {
+      // Storage is unavailable: the next tick tries again.
+    } finally {
+      this.#catchingUp = false;
+    }
+  }
+
+  /** Sends the events of a batch after the position, until the client stops reading. */
+  #send({ upTo, events }: Batch): void {
+    let messages: Buffer[] = [];
     let bytes = 0;
     for (const event of events) {
-      if (over) return;
-      if (event.place <= place || !wanted(event) || !sees(actor, event)) continue;
-      const message = messageOf(event, knows(actor, event));
-      parts.push(message);
+      if (this.#ended) return;
+      if (!this.#isWanted(event)) continue;
+      const message = messageOf(event, canSeeActor(this.#options.actor, event));
+      messages.push(message);
       bytes += message.length;
-      if (bytes < WRITTEN_AT_ONCE) continue;
-      place = event.place;
-      if (!write(Buffer.concat(parts))) return;
-      parts = [];
+      if (bytes < WRITE_BYTES) continue;
+      this.#position = event.place;
+      if (!this.#write(Buffer.concat(messages))) return;
+      messages = [];
       bytes = 0;
     }
-    place = Math.max(place, upTo);
-    if (parts.length === 1) write(parts[0]!);
-    else if (parts.length > 1) write(Buffer.concat(parts));
+    this.#position = Math.max(this.#position, upTo);
+    if (messages.length > 0) this.#write(messages.length === 1 ? messages[0]! : Buffer.concat(messages));
   }
 
-  function write(bytes: string | Buffer): boolean {
-    writtenMs = performance.now();
-    if (over || outlet!.write(bytes)) return true;
-    fullSinceMs ??= writtenMs;
+  #isWanted(event: OwnedEvent): boolean {
+    return event.place > this.#position && this.#isSelected(event) && canSee(this.#options.actor, event);
+  }
+
+  /** Returns false if the client has stopped reading. */
+  #write(bytes: string | Buffer): boolean {
+    this.#lastWriteMs = performance.now();
+    if (this.#ended || this.#writer!.write(bytes)) return true;
+    this.#blockedSinceMs ??= this.#lastWriteMs;
     return false;
   }
 
-  function finish(): void {
-    if (over) return;
-    over = true;
-    leave();
-    outlet?.end();
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsubscribe();
+    this.#writer?.end();
   }
 }
 
 const HEARTBEAT_MS = 15_000;
-/** How long what was written may wait for the caller. */
-const PATIENCE_MS = 30_000;
-/** When a client is to come again after the end. */
+/** How long a client may stop reading. */
+const BLOCKED_MAX_MS = 30_000;
+/** The reconnection time that clients are told. */
 const RETRY_MS = 2000;
-const WRITTEN_AT_ONCE = 16 * 1024;
+const WRITE_BYTES = 16 * 1024;
 
-const messages = new WeakMap<OwnedEvent, { known?: Buffer; unknown?: Buffer }>();
+const cachedMessages = new WeakMap<OwnedEvent, { withActor?: Buffer; withoutActor?: Buffer }>();
 
-/** An event as a message; made once for all who are told the same. */
-function messageOf(event: OwnedEvent, known: boolean): Buffer {
-  const made = messages.get(event) ?? {};
-  messages.set(event, made);
-  const member = known ? 'known' : 'unknown';
-  made[member] ??= Buffer.from(textOf(event, known));
-  return made[member];
+/** Returns the message of an event; encoded once for all streams that show the same. */
+function messageOf(event: OwnedEvent, showActor: boolean): Buffer {
+  const cached = cachedMessages.get(event) ?? {};
+  cachedMessages.set(event, cached);
+  const variant = showActor ? 'withActor' : 'withoutActor';
+  cached[variant] ??= Buffer.from(encodeMessage(event, showActor));
+  return cached[variant];
 }
 
-function textOf(event: OwnedEvent, known: boolean): string {
-  const told = publicEvent(event, known);
-  return `id: ${told.id}\nevent: ${told.type}\ndata: ${JSON.stringify(told)}\n\n`;
+function encodeMessage(event: OwnedEvent, showActor: boolean): string {
+  const shown = publicEvent(event, showActor);
+  return `id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`;
 }

@@ -1,36 +1,32 @@
 import type { Example } from '../../lib/http/route.ts';
 
+const unknownEvent = {
+  name: 'newer than the store',
+  summary: 'An id that the store has not reached, because an older backup was restored',
+  status: 410,
+  code: 'events_expired',
+};
+
 export const listExamples: readonly Example[] = [
   {
     name: 'first page',
-    summary: 'What happened in a small store: an animal was set aside, an order was placed',
+    summary: 'The events of a small store: an animal was set aside, and an order was placed',
     given: ['updatePet: set aside', 'placeOrder: a dog with a date'],
     query: 'after=evt_9',
     status: 200,
   },
   {
-    name: 'of holds',
-    summary: 'Only what became of holds',
+    name: 'holds',
+    summary: 'Only events of holds',
     given: ['createHold: two cats', 'releaseHold: a hold'],
     query: 'types=hold.*&limit=2',
     status: 200,
   },
+  { name: 'account', summary: 'Events of the account of the key', query: 'types=account.*', status: 200 },
+  { ...unknownEvent, query: 'after=evt_999999999' },
   {
-    name: 'of the account',
-    summary: 'What happened to the account that asks',
-    query: 'types=account.*',
-    status: 200,
-  },
-  {
-    name: 'of a later state',
-    summary: 'An id that the store has not reached: an older backup was restored',
-    query: 'after=evt_999999999',
-    status: 410,
-    code: 'events_expired',
-  },
-  {
-    name: 'no such type',
-    summary: 'A type that there is not',
+    name: 'unknown type',
+    summary: 'A type that does not exist',
     query: 'types=pet.sold',
     status: 400,
     code: 'invalid_parameter',
@@ -38,17 +34,6 @@ export const listExamples: readonly Example[] = [
 ];
 
 export const streamExamples: readonly Example[] = [
-  {
-    name: 'going on',
-    summary: 'What came behind an event that one has',
-    query: 'after=evt_9',
-    status: 200,
-  },
-  {
-    name: 'of a later state',
-    summary: 'An id that the store has not reached: an older backup was restored',
-    headers: { 'Last-Event-ID': 'evt_999999999' },
-    status: 410,
-    code: 'events_expired',
-  },
+  { name: 'continue', summary: 'The events after a known one', query: 'after=evt_9', status: 200 },
+  { ...unknownEvent, headers: { 'Last-Event-ID': 'evt_999999999' } },
 ];

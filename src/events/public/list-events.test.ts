@@ -17,7 +17,7 @@ import { approveOrder, deliverOrder } from '../../orders/steps.ts';
 import { createPet, deletePet, updatePet } from '../../pets/pets.ts';
 import { type Database, type Params, query, type Transaction } from '../../schema.ts';
 import { operator } from '../event.ts';
-import { putInOrder } from '../log.ts';
+import { putInOrder } from '../ordering.ts';
 import { type EventFilter, listEvents } from './list-events.ts';
 import type { PublicEvent } from './public-event.ts';
 
@@ -38,7 +38,7 @@ onEachEngine(engine => {
   }
 
   describe('listEvents', () => {
-    it('tells of a message who wrote it, and to whom once it has arrived, and nobody what it says', async () => {
+    it('shows a message to its sender, to its recipient once delivered, and its text to nobody', async () => {
       const { write, all } = await open();
       const { id: petId } = await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
       const { id } = await write(tx => sendMessage(tx, buyer, { message: 'Is she still there?', petId }));
@@ -53,7 +53,7 @@ onEachEngine(engine => {
       assert.equal((await all(operator, { types })).length, 1);
     });
 
-    it('says what happened, to what, what it was then and what changed', async () => {
+    it('includes the resource and what changed', async () => {
       const { write, all, clock } = await open();
       const { id } = await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
       clock.advance(1000);
@@ -86,7 +86,7 @@ onEachEngine(engine => {
       assert.deepEqual([deleted!.type, deleted!.changes['name']], ['pet.deleted', { from: 'Minki' }]);
     });
 
-    it('says of a hold and an order what they are answered with then, but for their times and steps', async () => {
+    it('includes holds and orders without their times and steps', async () => {
       const { database, write, all, clock } = await open();
       await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
       await write(tx => createPet(tx, 1, { name: 'Moritz', categoryId: 2 }, 'open'));
@@ -124,7 +124,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('shows each account what it may see, and who did it to those who may know', async () => {
+    it('shows each account the events that it can see, and the actor to those who may know', async () => {
       const { write, all } = await open();
       for (const name of ['Minka', 'Moritz']) await write(tx => createPet(tx, 1, { name, categoryId: 2 }, 'open'));
       const hold = await write(tx => createHold(tx, buyer, { petIds: [1, 2] }, 100));
@@ -180,7 +180,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('tells of an account and its keys that account and admins alone', async () => {
+    it('shows events of an account and its keys to that account and admins only', async () => {
       const { write, all, clock } = await open();
       for (const email of ['a@example.org', 'b@example.org'])
         await write(tx => createAccount(tx, { email, name: 'A' }));
@@ -237,7 +237,7 @@ onEachEngine(engine => {
       assert.equal(revoked!.cause, undefined);
     });
 
-    it('finds the owners of what earlier releases wrote down', async () => {
+    it('finds the owners for events of earlier releases', async () => {
       const { database, write, all } = await open();
       for (const name of ['Minka', 'Moritz']) await write(tx => createPet(tx, 1, { name, categoryId: 2 }, 'open'));
       const hold = await write(tx => createHold(tx, buyer, { petIds: [1, 2] }, 100));
@@ -251,7 +251,7 @@ onEachEngine(engine => {
       assert.deepEqual(await Promise.all([owner, buyer, stranger].map(actor => all(actor))), before);
     });
 
-    it('lets types through as they are named, alone or by kind', async () => {
+    it('filters by type and by kind', async () => {
       const { write, all } = await open();
       await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 9000 }, 'open'));
       await write(tx => createHold(tx, owner, { petIds: [1] }, 100));
@@ -261,7 +261,7 @@ onEachEngine(engine => {
       assert.deepEqual(await types('order.*'), []);
     });
 
-    it('gives every event once, page by page and from the end of the last on', async () => {
+    it('returns every event once, page by page and from the end of the last page', async () => {
       const { database, write, all, clock } = await open();
       const add = () => write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       for (let added = 0; added < 7; added++) await add();
@@ -269,7 +269,7 @@ onEachEngine(engine => {
         (await all(stranger, {}, 3)).map(({ id }) => id),
         [1, 2, 3, 4, 5, 6, 7].map(place => `evt_${place}`),
       );
-      const page = await listEvents(database, stranger, {}, 100, undefined, clock.now(), DAY);
+      const page = await listEvents(database, stranger, {}, { limit: 100 }, clock.now(), DAY);
       assert.equal(page.end, 'evt_7');
       assert.deepEqual(await all(stranger, { after: page.end }), []);
       await add();
@@ -279,29 +279,29 @@ onEachEngine(engine => {
       );
     });
 
-    it('takes a cursor for its own filters only', async () => {
+    it('rejects a cursor of other filters', async () => {
       const { database, write, clock } = await open();
       for (let added = 0; added < 3; added++) {
         await write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       }
-      const { next } = await listEvents(database, owner, {}, 1, undefined, clock.now(), DAY);
+      const { next } = await listEvents(database, owner, {}, { limit: 1 }, clock.now(), DAY);
       for (const [filter, cursor] of [
         [{ types: ['pet.*'] }, next],
         [{}, 'abc'],
         [{}, Buffer.from('[1,"x",2]').toString('base64url')],
       ] as const) {
         await assert.rejects(
-          listEvents(database, owner, filter, 1, cursor, clock.now(), DAY),
+          listEvents(database, owner, filter, { limit: 1, cursor }, clock.now(), DAY),
           hasCode('invalid_parameter'),
         );
       }
     });
 
-    it('tells events for as long as is said and no longer, and refuses a place before that', async () => {
+    it('returns events within the retention period and rejects earlier positions', async () => {
       const { database, write, clock } = await open();
       const add = () => write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       const read = (after?: string) =>
-        listEvents(database, owner, after === undefined ? {} : { after }, 100, undefined, clock.now(), 30 * DAY);
+        listEvents(database, owner, after === undefined ? {} : { after }, { limit: 100 }, clock.now(), 30 * DAY);
       await add();
       clock.advance(DAY);
       await add();
@@ -327,7 +327,7 @@ onEachEngine(engine => {
       await assert.rejects(read('evt_3'), hasCode('events_expired'));
     });
 
-    it('looks at a bounded number of events a page, and goes on', async () => {
+    it('scans a bounded number of events per page and continues', async () => {
       const { database, write, all, clock } = await open();
       await write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
       const insert = Array.from({ length: 500 }, () => ({
@@ -344,7 +344,7 @@ onEachEngine(engine => {
       await write(tx => createHold(tx, owner, { petIds: [1] }, 100));
       // Who lists gives it but a moment, and so many may take longer.
       await putInOrder(database);
-      const first = await listEvents(database, owner, { types: ['hold.*'] }, 100, undefined, clock.now(), DAY);
+      const first = await listEvents(database, owner, { types: ['hold.*'] }, { limit: 100 }, clock.now(), DAY);
       assert.deepEqual(first.events, []);
       assert.notEqual(first.next, undefined);
       assert.deepEqual(
@@ -365,7 +365,7 @@ async function readAll(
 ): Promise<PublicEvent[]> {
   const all: PublicEvent[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await listEvents(database, actor, filter, limit, cursor, now(), 30 * DAY);
+    const page = await listEvents(database, actor, filter, { limit, cursor }, now(), 30 * DAY);
     assert.ok(page.events.length <= limit);
     all.push(...page.events);
     if (page.next === undefined) return all;

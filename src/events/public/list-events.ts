@@ -1,130 +1,122 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { problem } from '../../errors.ts';
-import { digestOf, invalidCursor, isCount, opaque, valuesIn } from '../../lib/http/pagination/cursor.ts';
+import { decodeListToken, encodeListToken, invalidCursor, isCount } from '../../lib/http/pagination/cursor.ts';
+import type { PageRequest } from '../../lib/http/pagination/paginate.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
 import type { Database, Reader } from '../../schema.ts';
 import type { Actor } from '../event.ts';
-import { lastPlace, placeBefore, putInOrder } from '../log.ts';
-import { eventsBehind } from '../ordering.ts';
+import { eventsBehind, lastPlace, placeBefore, putInOrder } from '../ordering.ts';
 import { type OwnedEvent, withOwners } from '../owners.ts';
-import { idAt, type PublicEvent, placeIn } from './public-event.ts';
-import { knows, publicEvent, sees } from './visibility.ts';
+import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
+import { canSee, canSeeActor, publicEvent } from './visibility.ts';
 
-/** Which events a reader wants. */
+/** The filters of the list of events. */
 export interface EventFilter {
-  /** Types as `pet.created`, or all of a kind as `pet.*`; every type where left out. */
+  /** Types such as `pet.created`, or all types of a kind such as `pet.*`; all types by default. */
   readonly types?: readonly string[] | undefined;
-  /** Only what comes behind the event with this id. */
+  /** Only events after the one with this id. */
   readonly after?: string | undefined;
 }
 
-/** One page of events: it either goes on, or ends with the id behind which a reader goes on later. */
+/** One page of events: it has either a next page, or the id after which to continue later. */
 export type EventPage = { readonly events: PublicEvent[] } & (
   | { readonly next: string; readonly end?: never }
   | { readonly next?: never; readonly end: string }
 );
 
 /**
- * One page of what happened, in the one order of all events: of that what the actor may see and the filter lets through.
+ * Returns one page of the events that the actor can see and the filter selects, in the total order of all events.
  *
- * Who reads all pages, and later on from the end of the last, gets every event once: nothing ever appears behind a place
- * that was read. A page looks at 20,000 events: it may be short, even empty, and still have a next one.
- * @param limit how many events at most, 1–100
- * @param cursorText where to read on, from the page before
- * @param keptMs for how long events are told
- * @throws {Problem} `invalid_parameter` where the cursor is not one of this list; `events_expired` where events behind
- *   the place are no longer told
+ * A client that reads all pages, and later continues from the end of the last, gets every event once: no event ever appears
+ * behind a position that was read. A page scans at most 20,000 events; it can be short or empty and still have a next page.
+ * @param retentionMs how long events are kept
+ * @throws {Problem} `invalid_parameter` for a cursor of another list; `events_expired` when events after the position are
+ *   no longer kept
  */
 export async function listEvents(
   database: Database,
   actor: Actor,
   filter: EventFilter,
-  limit: number,
-  cursorText: string | undefined,
+  { limit, cursor }: PageRequest,
   now: number,
-  keptMs: number,
+  retentionMs: number,
 ): Promise<EventPage> {
-  const from = cursorText === undefined ? placeOf(filter.after) : decodeCursor(filter, cursorText);
+  const from = startOf(filter, cursor);
   await bestEffort(putInOrder(database));
   const end = await lastPlace(database);
-  const kept = await keptFrom(database, now, keptMs);
-  const after = from === undefined ? kept.place : requireKept(from, kept.place, end);
+  const retained = await retentionStart(database, now, retentionMs);
+  let position = from === undefined ? retained.position : requireRetained(from, retained.position, end);
 
-  const wanted = wantedOf(filter.types);
-  const edge = Math.min(end, after + EVENTS_LOOKED_AT_MAX);
+  const isSelected = typeFilter(filter.types);
+  const scanEnd = Math.min(end, position + SCAN_LIMIT);
   const events: PublicEvent[] = [];
-  let place = after;
-  for (let size = limit + 1; place < edge; size = EVENTS_AT_ONCE) {
-    const read = await eventsBehind(database, place, edge, size);
-    for (const event of await withOwners(
-      database,
-      read.filter(({ at }) => at >= kept.since),
-    )) {
-      if (!wanted(event) || !sees(actor, event)) continue;
-      if (events.length === limit) return { events, next: encodeCursor(filter, placeIn(events.at(-1)!.id)) };
-      events.push(publicEvent(event, knows(actor, event)));
+  for (let size = limit + 1; position < scanEnd; size = BATCH_SIZE) {
+    const batch = await eventsBehind(database, position, scanEnd, size);
+    const kept = batch.filter(({ at }) => at >= retained.since);
+    for (const event of await withOwners(database, kept)) {
+      if (!isSelected(event) || !canSee(actor, event)) continue;
+      if (events.length === limit) return { events, next: encodePosition(filter, positionOf(events.at(-1)!.id)) };
+      events.push(publicEvent(event, canSeeActor(actor, event)));
     }
-    place = read.length < size ? edge : read.at(-1)!.place;
-    // Embedded, nothing else runs meanwhile: let others come in between.
-    if (place < edge) await setImmediate();
+    position = batch.length < size ? scanEnd : batch.at(-1)!.place;
+    // Reads of the embedded engine block the event loop: let other requests run in between.
+    if (position < scanEnd) await nextTurn();
   }
-  return edge < end ? { events, next: encodeCursor(filter, edge) } : { events, end: idAt(end) };
+  return scanEnd < end ? { events, next: encodePosition(filter, scanEnd) } : { events, end: eventIdAt(end) };
 }
 
 /**
- * From where on events are told: what was written down at `since` or later, all of which stands behind `place`.
- * @param keptMs for how long they are told
+ * Returns the start of the retention period: all events recorded at `since` or later, which follow `position`.
+ * @param retentionMs how long events are kept
  */
-export async function keptFrom(
+export async function retentionStart(
   reader: Reader,
   now: number,
-  keptMs: number,
-): Promise<{ readonly place: number; readonly since: number }> {
-  const since = now - keptMs;
-  return { place: await placeBefore(reader, since), since };
+  retentionMs: number,
+): Promise<{ readonly position: number; readonly since: number }> {
+  const since = now - retentionMs;
+  return { position: await placeBefore(reader, since), since };
 }
 
 /**
- * A place behind which a reader wants to go on.
- * @throws {Problem} `events_expired` where something behind it is no longer told, or it is of a later state of the store
+ * Returns a position to continue from.
+ * @throws {Problem} `events_expired` when later events are no longer kept, or the position is later than the log
  */
-export function requireKept(place: number, keptFromPlace: number, end: number): number {
-  if (place > end)
-    throw problem('events_expired', 'The event is of a later state of the store than there is: it was restored.');
-  if (place < keptFromPlace) throw problem('events_expired');
-  return place;
+export function requireRetained(position: number, retainedFrom: number, end: number): number {
+  if (position > end) {
+    throw problem('events_expired', 'The event is newer than the store, which was restored from an older backup.');
+  }
+  if (position < retainedFrom) throw problem('events_expired');
+  return position;
 }
 
-/** Whether an event is of one of the types. */
-export function wantedOf(
+/** Returns the predicate that selects events of the given types. */
+export function typeFilter(
   types: readonly string[] | undefined,
 ): (event: Pick<OwnedEvent, 'kind' | 'action'>) => boolean {
   if (types === undefined) return () => true;
-  const wanted = new Set(types);
-  return ({ kind, action }) => wanted.has(`${kind}.*`) || wanted.has(`${kind}.${action}`);
+  const selected = new Set(types);
+  return ({ kind, action }) => selected.has(`${kind}.*`) || selected.has(`${kind}.${action}`);
 }
 
-/** The most events that a page looks at, and how many are read at once where the first few were not enough. */
-const EVENTS_LOOKED_AT_MAX = 20_000;
-const EVENTS_AT_ONCE = 1000;
+/** The number of events that a page scans, and the size of a batch after the first. */
+const SCAN_LIMIT = 20_000;
+const BATCH_SIZE = 1000;
 
-function placeOf(id: string | undefined): number | undefined {
-  return id === undefined ? undefined : placeIn(id);
+/** Returns the position after which a page starts; `undefined` for the start of the log. */
+function startOf(filter: EventFilter, cursor: string | undefined): number | undefined {
+  if (cursor !== undefined) return decodePosition(filter, cursor);
+  return filter.after === undefined ? undefined : positionOf(filter.after);
 }
 
-const VERSION = 1;
+const listOf = ({ types, after }: EventFilter) => [types && [...types].sort(), after];
 
-function encodeCursor(filter: EventFilter, place: number): string {
-  return opaque([VERSION, listOf(filter), place]);
+function encodePosition(filter: EventFilter, position: number): string {
+  return encodeListToken(listOf(filter), [position]);
 }
 
-function decodeCursor(filter: EventFilter, text: string): number {
-  const [version, list, place] = valuesIn(text, 3) ?? [];
-  if (version === VERSION && list === listOf(filter) && isCount(place)) return place;
+function decodePosition(filter: EventFilter, cursor: string): number {
+  const [position] = decodeListToken(listOf(filter), cursor, 1) ?? [];
+  if (isCount(position)) return position;
   throw invalidCursor();
-}
-
-/** Binds a cursor to its list. */
-function listOf({ types, after }: EventFilter): string {
-  return digestOf([types && [...types].sort(), after]);
 }

@@ -1,22 +1,22 @@
 import { problem } from '../../errors.ts';
 import type { EventBus } from '../event-bus.ts';
 
-/** How many streams each account has open, by hub. */
+/** The number of open streams by account, per event bus. */
 const open = new WeakMap<EventBus, Map<number, number>>();
 
 /**
- * Counts one more stream of an account.
- * @returns counts it as closed; safe to repeat
+ * Counts an open stream of an account.
+ * @returns counts it as closed; idempotent
  * @throws {Problem} `stream_limit_exceeded`
  */
-export function openStream(hub: EventBus, accountId: number, most: number): () => void {
-  const counts = open.get(hub) ?? new Map<number, number>();
-  open.set(hub, counts);
+export function openStream(eventBus: EventBus, accountId: number, most: number): () => void {
+  const counts = open.get(eventBus) ?? new Map<number, number>();
+  open.set(eventBus, counts);
   const count = counts.get(accountId) ?? 0;
   if (count >= most) {
     throw problem(
       'stream_limit_exceeded',
-      `The account has ${count} event streams open already; close one of them, or share it.`,
+      `The account already has ${count} open event streams; close one of them, or share it.`,
     );
   }
   counts.set(accountId, count + 1);

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-/** Every type of event that is told. */
+/** All event types. */
 export const eventTypes = [
   'pet.created',
   'pet.updated',
@@ -31,105 +31,105 @@ export const eventTypes = [
   'ban.lifted',
 ] as const;
 
-/** A type of event, or all types of one kind of thing. */
+/** Event types to select, or all types of one kind of resource. */
 export const EventTypes = Type.Array(
   Type.Enum([...new Set(eventTypes.map(type => `${type.split('.')[0]}.*`)), ...eventTypes]),
   {
     minItems: 1,
     maxItems: 50,
-    description: 'Only events of this type, or of all types of one kind such as `pet.*`; several are alternatives.',
+    description: 'Returns only events of these types. `pet.*` selects all types of one kind.',
   },
 );
 
-/** The id of an event as a parameter. */
+/** The id of an event, as a parameter. */
 export const EventId = {
   pattern: '^evt_(0|[1-9]\\d{0,15})$',
   maxLength: 20,
   examples: ['evt_42'],
 } as const;
 
-/** Something that happened, as it is told. */
+/** An event as the API shows it. */
 export const PublicEvent = Type.Object(
   {
     id: Type.String({
       ...EventId,
-      description: 'Names the event for good, and the place behind which a reader goes on.',
+      description: 'The permanent id of the event. Pass it as `after` to continue from there.',
     }),
     type: Type.Enum([...eventTypes], {
-      description: 'What happened to what. More types will come; pass over those that you do not know.',
+      description: 'The event type. More types may be added; ignore unknown ones.',
     }),
     time: Type.String({ format: 'date-time', description: 'When it happened.' }),
     sequence: Type.Integer({
       format: 'int64',
       minimum: 1,
-      description: 'Where it stands in the one order of all events; there are others between those that you see.',
+      description: 'The position in the total order of all events. Events that you cannot see leave gaps.',
     }),
     accountId: Type.Optional(
       Type.Integer({
         format: 'int64',
         description:
-          'Who did it: told to the owner of the thing, to who did it and to admins; absent where it happened by itself.',
+          'The account that caused the event. Visible to the owner of the resource, to that account and to admins; absent for automatic changes.',
       }),
     ),
     data: Type.Object(
-      { id: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], { description: 'The id of the thing.' }) },
+      {
+        id: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], { description: 'The id of the resource.' }),
+      },
       {
         additionalProperties: true,
         description:
-          'The thing as it was after the change, or at its end: members of a pet, a category, a hold or an order, ' +
-          'but for its times of creation and change and the steps of an order; of a message, never its text; ' +
-          'of an account, never its e-mail address; of a key and of its ban, never a secret, and the `id` is the key’s.',
+          'The resource after the change, or before its deletion: the members of a pet, category, hold or order, without ' +
+          '`createdAt`, `updatedAt` and the steps of an order; a message without its text; an account without its e-mail ' +
+          'address; a key or its ban without secrets, under the `id` of the key.',
       },
     ),
     changes: Type.Record(
       Type.String(),
       Type.Object({
-        from: Type.Optional(Type.Unknown({ description: 'What it was; absent where there was nothing.' })),
-        to: Type.Optional(Type.Unknown({ description: 'What it is; absent where there is nothing any more.' })),
+        from: Type.Optional(Type.Unknown({ description: 'The previous value; absent if there was none.' })),
+        to: Type.Optional(Type.Unknown({ description: 'The new value; absent if there is none.' })),
       }),
-      { description: 'What changed, member by member; every member of a thing that is new or gone.' },
+      { description: 'The changed members; every member of a created or deleted resource.' },
     ),
     cause: Type.Optional(
       Type.Object(
         {
           reason: Type.Optional(
-            Type.String({ description: 'Why, where it was not for its own sake: `held`, `order_placed`, …' }),
+            Type.String({ description: 'The reason for an indirect change: `held`, `order_placed`, …' }),
           ),
           holdId: Type.Optional(
-            Type.Integer({ format: 'int64', description: 'For which hold; told as `accountId` is.' }),
+            Type.Integer({ format: 'int64', description: 'The hold behind the change; visible like `accountId`.' }),
           ),
           orderId: Type.Optional(
-            Type.Integer({ format: 'int64', description: 'For which order; told as `accountId` is.' }),
+            Type.Integer({ format: 'int64', description: 'The order behind the change; visible like `accountId`.' }),
           ),
-          intoId: Type.Optional(
-            Type.Integer({ format: 'int64', description: 'The category that took over, where one was merged.' }),
-          ),
+          intoId: Type.Optional(Type.Integer({ format: 'int64', description: 'The target of a category merge.' })),
           keyId: Type.Optional(
             Type.String({
-              description: 'The other key of a rotation: the one before it, or the one that takes its place.',
+              description: 'The other key of a rotation: the previous one, or its successor.',
             }),
           ),
-          note: Type.Optional(Type.String({ description: 'What was said with the step of an order.' })),
+          note: Type.Optional(Type.String({ description: 'The note of an order step.' })),
         },
-        { description: 'Why it happened, and for what, where there is something to say.' },
+        { description: 'Why it happened; absent for direct changes.' },
       ),
     ),
   },
   { $id: 'Event' },
 );
 
-/** Something that happened, as it is told. */
+/** An event as the API shows it. */
 export type PublicEvent = Static<typeof PublicEvent>;
 
 /** A page of events. */
 export const PublicEvents = Type.Array(PublicEvent, { $id: 'Events' });
 
-/** The id of the event at a place in the one order of all events. */
-export function idAt(place: number): string {
+/** Returns the id of the event at a position. */
+export function eventIdAt(place: number): string {
   return `evt_${place}`;
 }
 
-/** The place that an id of the right form names. */
-export function placeIn(id: string): number {
+/** Returns the position of an event id that matches the pattern. */
+export function positionOf(id: string): number {
   return Number(id.slice('evt_'.length));
 }

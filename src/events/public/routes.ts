@@ -1,67 +1,91 @@
 import Type from 'typebox';
-import { nowOf, operation } from '../../deployment.ts';
-import { pageHeaders } from '../../lib/http/pagination/page-links.ts';
-import { listExamples } from './examples.ts';
-import { listEvents } from './list-events.ts';
-import { EventId, EventTypes, PublicEvents } from './public-event.ts';
+import { listOperation, nowOf, operation } from '../../deployment.ts';
+import { problem } from '../../errors.ts';
+import { EventStream } from './event-stream.ts';
+import { listExamples, streamExamples } from './examples.ts';
+import { listEvents, requireRetained, retentionStart } from './list-events.ts';
+import { openStream } from './open-streams.ts';
+import { EventId, EventTypes, PublicEvent, PublicEvents, positionOf } from './public-event.ts';
 
-/** A page of what happened. */
-export const list = operation({
-  summary: 'List what happened',
+const filters = {
+  types: Type.Optional(EventTypes),
+  after: Type.Optional(
+    Type.String({
+      ...EventId,
+      description: 'Returns only events after this one: an event `id`, or an `X-Sync-Token`.',
+    }),
+  ),
+};
+
+export const list = listOperation({
+  summary: 'List events',
   description:
-    'Returns a paginated list of events, in the one order of all events, oldest first; nothing ever appears behind a place ' +
-    'that was read. Follow the `next` link of the `Link` header, or `x-next`, until there is none; the last page has an ' +
-    '`X-Sync-Token`, which is the next `after`. Events of animals and categories are seen by everybody; those of a hold by ' +
-    'the account that placed it and the owners of its animals, those of an order by the account that placed it and the ' +
-    'owner of the animal; those of an account, its keys and their bans by that account, on production alone; all by ' +
-    'admins. Events are told for 30 days. ' +
-    'A page looks at 20,000 events: it may be short, even empty, and still have a next one.',
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of events returned.' }),
-    ),
-    types: Type.Optional(EventTypes),
-    after: Type.Optional(
-      Type.String({ ...EventId, description: 'Only what comes behind this event: an `id`, or an `X-Sync-Token`.' }),
-    ),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        description: 'Where to read on: taken from a link, opaque, good only with the same filters.',
-      }),
-    ),
-  }),
+    'Returns the events that you can see, oldest first, in the total order of all events: no event ever appears behind one ' +
+    'that you have read. The last page has an `X-Sync-Token`; pass it as `after` to continue later. Everyone can see events ' +
+    'of animals and categories. Events of a hold are visible to the account that placed it and to the owners of its animals; ' +
+    'events of an order to the account that placed it and to the owner of the animal; events of an account, its keys and ' +
+    'their bans to that account, on production only; all events to admins. Events are kept for 30 days. A page scans up to ' +
+    '20,000 events, so it can be short or empty and still have a next page.',
+  noun: 'events',
+  forwardOnly: true,
+  filters,
+  schema: PublicEvents,
+  responseHeaders: { 'X-Sync-Token': 'On the last page: the value of `after` that continues from there.' },
+  errors: ['invalid_parameter', 'events_expired'],
+  examples: listExamples,
+  async handle({ context, caller, filters, page }) {
+    const { database, eventsKeptMs } = context;
+    const { events, next, end } = await listEvents(database, caller, filters, page, nowOf(context), eventsKeptMs);
+    return { rows: events, next, ...(end !== undefined && { headers: ['X-Sync-Token', end] }) };
+  },
+});
+
+export const stream = operation({
+  summary: 'Stream events',
+  description:
+    'Streams the events of `listEvents` as server-sent events until either side closes the connection. Each message has ' +
+    'the `id` of the event, its type as `event`, and the event as one line of JSON in `data`. With `Last-Event-ID` or ' +
+    '`after`, the stream starts after that event, without gaps or duplicates; otherwise with new events. Every 15 seconds ' +
+    'without an event, it sends a comment with an `id` to continue from. The stream counts as one request. It ends when the ' +
+    'key is revoked, expires or is banned, when the service stops, and when the client does not read for 30 seconds.',
+  query: Type.Object(filters),
+  headers: {
+    'Last-Event-ID':
+      'The `id` of the last message that you received: the stream continues after it. Takes precedence over `after`; clients of server-sent events send it automatically.',
+  },
+  streams: true,
   successes: [
     {
       status: 200,
-      description: 'A page of events.',
-      schema: PublicEvents,
-      headers: {
-        Link: 'Where else the list goes on: `first` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-        'X-Sync-Token': 'On the page without a next one: what to send as `after` next time.',
-      },
+      description: 'Server-sent events (WHATWG HTML, 9.2); the `data` of each message is an `Event`.',
+      contentType: 'text/event-stream',
+      schema: PublicEvent,
     },
   ],
-  errors: ['invalid_parameter', 'events_expired'],
-  examples: listExamples,
-  async handle({ context, caller, query, url, baseUrl }) {
-    const { limit = 20, cursor, ...filter } = query;
-    const { database, eventsKeptMs } = context;
-    const { events, next, end } = await listEvents(
-      database,
-      caller,
-      filter,
-      limit,
-      cursor,
-      nowOf(context),
-      eventsKeptMs,
-    );
-    // The path may be spelled in other ways than the links are.
-    const mark = url.indexOf('?');
-    const headers = pageHeaders(`${baseUrl}/events${mark < 0 ? '' : url.slice(mark)}`, { next, previous: undefined });
-    if (end !== undefined) headers.push('X-Sync-Token', end);
-    return { body: events, headers };
+  errors: ['invalid_parameter', 'events_expired', 'stream_limit_exceeded'],
+  examples: streamExamples,
+  async handle({ context, caller, query, header, isStillAuthorized }) {
+    const { eventBus, database, eventsKeptMs, streamsMax } = context;
+    const after = lastEventId(header('last-event-id')) ?? query.after;
+    const end = await eventBus.lastPosition();
+    let position = end;
+    if (after !== undefined) {
+      const retained = await retentionStart(database, nowOf(context), eventsKeptMs);
+      position = requireRetained(positionOf(after), retained.position, end);
+    }
+    const onClose = openStream(eventBus, caller.accountId, streamsMax);
+    const { types } = query;
+    return { stream: new EventStream({ eventBus, actor: caller, types, position, isStillAuthorized, onClose }) };
   },
 });
+
+const eventIdPattern = new RegExp(EventId.pattern);
+
+/** @throws {Problem} `invalid_parameter` for a header that is not the id of an event */
+function lastEventId(header: string | undefined): string | undefined {
+  if (!header || eventIdPattern.test(header)) return header || undefined;
+  const message = 'Must be the id of an event, as sent in a message: evt_ and a number.';
+  throw problem('invalid_parameter', `Invalid parameters. Last-Event-ID: ${message}`, {
+    errors: [{ path: 'Last-Event-ID', code: 'invalid_value', message }],
+  });
+}

@@ -3,109 +3,112 @@ import { messageIdOf } from '../../messages/message.ts';
 import { isComplete } from '../../orders/rows.ts';
 import type { Actor } from '../event.ts';
 import type { LoggedData, OwnedEvent } from '../owners.ts';
-import { idAt, type PublicEvent } from './public-event.ts';
+import { eventIdAt, type PublicEvent } from './public-event.ts';
 
 /**
- * Whether somebody may see an event: everybody those of animals and categories; a hold's who placed it and the owners of
- * its animals; an order's who placed it and the owner of the animal; a message's who wrote it, and once it has arrived to whom;
- * an account's, its keys' and their bans' that account; admins all.
- * As it is with the things themselves.
+ * Reports whether an actor can see an event, by the rules of the resource itself. Everyone sees events of pets and
+ * categories. The other kinds are visible to: the account that placed a hold and the owners of its pets; the account that
+ * placed an order and the owner of its pet; the sender of a message, and its recipient once it is delivered; the account
+ * itself, for its keys and bans too. Admins see everything.
  */
-export function sees(actor: Actor, event: OwnedEvent): boolean {
+export function canSee(actor: Actor, event: OwnedEvent): boolean {
   if (actor.admin || event.kind === 'pet' || event.kind === 'category') return true;
-  const { accountId, toAccountId } = loggedOf(event);
+  const { accountId, toAccountId } = loggedResource(event);
   if (event.kind === 'message') {
-    // It is not the recipient's business before it is in the inbox.
+    // The recipient sees the message once it is in the inbox.
     return accountId === actor.accountId || (toAccountId === actor.accountId && event.action === 'delivered');
   }
   return event.ownerIds.includes(actor.accountId!) || accountId === actor.accountId;
 }
 
 /**
- * Whether somebody is told who did it, and for which hold or order: the owner of the thing, the one who did it, and
- * admins. A hold belongs to who placed it; an order is the business of the animal's owner.
+ * Reports whether an actor can see the account that caused an event, and the hold or order behind it: the owner of the
+ * resource, the causing account, and admins can. A hold is owned by the account that placed it, an order by the owner of
+ * its pet.
  */
-export function knows(actor: Actor, event: OwnedEvent): boolean {
+export function canSeeActor(actor: Actor, event: OwnedEvent): boolean {
   if (actor.admin || event.accountId === actor.accountId) return true;
   return event.kind === 'hold'
-    ? loggedOf(event).accountId === actor.accountId
+    ? loggedResource(event).accountId === actor.accountId
     : event.ownerIds.includes(actor.accountId!);
 }
 
 /**
- * An event as it is told.
- * @param known whether who did it is told, and for what
+ * Returns an event as the API shows it.
+ * @param showActor whether it includes the causing account, hold and order
  */
-export function publicEvent(event: OwnedEvent, known: boolean): PublicEvent {
+export function publicEvent(event: OwnedEvent, showActor: boolean): PublicEvent {
   const { kind, action, place, at, accountId, subjectId, ownerIds, data } = event;
-  const thing = thingOf(event);
-  const cause = causeOf(data, known);
+  const resource = resourceOf(event);
+  const cause = causeOf(data, showActor);
   return {
-    id: idAt(place),
+    id: eventIdAt(place),
     type: `${kind}.${action}` as PublicEvent['type'],
     time: formatTime(data.at ?? at),
     sequence: place,
-    ...(known && accountId !== null && { accountId }),
+    ...(showActor && accountId !== null && { accountId }),
     data: {
       id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
-      // A key has its own id, and the account's is the one that the log goes by.
-      ...thing,
-      // As with `view=full`, everybody may know whose animal it is.
+      // The subject of key events is the account; the resource has the id of the key.
+      ...resource,
+      // As with `view=full`, everyone may see the owner of a pet.
       ...(kind === 'pet' && ownerIds.length > 0 && { accountId: ownerIds[0] }),
     },
-    changes: changesOf(event, thing),
+    changes: changesOf(event, resource),
     ...(Object.keys(cause).length > 0 && { cause }),
   };
 }
 
-type Thing = Readonly<Record<string, unknown>>;
+type Resource = Readonly<Record<string, unknown>>;
 
-function loggedOf({ kind, data }: OwnedEvent): Thing {
-  return (data[kind] ?? {}) as Thing;
+function loggedResource({ kind, data }: OwnedEvent): Resource {
+  return (data[kind] ?? {}) as Resource;
 }
 
-/** The thing as it was then, whole. */
-function thingOf(event: OwnedEvent): Thing {
-  const logged = loggedOf(event);
-  return { ...logged, ...following(event, logged['status']) };
+/** Returns the whole resource at the time of the event. */
+function resourceOf(event: OwnedEvent): Resource {
+  const logged = loggedResource(event);
+  return { ...logged, ...derivedMembers(event, logged['status']) };
 }
 
-/** The members that follow from the status that a thing came to or had, and so are not in the log. */
-function following({ kind, at, data }: OwnedEvent, status: unknown): Thing {
+/** Returns the members that follow from the status, which the log leaves out. */
+function derivedMembers({ kind, at, data }: OwnedEvent, status: unknown): Resource {
   if (kind === 'order' && status !== undefined) return { complete: isComplete(status) };
   if (kind === 'hold' && status !== undefined && status !== 'active') return { endedAt: formatTime(data.at ?? at) };
   return {};
 }
 
-function causeOf(data: LoggedData, known: boolean): NonNullable<PublicEvent['cause']> {
+function causeOf(data: LoggedData, showActor: boolean): NonNullable<PublicEvent['cause']> {
   const { reason, holdId, orderId, intoId, keyId, note } = data;
   return {
     ...(reason !== undefined && { reason }),
-    ...(known && holdId !== undefined && { holdId }),
-    ...(known && orderId !== undefined && { orderId }),
+    ...(showActor && holdId !== undefined && { holdId }),
+    ...(showActor && orderId !== undefined && { orderId }),
     ...(intoId !== undefined && { intoId }),
     ...(keyId !== undefined && { keyId }),
     ...(note !== undefined && { note }),
   };
 }
 
-/** With these a thing begins. */
-const beginnings = ['created', 'placed', 'queued', 'imposed'];
-/** With these it is no more. */
-const ends = ['deleted', 'merged'];
+/** The actions that create a resource. */
+const creations = ['created', 'placed', 'queued', 'imposed'];
+/** The actions that delete a resource. */
+const deletions = ['deleted', 'merged'];
 
-/** What a thing began with, what changed of it, or what it was at its end. */
-function changesOf(event: OwnedEvent, thing: Thing): PublicEvent['changes'] {
-  const begins = beginnings.includes(event.action);
-  const gone = ends.includes(event.action);
+/** Returns the changed members; all members of a created or deleted resource. */
+function changesOf(event: OwnedEvent, resource: Resource): PublicEvent['changes'] {
+  const isCreated = creations.includes(event.action);
+  const isDeleted = deletions.includes(event.action);
   const logged = event.data.was ?? {};
-  const was: Thing = { ...logged, ...following(event, logged['status']) };
-  const followed = Object.keys(following(event, thing['status'])).filter(member => was[member] !== thing[member]);
-  const changed = new Set([...Object.keys(logged), ...followed]);
-  const members = (begins || gone ? Object.keys(thing) : [...changed]).filter(member => member !== 'id');
+  const was: Resource = { ...logged, ...derivedMembers(event, logged['status']) };
+  const derived = Object.keys(derivedMembers(event, resource['status'])).filter(
+    member => was[member] !== resource[member],
+  );
+  const changed = new Set([...Object.keys(logged), ...derived]);
+  const members = (isCreated || isDeleted ? Object.keys(resource) : [...changed]).filter(member => member !== 'id');
   const changes = members.map(member => {
-    const from = begins ? undefined : gone ? thing[member] : (was[member] ?? undefined);
-    const to = gone ? undefined : thing[member];
+    const from = isCreated ? undefined : isDeleted ? resource[member] : (was[member] ?? undefined);
+    const to = isDeleted ? undefined : resource[member];
     return [member, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }];
   });
   return Object.fromEntries(changes);

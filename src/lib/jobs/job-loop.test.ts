@@ -52,8 +52,8 @@ const fails = (error: unknown): unknown => {
   throw error;
 };
 
-describe('work that waits', () => {
-  it('is done when it is due, so many at once and no more', async () => {
+describe('the job loop', () => {
+  it('runs due jobs up to the concurrency limit', async () => {
     const clock = testClock(1000);
     let most = 0;
     let now = 0;
@@ -71,7 +71,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('is found by a nudge at once, and else looked for once in a while', async () => {
+  it('finds jobs immediately when nudged, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);
     const worker = works(clock, [some], { lookMs: 50 });
@@ -91,7 +91,7 @@ describe('work that waits', () => {
     assert.deepEqual(some.done, [7, 8]);
   });
 
-  it('of all kinds is asked for by one question at a time', async () => {
+  it('polls all kinds with one query at a time', async () => {
     const clock = testClock(1000);
     const kinds = ['a', 'b', 'c', 'd', 'e'].map(name => rows(clock, name, []));
     const worker = works(clock, kinds, { lookMs: 40 });
@@ -102,7 +102,7 @@ describe('work that waits', () => {
     for (const [index, at] of looks.entries()) assert.ok(index === 0 || at - looks[index - 1]! >= 40);
   });
 
-  it('is there when it is due, asked for before or after', async () => {
+  it('runs a job when it is due, whether polled before or after', async () => {
     const clock = systemClock();
     const start = clock.now();
     const some = rows({ now: () => clock.now(), advance() {} }, 'a', [start + 60, start + 61, start + 140]);
@@ -116,7 +116,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('of one kind waits for no other: what is slow, full or ill holds up itself', async () => {
+  it('isolates kinds: a slow, full or failing kind delays only itself', async () => {
     const clock = testClock(1000);
     const never = new Promise<never>(() => {});
     const slow = rows(clock, 'slow', [1], { take: () => never });
@@ -137,7 +137,7 @@ describe('work that waits', () => {
     await worker.close(1);
   });
 
-  it('is nudged also while it is being taken', async () => {
+  it('accepts a nudge while it claims jobs', async () => {
     const clock = testClock(1000);
     const gate = Promise.withResolvers<void>();
     const some = rows(clock, 'a', [1], {
@@ -159,7 +159,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('that is left to the next process at the end has not gone wrong', async () => {
+  it('does not report jobs that are left to the next process as failures', async () => {
     const gate = Promise.withResolvers<void>();
     const some = rows(testClock(1000), 'a', [1], {
       async work() {
@@ -177,7 +177,7 @@ describe('work that waits', () => {
     assert.deepEqual(errors, []);
   });
 
-  it('goes on after what goes wrong, and says with which kind it did', async () => {
+  it('continues after an error and reports its kind', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', [1, 2], {
       atOnce: 1,
@@ -205,7 +205,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('begins once, before anything is taken; where that fails it is tried again', async () => {
+  it('initializes a kind once before claiming, and retries on failure', async () => {
     const clock = testClock(1000);
     const said: string[] = [];
     let fails = 1;
@@ -227,7 +227,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('that is in hand is waited for at the end, for a bounded time', async () => {
+  it('waits for running jobs on close for a bounded time', async () => {
     const clock = testClock(1000);
     const gate = Promise.withResolvers<void>();
     let stopping: AbortSignal | undefined;
@@ -252,7 +252,7 @@ describe('work that waits', () => {
     await closing;
   });
 
-  it('is not hurried after while others have it in hand, whatever else is going on', async () => {
+  it('does not poll eagerly for jobs that other processes hold', async () => {
     const clock = testClock(1000);
     const stuck = rows(clock, 'stuck', [1], {
       async take() {
@@ -272,7 +272,7 @@ describe('work that waits', () => {
     await worker.close(1000);
   });
 
-  it('rests as long as it says, while more of it waits', async () => {
+  it('pauses between claims while more jobs wait', async () => {
     const clock = testClock(1000);
     const at: number[] = [];
     const some = rows(clock, 'a', [], {
@@ -290,8 +290,8 @@ describe('work that waits', () => {
   });
 });
 
-describe('what has failed', () => {
-  it('comes back by the schedule, a tenth sooner or later, until it was tried often enough', () => {
+describe('retryAfter', () => {
+  it('follows the schedule with a tenth of jitter until it ends', () => {
     assert.equal(
       retryAfter([1000, 5000], 1, () => 0.5),
       1000,
