@@ -2,14 +2,11 @@ import type { IncomingMessage } from 'node:http';
 
 /** Returns the path and query of a request target in absolute form (RFC 9112, 3.2.2); every other target unchanged. */
 export function originForm(target: string): string {
-  if (target.charCodeAt(0) === SLASH) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0];
   if (origin === undefined) return target;
   const rest = target.slice(origin.length);
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
-
-const SLASH = 47;
 
 /**
  * Reports whether a request is unambiguous where Node's parser is lenient: a proxy in front might read others
@@ -27,7 +24,7 @@ export function isWellFormed({ headers, httpVersionMinor, rawHeaders, url }: Inc
   return hosts === 1 || (hosts === 0 && httpVersionMinor === 0);
 }
 
-/** Reports whether a browser asks what another site may send (Fetch, CORS-preflight request). */
+/** Reports whether an OPTIONS request is a CORS preflight request of a browser (Fetch). */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }

@@ -10,14 +10,14 @@ import type { Page } from './router.ts';
 // Everywhere in this file headers are names and values in turn, as `ServerResponse.writeHead` takes them.
 
 /** Headers that let scripts of other sites read every response of the API, and the headers that clients need. */
-const corsHeaders = [
+const corsHeaders: readonly string[] = [
   'Access-Control-Allow-Origin',
   '*',
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
     'X-Total-Count, X-Sync-Token, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
     'WWW-Authenticate, Allow',
-] as const;
+];
 
 /** The request headers that browsers may send when a preflight request names none: all that an operation reads. */
 const requestHeaders =
@@ -35,9 +35,9 @@ export function writeResponse(
   routeHeaders: readonly string[],
   connection: readonly string[],
 ): void {
-  const own = status === 204 || status === 304 ? [] : ['Content-Type', JSON_TYPE, 'Content-Length', lengthOf(bytes)];
-  const all = own.concat(corsHeaders, 'X-Request-Id', requestId, rateLimits, headers, routeHeaders, connection);
-  write(response, status, all, bytes);
+  const contentType = status === 204 || status === 304 ? undefined : JSON_TYPE;
+  const own = corsHeaders.concat('X-Request-Id', requestId, rateLimits, headers, routeHeaders, connection);
+  write(response, status, contentType, own, bytes);
 }
 
 /** Writes a page outside the API. */
@@ -46,9 +46,8 @@ export function writePage(
   { status, contentType, bytes }: Page,
   connection: readonly string[],
 ): void {
-  const headers = ['Content-Type', contentType, 'Content-Length', lengthOf(bytes)];
-  headers.push('Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...connection);
-  write(response, status, headers, bytes);
+  const headers = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...connection];
+  write(response, status, contentType, headers, bytes);
 }
 
 /** Writes the response to a CORS preflight request. */
@@ -59,7 +58,7 @@ export function writePreflight({ request, response, requestId }: Exchange, rateL
     ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
     ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...rateLimits],
   ];
-  write(response, 204, headers, '');
+  write(response, 204, undefined, headers, '');
 }
 
 /**
@@ -119,9 +118,8 @@ export function writeProblem(
 ): void {
   const asProblem = wantsProblemJson(request.headers.accept);
   const bytes = JSON.stringify(asProblem ? problemOf(problem, pagesUrl, requestId) : errorBody(problem));
-  const own = ['Content-Type', asProblem ? 'application/problem+json' : JSON_TYPE, 'Content-Length', lengthOf(bytes)];
-  const all = own.concat(corsHeaders, 'X-Request-Id', requestId, problem.headers, headers);
-  write(response, problem.status, all, bytes);
+  const own = corsHeaders.concat('X-Request-Id', requestId, problem.headers, headers);
+  write(response, problem.status, asProblem ? 'application/problem+json' : JSON_TYPE, own, bytes);
 }
 
 /** Writes an error response to a connection whose input never became a request, and ends the connection. */
@@ -133,7 +131,7 @@ export function writeProblemToSocket(
 ): void {
   const bytes = JSON.stringify(errorBody(problem));
   const all = [
-    ...['Content-Type', JSON_TYPE, 'Content-Length', lengthOf(bytes), ...closeConnection],
+    ...['Content-Type', JSON_TYPE, 'Content-Length', `${Buffer.byteLength(bytes)}`, ...closeConnection],
     ...['Date', new Date().toUTCString(), 'X-Request-Id', requestId],
     ...[...corsHeaders, ...problem.headers, ...rateLimits],
   ];
@@ -148,15 +146,19 @@ export function writeProblemToSocket(
 
 const LINGER_MS = 1000;
 
-/** Writes a response, unless the client has gone or has a response already. */
-function write(response: ServerResponse, status: number, headers: string[], bytes: string | Buffer): void {
+/** Writes a response with its length, unless the client has gone or has a response already. */
+function write(
+  response: ServerResponse,
+  status: number,
+  contentType: string | undefined,
+  headers: readonly string[],
+  bytes: string | Buffer,
+): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(status, headers);
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  const own = contentType === undefined ? [] : ['Content-Type', contentType, 'Content-Length', `${length}`];
+  response.writeHead(status, own.concat(headers));
   response.end(bytes);
-}
-
-function lengthOf(bytes: string | Buffer): string {
-  return String(typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length);
 }
 
 function problemOf(problem: Problem, pagesUrl: string, requestId: string): Record<string, unknown> {

@@ -40,6 +40,8 @@ export class HttpServer<Context> {
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
   #isClosing = false;
+  /** Headers of every response: they end the connection while the server is closing. */
+  #connectionHeaders = noHeaders;
 
   /** @throws {Error} when a route does not state who may call it */
   constructor(options: HttpServerOptions<Context>) {
@@ -86,6 +88,7 @@ export class HttpServer<Context> {
   /** Accepts no more requests, waits at most `timeoutMs` for those in flight, and closes every connection. */
   async close(timeoutMs: number): Promise<void> {
     this.#isClosing = true;
+    this.#connectionHeaders = closeConnection;
     this.#connections.closeIdle();
     for (const stream of this.#streams) stream.end();
     const timeout = setTimeout(() => this.#server.closeAllConnections(), timeoutMs);
@@ -102,13 +105,14 @@ export class HttpServer<Context> {
     else if (route === undefined && !this.#router.isInApi(exchange.path)) {
       this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
     } else if (this.#isClosing) this.#rejectClosing(exchange);
-    else if (isPreflight(request)) writePreflight(exchange, this.#errors.addressHeaders(request));
-    else this.#authenticate(exchange);
+    else if (request.method === 'OPTIONS' && isPreflight(request)) {
+      writePreflight(exchange, this.#errors.addressHeaders(request));
+    } else this.#authenticate(exchange);
   }
 
   /** Parses the URL once, and finds what it leads to. */
   #exchangeOf(request: IncomingMessage, response: ServerResponse): RoutedExchange<Context> {
-    const url = originForm(request.url!);
+    const url = request.url!.startsWith('/') ? request.url! : originForm(request.url!);
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const found = this.#router.find(request.method!, path);
@@ -116,7 +120,10 @@ export class HttpServer<Context> {
       request,
       response,
       requestId: requestIdOf(request),
-      publicUrl: this.#errors.isTls(request) ? this.#publicUrls.tls : this.#publicUrls.plain,
+      publicUrl:
+        request.headers['x-forwarded-proto'] !== undefined && this.#errors.isTls(request)
+          ? this.#publicUrls.tls
+          : this.#publicUrls.plain,
       path,
       search: mark < 0 ? '' : url.slice(mark),
       receivedMs: this.#options.onResponse === undefined ? 0 : performance.now(),
@@ -199,12 +206,12 @@ export class HttpServer<Context> {
 
   #respond(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, encoded: EncodedResponse): void {
     if (encoded.stream === undefined) {
-      writeResponse(exchange, encoded, route.headers(exchange), this.#connectionHeaders());
+      writeResponse(exchange, encoded, route.headers(exchange), this.#connectionHeaders);
     } else {
       const writer = writeStream(exchange, encoded, route.contentTypeOf(encoded.status), encoded.stream);
       if (writer !== undefined) this.#track(exchange.response, writer);
     }
-    this.#report(exchange, encoded.status);
+    if (this.#options.onResponse !== undefined) this.#report(exchange, encoded.status);
   }
 
   #track(response: ServerResponse, writer: ResponseWriter): void {
@@ -215,7 +222,7 @@ export class HttpServer<Context> {
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem): void {
     const { request, response, requestId, found } = exchange;
-    const headers = exchange.headers.concat(found.route?.headers(exchange) ?? [], this.#connectionHeaders());
+    const headers = exchange.headers.concat(found.route?.headers(exchange) ?? [], this.#connectionHeaders);
     this.#errors.write(request, response, problem, requestId, headers);
     this.#report(exchange, problem.status);
   }
@@ -238,7 +245,7 @@ export class HttpServer<Context> {
       const bytes = this.#options.notFoundPage();
       this.#writePage(exchange, { status: 404, contentType: 'text/html; charset=utf-8', bytes });
     } else {
-      const headers = this.#errors.addressHeaders(request).concat(this.#connectionHeaders());
+      const headers = this.#errors.addressHeaders(request).concat(this.#connectionHeaders);
       this.#errors.write(request, response, problem, requestId, headers);
     }
   }
@@ -254,11 +261,7 @@ export class HttpServer<Context> {
   }
 
   #writePage(exchange: Exchange, page: Page): void {
-    writePage(exchange.response, page, this.#connectionHeaders());
-  }
-
-  #connectionHeaders(): readonly string[] {
-    return this.#isClosing ? closeConnection : noHeaders;
+    writePage(exchange.response, page, this.#connectionHeaders);
   }
 
   #notFound(path: string): Problem {
@@ -268,9 +271,7 @@ export class HttpServer<Context> {
   }
 
   #report(exchange: RoutedExchange<Context>, status: number): void {
-    const { onResponse } = this.#options;
-    if (onResponse === undefined) return;
-    const operationId = exchange.found.route?.route.operationId ?? '';
-    onResponse(operationId, status, (performance.now() - exchange.receivedMs) / 1000);
+    const seconds = (performance.now() - exchange.receivedMs) / 1000;
+    this.#options.onResponse?.(exchange.found.route?.route.operationId ?? '', status, seconds);
   }
 }
