@@ -6,44 +6,42 @@ import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import { operationsOver } from './lib/http/route.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
 
-/** One deployment as its routes see it. */
+/** One deployment, production or staging, with what the handlers of its routes use. */
 export interface Deployment {
   readonly name: DeploymentName;
   readonly database: Database;
   readonly clock: Clock;
-  /** Whether a category that was never seen before gets a placeholder, or is refused. */
+  /** Whether a pet with an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
   readonly categories: 'open' | 'strict';
-  /** How many animals the active holds of an account have together at most. */
+  /** The most pets that the active holds of an account may hold together. */
   readonly heldMax: number;
-  /** Publishes events to streams. */
+  /** Publishes events to subscribers as they are committed. */
   readonly eventBus: EventBus;
-  /** How many event streams one account may have open. */
+  /** The most event streams that an account may have open. */
   readonly streamsMax: number;
-  /** For how long events are told, in milliseconds. */
+  /** The retention of events, in milliseconds. */
   readonly eventsKeptMs: number;
-  /** Tells who delivers messages that one more waits; where nobody is told it is found in time. */
+  /** Notifies the delivery job of a new message; without it, the job finds the message by itself. */
   readonly messageQueued?: () => void;
-  /** What webhooks need. */
   readonly webhooks: Webhooks;
 }
 
-/** What webhooks need beside the database. */
+/** What webhooks need besides the database of their deployment. */
 export interface Webhooks {
-  /** The way out. */
   readonly outgoing: OutgoingClient;
   /** Encrypts their signing secrets. */
   readonly encryptor: Encryptor;
-  /** The networks to which they may go besides the public internet. */
+  /** The networks that endpoint URLs may be in, besides the public internet. */
   readonly networks: readonly string[];
-  /** How many an account has at most. */
+  /** The most webhooks that an account may have. */
   readonly max: number;
-  /** Where accounts are kept. */
+  /** The accounts database. */
   readonly accounts: Reader;
-  /** Tells who delivers that there is more to do; where nobody is told it is found in time. */
+  /** Notifies the delivery jobs of new work; without it, they find it by themselves. */
   wake?(): void;
 }
 
-/** The time as of which readers see how things are: whole milliseconds since the Unix epoch (`Database.readableAt`). */
+/** Returns the timestamp that reads use, in whole milliseconds since the Unix epoch; see `Database.readTimestamp`. */
 export function nowOf({ clock, database }: Pick<Deployment, 'clock' | 'database'>): number {
   return database.readTimestamp(Math.floor(clock.now()));
 }

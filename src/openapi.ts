@@ -1,10 +1,48 @@
+import { messageRoutes, operations, routes } from './api.ts';
+import type { AddressName, Config } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib/http/openapi/document.ts';
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
+import { PREFIX, publicUrlOf } from './urls.ts';
 
 /** The version of the interface (contract, Versioning). */
 export const interfaceVersion = '1.0.0';
+
+const descriptions: Record<AddressName, string> = {
+  production: 'Production',
+  staging: 'Staging, for experiments: with pets, keys and rate limits of its own',
+  messages: 'Messages',
+};
+
+/** Returns the OpenAPI document that an address serves if it listens on the configured ports. */
+export function configuredDocument(config: Config, name: AddressName): OpenApiDocument {
+  const { ports } = config;
+  const messages = ports.messages === undefined ? undefined : publicUrlOf(config, 'messages', ports.messages);
+  const own = publicUrlOf(config, name, ports[name]);
+  const withPages = (['production', 'staging'] as const).find(one => ports[one] !== undefined);
+  const pages = name === 'messages' && withPages !== undefined ? publicUrlOf(config, withPages, ports[withPages]) : own;
+  return documentOf(name, { own, messages, pages });
+}
+
+/**
+ * Returns the OpenAPI document of an address. That of a deployment includes the operations of the message address, if
+ * that is served.
+ * @param urls public URLs without a trailing slash: of this address, of the message address, and of the pages
+ */
+export function documentOf(
+  name: AddressName,
+  urls: { readonly own: string; readonly messages: string | undefined; readonly pages: string },
+): OpenApiDocument {
+  const { own, messages, pages } = urls;
+  const description = descriptions[name];
+  if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description }], pages);
+  const servers = [{ url: own + PREFIX, description }];
+  if (messages === undefined) return openApiDocument(routes, servers, pages);
+  const server = { url: messages, description: descriptions.messages };
+  const ofMessages = new Set<Route<never>>(messageRoutes as readonly Route<never>[]);
+  return openApiDocument(operations, servers, pages, route => (ofMessages.has(route) ? server : undefined));
+}
 
 /**
  * The OpenAPI 3.1 document of the product as one address serves it.

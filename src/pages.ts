@@ -72,7 +72,7 @@ export function deprecationPage<Context>(
 }
 
 /** The page for a path that leads nowhere. */
-export function lostPage(root: string): string {
+export function notFoundPage(root: string): string {
   return page(root, 'There is nothing here', `<p>Go to <a href="${escapeHtml(root)}">the beginning</a>.</p>`);
 }
 

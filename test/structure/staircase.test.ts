@@ -34,10 +34,12 @@ const stairs = [
   'seeds',
   'config.ts',
   'generated',
-  'openapi.ts',
   'api.ts',
+  'urls.ts',
+  'openapi.ts',
   'pages.ts',
   'metrics.ts',
+  'address.ts',
   'app.ts',
   'cli',
 ];

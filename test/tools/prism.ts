@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
-import { openApiOf } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import { configuredDocument } from '../../src/openapi.ts';
 import { sendExamples } from '../support/examples.ts';
 import { freePort } from '../support/free-port.ts';
 import { installTools } from './tools.ts';
@@ -25,7 +25,7 @@ describe('Prism as a validating proxy in front of the service', () => {
     const file = join(directory, 'openapi.json');
     port = await freePort();
     const { config } = readConfig({ PETSTORE_PORT: String(port) });
-    await writeFile(file, JSON.stringify(await openApiOf(config, 'production')));
+    await writeFile(file, JSON.stringify(await configuredDocument(config, 'production')));
     const own = await freePort();
     through = `http://127.0.0.1:${own}`;
     const cli = join(tools, 'node_modules/@stoplight/prism-cli/dist/index.js');

@@ -8,8 +8,8 @@ export const openapi: Command = {
   options: { deployment: { ...deploymentOption, description: 'The deployment to describe.' } },
   examples: { 'petstore openapi --deployment staging > openapi.json': 'to generate a client for staging' },
   async run({ options, config }) {
-    const { openApiOf } = await import('../../app.ts');
-    const document = await openApiOf(config, options.deployment as DeploymentName);
+    const { configuredDocument } = await import('../../openapi.ts');
+    const document = configuredDocument(config, options.deployment as DeploymentName);
     return { value: document, text: () => JSON.stringify(document, undefined, 2) };
   },
 };

@@ -1,0 +1,174 @@
+import type { AddressName, Config } from './config.ts';
+import type { Deployment } from './deployment.ts';
+import { errors, problemOf } from './errors.ts';
+import { rejectReusedKey } from './idempotency/idempotency.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Problem } from './lib/http/problem.ts';
+import type { Caller, Route } from './lib/http/route.ts';
+import type { Authenticator } from './lib/http/server/authenticator.ts';
+import type { TrustedProxies } from './lib/http/server/client-address.ts';
+import type { HttpServerOptions } from './lib/http/server/options.ts';
+import type { Page } from './lib/http/server/router.ts';
+import { HttpServer } from './lib/http/server/server.ts';
+import type { Log } from './lib/log.ts';
+import { LogThrottle } from './lib/log-throttle.ts';
+import { StorageError } from './lib/storage/database.ts';
+import type { Limiter } from './limits/limiter.ts';
+import type { Observation } from './metrics.ts';
+import { deprecationPage, errorPage, errorsPage, homePage, notFoundPage } from './pages.ts';
+import type { Database } from './schema.ts';
+import { PREFIX, publicUrlOf, urlOf } from './urls.ts';
+
+/** What an address serves. */
+export interface Service {
+  readonly name: AddressName;
+  readonly routes: readonly Route<Deployment>[];
+  readonly database: Database;
+  readonly authenticator: Authenticator;
+  /** Returns the deployment that a caller's request is for. */
+  deploymentOf(caller: Caller): Deployment;
+}
+
+/** What all addresses of a process share. */
+export interface AddressDeps {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limiter: Limiter;
+  readonly proxies: TrustedProxies;
+  readonly observation: Observation | undefined;
+  /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
+  pagesUrl(tls: boolean): string | undefined;
+  /** Returns the public URL of the message address, if it is served. */
+  messagesUrl(): string | undefined;
+}
+
+/** One address that the process listens on: the API, `/openapi.json`, `/livez`, `/readyz`, and the pages. */
+export class Address {
+  /** The path of the API. */
+  readonly prefix: string;
+  readonly #service: Service;
+  readonly #deps: AddressDeps;
+  readonly #storageErrors = new LogThrottle();
+  readonly #server: HttpServer<Deployment>;
+  #port: number | undefined;
+  #isClosing = false;
+  #document: Promise<Page> | undefined;
+
+  constructor(service: Service, deps: AddressDeps) {
+    const { name, routes, authenticator, deploymentOf } = service;
+    const { config, clock, proxies, observation } = deps;
+    this.prefix = name === 'messages' ? '' : PREFIX;
+    this.#service = service;
+    this.#deps = deps;
+    this.#server = new HttpServer<Deployment>({
+      routes,
+      prefix: this.prefix,
+      contextOf: deploymentOf,
+      requireIfMatch: config.requireIfMatch,
+      beforeInvalidBody: rejectReusedKey,
+      authenticator,
+      errors,
+      problemOf: (error, requestId) => this.#problemOf(error, requestId),
+      onResponse: observation && ((...response) => observation.recordResponse(name, ...response)),
+      proxies,
+      publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
+      pagesUrl: tls => this.#pagesUrl(tls),
+      now: clock.now,
+      pages: this.#pages(),
+      notFoundPage: () => notFoundPage(this.#root),
+    });
+  }
+
+  /** Returns the URL in links and documents, without the prefix and without a trailing slash. */
+  publicUrl(tls = false): string {
+    return publicUrlOf(this.#deps.config, this.#service.name, this.#port, tls);
+  }
+
+  /** The URL for clients on this machine. */
+  get localUrl(): string {
+    const { host, ports } = this.#deps.config;
+    return urlOf(host, this.#port ?? ports[this.#service.name]);
+  }
+
+  async listen(): Promise<void> {
+    const { host, ports } = this.#deps.config;
+    this.#port = await this.#server.listen(host, ports[this.#service.name]!);
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosing = true;
+    await this.#server.close(timeoutMs);
+  }
+
+  /** The path at which browsers find `/`: a proxy may have put one in front. */
+  get #root(): string {
+    return `${new URL(this.publicUrl()).pathname.replace(/\/$/, '')}/`;
+  }
+
+  #pagesUrl(tls = false): string {
+    return (this.prefix === '' ? this.#deps.pagesUrl(tls) : undefined) ?? this.publicUrl(tls);
+  }
+
+  #pages(): HttpServerOptions<Deployment>['pages'] {
+    const { name, routes } = this.#service;
+    const ofEveryAddress = {
+      '/openapi.json': () => this.#openApi(),
+      '/livez': () => json({ status: 'ok' }),
+      '/readyz': () => this.#readiness(),
+    };
+    // The message address serves the API at its root, which leaves no paths for pages.
+    if (this.prefix === '') return ofEveryAddress;
+    return {
+      ...ofEveryAddress,
+      '/': () => html(homePage(this.#root, name, this.publicUrl() + this.prefix)),
+      '/errors': () => html(errorsPage(this.#root)),
+      '/errors/*': code => html(errorPage(this.#root, code)),
+      '/deprecations/*': operationId => html(deprecationPage(this.#root, routes, operationId)),
+    };
+  }
+
+  #problemOf(error: unknown, requestId: string): Problem {
+    const problem = problemOf(error);
+    if (problem.status >= 500) this.#logProblem(problem, requestId);
+    return problem;
+  }
+
+  /** Logs every internal error, but only the first of a series of storage errors. */
+  #logProblem({ code, message, cause }: Problem, requestId: string): void {
+    const isStorageError = cause instanceof StorageError;
+    if (isStorageError && !this.#storageErrors.shouldLog(code)) return;
+    const more = isStorageError ? ' Further requests that fail for this reason are not logged.' : '';
+    this.#deps.log.error({ requestId, code, err: cause }, message + more);
+  }
+
+  /** Builds the OpenAPI document on the first request, and again if that failed. */
+  #openApi(): Promise<Page> {
+    const urls = { own: this.publicUrl(), messages: this.#deps.messagesUrl(), pages: this.#pagesUrl() };
+    this.#document ??= import('./openapi.ts').then(
+      ({ documentOf }) => json(documentOf(this.#service.name, urls)),
+      error => {
+        this.#document = undefined;
+        throw error;
+      },
+    );
+    return this.#document;
+  }
+
+  async #readiness(): Promise<Page> {
+    const { ok, writes, detail } = await this.#service.database.health();
+    const { counts, day } = this.#deps.limiter.health();
+    const status = this.#isClosing ? 'stopping' : ok ? 'ready' : 'unavailable';
+    return json({ status, storage: { ok, writes, detail }, counts, day }, status === 'ready' ? 200 : 503);
+  }
+}
+
+function json(value: unknown, status = 200): Page {
+  return { status, contentType: 'application/json; charset=utf-8', bytes: Buffer.from(JSON.stringify(value)) };
+}
+
+function html(text: string): Page;
+function html(text: string | undefined): Page | undefined;
+function html(text: string | undefined): Page | undefined {
+  return text === undefined ? undefined : { status: 200, contentType: 'text/html; charset=utf-8', bytes: text };
+}
