@@ -6,8 +6,8 @@ import { positionOf } from '../events/public/public-event.ts';
 import { canSee } from '../events/public/visibility.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import type { WebhookRow } from '../webhooks/rows.ts';
 import { matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
+import type { WebhookRow } from '../webhooks/webhook.ts';
 import { lockWebhook } from '../webhooks/webhooks.ts';
 import { insertDeliveries, newDelivery } from './insert-deliveries.ts';
 

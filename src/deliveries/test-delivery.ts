@@ -5,8 +5,8 @@ import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { Fault, Outcome } from '../lib/http/client/outcome.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
-import type { WebhookRow } from '../webhooks/rows.ts';
 import { signingSecrets } from '../webhooks/secrets.ts';
+import type { WebhookRow } from '../webhooks/webhook.ts';
 import { type DeliveryRow, insertAttempt } from './deliveries.ts';
 import { attemptRow, isSuccess, postSigned } from './send.ts';
 

@@ -9,7 +9,8 @@ import {
   query,
   type Reader,
 } from '../schema.ts';
-import { parseRow, type WebhookRow, webhookColumns } from './rows.ts';
+import { webhookColumns } from './rows.ts';
+import type { WebhookRow } from './webhook.ts';
 
 /**
  * Returns one page of an account's webhooks by id ascending; admins get all webhooks.
@@ -26,7 +27,7 @@ export function listWebhooks(
   return paginate({
     list: ['webhooks', admin],
     page,
-    rows: async scan => (await reader.all(pageQuery({ admin, ...scan }), { ...values, ...scan })).map(parseRow),
+    rows: scan => reader.all(pageQuery({ admin, ...scan }), { ...values, ...scan }),
     end: scan => reader.first(endQuery({ admin, ...scan }), { ...values, ...scan }),
   });
 }
@@ -38,7 +39,7 @@ interface Shape {
 
 const pageQuery = queriesByShape(['admin', 'descending'], ({ admin, descending }: Shape) =>
   query((db, p: Params<KeysetParams & { accountId: number }>) => {
-    const rows = db.selectFrom('webhooks').select(webhookColumns).where('deleted_at', 'is', null);
+    const rows = db.selectFrom('webhooks').select(webhookColumns.stored()).where('deleted_at', 'is', null);
     return keysetPage(admin ? rows : rows.where('account_id', '=', p.accountId), 'id', descending, p);
   }),
 );

@@ -12,7 +12,7 @@ import {
   updateExamples,
 } from './examples.ts';
 import { listWebhooks } from './list-webhooks.ts';
-import { type WebhookRow, webhookEtag, webhookOf } from './rows.ts';
+import { webhookEtag, webhookOf } from './rows.ts';
 import {
   CreatedWebhook,
   NewWebhook,
@@ -20,6 +20,7 @@ import {
   SecretRotation,
   Webhook,
   WebhookPatch,
+  type WebhookRow,
   Webhooks,
   webhookId,
 } from './webhook.ts';

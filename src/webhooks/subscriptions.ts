@@ -3,10 +3,16 @@ import type { OwnedEvent } from '../events/owners.ts';
 import { typeFilter } from '../events/public/list-events.ts';
 import { canSee } from '../events/public/visibility.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import { parseRow, type WebhookColumns, type WebhookRow, webhookColumns } from './rows.ts';
 
 /** An active webhook, with what decides which events it receives. */
-export interface Subscription extends WebhookRow {
+export interface Subscription {
+  readonly id: number;
+  readonly version: number;
+  readonly failingSince: number | null;
+  /** Event types such as `pet.created` and `pet.*`; null for all. */
+  readonly types: readonly string[] | null;
+  /** Category ids; null for all. */
+  readonly categoryIds: readonly number[] | null;
   /** It receives only events after this position. */
   readonly afterPosition: number;
   /** The owner, whose visibility of events applies. */
@@ -22,9 +28,11 @@ export async function activeSubscriptions(reader: Reader, accounts: Reader): Pro
   if (rows.length === 0) return [];
   const ownerIds = rows.map(({ accountId }) => accountId);
   const admins = await adminsAmong(accounts, ownerIds);
-  return rows.map(row => ({
-    ...parseRow(row),
-    actor: { accountId: row.accountId, admin: admins.has(row.accountId) },
+  return rows.map(({ types, categoryIds, accountId, ...row }) => ({
+    ...row,
+    types: types === null ? null : JSON.parse(types),
+    categoryIds: categoryIds === null ? null : JSON.parse(categoryIds),
+    actor: { accountId, admin: admins.has(accountId) },
   }));
 }
 
@@ -88,10 +96,11 @@ function petIdsOf({ kind, data }: OwnedEvent): readonly number[] {
   return petIds ?? (petId === undefined ? [] : [petId]);
 }
 
-const activeWebhooks = query<Record<never, never>, WebhookColumns & { afterPosition: number }>(db =>
+const activeWebhooks = query(db =>
   db
     .selectFrom('webhooks')
-    .select([...webhookColumns, 'behind_place as afterPosition'])
+    .select(['id', 'account_id as accountId', 'version', 'failing_since as failingSince'])
+    .select(['types', 'category_ids as categoryIds', 'behind_place as afterPosition'])
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
     .orderBy('id'),

@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { EventTypes } from '../events/public/public-event.ts';
+import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
+import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
 
@@ -55,50 +57,54 @@ const Description = Type.Refine(
   value => nameFault(value) ?? '',
 );
 
-const optional = {
-  types: Type.Optional(Types),
-  categoryIds: Type.Optional(CategoryIds),
-  description: Type.Optional(Description),
+const DisabledReason = Type.Enum(['gone', 'failing', 'operator'], {
+  description:
+    'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, or the operator disabled it.',
+});
+const FailingSince = timeSchema('Since when every attempt has failed; absent if the last attempt succeeded.');
+const OwnerId = idSchema('The account that owns it. The webhook receives the events that this account can see.');
+
+/** An array, stored as JSON text. */
+const json = <Item>(): Codec<Item[], string> => ({
+  encode: JSON.stringify,
+  decode: text => JSON.parse(text) as Item[],
+});
+
+/** The fields of a webhook; schemas, queries and views derive from them. */
+export const webhookFields = {
+  id: field(WebhookId, { column: 'id', generated: true, fixed: true }),
+  url: field(Url, { column: 'url', write: 'required' }),
+  types: field(Types, { column: 'types', codec: json<Static<typeof Types>[number]>(), write: 'optional' }),
+  categoryIds: field(CategoryIds, { column: 'category_ids', codec: json<number>(), write: 'optional' }),
+  description: field(Description, { column: 'description', write: 'optional' }),
+  status: field(WebhookStatus, { column: 'status' }),
+  disabledReason: field(DisabledReason, { column: 'disabled_reason', nullable: true }),
+  failingSince: field(FailingSince, { column: 'failing_since', codec: time, nullable: true }),
+  createdAt: field(timeSchema('When it was created.'), { column: 'created_at', codec: time, fixed: true }),
+  updatedAt: field(timeSchema('When it was last changed.'), { column: 'updated_at', codec: time }),
+  accountId: field(OwnerId, { column: 'account_id', fixed: true }),
+  version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
 };
 
+/** A webhook as stored. Times are milliseconds since the Unix epoch, arrays are JSON texts. */
+export type WebhookRow = RowOf<typeof webhookFields>;
+
 /** The body of `createWebhook`. */
-export const NewWebhook = Type.Object(
-  { url: Url, ...optional },
-  { title: 'NewWebhook', description: 'An endpoint URL, and the events to send to it.' },
-);
+export const NewWebhook = newSchema(webhookFields, {
+  title: 'NewWebhook',
+  description: 'An endpoint URL, and the events to send to it.',
+});
 export type NewWebhook = Static<typeof NewWebhook>;
 
 /** The body of `updateWebhook`: a JSON Merge Patch (RFC 7396). */
-export const WebhookPatch = Type.Object(
-  {
-    url: Type.Optional(Url),
-    types: Type.Optional(Type.Union([Types, Type.Null()], { description: '`null`: every type.' })),
-    categoryIds: Type.Optional(Type.Union([CategoryIds, Type.Null()], { description: '`null`: every category.' })),
-    description: Type.Optional(Type.Union([Description, Type.Null()], { description: '`null` removes it.' })),
-  },
-  { title: 'WebhookPatch', description: 'The members of a webhook to change.' },
-);
+export const WebhookPatch = patchSchema(webhookFields, {
+  title: 'WebhookPatch',
+  description: 'The members of a webhook to change; `null` removes an optional one.',
+});
 export type WebhookPatch = Static<typeof WebhookPatch>;
 
-const members = {
-  id: WebhookId,
-  url: Url,
-  ...optional,
-  status: WebhookStatus,
-  disabledReason: Type.Optional(
-    Type.Enum(['gone', 'failing', 'operator'], {
-      description:
-        'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, or the operator disabled it.',
-    }),
-  ),
-  failingSince: Type.Optional(timeSchema('Since when every attempt has failed; absent if the last attempt succeeded.')),
-  createdAt: timeSchema('When it was created.'),
-  updatedAt: timeSchema('When it was last changed.'),
-  accountId: idSchema('The account that owns it. The webhook receives the events that this account can see.'),
-};
-
 /** A webhook in responses. */
-export const Webhook = Type.Object(members, {
+export const Webhook = viewSchema(webhookFields, 'full', {
   title: 'Webhook',
   description: 'An endpoint URL to which events are sent as they happen.',
 });
@@ -115,7 +121,7 @@ const Secret = Type.Union([Type.String({ pattern: '^whsec_[A-Za-z0-9+/]+=*$' }),
 
 /** The response of `createWebhook`. */
 export const CreatedWebhook = Type.Object(
-  { ...members, secret: Secret },
+  { ...Webhook.properties, secret: Secret },
   { title: 'CreatedWebhook', description: 'A new webhook with its signing secret.' },
 );
 

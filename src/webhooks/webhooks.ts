@@ -1,12 +1,13 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { Encryptor } from '../lib/encryption.ts';
+import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
-import { parseRow, type WebhookColumns, type WebhookRow, webhookColumns, webhookEtag } from './rows.ts';
+import { webhookColumns, webhookEtag, webhookValues } from './rows.ts';
 import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
-import type { NewWebhook, WebhookPatch } from './webhook.ts';
+import type { NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
 
 /** The limits on new webhooks. */
 export interface WebhookRules extends OutgoingRules {
@@ -40,17 +41,16 @@ export async function lockWebhook(tx: Transaction, actor: Actor, id: number): Pr
 export async function createWebhook(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
-  { url, types, categoryIds, description }: NewWebhook,
+  body: NewWebhook,
   rules: WebhookRules,
   encryptor: Encryptor,
 ): Promise<{ readonly webhook: WebhookRow; readonly secret: string }> {
-  requireAllowedUrl(url, rules);
+  requireAllowedUrl(body.url, rules);
   if (tx.engine === 'postgres') await tx.first(lockAccountWebhooks, { account: String(accountId) });
   const { count } = (await tx.first(countWebhooks, { accountId }))!;
   if (count >= rules.max) throw limitExceeded(rules.max);
-  const columns = toColumns({ types: types ?? null, categoryIds: categoryIds ?? null });
-  const values = { accountId, url, ...columns, description: description ?? null, now: tx.now };
-  const webhook = parseRow((await tx.first(insertWebhook, values))!);
+  const times = { createdAt: tx.now, updatedAt: tx.now };
+  const webhook = (await tx.first(insertWebhook, { ...webhookValues.toRow(body), ...INACTIVE, ...times, accountId }))!;
   return { webhook, secret: await addSecret(tx, encryptor, webhook.id) };
 }
 
@@ -65,19 +65,13 @@ export async function updateWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  { url, types, categoryIds, description }: WebhookPatch,
+  patch: WebhookPatch,
   rules: OutgoingRules,
   expect: Precondition = () => {},
 ): Promise<WebhookRow> {
   const before = await lockWebhook(tx, actor, id);
   expect(webhookEtag(before));
-  const after: WebhookRow = {
-    ...before,
-    ...(url !== undefined && { url }),
-    ...(types !== undefined && { types }),
-    ...(categoryIds !== undefined && { categoryIds }),
-    ...(description !== undefined && { description }),
-  };
+  const after: WebhookRow = { ...before, ...webhookValues.merge(before, patch, () => new Error('No objects.')) };
   if (after.url === before.url) {
     return JSON.stringify(after) === JSON.stringify(before) ? before : storeVersion(tx, after);
   }
@@ -148,22 +142,15 @@ const INACTIVE = { status: 'inactive', disabledReason: null, failingSince: null 
 /** Stores the next version of a locked webhook. */
 async function storeVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
   const after = { ...webhook, version: webhook.version + 1, updatedAt: tx.now };
-  await tx.run(replaceWebhook, { ...after, ...toColumns(after) });
+  await tx.run(replaceWebhook, after);
   return after;
 }
 
-function toColumns({ types, categoryIds }: Pick<WebhookRow, 'types' | 'categoryIds'>) {
-  return {
-    types: types === null ? null : JSON.stringify(types),
-    categoryIds: categoryIds === null ? null : JSON.stringify(categoryIds),
-  };
-}
-
-function requireVisible(columns: WebhookColumns | undefined, { accountId, admin }: Actor, id: number): WebhookRow {
-  if (columns === undefined || !(admin || columns.accountId === accountId)) {
+function requireVisible(webhook: WebhookRow | undefined, { accountId, admin }: Actor, id: number): WebhookRow {
+  if (webhook === undefined || !(admin || webhook.accountId === accountId)) {
     throw problem('webhook_not_found', `There is no webhook ${id}.`);
   }
-  return parseRow(columns);
+  return webhook;
 }
 
 function requireAllowedUrl(url: string, rules: OutgoingRules): void {
@@ -180,13 +167,13 @@ function limitExceeded(max: number) {
 }
 
 const webhookById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('webhooks').select(webhookColumns).where('id', '=', p.id).where('deleted_at', 'is', null),
+  db.selectFrom('webhooks').select(webhookColumns.stored()).where('id', '=', p.id).where('deleted_at', 'is', null),
 );
 
 const lockedWebhookById = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('webhooks')
-    .select(webhookColumns)
+    .select(webhookColumns.stored())
     .where('id', '=', p.id)
     .where('deleted_at', 'is', null)
     .$if(engine === 'postgres', rows => rows.forUpdate()),
@@ -205,40 +192,15 @@ const countWebhooks = query((db, p: Params<{ accountId: number }>) =>
     .where('deleted_at', 'is', null),
 );
 
-type Insert = Pick<WebhookColumns, 'accountId' | 'url' | 'description' | 'types' | 'categoryIds'> & { now: number };
-
-const insertWebhook = query((db, p: Params<Insert>) =>
+const insertWebhook = query((db, p: Params<InsertRowOf<typeof webhookFields>>) =>
   db
     .insertInto('webhooks')
-    .values({
-      account_id: p.accountId,
-      url: p.url,
-      description: p.description,
-      types: p.types,
-      category_ids: p.categoryIds,
-      status: 'inactive',
-      behind_place: 0,
-      created_at: p.now,
-      updated_at: p.now,
-    })
-    .returning(webhookColumns),
+    .values({ ...webhookColumns.inserted(p), behind_place: 0 })
+    .returning(webhookColumns.stored()),
 );
 
-const replaceWebhook = query((db, p: Params<Omit<WebhookColumns, 'accountId' | 'createdAt'>>) =>
-  db
-    .updateTable('webhooks')
-    .set({
-      url: p.url,
-      description: p.description,
-      types: p.types,
-      category_ids: p.categoryIds,
-      status: p.status,
-      disabled_reason: p.disabledReason,
-      failing_since: p.failingSince,
-      version: p.version,
-      updated_at: p.updatedAt,
-    })
-    .where('id', '=', p.id),
+const replaceWebhook = query((db, p: Params<WebhookRow>) =>
+  db.updateTable('webhooks').set(webhookColumns.updated(p)).where('id', '=', p.id),
 );
 
 const markDeleted = query((db, p: Params<{ id: number; now: number }>) =>

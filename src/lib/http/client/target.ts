@@ -46,35 +46,34 @@ export function parseTarget(text: string, networks: Networks, hasNetworks: boole
   // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
   const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (url === null) return invalid(isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/hook');
-  const { protocol, username, password, hostname, pathname, search, href } = url;
-  if (text.length > URL_LENGTH_MAX || href.length > URL_LENGTH_MAX) return invalid('must have at most 2048 characters');
-  // The parser drops empty credentials and an empty fragment.
-  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
-    return invalid('must not have a user name or a password in it');
-  }
-  if (text.includes('#')) return invalid('must not have a fragment');
+  const syntaxError = checkSyntax(text, url);
+  if (syntaxError !== undefined) return invalid(syntaxError);
 
-  const tls = protocol === 'https:';
+  const tls = url.protocol === 'https:';
   const port = Number(url.port || (tls ? 443 : 80));
   const networksOnly = !tls || (port !== 443 && port !== 8443);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const host = url.hostname.replace(/^\[|\]$/g, '');
   const isAddress = isIP(host) !== 0;
-  if (isAddress ? !networks.has(host) : !hasNetworks) {
-    if (!tls) return invalid(HTTPS_ONLY);
-    if (networksOnly) return invalid('must name port 443 or 8443, or none');
-    if (isAddress && !isPublicAddress(host)) {
-      return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
-    }
+  // Whether the networks of the rules contain the address, or may contain that of a name.
+  const inNetworks = isAddress ? networks.has(host) : hasNetworks;
+  if (!inNetworks && !tls) return invalid(HTTPS_ONLY);
+  if (!inNetworks && networksOnly) return invalid('must name port 443 or 8443, or none');
+  if (!inNetworks && isAddress && !isPublicAddress(host)) {
+    return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
   }
-  return {
-    tls,
-    host,
-    port,
-    networksOnly,
-    path: pathname + search,
-    ...(tls && !isAddress && { serverName: host.replace(/\.$/, '') }),
-    origin: `${protocol}//${url.host}`,
-  };
+  const serverName = tls && !isAddress ? { serverName: host.replace(/\.$/, '') } : {};
+  const origin = `${url.protocol}//${url.host}`;
+  return { tls, host, port, networksOnly, path: url.pathname + url.search, ...serverName, origin };
+}
+
+/** Returns what is wrong with the URL, whatever its scheme and host. */
+function checkSyntax(text: string, { href, username, password }: URL): string | undefined {
+  if (text.length > URL_LENGTH_MAX || href.length > URL_LENGTH_MAX) return 'must have at most 2048 characters';
+  // The parser drops empty credentials and an empty fragment.
+  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
+    return 'must not have a user name or a password in it';
+  }
+  return text.includes('#') ? 'must not have a fragment' : undefined;
 }
 
 const HTTPS_ONLY = 'must begin with https://';
