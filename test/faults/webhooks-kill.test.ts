@@ -19,28 +19,28 @@ import { everyItem, MessageLoad, StreamReader, UnreliableReceiver } from '../sup
 /** On PostgreSQL one of two nodes is killed, in turns. */
 const NODES = { sqlite: 1, postgres: 2 };
 const ROUNDS = long ? { sqlite: 50, postgres: 12 } : { sqlite: 7, postgres: 3 };
-/** Callers of the store on each node, and senders of messages. */
+/** Concurrent callers of the store on each node, and senders of messages. */
 const CALLERS = 8;
 const SENDERS = 2;
-/** How many mails a process has in hand at most. */
-const MAILS_IN_HAND = 8;
-/** How soon, embedded, the next process sends what was in hand: a lease would run out after 20 and 25 seconds. */
+/** How many e-mails a process sends at the same time. */
+const MAILS_IN_PROGRESS = 8;
+/** How soon, on the embedded engine, the next process sends what was claimed: leases last longer. */
 const AGAIN_MS = 12_000;
 const DONE_MS = 120_000;
-/** How long to wait for a moment. What the killed node had in hand may keep the other from sending anything for a while. */
-const PATIENCE_MS = { sqlite: 20_000, postgres: 3000 };
+/** How long to wait for a moment. The claims of the killed node may keep the other one from sending for a while. */
+const MOMENT_TIMEOUT_MS = { sqlite: 20_000, postgres: 3000 };
 
-const moments = ['request', 'answer', 'mail', 'mailed', 'event', 'any time'] as const;
-/** Once there is a request, an answer that takes it, a mail, the answer that it is kept, or an event. */
+const moments = ['request', 'response', 'mail', 'mailed', 'event', 'any time'] as const;
+/** When a receiver gets a request or has accepted it, when a mail server gets an e-mail or has accepted it, or at an event. */
 type Moment = (typeof moments)[number];
 
-/** A mail, and how many kills there had been when it came. */
+/** A received e-mail, and how many kills came before it. */
 interface Mailed {
   readonly mark: string;
   readonly kills: number;
 }
 
-describe('after kills amid writers, with a receiver that fails at random', {
+describe('Kills under load, with a receiver that fails at random', {
   concurrency: 2,
   timeout: long ? 1_800_000 : 240_000,
 }, () => {
@@ -49,7 +49,7 @@ describe('after kills amid writers, with a receiver that fails at random', {
     const embedded = engine.name === 'sqlite';
     const skip = !embedded && process.env.CI !== 'true' && withoutValkeyServer !== undefined && withoutValkeyServer;
 
-    it(`${rounds} of them, each event was delivered and told in order, and each message mailed`, { skip }, async t => {
+    it(`delivers every event in order, and e-mails every message, after ${rounds} kills`, { skip }, async t => {
       const directory = await mkdtemp(join(tmpdir(), 'petstore-webhooks-kill-'));
       t.after(() => rm(directory, { recursive: true, force: true }));
       const watch = new Watch();
@@ -125,18 +125,18 @@ describe('after kills amid writers, with a receiver that fails at random', {
         while (store.answered < target) await Promise.race([pause(5), Promise.all(calls.flat())]);
         await pause(Math.random() * 200);
 
-        // At the end something of everything is in hand.
+        // The last kill interrupts deliveries and e-mails in progress.
         receiver.silent = last;
         while (embedded && last && receiver.unanswered.size === 0) await pause(1);
         const moment = last ? 'mail' : moments[round % moments.length]!;
-        const kill = await watch.next(moment, PATIENCE_MS[engine.name], () => {
+        const kill = await watch.next(moment, MOMENT_TIMEOUT_MS[engine.name], () => {
           down = node;
           node.child.kill('SIGKILL');
         });
         came[kill.moment] = (came[kill.moment] ?? 0) + 1;
         assert.equal((await node.stop()).signal, 'SIGKILL');
         await Promise.all(calls[victim]!);
-        // What it had sent is read then.
+        // Let the receiver read what the node had sent.
         for (let turns = 0; turns < 3; turns++) await turn();
         kills++;
         if (last) receiver.failing = false;
@@ -146,14 +146,14 @@ describe('after kills amid writers, with a receiver that fails at random', {
         down = undefined;
         const startedMs = performance.now();
         if (embedded && last) {
-          const inHand = [...receiver.unanswered];
+          const inProgress = [...receiver.unanswered];
           assert.equal(kill.moment, 'mail');
           for (;;) {
             const mailed = mails.filter(({ mark }) => mark === kill.what).length > 1;
-            const left = [...inHand.filter(id => !receiver.hasTaken(id)), ...(mailed ? [] : [kill.what])];
+            const left = [...inProgress.filter(id => !receiver.hasAccepted(id)), ...(mailed ? [] : [kill.what])];
             if (left.length === 0) break;
             const ms = performance.now() - startedMs;
-            assert.ok(ms < AGAIN_MS, `${left} were in hand when it was killed, and are not sent again in time`);
+            assert.ok(ms < AGAIN_MS, `${left} were in progress at the kill, and are not sent again in time`);
             await pause(10);
           }
         }
@@ -167,17 +167,17 @@ describe('after kills amid writers, with a receiver that fails at random', {
       const fromMs = performance.now();
       const events: PublicEvent[] = [];
       for (;;) {
-        const left = await whatWaits();
+        const left = await pendingWork();
         if (left === undefined) break;
-        assert.ok(performance.now() < fromMs + DONE_MS, `not done in time: ${left}`);
+        assert.ok(performance.now() < fromMs + DONE_MS, `not finished in time: ${left}`);
         await pause(100);
       }
       const doneMs = performance.now() - fromMs;
       reader.stop();
       await reading;
 
-      receiver.assertGot(events);
-      reader.assertTold(events);
+      receiver.assertReceived(events);
+      reader.assertReceived(events);
       const deliveries = await everyItem<Delivery>(`${urls.production}${path}/deliveries?limit=100`, owner);
       assertEachDelivered(
         events,
@@ -186,7 +186,7 @@ describe('after kills amid writers, with a receiver that fails at random', {
       const sent = (await Promise.all([owner, buyer].map(key => box(key, 'sent')))).flat();
       const got = (await Promise.all([owner, admin].map(key => box(key, 'inbox')))).flat();
       assertEachMailed(messages, mails, sent, got);
-      // A server of PostgreSQL may have no connection left: others use it, too.
+      // Other users of the PostgreSQL server may take its last connection.
       const refused = Object.entries({ ...store.seen, '503 messages': messages.unavailable }).filter(
         ([what, times]) => what.startsWith('503') && times > 0,
       );
@@ -196,22 +196,22 @@ describe('after kills amid writers, with a receiver that fails at random', {
       const stored = embedded ? storedIn(directory) : await storedAt(environment['PETSTORE_DATABASE_URL']!);
       store.assertOnce(stored.events);
       store.assertKept(stored.events);
-      assertToldAsStored(events, stored.events);
+      assertEventsAsStored(events, stored.events);
       t.diagnostic(
         `${kills} kills: ${JSON.stringify(came)}; ${events.length} events came ${receiver.arrivals.length} times, ` +
           `${messages.answered.size} messages were mailed ${mails.length} times, ${reader.connections} streams; ` +
           `done ${Math.round(doneMs)} ms after the last call; ${JSON.stringify(store.seen)}`,
       );
 
-      /** What is still to be done, where there is anything; until there is not, what happened is added to `events`. */
-      async function whatWaits(): Promise<string | undefined> {
+      /** Adds new events to `events`; returns what is still pending. */
+      async function pendingWork(): Promise<string | undefined> {
         const after = events.at(-1)?.id ?? behind;
         const more = await everyItem<PublicEvent>(`${urls.production}/events?limit=100&after=${after}`, owner);
         events.push(...more);
         if (more.length > 0) return `${more.length} more events`;
-        const untaken = events.filter(({ id }) => !receiver.hasTaken(id));
-        if (untaken.length > 0)
-          return `${untaken.length} of ${events.length} events, ${untaken[0]!.id} the first of them`;
+        const missing = events.filter(({ id }) => !receiver.hasAccepted(id));
+        if (missing.length > 0)
+          return `${missing.length} of ${events.length} events, ${missing[0]!.id} the first of them`;
         const pending = `${urls.production}${path}/deliveries?status=pending&limit=1`;
         if ((await everyItem(pending, owner)).length > 0) return 'pending deliveries';
         const messages = (await Promise.all([owner, buyer].map(key => box(key, 'sent')))).flat();
@@ -221,7 +221,7 @@ describe('after kills amid writers, with a receiver that fails at random', {
           ({ data }) => data.id,
         );
         for (const [id, some] of holds) if (some.length < 2) return `the hold ${id}`;
-        if (reader.events.at(-1)?.id !== events.at(-1)?.id) return 'what the reader of the stream has not';
+        if (reader.events.at(-1)?.id !== events.at(-1)?.id) return 'events that the stream has not sent';
         return undefined;
       }
 
@@ -232,23 +232,23 @@ describe('after kills amid writers, with a receiver that fails at random', {
   });
 });
 
-/** Waits for moments. */
+/** Waits for a moment, and acts at once. */
 class Watch {
   #waiting: { readonly moment: Moment; act(moment: Moment, what: string): void } | undefined;
 
-  /** Says that it is now. */
+  /** Reports a moment. */
   comes(moment: Moment, what: string): void {
     if (this.#waiting?.moment === moment) this.#waiting.act(moment, what);
   }
 
-  /** Acts in the very instant of the next such moment, or after a time without one; tells which it was. */
+  /** Acts synchronously at the next such moment, or after a timeout; returns which it was. */
   next(
     moment: Moment,
-    patienceMs: number,
+    timeoutMs: number,
     act: () => void,
   ): Promise<{ readonly moment: Moment; readonly what: string }> {
     return new Promise(resolve => {
-      const end = setTimeout(() => this.#waiting?.act('any time', ''), patienceMs);
+      const end = setTimeout(() => this.#waiting?.act('any time', ''), timeoutMs);
       this.#waiting = {
         moment,
         act: (moment, what) => {
@@ -272,7 +272,7 @@ async function newAdminKey(node: Process): Promise<string> {
   return String((await node.petstore('key', 'create', ...of))['token']);
 }
 
-/** Makes and activates a webhook for all that its owner sees; its path, and behind which event it begins. */
+/** Creates and activates a webhook for all events; returns its path, and the event after which it starts. */
 async function newWebhook(
   base: string,
   key: string,
@@ -288,19 +288,19 @@ async function newWebhook(
   return { path, behind: String(headers['x-sync-token']) };
 }
 
-/** Demands that each event is one delivery, which was taken once as far as is noted. */
+/** Asserts that each event has one delivery, with exactly one recorded success. */
 function assertEachDelivered(events: readonly PublicEvent[], deliveries: readonly Delivery[]): void {
   const ids = (some: readonly (string | undefined)[]) => some.map(String).toSorted();
   assert.deepEqual(ids(deliveries.map(({ eventId }) => eventId)), ids(events.map(({ id }) => id)));
   for (const delivery of deliveries) {
-    const taken = delivery.attempts.filter(({ status = 0 }) => status >= 200 && status < 300);
-    assert.deepEqual([delivery.status, taken.length], ['delivered', 1], JSON.stringify(delivery));
+    const successes = delivery.attempts.filter(({ status = 0 }) => status >= 200 && status < 300);
+    assert.deepEqual([delivery.status, successes.length], ['delivered', 1], JSON.stringify(delivery));
   }
 }
 
 /**
- * Demands that each message is in one inbox once and was mailed; once more only where a kill came between, and of no kill
- * more than a process has in hand.
+ * Asserts that each message is in one inbox once and was e-mailed once, or again after a kill: for each kill at most as many
+ * as a process sends at the same time.
  */
 function assertEachMailed(
   { answered }: MessageLoad,
@@ -315,27 +315,28 @@ function assertEachMailed(
     assert.deepEqual([status, ...done], ['delivered', 'inbox delivered', 'email delivered'], message);
   }
   const copies = Map.groupBy(mails, ({ mark }) => mark);
-  assert.deepEqual([...copies.keys()].toSorted(), marks, 'each is mailed, and nothing else');
+  assert.deepEqual([...copies.keys()].toSorted(), marks, 'each message is e-mailed, and nothing else');
   const again = new Map<number, number>();
   for (const [mark, some] of copies) {
     const between = some.map(({ kills }) => kills);
-    assert.equal(new Set(between).size, some.length, `${mark} was mailed after ${between} kills`);
+    assert.equal(new Set(between).size, some.length, `${mark} was e-mailed after ${between} kills`);
     for (const kill of between.slice(0, -1)) again.set(kill, (again.get(kill) ?? 0) + 1);
   }
-  for (const [kill, count] of again) assert.ok(count <= MAILS_IN_HAND, `${count} mails again after kill ${kill}`);
+  for (const [kill, count] of again)
+    assert.ok(count <= MAILS_IN_PROGRESS, `${count} e-mails were repeated after kill ${kill}`);
 }
 
-/** Demands that the owner of all animals was told all that is stored of them and of their holds and orders. */
-function assertToldAsStored(
+/** Asserts that the owner of all pets received every stored event about them, their holds and their orders. */
+function assertEventsAsStored(
   events: readonly PublicEvent[],
   stored: readonly { readonly id: number; readonly kind: string; readonly seq?: number | null }[],
 ): void {
   const kinds = ['pet', 'hold', 'order'];
-  const told = events.filter(({ type }) => kinds.includes(type.split('.')[0]!)).map(({ sequence }) => sequence);
-  const places = stored.filter(({ kind }) => kinds.includes(kind)).map(({ id, seq }) => Number(seq ?? id));
+  const received = events.filter(({ type }) => kinds.includes(type.split('.')[0]!)).map(({ sequence }) => sequence);
+  const positions = stored.filter(({ kind }) => kinds.includes(kind)).map(({ id, seq }) => Number(seq ?? id));
   assert.deepEqual(
-    told,
-    places.filter(place => place <= told.at(-1)!).toSorted((one, other) => one - other),
+    received,
+    positions.filter(position => position <= received.at(-1)!).toSorted((one, other) => one - other),
   );
 }
 

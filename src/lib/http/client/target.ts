@@ -43,37 +43,42 @@ export function checkUrl(url: string, { networks }: OutgoingRules): string | und
 
 /** Parses the URL of a request, and applies SSRF protection to a host that is an IP address. */
 export function parseTarget(text: string, networks: Networks, hasNetworks: boolean): Target | InvalidTarget {
-  // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
-  const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
-  if (url === null) return invalid(isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/hook');
-  const syntaxError = checkSyntax(text, url);
-  if (syntaxError !== undefined) return invalid(syntaxError);
+  const url = parseUrl(text);
+  if (typeof url === 'string') return invalid(url);
 
   const tls = url.protocol === 'https:';
   const port = Number(url.port || (tls ? 443 : 80));
   const networksOnly = !tls || (port !== 443 && port !== 8443);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isAddress = isIP(host) !== 0;
-  // Whether the networks of the rules contain the address, or may contain that of a name.
-  const inNetworks = isAddress ? networks.has(host) : hasNetworks;
-  if (!inNetworks && !tls) return invalid(HTTPS_ONLY);
-  if (!inNetworks && networksOnly) return invalid('must name port 443 or 8443, or none');
-  if (!inNetworks && isAddress && !isPublicAddress(host)) {
-    return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
+  if (isAddress ? !networks.has(host) : !hasNetworks) {
+    const forbidden = checkPublic(tls, networksOnly, isAddress ? host : undefined);
+    if (forbidden !== undefined) return forbidden;
   }
   const serverName = tls && !isAddress ? { serverName: host.replace(/\.$/, '') } : {};
   const origin = `${url.protocol}//${url.host}`;
   return { tls, host, port, networksOnly, path: url.pathname + url.search, ...serverName, origin };
 }
 
-/** Returns what is wrong with the URL, whatever its scheme and host. */
-function checkSyntax(text: string, { href, username, password }: URL): string | undefined {
-  if (text.length > URL_LENGTH_MAX || href.length > URL_LENGTH_MAX) return 'must have at most 2048 characters';
+/** Returns why a request to a host outside the networks of the rules is not allowed. */
+function checkPublic(tls: boolean, networksOnly: boolean, address: string | undefined): InvalidTarget | undefined {
+  if (!tls) return invalid(HTTPS_ONLY);
+  if (networksOnly) return invalid('must name port 443 or 8443, or none');
+  if (address === undefined || isPublicAddress(address)) return undefined;
+  return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
+}
+
+/** Parses a URL; returns what is wrong with it, whatever its host and port. */
+function parseUrl(text: string): URL | string {
+  // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
+  const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
+  if (url === null) return isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/hook';
+  if (Math.max(text.length, url.href.length) > URL_LENGTH_MAX) return 'must have at most 2048 characters';
   // The parser drops empty credentials and an empty fragment.
-  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
+  if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
     return 'must not have a user name or a password in it';
   }
-  return text.includes('#') ? 'must not have a fragment' : undefined;
+  return text.includes('#') ? 'must not have a fragment' : url;
 }
 
 const HTTPS_ONLY = 'must begin with https://';
