@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
+import { compare } from './compare.ts';
 import { measureDisk } from './disk.ts';
 import { lookAtMachine } from './machine.ts';
 import {
@@ -40,6 +41,7 @@ const SHORT_BOUND_MS = 120_000;
 
 /** `npm run bench`: measures, prints the page of results, and keeps it when it is whole. */
 async function main(): Promise<void> {
+  if (process.argv[2] === 'compare') return compare(process.argv.slice(3));
   const options = readOptions(process.argv.slice(2));
   if (options === 'help') {
     process.stdout.write(help);

@@ -271,9 +271,13 @@ function everything(database: Database) {
 const triedOnce = query(db => db.selectFrom('message_attempts').select('number').limit(1));
 
 /** How the embedded engine goes about a query without parameters. */
-function planOf({ sql, values }: CompiledQuery<unknown>): Query<Record<never, never>, { readonly detail: string }> {
+function planOf({
+  sql,
+  words,
+  values,
+}: CompiledQuery<unknown>): Query<Record<never, never>, { readonly detail: string }> {
   const any = query(db => db.selectFrom('facts').select('value as detail'));
-  return { ...any, compiledFor: () => ({ sql: `explain query plan ${sql}`, changedTable: undefined, values }) };
+  return { ...any, compiledFor: () => ({ sql: `explain query plan ${sql}`, changedTable: undefined, words, values }) };
 }
 
 const inForce = query(db => db.selectFrom('reservations').select('id').where('active', '=', 1));

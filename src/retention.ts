@@ -2,7 +2,7 @@ import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retentio
 import { deleteExpiredResponses } from './idempotency/retention.ts';
 import type { Work } from './lib/jobs/job-loop.ts';
 import { deleteOldDayCounts } from './limits/retention.ts';
-import { type Database, type NextDue, type Params, query, type Soon, sql, type Transaction } from './schema.ts';
+import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
@@ -10,7 +10,7 @@ import { deleteExpiredSecrets } from './webhooks/secrets.ts';
  * PostgreSQL it passes over rows that others have locked.
  * @param most how many at most
  */
-export type Forget = (tx: Transaction, most: number) => Soon<number>;
+export type Forget = (tx: Transaction, most: number) => MaybePromise<number>;
 
 /**
  * What is forgotten. Everything else is kept; `docs/decisions/work-that-waits.md` goes through every table. A room that

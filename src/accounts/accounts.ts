@@ -1,7 +1,7 @@
 import { record } from '../events/log.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type Params, query, type Reader, type Soon, type Tables, type Transaction } from '../schema.ts';
+import { type MaybePromise, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { type Account, checkNewAccount, type NewAccount } from './account.ts';
 import { accountEvent } from './account-events.ts';
 
@@ -50,7 +50,7 @@ export async function listAccounts(reader: Reader): Promise<Account[]> {
   return (await reader.all(allAccounts, {})).map(accountOf);
 }
 
-async function rejectTakenEmail<T>(email: string, insert: () => Soon<T>): Promise<T> {
+async function rejectTakenEmail<T>(email: string, insert: () => MaybePromise<T>): Promise<T> {
   try {
     return await insert();
   } catch (error) {

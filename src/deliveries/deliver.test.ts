@@ -17,7 +17,7 @@ import { sendMessage } from '../messages/messages.ts';
 import { placeOrder } from '../orders/orders.ts';
 import { cancelOrder } from '../orders/steps.ts';
 import { createPet, deletePet, updatePet } from '../pets/pets.ts';
-import { type Params, query, type Soon, type Transaction } from '../schema.ts';
+import { type MaybePromise, type Params, query, type Transaction } from '../schema.ts';
 import { ownerOf } from '../webhooks/secrets.ts';
 import type { ClaimedDelivery } from './claim.ts';
 import { deliveryJob } from './deliver.ts';
@@ -231,7 +231,7 @@ onEachEngine(engine => {
         await putInOrder(database);
         const statements: number[] = [];
         const counted = Object.assign(Object.create(database) as typeof database, {
-          write: <T>(work: (tx: Transaction) => Soon<T>) => {
+          write: <T>(work: (tx: Transaction) => MaybePromise<T>) => {
             if (statements.push(0) === 3) return Promise.reject(new Error('lost'));
             return database.write(tx => {
               const run: Transaction['run'] = (...args) => {

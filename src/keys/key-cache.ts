@@ -1,4 +1,4 @@
-import type { Database, Soon } from '../schema.ts';
+import type { Database, MaybePromise } from '../schema.ts';
 import { findKey, type KeyWithAccount } from './keys.ts';
 
 /**
@@ -18,7 +18,7 @@ export class KeyCache {
   }
 
   /** Returns the key with this id and its account, or `undefined`. Throws when storage is unavailable. */
-  find(id: string): Soon<KeyWithAccount | undefined> {
+  find(id: string): MaybePromise<KeyWithAccount | undefined> {
     const version = this.#database.topicVersion('registry');
     if (version === undefined) return findKey(this.#database, id);
     if (version !== this.#topicVersion) {

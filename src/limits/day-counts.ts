@@ -1,5 +1,13 @@
 import type { Limits } from '../plans/plan.ts';
-import { type Database, type DeploymentName, type Params, query, type Soon, sql, type Transaction } from '../schema.ts';
+import {
+  type Database,
+  type DeploymentName,
+  type MaybePromise,
+  type Params,
+  query,
+  sql,
+  type Transaction,
+} from '../schema.ts';
 import type { PendingWrite } from './write-behind.ts';
 
 const DAY_MS = 86_400_000;
@@ -83,7 +91,7 @@ export class DayCount implements PendingWrite {
     return this.reserved - this.own <= this.#half && this.loaded && this.#target() > this.reserved;
   }
 
-  write(tx: Transaction): Soon<unknown> {
+  write(tx: Transaction): MaybePromise<unknown> {
     this.#written = { day: this.day, reserved: Math.max(this.reserved, this.#target()) };
     return tx.run(raiseReserved, {
       accountId: this.accountId,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Limits } from '../plans/plan.ts';
-import type { Database, DeploymentName, Soon } from '../schema.ts';
+import type { Database, DeploymentName, MaybePromise } from '../schema.ts';
 import { Bans } from './bans.ts';
 import { LocalLimiter } from './local-limiter.ts';
 import { ALONE, joinNodes } from './nodes.ts';
@@ -38,13 +38,13 @@ export interface LimiterHealth {
  */
 export interface Limiter {
   /** Counts an authenticated request, or rejects it. Returns a promise only when it has to read, write or call Valkey. */
-  count(caller: CountedCaller): Soon<Verdict>;
+  count(caller: CountedCaller): MaybePromise<Verdict>;
   /** Counts a request without a valid key against `address` (see `canonicalAddress`): never `banned`. */
-  countAddress(address: string): Soon<Verdict>;
+  countAddress(address: string): MaybePromise<Verdict>;
   /** Returns the headers of `address` without counting a request; always `accepted`. */
   addressStatus(address: string): Verdict;
   /** Reports whether a key is banned now. Counts nothing. */
-  isBanned(keyId: string): Soon<boolean>;
+  isBanned(keyId: string): MaybePromise<boolean>;
   health(): LimiterHealth;
   /** Saves both windows for the next start and releases all resources. The limiter must not be used afterwards. */
   close(): Promise<void>;

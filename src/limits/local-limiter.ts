@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { addressPerMinute } from '../plans/plan.ts';
-import type { Database, DeploymentName, Soon } from '../schema.ts';
+import type { Database, DeploymentName, MaybePromise } from '../schema.ts';
 import { AccountCounts } from './account-counts.ts';
 import { type Bans, isActive, newBan, nextStep } from './bans.ts';
 import { type DayCount, dayOf, endOfDay, reservations, saveExactCounts } from './day-counts.ts';
@@ -70,7 +70,7 @@ export class LocalLimiter implements Limiter {
     this.#membership = options.nodes;
   }
 
-  count(caller: CountedCaller): Soon<Verdict> {
+  count(caller: CountedCaller): MaybePromise<Verdict> {
     const now = this.#clock.now();
     const refreshing = this.#bans.refresh(caller.keyId, now);
     if (refreshing !== undefined) return refreshing.then(() => this.#judge(caller, this.#clock.now()));
@@ -93,7 +93,7 @@ export class LocalLimiter implements Limiter {
     return accepted(this.#addressWindows(minute, now));
   }
 
-  isBanned(keyId: string): Soon<boolean> {
+  isBanned(keyId: string): MaybePromise<boolean> {
     const now = this.#clock.now();
     const judge = () => isActive(this.#bans.latest(keyId), now);
     return this.#bans.refresh(keyId, now)?.then(judge) ?? judge();
@@ -204,7 +204,7 @@ export class LocalLimiter implements Limiter {
     return Math.max(minute.firstSecond, this.#fence);
   }
 
-  #judge(caller: CountedCaller, now: number): Soon<Verdict> {
+  #judge(caller: CountedCaller, now: number): MaybePromise<Verdict> {
     const account = this.#accountCounts(caller.deployment, caller.accountId, now);
     const { minute, day } = account;
     account.setLimits(caller.limits, this.#nodes);
@@ -227,7 +227,7 @@ export class LocalLimiter implements Limiter {
     return day.needsReservation ? this.#reserve(day, verdict) : verdict;
   }
 
-  #refuse(caller: CountedCaller, account: AccountCounts, now: number, second: number): Soon<Verdict> {
+  #refuse(caller: CountedCaller, account: AccountCounts, now: number, second: number): MaybePromise<Verdict> {
     const { keyId } = caller;
     const windows = windowsOf(account, now, second);
     if (!account.violationsOf(keyId).recordRejection(now, allowedAt(windows))) return limited(windows);
@@ -239,7 +239,7 @@ export class LocalLimiter implements Limiter {
   }
 
   /** Reserves requests ahead; waits only if this request is not reserved yet. */
-  #reserve(day: DayCount, verdict: Verdict): Soon<Verdict> {
+  #reserve(day: DayCount, verdict: Verdict): MaybePromise<Verdict> {
     const written = this.#writeBehind.add(day);
     if (day.own <= day.reserved || this.#writeBehind.state === 'memory') return verdict;
     return this.#reserved(written, day, day.own, verdict);

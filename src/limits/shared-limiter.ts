@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { addressPerMinute, type Limits } from '../plans/plan.ts';
-import type { Database, Soon } from '../schema.ts';
+import type { Database, MaybePromise } from '../schema.ts';
 import { type Bans, nextStep, stepMinutes } from './bans.ts';
 import { DayCount, dayOf, endOfDay, type Reservation, reservations } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
@@ -91,13 +91,13 @@ export class SharedLimiter implements Limiter {
     this.#local = new LocalLimiter({ ...options, clock: this.#clock });
   }
 
-  count(caller: CountedCaller): Soon<Verdict> {
+  count(caller: CountedCaller): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#count(caller, this.#valkey);
     this.#local.share(this.#nodes?.live() ?? 1);
     return this.#local.count(caller);
   }
 
-  countAddress(address: string): Soon<Verdict> {
+  countAddress(address: string): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#countAddress(address, this.#valkey);
     this.#local.share(this.#nodes?.live() ?? 1);
     return this.#local.countAddress(address);
@@ -107,7 +107,7 @@ export class SharedLimiter implements Limiter {
     return this.#local.addressStatus(address);
   }
 
-  isBanned(keyId: string): Soon<boolean> {
+  isBanned(keyId: string): MaybePromise<boolean> {
     return this.#local.isBanned(keyId);
   }
 

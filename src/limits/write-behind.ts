@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
-import type { Database, Soon, Transaction } from '../schema.ts';
+import type { Database, MaybePromise, Transaction } from '../schema.ts';
 import { succeedsWithin } from './succeeds-within.ts';
 
 /** A write that must reach the disk, but for which a request waits only for a limited time. */
 export interface PendingWrite {
   /** Writes the current state; may run more than once. */
-  write(tx: Transaction): Soon<unknown>;
+  write(tx: Transaction): MaybePromise<unknown>;
   /** Called once the latest `write` is on disk. */
   written(): void;
 }

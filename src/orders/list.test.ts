@@ -9,9 +9,9 @@ import { dialects } from '../lib/storage/migration.ts';
 import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
-import { type Database, type Params, type Query, query, type Reader } from '../schema.ts';
+import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
 import { listOrders, type OrderFilter, orderList } from './list.ts';
-import { type OrderStatus, orderStatuses } from './order.ts';
+import { orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { canSee, type OrderWithSteps } from './rows.ts';
 
@@ -140,9 +140,9 @@ describe('a list of orders', () => {
       const place = await engine.place();
       await engine.open({ place });
       const { url, schema } = place as { url: string; schema: string };
-      const connection = await postgresServer(url, schema).connect('petstore test', { patient: true });
+      const connection = await postgresServer(url, schema).connect('petstore test', { unlimited: true });
       const ask = async (text: string, values: unknown[] = []) =>
-        (await connection.ask(Number.POSITIVE_INFINITY, text, values)).rows;
+        (await connection.query(Number.POSITIVE_INFINITY, text, values)).rows;
       await ask(
         `insert into orders (pet_id, account_id, owner_id, status, quantity, expires_at, created_at, updated_at)
          select n, case when n > 20000 then 2 else 100 end, case when n > 20000 then 1 else 101 end,

@@ -13,13 +13,13 @@ import {
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
-import { COMMIT_MS } from '../lib/storage/deadlines.ts';
+import { COMMIT_MARGIN_MS } from '../lib/storage/deadlines.ts';
 import type { PetEventData } from '../pets/change.ts';
 import { expireReservations } from '../pets/expiry.ts';
 import type { PetStatus } from '../pets/pet.ts';
 import { deletePet, updatePet } from '../pets/pets.ts';
+import type { OrderStatus } from '../schema.ts';
 import type { OrderEventData } from './events.ts';
-import type { OrderStatus } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { orderEtag, orderOf } from './rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './steps.ts';
@@ -232,7 +232,7 @@ onEachEngine(engine => {
       const store = await openOrderStore(engine);
       await store.place(1);
       await store.place(2);
-      const last = engine.name === 'sqlite' ? 1 : COMMIT_MS + 1;
+      const last = engine.name === 'sqlite' ? 1 : COMMIT_MARGIN_MS + 1;
       store.clock.advance(APPROVAL_PERIOD_MS - last);
       assert.equal((await store.approve(1)).status, 'approved');
       store.clock.advance(last - 1);

@@ -80,7 +80,7 @@ export async function changePet(
   if (reservedUntil === undefined) await tx.run(updatePet, after);
   else await tx.run(updateReservedPet, { ...after, reservedUntil });
   const moves = countChanges(pet, after);
-  if (moves.length > 0) await updateCounts(tx, moves);
+  if (moves.length > 0) updateCounts(tx, moves);
   const data: PetEventData = {
     pet: petValues.stateOf(after),
     was: was ?? {},

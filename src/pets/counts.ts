@@ -1,60 +1,58 @@
 import type { SqlBool } from 'kysely';
-import { type Params, type Query, query, type Reader, sql, type Transaction } from '../schema.ts';
+import {
+  type CounterTable,
+  type MaybePromise,
+  type Params,
+  type Query,
+  query,
+  type Reader,
+  sql,
+  type Transaction,
+} from '../schema.ts';
 import type { PetStatus } from './pet.ts';
 
-/** By how many the animals of a status and a category change. */
+/** A change of the number of pets with a status or in a category. */
 export interface CountChange {
   readonly status?: PetStatus;
   readonly categoryId?: number;
   readonly by: number;
 }
 
-/** Counts a change in the kept counters, in the transaction of the change. */
-export async function updateCounts(tx: Transaction, changes: readonly CountChange[]): Promise<void> {
-  const sums = new Map<string, Sum>();
-  const note = (kind: 'status' | 'category', key: string | number | undefined, by: number) => {
-    if (key === undefined) return;
-    const sum = sums.get(`${kind} ${key}`) ?? { kind, key: String(key), by: 0 };
-    sum.by += by;
-    sums.set(`${kind} ${key}`, sum);
-  };
+/** Updates the counters of pets, in the transaction of the change. */
+export function updateCounts(tx: Transaction, changes: readonly CountChange[]): void {
   for (const { status, categoryId, by } of changes) {
-    note('category', categoryId, by);
-    note('status', status, by);
+    if (status !== undefined) tx.increment(petCounters, `status ${status}`, by);
+    if (categoryId !== undefined) tx.increment(petCounters, `category ${categoryId}`, by);
   }
-  // In one order for everybody: who waits for a counter holds none that comes after it.
-  const ordered = [...sums].filter(([, { by }]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
-  await add(
-    tx,
-    ordered.map(([, sum]) => sum),
-  );
 }
 
-/** Counts one new animal: the same as `count`, which would have to sum up first. */
-export async function countNewPet(tx: Transaction, status: PetStatus, categoryId: number): Promise<void> {
-  await add(tx, [
-    { kind: 'category', key: String(categoryId), by: 1 },
-    { kind: 'status', key: status, by: 1 },
-  ]);
+/** Counts a new pet. */
+export function countNewPet(tx: Transaction, status: PetStatus, categoryId: number): void {
+  updateCounts(tx, [{ status, categoryId, by: 1 }]);
 }
 
-/** By how much one counter changes. */
-interface Sum {
-  readonly kind: 'status' | 'category';
-  readonly key: string;
-  by: number;
-}
+const petCounters: CounterTable = {
+  table: 'pet_counts',
+  add(tx, sums) {
+    const slot = slotOf(tx);
+    const written: MaybePromise<unknown>[] = [];
+    for (let start = 0; start < sums.length; start += ROWS_MAX) {
+      const rows = sums.slice(start, start + ROWS_MAX);
+      const values: Record<string, unknown> = { slot };
+      for (const [row, [name, by]] of rows.entries()) {
+        const [kind, key] = name.split(' ');
+        values[`kind${row}`] = kind;
+        values[`key${row}`] = key;
+        values[`by${row}`] = by;
+      }
+      written.push(tx.run(addTo(rows.length), values as unknown as SumValues));
+    }
+    return tx.engine === 'sqlite' ? undefined : Promise.all(written);
+  },
+};
 
-async function add(tx: Transaction, sums: readonly Sum[]): Promise<void> {
-  if (sums.length === 0) return;
-  const values: Record<string, unknown> = { slot: slotOf(tx) };
-  for (const [row, { kind, key, by }] of sums.entries()) {
-    values[`kind${row}`] = kind;
-    values[`key${row}`] = key;
-    values[`by${row}`] = by;
-  }
-  await tx.run(addTo(sums.length), values as unknown as SumValues);
-}
+/** How many counters one statement updates: there is one prepared statement per number. */
+const ROWS_MAX = 8;
 
 /**
  * How many animals a filter lets through, from kept counters: without one, by one status, or by categories.
@@ -97,9 +95,8 @@ export async function countByStatus(reader: Reader, now: number): Promise<Record
 const RUN_OUT = 'run out';
 
 /**
- * On PostgreSQL many transactions count at once, and each would wait for the row of the one before: there a counter is
- * spread over slots that add up. A transaction keeps to its slot, so that two of them that count several times meet at
- * the first row and nowhere else.
+ * On PostgreSQL concurrent transactions would wait for each other's counter rows, so each counter is the sum of several
+ * slots. A transaction uses one slot, so that two of them meet at the first row and cannot deadlock.
  */
 function slotOf(tx: Transaction): number {
   if (tx.engine === 'sqlite') return 0;

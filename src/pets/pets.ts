@@ -33,7 +33,7 @@ export async function createPet(
   await ensureCategory(tx, pet.categoryId, categories);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
   const { id } = (await tx.first(insertPet, row))!;
-  await countNewPet(tx, row.status, row.categoryId);
+  countNewPet(tx, row.status, row.categoryId);
   const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
   await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
   return { ...row, id, version: 1 };
@@ -94,7 +94,7 @@ export async function deletePet(
   const pet = await lockOwn(tx, actor, id, expect);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
-  await updateCounts(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
+  updateCounts(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
   const data: PetEventData = { pet: petValues.stateOf(pet), ownerId: pet.accountId };
   await record(tx, { kind: 'pet', action: 'deleted', subjectId: id, accountId: actor.accountId, data });
 }

@@ -106,7 +106,7 @@ async function removeMessages(tx: Transaction, upTo: number): Promise<number> {
 async function removePets(tx: Transaction, last: number): Promise<void> {
   await tx.run(removeReservations, { last });
   const removed = await tx.all(removeUpTo, { last });
-  await updateCounts(
+  updateCounts(
     tx,
     removed.map(({ status, categoryId }) => ({ status, categoryId, by: -1 })),
   );

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSy
 import { join } from 'node:path';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { Log } from '../lib/log.ts';
-import { makeDirectory } from '../lib/storage/sqlite/data-directory.ts';
+import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
@@ -80,7 +80,7 @@ function readKey(file: string, log: Log): Buffer | undefined {
 
 /** Writes the key to a draft and links it, so that the file is never incomplete and the first of several processes wins. */
 function createKey(dataDir: string, file: string, log: Log): Buffer {
-  makeDirectory(dataDir);
+  createDirectory(dataDir);
   const draft = `${file}.${process.pid}-${randomBytes(6).toString('hex')}`;
   try {
     const descriptor = openSync(draft, 'wx', 0o600);

@@ -109,7 +109,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
     const service = await start(context, link);
     const { code, tells } = await run(directory, ['serve', '--json']);
     assert.equal(code, 1);
-    assert.match(tells, /serves from [^\n]* already\.\n$/);
+    assert.match(tells, /already serves [^\n]*\.\n$/);
     const { token } = await service.petstore('key', 'create', '--account', '1');
     assert.equal((await send(`${service.urls.production}/pets`, { key: String(token) })).status, 200);
     assert.equal((await service.stop()).code, 0);
@@ -122,7 +122,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
       const lives = started.filter(one => one.status === 'fulfilled');
       const refused = started.filter(one => one.status === 'rejected').map(one => String(one.reason));
       assert.equal(lives.length, 1, refused.join('\n'));
-      assert.match(refused[0]!, /ended with 1: Another process serves from/);
+      assert.match(refused[0]!, /ended with 1: Another process already serves/);
       assert.equal((await lives[0]!.value.stop()).code, 0);
     }
   });

@@ -264,7 +264,7 @@ onPostgres(engine => {
     it('cannot be used after its end', async t => {
       const { database } = await begin(t);
       const tx = await database.write(tx => ({ tx }));
-      await assert.rejects(async () => tx.tx.run(addFact, { name: 'a' }), /after its end/);
+      await assert.rejects(async () => tx.tx.run(addFact, { name: 'a' }), /has ended/);
     });
 
     it('is refused when the disk is full, which health tells until a write succeeds', async t => {
@@ -292,7 +292,7 @@ onPostgres(engine => {
         standby.write(tx => tx.run(addFact, { name: 'b' })),
       );
       const detail = error.message;
-      assert.match(detail, /takes no changes/);
+      assert.match(detail, /accepts no changes/);
       assert.deepEqual(await standby.health(), { ok: true, writes: 'unavailable', detail });
     });
 
@@ -347,9 +347,9 @@ onPostgres(engine => {
       for (const lose of [() => proxy.cut(), () => proxy.swallow()]) {
         const before = log.length;
         lose();
-        await until(() => log.slice(before).some(message => !/is back/.test(message)));
+        await until(() => log.slice(before).some(message => !/is available again/.test(message)));
         proxy.heal();
-        await until(() => /is back/.test(log.at(-1) ?? ''));
+        await until(() => /is available again/.test(log.at(-1) ?? ''));
         await wellAgain();
       }
       assert.equal(await other.tryAdvisoryLock('only'), false);
@@ -370,7 +370,7 @@ onPostgres(engine => {
       assert.equal(await database.tryAdvisoryLock('only'), true);
     });
 
-    it('is not for visitors', async t => {
+    it('is never given to a CLI connection', async t => {
       const { open } = await begin(t);
       assert.equal(await (await open({ role: 'cli' })).tryAdvisoryLock('only'), false);
     });
@@ -408,8 +408,8 @@ onPostgres(engine => {
       const unencrypted = new URL(missing);
       unencrypted.searchParams.set('sslmode', 'verify-full');
       assert.match(await refused(unencrypted.href), /^The database at .* is not usable: .*SSL.*\.$/);
-      assert.match(await refused(`postgres://u:${secret}@[::/x`), /^The database URL is not one/);
-      assert.match(await refused(`mysql://u:${secret}@localhost/x`), /^The database URL is not one/);
+      assert.match(await refused(`postgres://u:${secret}@[::/x`), /^The database URL is invalid/);
+      assert.match(await refused(`mysql://u:${secret}@localhost/x`), /^The database URL is invalid/);
       const unread = new URL(missing);
       unread.searchParams.set('sslrootcert', '/nowhere.pem');
       assert.match(await refused(unread.href), /^The database at .* is not usable: ENOENT.*\.$/);
@@ -427,10 +427,7 @@ onPostgres(engine => {
         run(connection, `create database ${name} template template0 encoding 'LATIN1' locale 'C'`),
       );
       try {
-        assert.match(
-          await refused(Object.assign(new URL(url), { pathname: `/${name}` }).href),
-          /not in UTF8 but in LATIN1/,
-        );
+        assert.match(await refused(Object.assign(new URL(url), { pathname: `/${name}` }).href), /is LATIN1, not UTF8/);
       } finally {
         await onServer(connection => run(connection, `drop database ${name} with (force)`));
       }

@@ -5,7 +5,7 @@ import { nowOf } from '../../src/deployment.ts';
 import { createHold, extendHold, getHold, releaseHold } from '../../src/holds/holds.ts';
 import { holdEtag } from '../../src/holds/rows.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
+import { COMMIT_MARGIN_MS } from '../../src/lib/storage/deadlines.ts';
 import { formatTime } from '../../src/lib/time.ts';
 import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
 import { orderEtag } from '../../src/orders/rows.ts';
@@ -61,7 +61,7 @@ const changes: Readonly<Record<string, Change>> = {
 
 onEachEngine(engine => {
   // Embedded, the readers of the one process ask it; on PostgreSQL there are others.
-  const last = engine.name === 'sqlite' ? 1 : COMMIT_MS + 1;
+  const last = engine.name === 'sqlite' ? 1 : COMMIT_MARGIN_MS + 1;
 
   for (const [name, change] of Object.entries(changes)) {
     describe(`${name} right before the end`, () => {
@@ -157,14 +157,14 @@ onPostgres(engine => {
 
       it('is refused where other nodes might see it too late, and what it did is undone', async () => {
         const store = await open(engine, change);
-        store.clock.advance(store.end - COMMIT_MS - store.clock.now());
+        store.clock.advance(store.end - COMMIT_MARGIN_MS - store.clock.now());
         const before = await look(store);
         await assert.rejects(
           store.database.write(tx => change.make(tx, tx.now)),
           { code: change.late, status: 409, message: /too soon to change it/ },
         );
         assert.deepEqual(await look(store), before);
-        store.clock.advance(COMMIT_MS);
+        store.clock.advance(COMMIT_MARGIN_MS);
         assert.equal((await look(store)).status, 'expired');
       });
     });
@@ -196,7 +196,7 @@ async function look(store: Store) {
   const { database, kind } = store;
   const now = nowOf(store);
   const pet = await getPet(database, 1, now);
-  const { rows: pets } = await listPets(database, { status: ['pending'], sort: 'id' }, { limit: 10 }, now);
+  const { pets } = await listPets(database, { status: ['pending'], sort: 'id' }, 10, undefined, now);
   const [status, tag] =
     kind === 'hold'
       ? await getHold(database, holder, 1, now).then(hold => [hold.status, holdEtag(hold)] as const)

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/lib/clock.ts';
-import { COMMIT_MS } from '../../src/lib/storage/deadlines.ts';
+import { COMMIT_MARGIN_MS } from '../../src/lib/storage/deadlines.ts';
 import type { Database } from '../../src/schema.ts';
 import type { Engine } from '../support/engines.ts';
 
@@ -21,7 +21,7 @@ export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promi
 
 /** For how long before its end each node leaves alone what runs out, because others might see it too late. */
 export function marginsOf(engine: Engine): readonly [number, number] {
-  return engine.name === 'sqlite' ? [0, COMMIT_MS] : [COMMIT_MS, COMMIT_MS];
+  return engine.name === 'sqlite' ? [0, COMMIT_MARGIN_MS] : [COMMIT_MARGIN_MS, COMMIT_MARGIN_MS];
 }
 
 function withoutWaiting(url: string): string {

@@ -10,8 +10,6 @@ const stairs = [
   'errors.ts',
   'categories/category.ts',
   'pets/pet.ts',
-  'holds/hold.ts',
-  'orders/order.ts',
   'schema.ts',
   'migrations',
   'events',

@@ -164,7 +164,7 @@ function postgres(): Engine {
 
 /** Runs work on a connection to the test server's own database. */
 export async function onServer<T>(work: (connection: Connection) => Promise<T>, url = postgresUrl): Promise<T> {
-  const connection = await postgresServer(url).connect('petstore test', { patient: true });
+  const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
   try {
     return await work(connection);
   } finally {
@@ -174,5 +174,5 @@ export async function onServer<T>(work: (connection: Connection) => Promise<T>, 
 
 /** Runs one statement, however long it takes; its rows. */
 export async function run(connection: Connection, text: string) {
-  return (await connection.ask(Number.POSITIVE_INFINITY, text)).rows;
+  return (await connection.query(Number.POSITIVE_INFINITY, text)).rows;
 }

@@ -18,7 +18,7 @@ export interface Obstacle {
 /** Makes one in the database, and the schema, of a place. */
 export async function obstacleAt(place: Place): Promise<Obstacle> {
   const { url, schema } = place as { url: string; schema: string };
-  const connection = await postgresServer(url).connect('petstore test', { patient: true });
+  const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
   await run(connection, `set search_path to ${schema}`);
   return {
     async run(statement) {

@@ -292,7 +292,7 @@ onEachEngine(engine => {
       for (const role of ['server', 'cli'] as const) {
         await assert.rejects(
           engine.open({ place, role }),
-          refusal(/^The database at .* is newer than this program: it has 9998-a-next-step\. Use a newer one\.$/),
+          refusal(/^The database at .* is newer than this program: it has 9998-a-next-step\. Use a newer release\.$/),
         );
       }
     });

@@ -44,7 +44,7 @@ export async function movePets(
     );
   }
   await tx.run(move, { ids: JSON.stringify(moving.map(({ id }) => id)), category: to, now: tx.now });
-  await updateCounts(tx, [
+  updateCounts(tx, [
     { categoryId: from, by: -moving.length },
     { categoryId: to, by: moving.length },
   ]);

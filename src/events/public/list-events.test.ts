@@ -91,7 +91,7 @@ onEachEngine(engine => {
       await write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
       await write(tx => createPet(tx, 1, { name: 'Moritz', categoryId: 2 }, 'open'));
       const hold = await write(tx => createHold(tx, buyer, { petIds: [1, 2], note: 'Both' }, 100));
-      const order = await write(tx => placeOrder(tx, buyer, { petId: 1, holdId: hold.id, note: 'Soon' }));
+      const order = await write(tx => placeOrder(tx, buyer, { petId: 1, holdId: hold.id, note: 'MaybePromise' }));
       const asAnswered = async () => {
         const [told, ...more] = (await all(buyer, { types: ['order.*'] })).slice(-1);
         assert.deepEqual(more, []);

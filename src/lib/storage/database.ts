@@ -3,107 +3,113 @@ import type { EngineName, Query } from './query.ts';
 
 export type { MaybePromise };
 
-/** Runs queries that change nothing. */
+/** Runs read-only queries. */
 export interface Reader {
   readonly engine: EngineName;
-  /** Every row, in the query's order. */
+  /** Returns every row, in the query's order. */
   all<P, R>(query: Query<P, R>, params: P): MaybePromise<R[]>;
-  /** The first row, or `undefined` where there is none. */
+  /** Returns the first row, or `undefined`. */
   first<P, R>(query: Query<P, R>, params: P): MaybePromise<R | undefined>;
 }
 
 /**
- * One transaction: all of its changes become durable and visible together, or none does.
+ * A transaction: its changes become durable and visible together, or not at all. It reads its own writes.
  *
- * It sees its own changes. A constraint that refuses a change throws the engine's error out of the work.
+ * Statements throw the engine's error when a constraint rejects them.
  */
 export interface Transaction extends Reader {
-  /**
-   * The one time at which everything in this transaction happens: whole milliseconds since the Unix epoch. It stands
-   * still, but for `locked`.
-   */
+  /** The transaction's timestamp: whole milliseconds since the Unix epoch. Only `refreshNow` changes it. */
   readonly now: number;
   /**
-   * Moves `now` on, because locks may have been waited for: others were at it until this moment. Called behind a lock,
-   * before what it is for is changed.
-   * @param after when what is locked was changed last, maybe by another clock: `now` is not before it
+   * Advances `now` to the present. Call it after taking a row lock and before the change: the transaction may have waited.
+   * @param after the row's last update, possibly by another clock; `now` is never before it
    */
   refreshNow(after?: number): void;
   /**
-   * Demands that what this transaction changes is seen before `end`, at which readers would see something else. Until it
-   * is, readers of this process do not come to that time (`Database.readableAt`).
-   * @param late makes what is thrown where that is not sure: here, or by `write` instead of the commit
+   * Fails the transaction unless it becomes visible before `end`, a time at which readers would see something else.
+   * Until the transaction ends, `Database.readTimestamp` stays before `end`.
+   * @param late creates the error, thrown here or by `write` instead of committing
    */
   requireVisibleBefore(end: number, late: () => Error): void;
-  /** Runs a query for its effect; how many rows it changed. */
+  /** Runs a statement. Returns the number of rows it changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
-  /** Tells every process on this database, once this transaction is committed, that `topic` has changed. */
+  /**
+   * Adds `by` to a counter. Increments are collected and written once per commit (SQLite: per group commit), or before
+   * the next statement that mentions the counters' table.
+   */
+  increment(counters: CounterTable, key: string, by: number): void;
+  /** Notifies every process on this database, after the commit, that `topic` has changed. */
   notify(topic: string): MaybePromise<void>;
 }
 
-/**
- * A database of the product: one set of queries over either engine.
- *
- * Reads see only what is durable: a fact that a power cut could still take back is shown to nobody.
- */
+/** A table of counters, written by adding to rows. */
+export interface CounterTable {
+  readonly table: string;
+  /**
+   * Adds sums to their counters. Must not be `async`: SQLite runs it without waiting.
+   * @param sums by the key given to `Transaction.increment`, in ascending order of keys; none is 0
+   */
+  add(tx: Transaction, sums: readonly (readonly [key: string, by: number])[]): MaybePromise<unknown>;
+}
+
+/** A database of the product: the same queries on either engine. Reads return only durable data. */
 export interface Database extends Reader {
   /**
-   * Runs `work` in a transaction and answers with its result once everything it changed, *and everything it saw*, is
-   * on disk. What `work` throws undoes its changes and is thrown on, after the same wait.
+   * Runs `work` in a transaction. Resolves once everything it wrote *and everything it read* is on disk. An error of
+   * `work` rolls the transaction back and is rethrown after the same wait.
    *
-   * `work` may await nothing but its transaction, and may run more than once: it has no effect outside of it.
-   * @throws {StorageError} `full` when the disk is (nothing was changed; try again later), `unavailable` when the
-   *   database cannot be reached or locked in time (nothing was changed) or a flush did not come back in time (whether
-   *   it was changed is not known), `closed` while stopping, `failed` when a flush failed, which is final
+   * `work` may await only its transaction. It may run more than once, so it must have no other effects.
+   * @throws {StorageError} `full`: the disk is full, nothing changed, retry later. `unavailable`: no connection or lock in
+   *   time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down. `failed`: a
+   *   flush failed; the process must restart
    */
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
   /**
-   * The time as of which reads see how things are: `now`, unless a change is under way that has to be seen before an end
-   * (`Transaction.seenBefore`) that has come meanwhile; then a moment before that end.
+   * Returns the timestamp that reads must use: `now`, or one millisecond before the earliest deadline that a running
+   * transaction set with `requireVisibleBefore`, if that has passed.
    * @param now whole milliseconds since the Unix epoch
    */
   readTimestamp(now: number): number;
   /**
-   * A number that moves whenever what reads see of `table` may have changed, by this process or another; answers made
-   * of nothing else are good while it stands still. `undefined` where an answer must not be kept (PostgreSQL).
+   * Returns a number that changes whenever rows of `table` may have changed, in this process or another. A response
+   * computed from those rows stays valid while the number is the same. `undefined`: do not cache (PostgreSQL).
    */
   dataVersion(table: string): number | undefined;
   /**
-   * A number that moves once `topic` was announced, by this process or another. What was kept under it is good while
-   * it stands still. `undefined` when this process cannot know (it has heard nothing from the database for a second):
-   * then look everything up anew. Embedded: moves for the very next request. PostgreSQL: within a second.
+   * Returns a number that changes after any process notifies `topic`: SQLite before the next request, PostgreSQL within a
+   * second. Values cached under it stay valid while it is the same. `undefined`: do not use the cache, because this
+   * process has not reached the database for a second.
    */
   topicVersion(topic: string): number | undefined;
   /**
-   * Calls `listener` whenever a write of this process may have changed what reads see of `table`, once they see it. It must
-   * return at once and throw nothing. What other processes did is not told. Absent for a visitor.
-   * @returns ends it
+   * Calls `listener` after a write of this process may have changed `table`, once reads see it. Other processes' writes
+   * are not reported. The listener must return quickly and not throw. Absent on a CLI connection.
+   * @returns unsubscribes
    */
   onChange?(table: string, listener: () => void): () => void;
-  /** What an operator should know, asked at most once a second however often it is called. Never throws. */
+  /** Returns the state of the database, checked at most once per second. Never throws. */
   health(): MaybePromise<Health>;
   /**
-   * PostgreSQL only: takes the lock of this name on this database for as long as this process lives, so that it is the
-   * only one of its kind. The lock of a process that was killed is free within seconds, and so long this waits.
-   * Absent on the embedded engine, where one process serves a file anyway.
-   * @returns false when another process holds it, and for a visitor
+   * PostgreSQL only: takes the advisory lock `name` for the life of this process. Waits a few seconds, because the server
+   * needs that long to notice a killed holder. SQLite has no need of it: one process serves a file.
+   * @returns false when another process holds the lock, and on a CLI connection
    */
   tryAdvisoryLock?(name: string): Promise<boolean>;
-  /** Waits for what is in flight, brings everything to disk and lets go of it. */
+  /** Waits for pending writes, flushes, and closes all connections. */
   close(): Promise<void>;
 }
 
-/** How a database is. */
+/** The state of a database. */
 export interface Health {
-  /** Whether it can serve reads now. */
+  /** Whether reads work. */
   readonly ok: boolean;
-  /** Whether writes were refused lately because the disk is full, or wait for a flush that does not come back. */
+  /** Whether writes work; if not, why they failed or wait. */
   readonly writes: 'ok' | 'full' | 'stalled' | 'unavailable';
-  /** One sentence about what is wrong, without secrets; empty when all is well. */
+  /** One sentence about the problem, without secrets; empty when there is none. */
   readonly detail: string;
 }
 
-/** Why storage refused; the message is one sentence for a person and holds no secret and no data. */
+/** An error of the storage itself. Its message is one sentence for a person, without secrets or data. */
 export class StorageError extends Error {
   readonly reason: 'full' | 'unavailable' | 'closed' | 'failed';
   constructor(reason: StorageError['reason'], message: string, options?: ErrorOptions) {
@@ -113,7 +119,7 @@ export class StorageError extends Error {
   }
 }
 
-/** Whether `error` is an engine's refusal of a row that a unique index has already. */
+/** Reports whether an engine rejected a row because of a unique index. */
 export function isUniqueViolation(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505';

@@ -8,42 +8,42 @@ const late = () => new Error('late');
 describe('Deadlines', () => {
   it('lets readers come to a moment before the earliest end of what is under way, until that is over', () => {
     const { clock, deadlines } = made();
-    assert.equal(deadlines.readableAt(1000), 1000);
-    const one = deadlines.ofOne();
-    const other = deadlines.ofOne();
-    one.seenBefore(1010, late);
-    one.seenBefore(1020, late);
-    other.seenBefore(1030, late);
+    assert.equal(deadlines.readTimestamp(1000), 1000);
+    const one = deadlines.forTransaction();
+    const other = deadlines.forTransaction();
+    one.requireVisibleBefore(1010, late);
+    one.requireVisibleBefore(1020, late);
+    other.requireVisibleBefore(1030, late);
     clock.advance(500);
     assert.deepEqual(
-      [1009, 1010, 1500].map(now => deadlines.readableAt(now)),
+      [1009, 1010, 1500].map(now => deadlines.readTimestamp(now)),
       [1009, 1009, 1009],
     );
-    one.over();
-    assert.equal(deadlines.readableAt(1500), 1029);
-    other.over();
-    assert.equal(deadlines.readableAt(1500), 1500);
+    one.end();
+    assert.equal(deadlines.readTimestamp(1500), 1029);
+    other.end();
+    assert.equal(deadlines.readTimestamp(1500), 1500);
   });
 
   it('does not take readers back before an end that they have come to', () => {
     const { clock, deadlines } = made();
     clock.advance(10);
-    const one = deadlines.ofOne();
-    assert.throws(() => one.seenBefore(1010, late), { message: 'late' });
-    assert.equal(deadlines.readableAt(1010), 1010);
-    one.seenBefore(1011, late);
-    assert.equal(deadlines.readableAt(1011), 1010);
+    const one = deadlines.forTransaction();
+    assert.throws(() => one.requireVisibleBefore(1010, late), { message: 'late' });
+    assert.equal(deadlines.readTimestamp(1010), 1010);
+    one.requireVisibleBefore(1011, late);
+    assert.equal(deadlines.readTimestamp(1011), 1010);
   });
 
   it('judges at last with a margin, and only what has an end', () => {
     const { clock, deadlines } = made(250);
-    const one = deadlines.ofOne();
-    one.judge();
-    one.seenBefore(1251, late);
-    one.judge();
+    const one = deadlines.forTransaction();
+    one.check();
+    one.requireVisibleBefore(1251, late);
+    one.check();
     clock.advance(1);
-    assert.throws(() => one.judge(), { message: 'late' });
-    deadlines.ofOne().judge();
+    assert.throws(() => one.check(), { message: 'late' });
+    deadlines.forTransaction().check();
   });
 });
 

@@ -14,62 +14,59 @@ import {
   type TableNode,
 } from 'kysely';
 
-/** SQL where the builder has no word for it. */
+/** Raw SQL, for expressions that the builder lacks. */
 export { sql };
 
-/** Which of the two engines runs a query. */
+/** The two storage engines. */
 export type EngineName = 'sqlite' | 'postgres';
 
-/** The builder that queries are written with: Kysely, without a connection of its own. */
+/** The query builder: Kysely without a connection. */
 export type Builder<Tables> = Kysely<Tables>;
 
-/** Named places in a query that are filled at each run: `p.id` stands for the `id` of the parameters. */
+/** Named parameters of a query: `p.id` becomes the `id` given to each run. */
 export type Params<P> = { readonly [Name in keyof P]: Expression<P[Name]> };
 
-/**
- * A query, written once and compiled once per engine: P are its parameters, R is a row of its answer.
- *
- * Queries are constants of their room; a run costs no building and no parsing.
- */
+/** A query that is compiled once per engine. P is the type of its parameters, R of its rows. Define queries as constants. */
 export interface Query<P, R> {
-  /** A small number of its own, by which connections keep the prepared statement. */
+  /** Identifies the prepared statement on each connection. */
   readonly id: number;
-  /** The SQL for one engine, and how the parameters of a run become its positional values. */
   compiledFor(engine: EngineName): CompiledQuery<P>;
-  /** Carries the row's type; never present at run time. */
+  /** Carries the type of the rows; never set. */
   readonly row?: R;
 }
 
-/** A query as one engine takes it. */
+/** A query in one engine's SQL. */
 export interface CompiledQuery<P> {
   readonly sql: string;
-  /** The table whose rows it changes; `undefined` where it only reads. */
+  /** The table that it inserts into, updates or deletes from; `undefined` for reads. */
   readonly changedTable: string | undefined;
-  /** The positional values of one run. */
+  /** Every identifier in the SQL, table names included. */
+  readonly words: ReadonlySet<string>;
+  /** Returns the positional values for one run. */
   values(params: P): unknown[];
 }
 
-/** The numbers in a parameter that is a JSON array, as the rows of a subquery. */
+/** Returns a subquery with the numbers of a JSON array parameter as its rows. */
 export function selectJsonNumbers(json: Expression<string>, engine: EngineName) {
   return engine === 'postgres'
     ? sql<number>`(select value::bigint from json_array_elements_text(${json}::json))`
     : sql<number>`(select value from json_each(${json}))`;
 }
 
-/** The texts in a parameter that is a JSON array, as the rows of a subquery. */
+/** Returns a subquery with the texts of a JSON array parameter as its rows. */
 export function selectJsonTexts<Text extends string = string>(json: Expression<string>, engine: EngineName) {
   return engine === 'postgres'
     ? sql<Text>`(select value from json_array_elements_text(${json}::json))`
     : sql<Text>`(select value from json_each(${json}))`;
 }
 
-/** Reports whether a text is in a parameter that is a JSON array of texts, without joining the array to the query. */
+/** Returns a condition: the text is in a parameter that is a JSON array of texts. It does not join the array to the query. */
 export function amongTexts(text: Expression<string>, json: Expression<string>, engine: EngineName) {
   const texts = selectJsonTexts(json, engine);
   return engine === 'postgres' ? sql<boolean>`${text} = any (array${texts})` : sql<boolean>`${text} in ${texts}`;
 }
 
-/** Stands in the compiled query where a parameter goes. */
+/** Marks the position of a named parameter in a compiled query. */
 class Placeholder {
   readonly name: string;
   constructor(name: string) {
@@ -101,7 +98,7 @@ const builders = {
 let queries = 0;
 
 /**
- * The function by which rooms define their queries over `Tables`.
+ * Returns the function that defines queries over `Tables`.
  *
  * @example
  * const petById = query((db, p: Params<{ id: number }>) => db.selectFrom('pets').select('name').where('id', '=', p.id));
@@ -126,10 +123,20 @@ export function createQueryFactory<Tables>() {
 
 function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
   const { sql, parameters, query } = built.compile();
+  const count = parameters.length;
+  const names = parameters.map(value => (value instanceof Placeholder ? (value.name as keyof P) : undefined));
   return {
     sql,
     changedTable: tableChangedBy(query),
-    values: params => parameters.map(value => (value instanceof Placeholder ? params[value.name as keyof P] : value)),
+    words: new Set(sql.match(/\w+/g)),
+    values(params) {
+      const values = new Array<unknown>(count);
+      for (let index = 0; index < count; index++) {
+        const name = names[index];
+        values[index] = name === undefined ? parameters[index] : params[name];
+      }
+      return values;
+    },
   };
 }
 

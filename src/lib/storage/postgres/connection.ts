@@ -1,135 +1,117 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import { UserError } from '../../user-error.ts';
-import { StorageError } from '../database.ts';
+import { STATEMENTS_MAX, StatementCache } from '../statement-cache.ts';
+import { isStatementError, timeoutError, translateError } from './errors.ts';
 
-/** A PostgreSQL server as this process reaches it. The only file that knows the driver. */
+/** A PostgreSQL server and database. This is the only file that imports the driver. */
 export interface PostgresServer {
-  /** Host, port and database, for sentences: never the user, never the password. */
-  readonly place: string;
-  /** Up to `connectionsMax` connections that calls share. Nothing is connected yet. */
-  pool(connectionsMax: number): Pool;
+  /** Host, port and database for messages; never the user or the password. */
+  readonly location: string;
+  /** Creates a pool. Connects when a connection is needed. */
+  pool(connectionsMax: number): ConnectionPool;
   /**
-   * A connection of its own, connected.
-   * @param name its `application_name`, by which it is found in `pg_stat_activity`
-   * @param options.patient statements may take as long as they need (migrations), once `ask` is given no end
+   * Opens a connection outside the pools.
+   * @param name its `application_name`, which identifies it in `pg_stat_activity`
+   * @param options.unlimited disables the server's statement and lock timeouts, for migrations
    * @throws {StorageError} `unavailable`
    */
-  connect(name: string, options?: { patient?: boolean }): Promise<Connection>;
+  connect(name: string, options?: { unlimited?: boolean }): Promise<Connection>;
 }
 
-/** One connection, used by one call at a time. */
+/** A connection. Runs one statement at a time. */
 export interface Connection {
   /**
-   * Runs one statement and answers before `deadlineMs` on the scale of `performance.now()`.
-   * @param name keeps the prepared statement on this connection under this name
-   * @throws {StorageError} for whatever is not about the statement itself; else the driver's error, with its SQLSTATE
-   *   in `code`
+   * Runs a statement.
+   * @param deadlineMs when the result must be there, on the scale of `performance.now()`
+   * @param statementId prepares the statement once, under this id
+   * @throws {StorageError} for any error that is not about the statement; else the driver's error, with the SQLSTATE in
+   *   `code`
    */
-  ask(deadlineMs: number, text: string, values?: unknown[], name?: string): Promise<QueryResult>;
-  /** Whether the connection can be used no more: it was lost, or time ran out amid something on it. */
+  query(deadlineMs: number, text: string, values?: unknown[], statementId?: number): Promise<QueryResult>;
+  /** Whether the connection is unusable: it was lost, or a statement timed out. */
   readonly broken: boolean;
-  /** Lets go of it: back to its pool, or, when it is broken or has none, closed at once. */
+  /** Returns it to its pool. Closes it if it is broken or has no pool. */
   release(): void;
 }
 
-/** What a statement brought. */
 export interface QueryResult {
-  // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says they are
+  // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of the rows
   readonly rows: any[];
   readonly rowCount: number | null;
-  /** What was done, as PostgreSQL says it: `SELECT`, `COMMIT`, … */
+  /** The command tag: `SELECT`, `COMMIT`, … */
   readonly command: string;
 }
 
-/** Connections that calls share. */
-export interface Pool {
+export interface ConnectionPool {
   /**
-   * A connection, waited for no longer than `CONNECT_MS`.
+   * Waits at most `CONNECT_TIMEOUT_MS` for a connection.
    * @throws {StorageError} `unavailable`
    */
-  take(): Promise<Connection>;
-  /** Closes the connections that nobody uses: they may be as dead as one that was just lost. */
-  drop(): void;
-  /** Closes all connections, once they were released. */
+  acquire(): Promise<Connection>;
+  /** Closes idle connections. Call it after a connection was lost, because the others probably were too. */
+  closeIdle(): void;
+  /** Closes all connections once they are released. */
   close(): Promise<void>;
 }
 
-/** How long a call may take from asking for a connection to its last answer; a request, which has 3 s, makes few. */
-export const CALL_MS = 2400;
-/** How long getting a connection may take. */
-export const CONNECT_MS = 1500;
-/** How long the server works on a statement: less than a call takes, so that slow ones cost no connection. */
-const STATEMENT_MS = 2000;
-/** How long a connection that nobody uses is kept. */
+/** How long a call may take, from acquiring a connection to its last result. A request may take 3 s and makes few calls. */
+export const CALL_TIMEOUT_MS = 2400;
+export const CONNECT_TIMEOUT_MS = 1500;
+/** The server's own statement timeout: shorter than a call, so that a slow statement does not cost the connection. */
+const STATEMENT_TIMEOUT_MS = 2000;
 const IDLE_MS = 60_000;
-/** How long a closing connection has for its goodbye. */
-const GOODBYE_MS = 500;
+/** How long closing a connection waits for the server. */
+const CLOSE_TIMEOUT_MS = 500;
 
 /**
- * The server that `url` names (`postgres://user:password@host:port/database`, with the parameters of the driver such as
- * `sslmode`). Nothing is connected yet.
- * @param schema where the tables are; left out, where the URL or the server's settings say (`public`, usually)
- * @throws {UserError} when the URL is none
+ * Returns the server that `url` names. Does not connect.
+ * @param url `postgres://user:password@host:port/database`, with the driver's parameters such as `sslmode`
+ * @param schema the schema of the tables; by default the URL or the server decides, usually `public`
+ * @throws {UserError} if `url` or `schema` is invalid
  */
 export function postgresServer(url: string, schema?: string): PostgresServer {
-  const { place, config } = parse(url, schema);
-  const client = (settings: pg.ClientConfig) => ({ ...config, ...settings });
+  const { location, config } = parseUrl(url, schema);
+  const settings = (own: pg.PoolConfig) => ({ ...config, ...own });
   return {
-    place,
+    location,
     pool: connectionsMax =>
-      pool(
-        new pg.Pool({ ...client({ application_name: 'petstore' }), max: connectionsMax, idleTimeoutMillis: IDLE_MS }),
-        place,
+      createPool(
+        new pg.Pool(settings({ application_name: 'petstore', max: connectionsMax, idleTimeoutMillis: IDLE_MS })),
+        location,
       ),
-    async connect(name, { patient = false } = {}) {
+    async connect(name, { unlimited = false } = {}) {
       try {
-        const single = new pg.Client(client({ application_name: name }));
-        single.on('error', () => {});
-        await single.connect();
-        if (patient) await single.query('set statement_timeout = 0; set lock_timeout = 0');
-        return connection(single, place, () => end(single));
+        const client = new pg.Client(settings({ application_name: name }));
+        client.on('error', () => {});
+        await client.connect();
+        if (unlimited) await client.query('set statement_timeout = 0; set lock_timeout = 0');
+        return createConnection(client, location, () => closeClient(client));
       } catch (error) {
-        throw translated(error, place);
+        throw translateError(error, location);
       }
     },
   };
 }
 
-function parse(url: string, schema: string | undefined): { place: string; config: pg.ClientConfig } {
+function parseUrl(url: string, schema: string | undefined): { location: string; config: pg.ClientConfig } {
   const parts = URL.parse(url);
   if (parts === null || !/^postgres(ql)?:$/.test(parts.protocol)) {
-    throw new UserError('The database URL is not one: it looks like postgres://user:password@host:5432/database.');
+    throw new UserError('The database URL is invalid: it must look like postgres://user:password@host:5432/database.');
   }
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new UserError(`The schema ${JSON.stringify(schema)} is not a plain lower-case name.`);
   }
-  const settings = {
-    client_encoding: 'UTF8',
-    // Whatever the server's default is: what we have answered has to be on disk.
-    synchronous_commit: 'on',
-    statement_timeout: STATEMENT_MS,
-    lock_timeout: STATEMENT_MS,
-    // A node that stops amid a transaction must not hold its locks for ever.
-    idle_in_transaction_session_timeout: 2 * CALL_MS,
-    // The server notices within seconds that a node is gone, and gives its locks free.
-    tcp_keepalives_idle: 5,
-    tcp_keepalives_interval: 1,
-    tcp_keepalives_count: 5,
-    ...(schema === undefined ? {} : { search_path: schema }),
-  };
-  const own = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
-  const theirs = parts.searchParams.get('options');
-  parts.searchParams.set('options', [...own, ...(theirs === null ? [] : [theirs])].join(' '));
-  // By this name a connection finds what is left of its predecessor.
+  parts.searchParams.set('options', serverOptions(schema, parts.searchParams.get('options')));
+  // The notification connection ends its predecessor by this name.
   parts.searchParams.delete('application_name');
   const host = parts.searchParams.get('host') ?? (parts.hostname || 'localhost');
   const port = parts.searchParams.get('port') ?? (parts.port || '5432');
   return {
-    place: `${host}:${port}${parts.pathname}`,
+    location: `${host}:${port}${parts.pathname}`,
     config: {
       connectionString: parts.href,
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: 5000,
       types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
@@ -137,121 +119,140 @@ function parse(url: string, schema: string | undefined): { place: string; config
   };
 }
 
-/** `bigint`, and `numeric` as sums of it are, are numbers here: the product's stay below 2^53. */
+function serverOptions(schema: string | undefined, fromUrl: string | null): string {
+  const settings = {
+    client_encoding: 'UTF8',
+    // Whatever the server's default: an acknowledged write must be on disk.
+    synchronous_commit: 'on',
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: STATEMENT_TIMEOUT_MS,
+    // A node that hangs in a transaction must not hold its locks forever.
+    idle_in_transaction_session_timeout: 2 * CALL_TIMEOUT_MS,
+    // The server notices within seconds that a node is gone, and releases its locks.
+    tcp_keepalives_idle: 5,
+    tcp_keepalives_interval: 1,
+    tcp_keepalives_count: 5,
+    ...(schema === undefined ? {} : { search_path: schema }),
+  };
+  const own = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  return [...own, ...(fromUrl === null ? [] : [fromUrl])].join(' ');
+}
+
+/** Returns `bigint` values, and `numeric` ones (sums of `bigint`), as numbers: the product's stay below 2^53. */
 function typeParser(oid: number, format?: 'text' | 'binary') {
   const { INT8, NUMERIC } = pg.types.builtins;
   return oid === INT8 || oid === NUMERIC ? Number : pg.types.getTypeParser(oid, format as 'text');
 }
 
-function pool(driver: pg.Pool, place: string): Pool {
+function createPool(pool: pg.Pool, location: string): ConnectionPool {
   const clients = new Set<pg.PoolClient>();
-  const taken = new Set<pg.PoolClient>();
-  // Both say what the next call on the connection says as well; without a listener they would end the process.
-  driver.on('error', () => {});
-  driver.on('connect', client => {
+  const acquired = new Set<pg.PoolClient>();
+  // The next statement on the connection reports the same error. Without a listener it would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', client => {
     clients.add(client);
     client.on('error', () => {});
   });
-  driver.on('remove', client => clients.delete(client));
+  pool.on('remove', client => clients.delete(client));
   return {
-    async take() {
+    async acquire() {
       let client: pg.PoolClient;
       try {
-        client = await driver.connect();
+        client = await pool.connect();
       } catch (error) {
-        throw translated(error, place);
+        throw translateError(error, location);
       }
-      taken.add(client);
-      return connection(client, place, broken => {
-        taken.delete(client);
+      acquired.add(client);
+      return createConnection(client, location, broken => {
+        acquired.delete(client);
         client.release(broken);
       });
     },
-    drop() {
-      for (const client of clients) if (!taken.has(client)) cut(client);
+    closeIdle() {
+      for (const client of clients) if (!acquired.has(client)) destroy(client);
     },
     async close() {
       const timer = setTimeout(() => {
-        for (const client of clients) cut(client);
-      }, GOODBYE_MS);
-      await driver.end();
-      while (clients.size > 0) await once(driver, 'remove');
+        for (const client of clients) destroy(client);
+      }, CLOSE_TIMEOUT_MS);
+      await pool.end();
+      while (clients.size > 0) await once(pool, 'remove');
       clearTimeout(timer);
     },
   };
 }
 
-function connection(client: pg.ClientBase, place: string, release: (broken: boolean) => void): Connection {
+function createConnection(client: pg.ClientBase, location: string, release: (broken: boolean) => void): Connection {
   let broken = false;
+  async function send(deadlineMs: number, statement: pg.QueryConfig): Promise<QueryResult> {
+    const leftMs = deadlineMs - performance.now();
+    if (leftMs <= 0) {
+      // A transaction on it cannot be rolled back in time either.
+      broken = true;
+      throw timeoutError(location);
+    }
+    const timeout = leftMs < Number.POSITIVE_INFINITY ? { query_timeout: Math.ceil(leftMs) } : {};
+    try {
+      return await client.query({ ...statement, ...timeout });
+    } catch (error) {
+      // After any other error a result may still be on its way.
+      if (!isStatementError(error)) broken = true;
+      throw translateError(error, location);
+    }
+  }
+  async function deallocate(deadlineMs: number, names: readonly string[]) {
+    try {
+      await send(deadlineMs, { text: names.map(name => `deallocate ${name}`).join('; ') });
+    } catch (error) {
+      // The driver has forgotten statements that the server may still have.
+      broken = true;
+      throw error;
+    }
+  }
   return {
     get broken() {
       return broken;
     },
-    async ask(deadlineMs, text, values, name) {
-      const leftMs = deadlineMs - performance.now();
-      if (leftMs <= 0) {
-        // There is no time to end what was begun on it either.
-        broken = true;
-        throw tooLate(place);
-      }
-      const statement: pg.QueryConfig & { query_timeout?: number } = {
-        text,
-        ...(leftMs < Number.POSITIVE_INFINITY ? { query_timeout: Math.ceil(leftMs) } : {}),
-        ...(values === undefined ? {} : { values }),
-        ...(name === undefined ? {} : { name }),
-      };
-      try {
-        return await client.query(statement);
-      } catch (error) {
-        // What the server refused leaves the connection well; anything else leaves a statement without an answer.
-        // A prepared statement that a migration has changed is prepared anew on another connection.
-        if (!isRefusal(error) || error.code === '0A000') broken = true;
-        throw translated(error, place);
-      }
+    async query(deadlineMs, text, values, statementId) {
+      if (statementId === undefined) return send(deadlineMs, values === undefined ? { text } : { text, values });
+      const name = `q${statementId}`;
+      const evicted = evictedBy(client, statementId, name);
+      if (evicted.length > 0) await deallocate(deadlineMs, evicted);
+      return send(deadlineMs, { text, values: values ?? [], name });
     },
     release: () => release(broken),
   };
 }
 
-/** Says goodbye, and hangs up where that is not heard. */
-function end(client: pg.Client) {
-  const timer = setTimeout(() => cut(client), GOODBYE_MS);
+/** The prepared statements of each connection, and those just evicted. */
+const preparedStatements = new WeakMap<pg.ClientBase, { cache: StatementCache<string>; evicted: string[] }>();
+
+/** Adds a statement to the cache of a connection. Returns the names of those that the server must deallocate for it. */
+function evictedBy(client: pg.ClientBase, id: number, name: string): string[] {
+  let prepared = preparedStatements.get(client);
+  if (prepared === undefined) {
+    const evicted: string[] = [];
+    prepared = { cache: new StatementCache(STATEMENTS_MAX, name => evicted.push(name)), evicted };
+    preparedStatements.set(client, prepared);
+  }
+  if (prepared.cache.get(id) === undefined) prepared.cache.set(id, name);
+  const { parsedStatements } = (client as unknown as DriverInternals).connection;
+  const names = prepared.evicted.splice(0).filter(name => name in parsedStatements);
+  for (const name of names) delete parsedStatements[name];
+  return names;
+}
+
+/** The parts of the driver's client that it does not publish. */
+interface DriverInternals {
+  readonly connection: { readonly stream: { destroy(): void }; readonly parsedStatements: Record<string, string> };
+}
+
+/** Closes a connection politely, or by force if the server does not respond. */
+function closeClient(client: pg.Client) {
+  const timer = setTimeout(() => destroy(client), CLOSE_TIMEOUT_MS);
   client.end(() => clearTimeout(timer));
 }
 
-function cut(client: pg.ClientBase) {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-}
-
-/** Whether the server refused a statement and goes on with the connection. */
-function isRefusal(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && !/^(08|57P|25P03|XX)/.test(error.code ?? 'XX');
-}
-
-const tooLate = (place: string, cause?: unknown) =>
-  new StorageError('unavailable', `The database at ${place} did not answer in time.`, { cause });
-
-/** The driver's error as the rest of the product knows it; what is about the statement itself stays as it is. */
-function translated(error: unknown, place: string): unknown {
-  const unavailable = (what: string) =>
-    new StorageError('unavailable', `The database at ${place} ${what}.`, { cause: error });
-  if (!(error instanceof pg.DatabaseError)) {
-    const { code, syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall !== undefined && syscall !== 'open') return unavailable(`cannot be reached (${code})`);
-    if (/timeout/.test(message)) return tooLate(place, error);
-    return unavailable(/terminated|not queryable/.test(message) ? 'cut the connection' : `is not usable: ${message}`);
-  }
-  const code = error.code ?? '';
-  if (code === '53100') {
-    return new StorageError('full', `The disk of the database at ${place} is full.`, { cause: error });
-  }
-  if (code === '57014' || code === '55P03') return tooLate(place, error);
-  if (code === '40001' || code === '40P01') return unavailable('had too many writers in each other’s way');
-  if (code === '0A000') return unavailable('was changed meanwhile');
-  if (code === '25006') return unavailable('takes no changes (it is a standby, or set to read only)');
-  if (code === '3D000') return unavailable('does not exist');
-  if (code.startsWith('28')) return unavailable('refuses the user or the password');
-  if (code === '53300') return unavailable('has no connection left');
-  // 08 connection, 53 resources, 57P shut down or starting, 58 the system below: none of them is about the statement.
-  return /^(08|53|57P|58|25P03)/.test(code) ? unavailable(`is not there for us (${code})`) : error;
+function destroy(client: pg.ClientBase) {
+  (client as unknown as DriverInternals).connection.stream.destroy();
 }

@@ -1,122 +1,136 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Connection, PostgresServer } from './connection.ts';
+import type { Log } from '../../log.ts';
+import type { Connection, ConnectionPool, PostgresServer } from './connection.ts';
 
-/** A connection that stands as long as the database is open: it hears what others announced, and holds locks. */
-export interface Watch {
-  /** See `Database.heard`. */
-  heard(topic: string): number | undefined;
-  /** Says that this process announced `topic`, which now has `version`; `undefined` when that is not known. */
-  announced(topic: string, version: number | undefined): void;
-  /**
-   * Takes the lock of this name in this schema, for as long as this process lives; where the connection is lost, it is
-   * taken again with the next one.
-   * @returns false when another process holds it and goes on to do so for `LOCK_PATIENCE_MS`
-   */
-  tryLock(name: string): Promise<boolean>;
-  /** The locks that were held, and that another process took while the connection was lost. */
-  lost(): string[];
-  close(): Promise<void>;
-}
-
-/** Between two looks at the announcements: a quarter of the time within which others must have heard. */
-const LOOK_EVERY_MS = 250;
-/** What was heard longer ago is no longer good. */
-const HEARD_MS = 1000;
-/** How long a process that was killed may still seem to hold its lock. */
-const LOCK_PATIENCE_MS = 3000;
+/** How often the notified topics are read: a quarter of the second within which other processes must see them. */
+const POLL_MS = 250;
+/** How long what was read is valid. */
+const VALID_MS = 1000;
+/** How long a killed process may seem to hold its lock. */
+const LOCK_TIMEOUT_MS = 3000;
+const LOCK_POLL_MS = 20;
 
 /**
- * Starts to watch.
- * @param name tells this process's connection from any other
- * @param tell.connected called once each new connection does what it is for
- * @param tell.lost called whenever the connection is lost, or there is none to be had
+ * A dedicated connection of a server process: polls the topics that other processes notified, and holds advisory locks.
+ * Reconnects when the connection is lost. Polling rather than LISTEN, because a silent half-open connection would miss
+ * notifications unnoticed.
  */
-export function watch(
-  server: PostgresServer,
-  name: string,
-  tell: { connected(): void; lost(error: unknown): void },
-): Watch {
-  const stop = new AbortController();
-  const topics = new Map<string, { version: number; moves: number }>();
-  const locks = new Map<string, 'wanted' | 'held' | 'lost'>();
-  // With each connection everything moves: the database may be another one by now, restored from a backup.
-  let connections = 0;
-  let heardAtMs = Number.NEGATIVE_INFINITY;
+export class NotificationConnection {
+  readonly #server: PostgresServer;
+  readonly #pool: ConnectionPool;
+  readonly #log: Log;
+  /** Distinguishes this process's connection from any other. */
+  readonly #name = `petstore ${randomBytes(9).toString('base64url')}`;
+  readonly #stop = new AbortController();
+  readonly #topics = new Map<string, { version: number; changes: number }>();
+  readonly #locks = new Map<string, 'wanted' | 'held' | 'lost'>();
+  /** Moves every topic: the database may have been restored from a backup meanwhile. */
+  #connections = 0;
+  #polledMs = Number.NEGATIVE_INFINITY;
+  #lost = false;
+  readonly #running: Promise<void>;
 
-  function moved(topic: string, version: number | undefined) {
-    const known = topics.get(topic);
-    if (known === undefined) topics.set(topic, { version: version ?? 0, moves: 1 });
+  constructor(server: PostgresServer, pool: ConnectionPool, log: Log) {
+    this.#server = server;
+    this.#pool = pool;
+    this.#log = log;
+    this.#running = this.#run();
+  }
+
+  /** See `Database.topicVersion`. */
+  topicVersion(topic: string): number | undefined {
+    if (performance.now() - this.#polledMs > VALID_MS) return undefined;
+    return this.#connections + (this.#topics.get(topic)?.changes ?? 0);
+  }
+
+  /** Moves a topic to `version`, or to an unknown one if that is `undefined`. */
+  moveTopic(topic: string, version: number | undefined): void {
+    const known = this.#topics.get(topic);
+    if (known === undefined) this.#topics.set(topic, { version: version ?? 0, changes: 1 });
     else if (version === undefined || version > known.version) {
       known.version = version ?? known.version;
-      known.moves++;
+      known.changes++;
     }
   }
 
-  async function look(connection: Connection) {
-    const beganMs = performance.now();
-    const { rows } = await connection.ask(beganMs + HEARD_MS, LOOK, [], 'look');
-    for (const { topic, version } of rows) moved(topic, version);
-    heardAtMs = beganMs;
+  /** See `Database.tryAdvisoryLock`. After a reconnect it takes its locks again. */
+  async tryLock(name: string): Promise<boolean> {
+    this.#locks.set(name, 'wanted');
+    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
+    while (this.#locks.get(name) !== 'held' && performance.now() < deadlineMs) await pause(LOCK_POLL_MS);
+    if (this.#locks.get(name) === 'held') return true;
+    this.#locks.delete(name);
+    return false;
   }
 
-  async function takeLocks(connection: Connection) {
-    for (const [lock, state] of locks) {
-      if (state === 'held') continue;
-      const { rows } = await connection.ask(performance.now() + HEARD_MS, TAKE_LOCK, [lock]);
-      if (rows[0].taken && locks.has(lock)) locks.set(lock, 'held');
+  /** Returns the locks that another process took while the connection was lost. */
+  lostLocks(): string[] {
+    return [...this.#locks].filter(([, state]) => state === 'lost').map(([name]) => name);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await this.#session().catch(error => this.#onLost(error));
+      await this.#pause();
     }
   }
 
-  async function session() {
-    const connection = await server.connect(name);
+  async #session(): Promise<void> {
+    const connection = await this.#server.connect(this.#name);
     try {
-      // Where the last connection was lost without the server's notice, it still holds the locks.
-      await connection.ask(performance.now() + HEARD_MS, END_PREDECESSOR, [name]);
-      for (const known of topics.values()) known.version = -1;
-      for (const [lock, state] of locks) if (state === 'held') locks.set(lock, 'lost');
-      connections++;
-      for (let looks = 0; !stop.signal.aborted; looks++) {
-        await takeLocks(connection);
-        await look(connection);
-        if (looks === 0) tell.connected();
-        await pause(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
+      // If the server has not noticed that the last connection was lost, that one still holds the locks.
+      await connection.query(performance.now() + VALID_MS, END_PREDECESSOR, [this.#name]);
+      for (const topic of this.#topics.values()) topic.version = -1;
+      for (const [lock, state] of this.#locks) if (state === 'held') this.#locks.set(lock, 'lost');
+      this.#connections++;
+      for (let polls = 0; !this.#stop.signal.aborted; polls++) {
+        await this.#takeLocks(connection);
+        await this.#poll(connection);
+        if (polls === 0) this.#onConnected();
+        await this.#pause();
       }
     } finally {
       connection.release();
     }
   }
 
-  async function run() {
-    while (!stop.signal.aborted) {
-      await session().catch(tell.lost);
-      await pause(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => {});
+  async #takeLocks(connection: Connection): Promise<void> {
+    for (const [name, state] of this.#locks) {
+      if (state === 'held') continue;
+      const { rows } = await connection.query(performance.now() + VALID_MS, TRY_LOCK, [name]);
+      if (rows[0].taken && this.#locks.has(name)) this.#locks.set(name, 'held');
     }
   }
 
-  const running = run();
-  return {
-    heard(topic) {
-      if (performance.now() - heardAtMs > HEARD_MS) return undefined;
-      return connections + (topics.get(topic)?.moves ?? 0);
-    },
-    announced: moved,
-    async tryLock(lock) {
-      locks.set(lock, 'wanted');
-      const deadlineMs = performance.now() + LOCK_PATIENCE_MS;
-      while (locks.get(lock) !== 'held' && performance.now() < deadlineMs) await pause(20);
-      if (locks.get(lock) === 'held') return true;
-      locks.delete(lock);
-      return false;
-    },
-    lost: () => [...locks].filter(([, state]) => state === 'lost').map(([lock]) => lock),
-    async close() {
-      stop.abort();
-      await running;
-    },
-  };
+  async #poll(connection: Connection): Promise<void> {
+    const startedMs = performance.now();
+    const { rows } = await connection.query(startedMs + VALID_MS, 'select topic, version from announcements');
+    for (const { topic, version } of rows) this.moveTopic(topic, version);
+    this.#polledMs = startedMs;
+  }
+
+  #pause(): Promise<void> {
+    return pause(POLL_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+
+  #onConnected(): void {
+    if (this.#lost) this.#log.warn(`The database at ${this.#server.location} is available again.`);
+    this.#lost = false;
+  }
+
+  #onLost(error: unknown): void {
+    this.#pool.closeIdle();
+    if (!this.#lost) this.#log.warn((error as Error).message);
+    this.#lost = true;
+  }
 }
 
-const LOOK = 'select topic, version from announcements';
-const TAKE_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
+const TRY_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
 const END_PREDECESSOR = `select pg_terminate_backend(pid, 500) from pg_stat_activity
   where application_name = $1 and usename = current_user and pid <> pg_backend_pid()`;

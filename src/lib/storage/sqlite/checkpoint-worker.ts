@@ -1,15 +1,15 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { codeOf, SqliteConnection } from './connection.ts';
+import { SqliteConnection } from './connection.ts';
+import { codeOf } from './errors.ts';
 
-/** What the thread is asked to do: a part of a checkpoint, or to end. */
-export type CheckpointTask = CheckpointPart | 'close';
+/** A step of a checkpoint, or the end of the thread. */
+export type CheckpointTask = CheckpointStep | 'close';
 
-/** `passive` lets all go on; `truncate` empties the WAL where nobody needs it; `touch` makes readers keep it as it is. */
-export type CheckpointPart = 'passive' | 'truncate' | 'touch';
+/** `passive` copies what it can without blocking anyone; `truncate` empties an unused WAL; `touch` protects the WAL. */
+export type CheckpointStep = 'passive' | 'truncate' | 'touch';
 
-/** What it answers. */
-export type CheckpointAnswer =
+export type CheckpointResult =
   | { readonly left: number; readonly truncated: boolean }
   | { readonly error: { readonly message: string; readonly code: string } };
 
@@ -26,14 +26,14 @@ port.on('message', (task: CheckpointTask) => {
   port.postMessage(run(task));
 });
 
-function run(task: CheckpointPart): CheckpointAnswer {
+function run(task: CheckpointStep): CheckpointResult {
   try {
     if (task === 'touch') {
       connection.touch();
       return { left: 1, truncated: false };
     }
     const result = connection.checkpoint(task);
-    // No old frame may come back behind new ones: the WAL is empty on disk before the next one is written.
+    // The WAL must be empty on disk before the next frame, or a power cut could bring old frames back behind new ones.
     if (result.truncated) flushWal();
     return result;
   } catch (error) {

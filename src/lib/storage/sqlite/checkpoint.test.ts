@@ -22,7 +22,7 @@ describe('a checkpoint while somebody else reads', () => {
       for (let number = 0; number < behind; number++) commit();
       checkpoints.consider();
       await released();
-      assert.equal(checkpoints.room(), 'now');
+      assert.equal(checkpoints.capacity(), 'now');
       other.rollback();
       const before = header();
       for (let number = 0; number < 3; number++) commit();
@@ -40,10 +40,10 @@ describe('a checkpoint while somebody else reads', () => {
     locking.beginWrite();
     checkpoints.consider();
     await released();
-    assert.equal(checkpoints.room(), 'locked');
+    assert.equal(checkpoints.capacity(), 'locked');
     locking.rollback();
     await released();
-    assert.equal(checkpoints.room(), 'now');
+    assert.equal(checkpoints.capacity(), 'now');
     await checkpoints.close();
   });
 });
@@ -68,14 +68,14 @@ function make(t: TestContext) {
   const flush = new WalFlush(file);
   let release = () => {};
   const released = () => new Promise<void>(resolve => (release = resolve));
-  const commits = { hold: async () => {}, release: () => release() } as GroupCommit;
-  const failed = (error: Error) => assert.fail(error);
+  const groupCommit = { hold: async () => {}, release: () => release() } as GroupCommit;
+  const onFlushFailed = (error: Error) => assert.fail(error);
   const log = { info() {}, warn() {}, error() {} };
   const snapshots = new Snapshots(connect(), connect());
   return {
     writer,
     connect,
-    checkpoints: new Checkpointer(file, { commits, snapshots, flush, bytes: 1, log, failed }),
+    checkpoints: new Checkpointer(file, { groupCommit, snapshots, flush, bytes: 1, log, onFlushFailed }),
     released,
     commit: () => writer.exec('insert into lines default values'),
     /** The log's header, which changes where it begins anew. */

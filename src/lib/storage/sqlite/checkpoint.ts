@@ -1,66 +1,67 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../../log.ts';
-import type { CheckpointAnswer, CheckpointPart, CheckpointTask } from './checkpoint-worker.ts';
-import { isBusy, isFailedFlush } from './connection.ts';
+import type { CheckpointResult, CheckpointStep, CheckpointTask } from './checkpoint-worker.ts';
+import { isBusy, isFailedFlush } from './errors.ts';
 import type { WalFlush } from './flush.ts';
 import type { GroupCommit, WalCapacity } from './group-commit.ts';
 import type { Snapshots } from './snapshots.ts';
 
-/** What checkpoints go round. */
-export interface CheckpointsParts {
-  readonly commits: GroupCommit;
+export interface CheckpointerDeps {
+  readonly groupCommit: GroupCommit;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
-  /** The length of the WAL from which it is emptied. */
+  /** The size of the WAL that starts a checkpoint. */
   readonly bytes: number;
   readonly log: Log;
-  /** A flush has failed. */
-  failed(error: Error): void;
+  onFlushFailed(error: Error): void;
 }
 
-/** The WAL is never longer than 64 MiB; what the batches of one flush write fits in between. */
+/** The WAL stays below 64 MiB: the groups of one flush fit into the difference. */
 const WAL_BYTES_MAX = 48 * 1024 * 1024;
 const RETRY_MS = 1000;
-/** The same when all that was missing is the write lock, which commands hold for a moment. */
-const RETRY_LOCK_MS = 20;
-/** A rest that is small enough for writes to wait for it, in pages, and how often it is tried to get there. */
-const SMALL_REST = 256;
-const PASSIVE_ROUNDS = 4;
-/** A command that commits or reads in between makes the last step fail. */
+/** The same when only the write lock was missing, which commands hold briefly. */
+const RETRY_LOCKED_MS = 20;
+/** How many remaining pages writes may wait for, and how many passive checkpoints run to get there. */
+const REMAINING_PAGES_MAX = 256;
+const PASSIVE_ATTEMPTS = 4;
+/** A command that reads or commits meanwhile makes an attempt to truncate fail. */
 const TRUNCATE_ATTEMPTS = 3;
 
-/** Keeps the WAL short: brings it into the file in a thread of its own and empties it, without a flush in this one. */
+/**
+ * Keeps the WAL short: runs checkpoints in a worker thread, so that nothing flushes on the event loop. Passive checkpoints
+ * run beside writes; then writes wait while the worker copies the rest and truncates the WAL.
+ */
 export class Checkpointer {
-  readonly #parts: CheckpointsParts;
+  readonly #deps: CheckpointerDeps;
   readonly #thread: CheckpointThread;
   #running: Promise<void> | undefined;
-  /** Why the last one did not come to its end. */
+  /** Why the last checkpoint did not truncate the WAL. */
   #failed: 'locked' | 'other' | undefined;
-  /** Whether a commit could begin the WAL anew, over old frames, so that none may be made. */
-  #loose = false;
+  /** Whether no reader holds the WAL, so that a commit could restart it over old frames. No group may run then. */
+  #unprotected = false;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(file: string, parts: CheckpointsParts) {
-    this.#parts = parts;
+  constructor(file: string, deps: CheckpointerDeps) {
+    this.#deps = deps;
     this.#thread = new CheckpointThread(file);
   }
 
-  /** Begins one where the WAL is long enough or loose, unless one is under way or has just failed. */
+  /** Starts a checkpoint if one is due, unless one is running or has just failed. */
   consider(): void {
     if (this.#running !== undefined || this.#retry !== undefined) return;
-    if (this.#parts.flush.bytes < this.#parts.bytes && !this.#loose) return;
+    if (this.#deps.flush.bytes < this.#deps.bytes && !this.#unprotected) return;
     this.#running = this.#run();
   }
 
-  /** Whether the WAL takes more. Only where it cannot be emptied it takes no more at all. */
-  room(): WalCapacity {
-    if (this.#parts.flush.bytes < WAL_BYTES_MAX && !this.#loose) return 'now';
+  /** Reports whether the WAL accepts another group. */
+  capacity(): WalCapacity {
+    if (this.#deps.flush.bytes < WAL_BYTES_MAX && !this.#unprotected) return 'now';
     this.consider();
     if (this.#failed === undefined) return 'wait';
-    return this.#failed === 'locked' ? 'locked' : 'never';
+    return this.#failed === 'locked' ? 'locked' : 'full';
   }
 
-  /** Waits for the one that is under way, and ends the thread. */
+  /** Waits for the running checkpoint, and ends the thread. */
   async close(): Promise<void> {
     await this.#running;
     clearTimeout(this.#retry);
@@ -68,15 +69,16 @@ export class Checkpointer {
   }
 
   async #run(): Promise<void> {
-    const { commits, log, failed } = this.#parts;
-    const again = this.#failed !== undefined;
+    const { groupCommit, log, onFlushFailed } = this.#deps;
+    const isRetry = this.#failed !== undefined;
     try {
       this.#failed = (await this.#checkpoint()) ? undefined : 'other';
     } catch (error) {
       this.#failed = isBusy(error) ? 'locked' : 'other';
-      if (isFailedFlush(error)) failed(error as Error);
-      else if (!again && !isBusy(error))
-        log.warn({ err: error }, 'The write-ahead log could not be emptied; this is tried again.');
+      if (isFailedFlush(error)) onFlushFailed(error as Error);
+      else if (!isRetry && !isBusy(error)) {
+        log.warn({ err: error }, 'The write-ahead log could not be truncated; the server retries.');
+      }
     }
     this.#running = undefined;
     if (this.#failed !== undefined) {
@@ -84,56 +86,52 @@ export class Checkpointer {
         this.#retry = undefined;
         this.consider();
       };
-      this.#retry = setTimeout(retry, this.#failed === 'locked' ? RETRY_LOCK_MS : RETRY_MS).unref();
+      this.#retry = setTimeout(retry, this.#failed === 'locked' ? RETRY_LOCKED_MS : RETRY_MS).unref();
     }
-    commits.release();
+    groupCommit.release();
   }
 
-  /** Brings the WAL into the file and empties it; whether it could be emptied. */
+  /** Copies the WAL into the file and truncates it. Returns false if another process reads from it. */
   async #checkpoint(): Promise<boolean> {
-    const { commits, flush } = this.#parts;
-    for (let round = 0; round < PASSIVE_ROUNDS; round++) {
+    const { groupCommit, flush } = this.#deps;
+    for (let attempt = 0; attempt < PASSIVE_ATTEMPTS; attempt++) {
       const { left } = await this.#thread.run('passive');
-      if (left <= SMALL_REST) break;
+      if (left <= REMAINING_PAGES_MAX) break;
     }
-    await commits.hold();
-    // From here on the readers no longer keep the next commit from beginning the WAL anew over old frames.
-    this.#loose = true;
-    let inFile = false;
+    await groupCommit.hold();
+    this.#unprotected = true;
+    let allInFile = false;
     for (let attempt = 0; attempt < TRUNCATE_ATTEMPTS; attempt++) {
-      // Readers of the newest frames let all of them into the file; when they read the file alone, the WAL is free.
-      this.#renew();
+      // Readers of the newest frames let the worker copy all frames; once they read only the file, the WAL is free.
+      this.#renewSnapshots();
       await this.#thread.run('passive');
-      this.#renew();
+      this.#renewSnapshots();
       const { left, truncated } = await this.#thread.run('truncate');
       flush.measure();
-      inFile = left === 0;
+      allInFile = left === 0;
       if (!truncated) continue;
-      this.#loose = false;
+      this.#unprotected = false;
       return true;
     }
-    // Somebody else reads. Over a frame that is not in the file our readers keep the WAL again.
-    if (inFile) await this.#thread.run('touch');
-    this.#renew();
-    this.#loose = false;
+    // Another process reads. With a frame that is not in the file, our readers protect the WAL again.
+    if (allInFile) await this.#thread.run('touch');
+    this.#renewSnapshots();
+    this.#unprotected = false;
     return false;
   }
 
-  #renew(): void {
+  #renewSnapshots(): void {
     try {
-      this.#parts.snapshots.renew();
+      this.#deps.snapshots.renew();
     } catch (error) {
-      // A reader without a snapshot would show what is not on disk.
-      this.#parts.failed(error as Error);
+      // Without its snapshot a reader would see unflushed data.
+      this.#deps.onFlushFailed(error as Error);
       throw error;
     }
   }
 }
 
-/**
- * The thread, with a connection of its own. It starts with the first checkpoint, and does not keep the process alive
- * between two.
- */
+/** The worker thread, with a connection of its own. Starts with the first checkpoint. Does not keep the process alive. */
 class CheckpointThread {
   readonly #file: string;
   #worker: Worker | undefined;
@@ -142,25 +140,25 @@ class CheckpointThread {
     this.#file = file;
   }
 
-  /** Does one part at a time. */
-  async run(task: CheckpointPart): Promise<{ readonly left: number; readonly truncated: boolean }> {
+  /** Runs one step. One at a time. */
+  async run(task: CheckpointStep): Promise<{ readonly left: number; readonly truncated: boolean }> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     worker.ref();
     try {
-      const answer = await new Promise<CheckpointAnswer>((resolve, reject) => {
-        const ended = () => reject(new Error('The thread for checkpoints has ended.'));
+      const result = await new Promise<CheckpointResult>((resolve, reject) => {
+        const onExit = () => reject(new Error('The checkpoint thread has ended.'));
         worker.once('error', reject);
-        worker.once('exit', ended);
-        worker.once('message', (answer: CheckpointAnswer) => {
+        worker.once('exit', onExit);
+        worker.once('message', (result: CheckpointResult) => {
           worker.off('error', reject);
-          worker.off('exit', ended);
-          resolve(answer);
+          worker.off('exit', onExit);
+          resolve(result);
         });
         worker.postMessage(task);
       });
-      if ('error' in answer) throw Object.assign(new Error(answer.error.message), { code: answer.error.code });
-      return answer;
+      if ('error' in result) throw Object.assign(new Error(result.error.message), { code: result.error.code });
+      return result;
     } finally {
       worker.unref();
     }

@@ -1,19 +1,19 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
-import { COMMIT_MS, VisibilityDeadlines } from '../deadlines.ts';
+import { type Database, type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
+import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Query } from '../query.ts';
-import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
 import type { SqliteOptions } from './database.ts';
+import { diskFullError, isBusy, isDiskFull, isFailedFlush, lockedError } from './errors.ts';
 import type { WalFlush } from './flush.ts';
-import { runWork, Turn, type WorkResult } from './transaction.ts';
+import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
 
-const LOCK_MS = 5000;
+const LOCK_TIMEOUT_MS = 5000;
 const LOCK_RETRY_MS = 3;
 
 /**
- * The database as a command sees it that comes while a server may run: it flushes each commit itself, and before each
- * answer what the server has committed and not flushed yet.
+ * The database for a command that may run beside a server. It flushes each of its commits, and flushes the server's
+ * unflushed commits before it returns data from them.
  */
 export class SqliteCliConnection implements Database {
   readonly engine = 'sqlite';
@@ -23,16 +23,16 @@ export class SqliteCliConnection implements Database {
   readonly #flush: WalFlush;
   readonly #deadlines: VisibilityDeadlines;
   #state: 'open' | 'closed' | 'failed' = 'open';
-  #last: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
   #lastNow = 0;
-  #changes = 0;
+  #writes = 0;
 
   constructor(options: SqliteOptions, writer: SqliteConnection, reader: SqliteConnection, flush: WalFlush) {
     this.#options = options;
     this.#writer = writer;
     this.#reader = reader;
     this.#flush = flush;
-    this.#deadlines = new VisibilityDeadlines(() => this.#now(), COMMIT_MS);
+    this.#deadlines = new VisibilityDeadlines(() => this.#now(), COMMIT_MARGIN_MS);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -44,18 +44,18 @@ export class SqliteCliConnection implements Database {
   }
 
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
-    if (this.#state !== 'open') return Promise.reject(this.#refusal());
-    const answer = this.#last.then(() => this.#write(work));
-    this.#last = answer.catch(() => {});
-    return answer as Promise<T>;
+    if (this.#state !== 'open') return Promise.reject(this.#closedError());
+    const written = this.#lastWrite.then(() => this.#write(work));
+    this.#lastWrite = written.catch(() => {});
+    return written as Promise<T>;
   }
 
   readTimestamp(now: number): number {
-    return this.#deadlines.readableAt(now);
+    return this.#deadlines.readTimestamp(now);
   }
 
   dataVersion(): number | undefined {
-    return this.#state === 'open' ? this.#writer.dataVersion() + this.#changes : undefined;
+    return this.#state === 'open' ? this.#writer.dataVersion() + this.#writes : undefined;
   }
 
   topicVersion(): number | undefined {
@@ -64,12 +64,12 @@ export class SqliteCliConnection implements Database {
 
   health(): Health {
     if (this.#state === 'open') return { ok: true, writes: 'ok', detail: '' };
-    return { ok: false, writes: 'unavailable', detail: this.#refusal().message };
+    return { ok: false, writes: 'unavailable', detail: this.#closedError().message };
   }
 
   async close(): Promise<void> {
     if (this.#state === 'closed') return;
-    await this.#last;
+    await this.#lastWrite;
     this.#state = 'closed';
     this.#flush.close();
     this.#reader.close();
@@ -77,67 +77,69 @@ export class SqliteCliConnection implements Database {
   }
 
   #read<T>(read: () => T): T {
-    if (this.#state !== 'open') throw this.#refusal();
-    const answer = read();
-    this.#flushNow();
-    return answer;
+    if (this.#state !== 'open') throw this.#closedError();
+    const result = read();
+    this.#flushSync();
+    return result;
   }
 
   async #write(work: (tx: Transaction) => MaybePromise<unknown>): Promise<unknown> {
     await this.#lock();
-    const outcome = await this.#transaction(work);
-    if (!outcome.changed) this.#flushNow();
-    this.#changes++;
-    // A server in the same process sees it in its next turn.
+    const changes = new ChangeSet();
+    const { failed, value } = await this.#transaction(work, changes);
+    if (failed || !changes.changedRows) this.#flushSync();
+    this.#writes++;
+    // A server in the same process notices the commit in its next turn.
     await nextTurn();
-    if (outcome.threw) throw outcome.value;
-    return outcome.value;
+    if (failed) throw value;
+    return value;
   }
 
   async #lock(): Promise<void> {
-    const until = performance.now() + LOCK_MS;
+    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
     for (;;) {
       try {
         return this.#writer.beginWrite();
       } catch (error) {
         if (!isBusy(error)) throw error;
-        if (performance.now() > until) {
-          throw new StorageError(
-            'unavailable',
-            'Another process holds the database’s write lock; nothing was changed.',
-          );
-        }
+        if (performance.now() > deadlineMs) throw lockedError();
         await pause(LOCK_RETRY_MS);
       }
     }
   }
 
-  async #transaction(work: (tx: Transaction) => MaybePromise<unknown>): Promise<WorkResult> {
-    const turn = new Turn();
-    const deadlines = this.#deadlines.ofOne();
+  async #transaction(work: (tx: Transaction) => MaybePromise<unknown>, changes: ChangeSet): Promise<WorkResult> {
+    const guard = new TurnGuard();
+    const deadlines = this.#deadlines.forTransaction();
+    const options = { now: this.#now(), deadlines, guard, changes, savepoint: false };
     try {
-      const outcome = await runWork(this.#writer, work, this.#now(), deadlines, turn);
-      this.#writer.commit();
-      return outcome;
+      const result = await runWork(this.#writer, work, options);
+      if (result.failed) {
+        this.#writer.rollback();
+      } else {
+        writeIncrements(this.#writer, options);
+        this.#writer.commit();
+      }
+      return result;
     } catch (error) {
       this.#writer.rollback();
       if (isFailedFlush(error)) throw this.#fail(error as Error);
-      throw isFull(error) ? full(error) : error;
+      throw isDiskFull(error) ? diskFullError(error) : error;
     } finally {
-      turn.over();
-      deadlines.over();
+      guard.end();
+      deadlines.end();
     }
   }
 
-  /** The clock in whole milliseconds, never less than before. */
+  /** Returns the clock in whole milliseconds, monotonic. */
   #now(): number {
     this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#options.clock.now()));
     return this.#lastNow;
   }
 
-  #flushNow(): void {
+  #flushSync(): void {
     try {
-      this.#flush.now();
+      this.#flush.flushSync();
     } catch (error) {
       throw this.#fail(error as Error);
     }
@@ -146,10 +148,10 @@ export class SqliteCliConnection implements Database {
   #fail(error: Error): StorageError {
     this.#state = 'failed';
     this.#options.onFailed?.(error);
-    return this.#refusal(error);
+    return this.#closedError(error);
   }
 
-  #refusal(cause?: Error): StorageError {
+  #closedError(cause?: Error): StorageError {
     if (this.#state === 'failed') return new StorageError('failed', 'A flush to disk has failed.', { cause });
     return new StorageError('closed', 'The database is closed.');
   }

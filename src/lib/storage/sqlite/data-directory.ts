@@ -3,20 +3,20 @@ import { dirname } from 'node:path';
 import { flushDirectory } from './flush.ts';
 
 /**
- * Makes a directory, for its owner alone, and those above it, where they are missing; what it makes is on disk when it
- * returns. Safe to repeat, and by several processes at once.
- * @throws {Error} the system's error where that cannot be
+ * Creates a directory and its missing parents, readable by the owner only, and flushes them. Safe to repeat and to run
+ * concurrently.
+ * @throws {Error} the system's error
  */
-export function makeDirectory(directory: string): void {
+export function createDirectory(directory: string): void {
   try {
-    // One by one: on file systems that never take a new directory, Node's own `recursive` tries for ever.
+    // One at a time: Node's `recursive` never returns on file systems that reject every new directory.
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const above = dirname(directory);
     if (code === 'ENOENT' && above !== directory && !isDirectory(above)) {
-      makeDirectory(above);
-      makeDirectory(directory);
+      createDirectory(above);
+      createDirectory(directory);
       return;
     }
     if (isDirectory(directory)) return;

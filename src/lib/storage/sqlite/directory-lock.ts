@@ -1,27 +1,27 @@
 import { join } from 'node:path';
 import { UserError } from '../../user-error.ts';
-import { holdFile, isBusy, openingError } from './connection.ts';
-import { makeDirectory } from './data-directory.ts';
+import { lockFile } from './connection.ts';
+import { createDirectory } from './data-directory.ts';
+import { isBusy, openingError } from './errors.ts';
 
-/** That this process alone serves a data directory, until it says so or ends, however it ends. */
+/** The exclusive right to serve a data directory, held until `release` or the end of the process. */
 export interface DirectoryLock {
   release(): void;
 }
 
 /**
- * Makes this process the only one that serves from `directory`, which is made where it is missing.
+ * Makes this process the only one that serves `directory`, and creates the directory if necessary.
  *
- * The lock is one that the system takes back from a process that ends, so that none is ever left behind. Commands do
- * not need it.
- * @throws {UserError} when another process serves from it, or the directory cannot be written
+ * The operating system releases the lock of a process that ends, so no stale lock remains. Commands do not need it.
+ * @throws {UserError} if another process serves it, or it is not writable
  */
 export function lockDataDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'serve.lock');
   try {
-    makeDirectory(directory);
-    return { release: holdFile(file) };
+    createDirectory(directory);
+    return { release: lockFile(file) };
   } catch (error) {
-    if (isBusy(error)) throw new UserError(`Another process serves from ${directory} already.`);
+    if (isBusy(error)) throw new UserError(`Another process already serves ${directory}.`);
     throw openingError(error, file);
   }
 }

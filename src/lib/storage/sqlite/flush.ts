@@ -1,14 +1,14 @@
 import { closeSync, fdatasync, fstatSync, fsyncSync, openSync, statSync } from 'node:fs';
 
-/** Brings the WAL of a SQLite file to disk, off the event loop, through a descriptor of its own. */
+/** Flushes the WAL of a SQLite file through a descriptor of its own, off the event loop. */
 export class WalFlush {
   readonly #file: string;
   readonly #descriptor: number;
   readonly #inode: number;
   #bytes: number;
-  #beganMs: number | undefined;
+  #startedMs: number | undefined;
 
-  /** @param file the database; a connection to it must be open as long as this, so that its WAL stays where it is */
+  /** @param file the database. A connection to it must stay open, so that its WAL is not deleted */
   constructor(file: string) {
     this.#file = `${file}-wal`;
     this.#descriptor = openSync(this.#file, 'r+');
@@ -17,51 +17,51 @@ export class WalFlush {
     this.#bytes = size;
   }
 
-  /** When the flush began that is under way, in milliseconds of `performance.now()`. */
-  get beganMs(): number | undefined {
-    return this.#beganMs;
+  /** When the running flush started, on the scale of `performance.now()`. */
+  get startedMs(): number | undefined {
+    return this.#startedMs;
   }
 
-  /** The length of the WAL when it was last looked at. */
+  /** The size of the WAL when it was last measured. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Flushes what was written before this call; one at a time. An error is final: what was written may be lost. */
-  begin(ended: (error: Error | undefined) => void): void {
-    this.#beganMs = performance.now();
+  /** Flushes everything written before this call. One flush at a time. An error is final: the writes may be lost. */
+  start(onFlushed: (error: Error | undefined) => void): void {
+    this.#startedMs = performance.now();
     fdatasync(this.#descriptor, error => {
-      this.#beganMs = undefined;
-      ended(error ?? this.measure());
+      this.#startedMs = undefined;
+      onFlushed(error ?? this.measure());
     });
   }
 
-  /** Flushes while the thread waits, its directory entry included: for starting and stopping. */
-  now(): void {
+  /** Flushes the WAL and its metadata synchronously, for starting and stopping. */
+  flushSync(): void {
     fsyncSync(this.#descriptor);
     const error = this.measure();
     if (error !== undefined) throw error;
   }
 
-  /** Measures the WAL; an error when the file at its path is another one, so that a ghost was flushed. */
+  /** Measures the WAL. Returns an error if another file has replaced it, because then the deleted one was flushed. */
   measure(): Error | undefined {
     try {
       const { ino, size } = statSync(this.#file);
       this.#bytes = size;
       if (ino === this.#inode) return undefined;
-      return new Error(`The file ${this.#file} was deleted and made anew by another program.`);
+      return new Error(`Another program has deleted and recreated the file ${this.#file}.`);
     } catch (error) {
       return error as Error;
     }
   }
 
-  /** Lets go of the file. Nothing may be under way. */
+  /** Closes the descriptor. No flush may be running. */
   close(): void {
     closeSync(this.#descriptor);
   }
 }
 
-/** Brings the entries of a directory to disk. */
+/** Flushes the entries of a directory. */
 export function flushDirectory(directory: string): void {
   const descriptor = openSync(directory, 'r');
   try {

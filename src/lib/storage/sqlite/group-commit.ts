@@ -1,188 +1,187 @@
 import type { Clock } from '../../clock.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Health, StorageError, type Transaction } from '../database.ts';
+import { type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
 import { VisibilityDeadlines } from '../deadlines.ts';
-import { full, isBusy, isFailedFlush, isFull, type SqliteConnection } from './connection.ts';
+import type { SqliteConnection } from './connection.ts';
+import { diskFullError, isBusy, isDiskFull, isFailedFlush, lockedError } from './errors.ts';
 import type { WalFlush } from './flush.ts';
 import type { Snapshots } from './snapshots.ts';
-import { runWork, Turn, type WorkResult } from './transaction.ts';
+import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
 
-/** What commits are made with. */
-export interface CommitsParts {
-  /** Never waits for a lock; flushes nothing by itself from now on. */
+export interface GroupCommitDeps {
+  /** Must not wait for locks. Group commit turns its `synchronous` off and flushes itself. */
   readonly writer: SqliteConnection;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
   readonly clock: Clock;
 }
 
-/** Whether the WAL takes a batch. */
-export type WalCapacity = 'now' | 'wait' | 'locked' | 'never';
+/**
+ * Whether the WAL accepts a group: `now`; `wait` for a call of `schedule`; `locked` while another process holds the write
+ * lock; `full` when the WAL cannot be truncated.
+ */
+export type WalCapacity = 'now' | 'wait' | 'locked' | 'full';
 
-/** What happens around the commits. */
+/** What group commit calls. */
 export interface GroupCommitHooks {
-  /**
-   * Whether a batch may begin: `wait` until it is scheduled anew, `locked` as long as another process holds the write
-   * lock, `never` when the WAL takes no more.
-   */
-  room(): WalCapacity;
-  /** A batch has the write lock and has written nothing yet. */
-  locked(): void;
-  /** A batch was lost, and the writing connection with what it knew of others. */
-  lost(): void;
-  /** A flush has ended, and readers see what it covers. */
-  shown(topics: Iterable<string>): void;
-  /** A flush has failed. */
-  failed(error: Error): void;
+  walCapacity(): WalCapacity;
+  /** The write lock is held and nothing is written yet. */
+  onLocked(): void;
+  /** SQLite rolled a group back after an error. */
+  onGroupLost(): void;
+  /** A flush has completed, and reads see the changes to these topics. */
+  onVisible(topics: ReadonlySet<string>): void;
+  onFlushFailed(error: Error): void;
 }
 
-/** How long a write waits for the lock, and for the disk, until its caller is told. */
-const LOCK_MS = 5000;
-const DISK_MS = 10_000;
-const WATCH_MS = 250;
+/** How long a write waits for the write lock and for the disk before its caller gets an error. */
+const LOCK_TIMEOUT_MS = 5000;
+const DISK_TIMEOUT_MS = 10_000;
+const TIMEOUT_CHECK_MS = 250;
 const LOCK_RETRY_MS = 3;
-/** From when on a disk that does not come back is called stalled. */
+/** How long a flush takes before the disk counts as stalled. */
 const STALLED_MS = 1000;
-/** How long one batch may hold up the thread. */
-const BATCH_MS = 5;
-/** How long after one it is still said that the disk is full, or the database locked. */
-const LATELY_MS = 5000;
+/** How long one group may block the event loop. */
+const GROUP_MS = 5;
+/** How long `health` reports a full disk or a held lock after the last occurrence. */
+const HEALTH_MS = 5000;
+/** How long units of work get savepoints after one of a group failed halfway. */
+const SAVEPOINTS_MS = 1000;
 
 interface Job {
   readonly work: (tx: Transaction) => MaybePromise<unknown>;
   readonly sinceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  outcome?: WorkResult;
-  answered?: true;
+  result?: WorkResult | undefined;
+  settled?: true;
 }
 
-/** One flush: who waits for it, and what it makes known. */
-interface Waiting {
+/** The jobs that wait for one flush, and the topics that it makes visible. */
+interface PendingFlush {
   readonly jobs: Job[];
   readonly topics: Set<string>;
 }
 
 /**
- * The writes of one process, committed together without a flush, then flushed together off the event loop.
+ * Group commit: commits the writes of one process together without a flush, then flushes off the event loop.
  *
- * All that is queued when a turn of the event loop ends becomes one transaction. A flush answers everybody who was
- * committed before it began; who comes while it runs waits for the next.
+ * The writes that are queued at the end of a turn of the event loop become one transaction. A flush resolves all writes
+ * committed before it started; later ones wait for the next flush.
  */
 export class GroupCommit {
-  readonly #parts: CommitsParts;
-  readonly #around: GroupCommitHooks;
+  readonly #deps: GroupCommitDeps;
+  readonly #hooks: GroupCommitHooks;
   readonly #deadlines: VisibilityDeadlines;
   #queue: Job[] = [];
   #scheduled = false;
   #running = false;
   #lastNow = 0;
-  /** Why all is over. */
-  #end: StorageError | undefined;
+  #savepointsUntilMs = Number.NEGATIVE_INFINITY;
+  /** The error of every write after `end`. */
+  #ended: StorageError | undefined;
 
-  /** Counts the batches that changed something, and those of them that are on disk. */
+  /** How many groups with changes were committed, and how many of those are flushed. */
   #committed = 0;
   #flushed = 0;
-  #current: (Waiting & { readonly covers: number }) | undefined;
-  #next: Waiting = { jobs: [], topics: new Set() };
+  #current: (PendingFlush & { readonly covers: number }) | undefined;
+  #next: PendingFlush = { jobs: [], topics: new Set() };
 
-  /** Since when new batches are held back. */
-  #heldMs: number | undefined;
-  readonly #waits: { until(): boolean; resolve(): void }[] = [];
-  #watch: NodeJS.Timeout | undefined;
-  #fullMs = Number.NEGATIVE_INFINITY;
-  #lockedMs = Number.NEGATIVE_INFINITY;
+  /** When `hold` was called, if it is in force. */
+  #heldSinceMs: number | undefined;
+  readonly #waiters: { until(): boolean; resolve(): void }[] = [];
+  #timeoutCheck: NodeJS.Timeout | undefined;
+  #lastFullMs = Number.NEGATIVE_INFINITY;
+  #lastLockedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: CommitsParts, around: GroupCommitHooks) {
-    this.#parts = parts;
-    this.#around = around;
+  constructor(deps: GroupCommitDeps, hooks: GroupCommitHooks) {
+    this.#deps = deps;
+    this.#hooks = hooks;
     this.#deadlines = new VisibilityDeadlines(() => this.#now(), 0);
-    parts.writer.synchronous('off');
+    deps.writer.synchronous('off');
   }
 
-  /** What `write` of a database promises. */
+  /** See `Database.write`. */
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#end !== undefined) throw this.#end;
+      if (this.#ended !== undefined) throw this.#ended;
       this.#queue.push({ work, sinceMs: performance.now(), resolve: resolve as Job['resolve'], reject });
       this.schedule();
-      this.#watch ??= setTimeout(this.#overdue, WATCH_MS);
+      this.#timeoutCheck ??= setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     });
   }
 
-  /** As `Database` promises it. A change is seen as soon as the flush has ended that covers it. */
-  readableAt(now: number): number {
-    return this.#deadlines.readableAt(now);
+  /** See `Database.readTimestamp`. A change is visible once the flush that covers it completes. */
+  readTimestamp(now: number): number {
+    return this.#deadlines.readTimestamp(now);
   }
 
-  /** Lets what is queued go on, when something has changed that it waits for. */
+  /** Schedules the next group. Call it when a condition that the queue waits for has changed. */
   schedule(): void {
     if (this.#scheduled || this.#running || this.#queue.length === 0) return;
     this.#scheduled = true;
-    setImmediate(this.#pump);
+    setImmediate(this.#startGroup);
   }
 
-  /** How writes are, from what has happened lately. */
   health(): Health['writes'] {
     const now = performance.now();
-    if (this.#stalled(now)) return 'stalled';
-    if (now - this.#fullMs < LATELY_MS) return 'full';
-    return now - this.#lockedMs < LATELY_MS ? 'unavailable' : 'ok';
+    if (this.#isStalled(now)) return 'stalled';
+    if (now - this.#lastFullMs < HEALTH_MS) return 'full';
+    return now - this.#lastLockedMs < HEALTH_MS ? 'unavailable' : 'ok';
   }
 
-  /** Whether all that was committed here is on disk. */
+  /** Whether everything committed here is flushed. */
   get flushedAll(): boolean {
     return !this.#running && this.#committed === this.#flushed;
   }
 
-  /** Holds new batches back; resolves once all that was committed is on disk, or all is over. */
+  /** Holds new groups back. Resolves once everything committed is flushed, or after `end`. */
   hold(): Promise<void> {
-    this.#heldMs = performance.now();
-    return this.#wait(() => this.flushedAll);
+    this.#heldSinceMs = performance.now();
+    return this.#waitUntil(() => this.flushedAll);
   }
 
-  /** Lets batches begin again. */
+  /** Ends `hold`. */
   release(): void {
-    this.#heldMs = undefined;
+    this.#heldSinceMs = undefined;
     this.schedule();
     this.#wake();
   }
 
-  /** Resolves once nobody waits for anything, or all is over. */
-  quiet(): Promise<void> {
-    return this.#wait(() => this.#queue.length === 0 && this.flushedAll && this.#heldMs === undefined);
+  /** Resolves once no write is pending, or after `end`. */
+  idle(): Promise<void> {
+    return this.#waitUntil(() => this.#queue.length === 0 && this.flushedAll && this.#heldSinceMs === undefined);
   }
 
-  /** Refuses everybody who waits or comes. */
+  /** Rejects all pending and all later writes. */
   end(error: StorageError): void {
-    this.#end = error;
-    clearTimeout(this.#watch);
+    this.#ended = error;
+    clearTimeout(this.#timeoutCheck);
     rejectAll([...this.#queue, ...(this.#current?.jobs ?? []), ...this.#next.jobs], error);
     this.#queue = [];
     this.#wake();
   }
 
-  readonly #pump = () => {
+  readonly #startGroup = () => {
     this.#scheduled = false;
-    if (this.#queue.length === 0 || this.#end !== undefined) return;
-    // Whoever ends the waiting schedules anew.
-    if (this.#heldMs !== undefined || this.#stalled(performance.now())) return;
-    const room = this.#around.room();
-    if (room === 'wait') return;
-    if (room === 'locked') return this.#waitForLock();
-    if (room === 'never') {
-      const sentence = 'The write-ahead log cannot be emptied; nothing was changed.';
-      return this.#refuse(this.#take(), new StorageError('full', sentence));
+    if (this.#queue.length === 0 || this.#ended !== undefined) return;
+    // Whoever ends these waits calls schedule.
+    if (this.#heldSinceMs !== undefined || this.#isStalled(performance.now())) return;
+    const capacity = this.#hooks.walCapacity();
+    if (capacity === 'wait') return;
+    if (capacity === 'locked') return this.#retryWhenUnlocked();
+    if (capacity === 'full') {
+      const message = 'The write-ahead log cannot be truncated; nothing was changed.';
+      return this.#rejectGroup(this.#takeQueue(), new StorageError('full', message));
     }
     try {
-      this.#parts.writer.beginWrite();
+      this.#deps.writer.beginWrite();
     } catch (error) {
-      if (isBusy(error)) return this.#waitForLock();
-      return this.#refuse(this.#take(), error);
+      if (isBusy(error)) return this.#retryWhenUnlocked();
+      return this.#rejectGroup(this.#takeQueue(), error);
     }
     this.#running = true;
-    this.#batch()
-      .catch(error => this.#around.failed(error))
+    this.#commitGroup()
+      .catch(error => this.#hooks.onFlushFailed(error))
       .finally(() => {
         this.#running = false;
         this.schedule();
@@ -190,168 +189,209 @@ export class GroupCommit {
       });
   };
 
-  /** Makes what is queued one transaction, each job within a savepoint of its own. */
-  async #batch(): Promise<void> {
-    const { writer } = this.#parts;
-    const queue = this.#take();
+  /** Commits the queued jobs, or as many as fit into GROUP_MS, in one transaction. */
+  async #commitGroup(): Promise<void> {
+    const { writer } = this.#deps;
+    const queue = this.#takeQueue();
     const done: Job[] = [];
+    let changes: ChangeSet;
     try {
-      this.#around.locked();
-      const now = this.#now();
-      const until = performance.now() + BATCH_MS;
-      const turn = new Turn();
-      for (const job of queue) {
-        done.push(job);
-        job.outcome = await runWork(writer, job.work, now, this.#deadlines.ofOne(), turn);
-        if (performance.now() > until) break;
-      }
-      turn.over();
-      writer.commit();
+      this.#hooks.onLocked();
+      changes = await this.#runJobs(queue, done);
+      if (writer.inTransaction) writer.commit();
     } catch (error) {
       writer.rollback();
-      this.#around.lost();
-      for (const { outcome } of done) outcome?.over();
-      return this.#refuse(done.length > 0 ? done : queue, error);
+      this.#hooks.onGroupLost();
+      for (const { result } of done) result?.end();
+      return this.#rejectGroup(done.length > 0 ? done : queue, error);
     } finally {
-      this.#queue = [...queue.slice(done.length).filter(job => !job.answered), ...this.#queue];
+      this.#queue = [...queue.slice(done.length).filter(job => !job.settled), ...this.#queue];
     }
-    this.#fullMs = this.#lockedMs = Number.NEGATIVE_INFINITY;
-    this.#await(done);
+    this.#lastFullMs = this.#lastLockedMs = Number.NEGATIVE_INFINITY;
+    this.#awaitFlush(done, changes);
   }
 
-  /** Lets the jobs of a committed batch wait for the flush that covers them and what they saw. */
-  #await(jobs: readonly Job[]): void {
-    if (this.#end !== undefined) {
-      rejectAll(jobs, this.#end);
+  /**
+   * Runs jobs in the open transaction. A savepoint per job would copy each page that it writes, so there is none: if a job
+   * fails after a write, which is rare, the whole group is rolled back and runs again with savepoints.
+   * @param done receives the jobs that ran
+   */
+  async #runJobs(queue: readonly Job[], done: Job[]): Promise<ChangeSet> {
+    const { writer } = this.#deps;
+    const now = this.#now();
+    const startMs = performance.now();
+    const savepoint = queue.length > 1 && startMs < this.#savepointsUntilMs;
+    const guard = new TurnGuard();
+    const group = new ChangeSet();
+    const options = { now, guard, savepoint };
+    for (const job of queue) {
+      done.push(job);
+      const changes = savepoint ? new ChangeSet() : group;
+      const deadlines = this.#deadlines.forTransaction();
+      const result = await runWork(writer, job.work, { ...options, deadlines, changes });
+      job.result = result;
+      if (result.partial) {
+        guard.end();
+        writer.rollback();
+        if (queue.length > 1) this.#runAgain(done);
+        return new ChangeSet();
+      }
+      if (savepoint && !result.failed) group.include(changes);
+      if (performance.now() - startMs > GROUP_MS) break;
+    }
+    writeIncrements(writer, {
+      ...options,
+      savepoint: false,
+      deadlines: this.#deadlines.forTransaction(),
+      changes: group,
+    });
+    guard.end();
+    return group;
+  }
+
+  /** Puts jobs that were rolled back into the queue again. From now on they have savepoints. */
+  #runAgain(done: Job[]): void {
+    this.#savepointsUntilMs = performance.now() + SAVEPOINTS_MS;
+    for (const job of done) {
+      job.result?.end();
+      job.result = undefined;
+    }
+    done.length = 0;
+  }
+
+  /** Resolves the jobs of a committed group after the flush that covers what they wrote and read. */
+  #awaitFlush(jobs: readonly Job[], { changedRows, topics }: ChangeSet): void {
+    if (this.#ended !== undefined) {
+      rejectAll(jobs, this.#ended);
       return;
     }
-    const topics = jobs.flatMap(job => job.outcome!.topics);
-    const changed = jobs.some(job => job.outcome!.changed);
-    if (changed || topics.length > 0) this.#committed++;
+    if (changedRows || topics.size > 0) this.#committed++;
     else if (this.#committed === this.#flushed) {
-      answerAll(jobs);
+      settleAll(jobs);
       return;
     }
-    const waiting = this.#current?.covers === this.#committed ? this.#current : this.#next;
-    for (const job of jobs) waiting.jobs.push(job);
-    for (const topic of topics) waiting.topics.add(topic);
-    this.#beginFlush();
+    const pending = this.#current?.covers === this.#committed ? this.#current : this.#next;
+    for (const job of jobs) pending.jobs.push(job);
+    for (const topic of topics) pending.topics.add(topic);
+    this.#startFlush();
   }
 
-  #beginFlush(): void {
+  #startFlush(): void {
     if (this.#current !== undefined || this.#committed === this.#flushed) return;
     this.#current = { ...this.#next, covers: this.#committed };
     this.#next = { jobs: [], topics: new Set() };
-    this.#parts.snapshots.prepare();
-    this.#parts.flush.begin(this.#endFlush);
+    this.#deps.snapshots.prepare();
+    this.#deps.flush.start(this.#onFlushed);
   }
 
-  readonly #endFlush = (error: Error | undefined) => {
-    if (this.#end !== undefined) return;
-    if (error !== undefined) return this.#around.failed(error);
+  readonly #onFlushed = (error: Error | undefined) => {
+    if (this.#ended !== undefined) return;
+    if (error !== undefined) return this.#hooks.onFlushFailed(error);
     const { jobs, topics, covers } = this.#current!;
     this.#current = undefined;
     this.#flushed = covers;
-    this.#parts.snapshots.advance();
-    this.#around.shown(topics);
-    answerAll(jobs);
+    this.#deps.snapshots.advance();
+    this.#hooks.onVisible(topics);
+    settleAll(jobs);
     try {
-      this.#beginFlush();
+      this.#startFlush();
     } catch (error) {
-      return this.#around.failed(error as Error);
+      return this.#hooks.onFlushFailed(error as Error);
     }
     this.schedule();
     this.#wake();
   };
 
-  /** The clock in whole milliseconds, never less than before. */
+  /** Returns the clock in whole milliseconds, monotonic. */
   #now(): number {
-    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#parts.clock.now()));
+    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#deps.clock.now()));
     return this.#lastNow;
   }
 
-  #take(): Job[] {
+  #takeQueue(): Job[] {
     const jobs = this.#queue;
     this.#queue = [];
     return jobs;
   }
 
-  /** A batch that could not be made: nothing of it was changed. */
-  #refuse(jobs: readonly Job[], error: unknown): void {
-    if (isFailedFlush(error)) this.#around.failed(error as Error);
-    const reason = this.#end ?? (isFull(error) ? full(error) : error);
-    if (reason instanceof StorageError && reason.reason === 'full') this.#fullMs = performance.now();
+  /** Rejects the jobs of a group that was not committed. */
+  #rejectGroup(jobs: readonly Job[], error: unknown): void {
+    if (isFailedFlush(error)) this.#hooks.onFlushFailed(error as Error);
+    const reason = this.#ended ?? (isDiskFull(error) ? diskFullError(error) : error);
+    if (reason instanceof StorageError && reason.reason === 'full') this.#lastFullMs = performance.now();
     rejectAll(jobs, reason);
   }
 
-  #waitForLock(): void {
+  #retryWhenUnlocked(): void {
     const now = performance.now();
-    const late = this.#queue.filter(job => now - job.sinceMs > LOCK_MS);
-    if (late.length > 0) {
-      this.#lockedMs = now;
-      const sentence = 'Another process holds the database’s write lock; nothing was changed.';
-      rejectAll(late, new StorageError('unavailable', sentence));
-      this.#queue = this.#queue.filter(job => !job.answered);
+    const overdue = this.#queue.filter(job => now - job.sinceMs > LOCK_TIMEOUT_MS);
+    if (overdue.length > 0) {
+      this.#lastLockedMs = now;
+      rejectAll(overdue, lockedError());
+      this.#queue = this.#queue.filter(job => !job.settled);
     }
     if (this.#queue.length === 0) {
       this.#wake();
       return;
     }
     this.#scheduled = true;
-    setTimeout(this.#pump, LOCK_RETRY_MS);
+    setTimeout(this.#startGroup, LOCK_RETRY_MS);
   }
 
-  /** Tells those who have waited too long, and goes on while anybody waits. */
-  readonly #overdue = () => {
-    this.#watch = undefined;
+  /** Rejects the jobs that have waited too long for the disk. Repeats while jobs are pending. */
+  readonly #rejectOverdue = () => {
+    this.#timeoutCheck = undefined;
     const now = performance.now();
-    const late = (job: Job) => now - job.sinceMs > DISK_MS;
-    const never = 'The disk does not come back; nothing was changed.';
-    rejectAll(this.#queue.filter(late), new StorageError('unavailable', never));
-    this.#queue = this.#queue.filter(job => !job.answered);
-    const unknown = 'The disk did not end a flush in time; whether it was changed is not known.';
+    const overdue = (job: Job) => now - job.sinceMs > DISK_TIMEOUT_MS;
+    const notRun = 'The disk does not respond; nothing was changed.';
+    rejectAll(this.#queue.filter(overdue), new StorageError('unavailable', notRun));
+    this.#queue = this.#queue.filter(job => !job.settled);
+    const unknown = 'The disk did not complete a flush in time; it is not known whether anything was changed.';
     const flushing = [...(this.#current?.jobs ?? []), ...this.#next.jobs];
-    rejectAll(flushing.filter(late), new StorageError('unavailable', unknown));
-    if (this.#queue.length > 0 || !this.flushedAll) this.#watch = setTimeout(this.#overdue, WATCH_MS);
+    rejectAll(flushing.filter(overdue), new StorageError('unavailable', unknown));
+    if (this.#queue.length > 0 || !this.flushedAll) {
+      this.#timeoutCheck = setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
+    }
     this.#wake();
   };
 
-  #stalled(now: number): boolean {
-    const { beganMs = Number.POSITIVE_INFINITY } = this.#parts.flush;
-    return now - Math.min(beganMs, this.#heldMs ?? Number.POSITIVE_INFINITY) > STALLED_MS;
+  #isStalled(now: number): boolean {
+    const { startedMs = Number.POSITIVE_INFINITY } = this.#deps.flush;
+    return now - Math.min(startedMs, this.#heldSinceMs ?? Number.POSITIVE_INFINITY) > STALLED_MS;
   }
 
-  #wait(until: () => boolean): Promise<void> {
+  #waitUntil(until: () => boolean): Promise<void> {
     return new Promise(resolve => {
-      this.#waits.push({ until, resolve });
+      this.#waiters.push({ until, resolve });
       this.#wake();
     });
   }
 
   #wake(): void {
-    for (const wait of [...this.#waits]) {
-      if (this.#end === undefined && !wait.until()) continue;
-      this.#waits.splice(this.#waits.indexOf(wait), 1);
-      wait.resolve();
+    for (const waiter of [...this.#waiters]) {
+      if (this.#ended === undefined && !waiter.until()) continue;
+      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+      waiter.resolve();
     }
   }
 }
 
-function answerAll(jobs: readonly Job[]): void {
+function settleAll(jobs: readonly Job[]): void {
   for (const job of jobs) {
-    // Also where its caller was told that it lasts too long.
-    job.outcome!.over();
-    if (job.answered) continue;
-    job.answered = true;
-    if (job.outcome!.threw) job.reject(job.outcome!.value);
-    else job.resolve(job.outcome!.value);
+    const { failed, value, end } = job.result!;
+    // Also for a job whose caller got a timeout.
+    end();
+    if (job.settled) continue;
+    job.settled = true;
+    if (failed) job.reject(value);
+    else job.resolve(value);
   }
 }
 
 function rejectAll(jobs: readonly Job[], error: unknown): void {
   for (const job of jobs) {
-    if (job.answered) continue;
-    job.answered = true;
+    if (job.settled) continue;
+    job.settled = true;
     job.reject(error);
   }
 }

@@ -4,10 +4,9 @@ import { dialects, type Migration } from '../migration.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
- * Brings the schema up to date, step by step, each in a transaction of its own. Safe to run in several processes at
- * once: one works, the others wait and find it done.
- * @param now when, in milliseconds since the Unix epoch
- * @throws {UserError} when the file is newer than this program, or not one of its databases
+ * Runs the missing migrations, each in its own transaction. Safe to run in several processes at once.
+ * @param now milliseconds since the Unix epoch
+ * @throws {UserError} if the file has migrations that this program does not know, or is not one of its databases
  */
 export function migrateSqlite(
   connection: SqliteConnection,

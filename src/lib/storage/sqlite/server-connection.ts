@@ -2,16 +2,14 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
 import type { Query } from '../query.ts';
 import { Checkpointer } from './checkpoint.ts';
-import type { SqliteConnection } from './connection.ts';
+import { type SqliteConnection, tableTopic } from './connection.ts';
 import type { SqliteOptions } from './database.ts';
 import type { WalFlush } from './flush.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Snapshots } from './snapshots.ts';
-import { tableTopic } from './transaction.ts';
 
-/** What a serving database is made of. */
-export interface ServingParts {
-  /** Never waits for a lock, and has touched the WAL before the snapshots were opened. */
+export interface SqliteServerDeps {
+  /** Must not wait for locks, and must have written to the WAL before the snapshots were opened. */
   readonly writer: SqliteConnection;
   /** The writer's `dataVersion` before the snapshots were opened. */
   readonly dataVersion: number;
@@ -20,77 +18,77 @@ export interface ServingParts {
   readonly checkpointBytes: number;
 }
 
-/** How long one look at other processes' changes is good within a turn of the event loop. */
-const LOOK_MS = 1;
+/** How long a check for other processes' commits is valid within a turn of the event loop. */
+const CHECK_MS = 1;
 
 /**
- * The database of the one process that serves a file: reads from snapshots that are on disk, writes through `Commits`,
- * and knows when either changes, also by another process.
+ * The database of the one process that serves a file: reads from snapshots of durable data, writes by group commit, and
+ * notices when either changes, also by another process.
  */
 export class SqliteServerConnection implements Database {
   readonly engine = 'sqlite';
   readonly #options: SqliteOptions;
-  readonly #parts: ServingParts;
-  readonly #commits: GroupCommit;
-  readonly #checkpoints: Checkpointer;
+  readonly #deps: SqliteServerDeps;
+  readonly #groupCommit: GroupCommit;
+  readonly #checkpointer: Checkpointer;
   #closed = false;
   #closing: Promise<void> | undefined;
   #failure: Error | undefined;
 
   #dataVersion: number;
-  /** Whether the writer's `dataVersion` may have moved by itself, so that it tells nothing of others. */
-  #doubtful = false;
-  #looked = false;
-  #lookedMs = 0;
-  #foreign = 0;
-  readonly #heard = new Map<string, number>();
+  /** Whether the writer's `dataVersion` may have moved without another process. */
+  #dataVersionUncertain = false;
+  #checkedThisTurn = false;
+  #checkedMs = 0;
+  #foreignCommits = 0;
+  readonly #topicVersions = new Map<string, number>();
   readonly #listeners = new Set<{ readonly topic: string; readonly listener: () => void }>();
 
-  constructor(options: SqliteOptions, parts: ServingParts) {
+  constructor(options: SqliteOptions, deps: SqliteServerDeps) {
     this.#options = options;
-    this.#parts = parts;
-    this.#dataVersion = parts.dataVersion;
-    const failed = (error: Error) => this.#fail(error);
-    this.#commits = new GroupCommit(
-      { ...parts, clock: options.clock },
+    this.#deps = deps;
+    this.#dataVersion = deps.dataVersion;
+    const onFlushFailed = (error: Error) => this.#fail(error);
+    this.#groupCommit = new GroupCommit(
+      { ...deps, clock: options.clock },
       {
-        room: () => (this.#trusted ? this.#checkpoints.room() : 'wait'),
-        locked: () => this.#seeOthers(),
-        lost: () => {
-          this.#doubtful = true;
+        walCapacity: () => (this.#dataVersionCertain ? this.#checkpointer.capacity() : 'wait'),
+        onLocked: () => this.#seeForeignCommits(),
+        onGroupLost: () => {
+          this.#dataVersionUncertain = true;
         },
-        shown: topics => this.#shown(topics),
-        failed,
+        onVisible: topics => this.#publish(topics),
+        onFlushFailed,
       },
     );
-    this.#checkpoints = new Checkpointer(options.file, {
-      commits: this.#commits,
-      snapshots: parts.snapshots,
-      flush: parts.flush,
-      bytes: parts.checkpointBytes,
+    this.#checkpointer = new Checkpointer(options.file, {
+      groupCommit: this.#groupCommit,
+      snapshots: deps.snapshots,
+      flush: deps.flush,
+      bytes: deps.checkpointBytes,
       log: options.log,
-      failed,
+      onFlushFailed,
     });
-    flushAtExit(parts.writer);
+    restoreFlushingAtExit(deps.writer);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
-    this.#look();
-    return this.#parts.snapshots.front.all(query, params);
+    this.#checkForeignCommits();
+    return this.#deps.snapshots.front.all(query, params);
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
-    this.#look();
-    return this.#parts.snapshots.front.first(query, params);
+    this.#checkForeignCommits();
+    return this.#deps.snapshots.front.first(query, params);
   }
 
   async write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
-    if (this.#closing !== undefined || this.#failure !== undefined) throw this.#refusal();
-    return this.#commits.write(work);
+    if (this.#closing !== undefined || this.#failure !== undefined) throw this.#closedError();
+    return this.#groupCommit.write(work);
   }
 
   readTimestamp(now: number): number {
-    return this.#commits.readableAt(now);
+    return this.#groupCommit.readTimestamp(now);
   }
 
   dataVersion(table: string): number | undefined {
@@ -99,19 +97,19 @@ export class SqliteServerConnection implements Database {
 
   topicVersion(topic: string): number | undefined {
     if (!this.#readable) return undefined;
-    this.#look();
-    return this.#foreign + (this.#heard.get(topic) ?? 0);
+    this.#checkForeignCommits();
+    return this.#foreignCommits + (this.#topicVersions.get(topic) ?? 0);
   }
 
   onChange(table: string, listener: () => void): () => void {
-    const watching = { topic: tableTopic(table), listener };
-    this.#listeners.add(watching);
-    return () => this.#listeners.delete(watching);
+    const entry = { topic: tableTopic(table), listener };
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
   }
 
   health(): Health {
-    if (!this.#readable) return { ok: false, writes: 'unavailable', detail: this.#refusal().message };
-    const writes = this.#commits.health();
+    if (!this.#readable) return { ok: false, writes: 'unavailable', detail: this.#closedError().message };
+    const writes = this.#groupCommit.health();
     return { ok: true, writes, detail: details[writes] };
   }
 
@@ -121,81 +119,83 @@ export class SqliteServerConnection implements Database {
   }
 
   async #close(): Promise<void> {
-    await this.#commits.quiet();
-    await this.#checkpoints.close();
-    // After a failed flush the next start is to find the WAL as it is.
+    await this.#groupCommit.idle();
+    await this.#checkpointer.close();
+    // After a failed flush, leave the WAL for the recovery at the next start.
     if (this.#failure !== undefined) return;
-    const { snapshots, writer, flush } = this.#parts;
+    const { snapshots, writer, flush } = this.#deps;
     this.#closed = true;
-    this.#commits.end(this.#refusal());
+    this.#groupCommit.end(this.#closedError());
     snapshots.close();
     writer.synchronous('full');
     try {
       writer.checkpoint('truncate');
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'The write-ahead log stays beside the database until the next start.');
+      this.#options.log.warn(
+        { err: error },
+        'The write-ahead log could not be truncated; it stays beside the database until the next start.',
+      );
     }
     flush.close();
     writer.close();
-    flushedAtExit(writer);
+    forgetAtExit(writer);
   }
 
-  #shown(topics: Iterable<string>): void {
-    const moved = new Set(topics);
-    for (const topic of moved) this.#heard.set(topic, (this.#heard.get(topic) ?? 0) + 1);
-    for (const { topic, listener } of this.#listeners) if (moved.has(topic)) listener();
-    this.#checkpoints.consider();
+  #publish(topics: ReadonlySet<string>): void {
+    for (const topic of topics) this.#topicVersions.set(topic, (this.#topicVersions.get(topic) ?? 0) + 1);
+    for (const { topic, listener } of this.#listeners) if (topics.has(topic)) listener();
+    this.#checkpointer.consider();
   }
 
-  /** Looks whether others have changed the file, at most once in a turn of the event loop. */
-  #look(): void {
-    if (!this.#readable) throw this.#refusal();
+  /** Checks for commits of other processes, at most once per turn of the event loop and CHECK_MS. */
+  #checkForeignCommits(): void {
+    if (!this.#readable) throw this.#closedError();
     const now = performance.now();
-    if (this.#looked && now - this.#lookedMs < LOOK_MS) return;
-    if (!this.#looked) {
-      this.#looked = true;
-      setImmediate(this.#turned);
+    if (this.#checkedThisTurn && now - this.#checkedMs < CHECK_MS) return;
+    if (!this.#checkedThisTurn) {
+      this.#checkedThisTurn = true;
+      setImmediate(this.#onNextTurn);
     }
-    this.#lookedMs = now;
-    if (this.#trusted) this.#seeOthers();
+    this.#checkedMs = now;
+    if (this.#dataVersionCertain) this.#seeForeignCommits();
   }
 
-  readonly #turned = () => {
-    this.#looked = false;
+  readonly #onNextTurn = () => {
+    this.#checkedThisTurn = false;
   };
 
   /**
-   * Whether a look tells what others did. After an error on the writing connection its `dataVersion` may move without
-   * anybody's doing, which harms nothing as soon as all of ours is on disk.
+   * Whether `dataVersion` tells what other processes did. After an error on the writing connection it may also move by
+   * itself, which is harmless once everything committed here is flushed.
    */
-  get #trusted(): boolean {
-    return !this.#doubtful || this.#commits.flushedAll;
+  get #dataVersionCertain(): boolean {
+    return !this.#dataVersionUncertain || this.#groupCommit.flushedAll;
   }
 
   /**
-   * Shows what others have committed. All of it is on disk: they flush what stands before in the WAL with their own,
-   * and because each batch looks under the write lock first, nothing of ours can stand behind.
+   * Makes commits of other processes visible. They are on disk: other processes flush their own commits and everything
+   * before them in the WAL. Nothing unflushed of ours is after them, because each group checks under the write lock.
    */
-  #seeOthers(): void {
-    const dataVersion = this.#parts.writer.dataVersion();
-    this.#doubtful = false;
+  #seeForeignCommits(): void {
+    const dataVersion = this.#deps.writer.dataVersion();
+    this.#dataVersionUncertain = false;
     if (dataVersion === this.#dataVersion) return;
     try {
-      this.#parts.snapshots.renew();
+      this.#deps.snapshots.renew();
     } catch (error) {
-      // A reader without a snapshot would show what is not on disk.
+      // Without its snapshot a reader would see unflushed data.
       this.#fail(error as Error);
-      throw this.#refusal();
+      throw this.#closedError();
     }
     this.#dataVersion = dataVersion;
-    this.#foreign++;
+    this.#foreignCommits++;
   }
 
-  /** The end: nothing is answered as a success after this. */
+  /** Fails for good: no request succeeds after this. */
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    this.#commits.end(this.#refusal());
+    this.#groupCommit.end(this.#closedError());
     this.#options.onFailed?.(error);
   }
 
@@ -203,37 +203,37 @@ export class SqliteServerConnection implements Database {
     return this.#failure === undefined && !this.#closed;
   }
 
-  #refusal(): StorageError {
+  #closedError(): StorageError {
     const cause = this.#failure;
     if (cause === undefined) return new StorageError('closed', 'The database is closed.');
-    return new StorageError('failed', 'A flush to disk has failed; the process must start anew.', { cause });
+    return new StorageError('failed', 'A flush to disk has failed; the process must restart.', { cause });
   }
 }
 
 const details: Record<Health['writes'], string> = {
   ok: '',
   full: 'The disk is full.',
-  stalled: 'The disk does not end a flush.',
-  unavailable: 'Another process holds the database’s write lock.',
+  stalled: 'The disk does not complete a flush.',
+  unavailable: 'Another process holds the write lock of the database.',
 };
 
-/** The connections that flush nothing by themselves. */
-const unsynced = new Set<SqliteConnection>();
+/** The connections that do not flush their commits. */
+const unflushed = new Set<SqliteConnection>();
 
-/** SQLite brings the WAL into the file when a process that ends lets go of it: not without flushing. */
-function leave(): void {
-  for (const connection of unsynced) {
+/** SQLite runs a checkpoint when a process closes the database at its exit: that one must flush. */
+function restoreFlushing(): void {
+  for (const connection of unflushed) {
     connection.rollback();
     connection.synchronous('full');
   }
 }
 
-function flushAtExit(connection: SqliteConnection): void {
-  if (unsynced.size === 0) process.on('exit', leave);
-  unsynced.add(connection);
+function restoreFlushingAtExit(connection: SqliteConnection): void {
+  if (unflushed.size === 0) process.on('exit', restoreFlushing);
+  unflushed.add(connection);
 }
 
-function flushedAtExit(connection: SqliteConnection): void {
-  unsynced.delete(connection);
-  if (unsynced.size === 0) process.off('exit', leave);
+function forgetAtExit(connection: SqliteConnection): void {
+  unflushed.delete(connection);
+  if (unflushed.size === 0) process.off('exit', restoreFlushing);
 }

@@ -1,11 +1,11 @@
 import type { SqliteConnection } from './connection.ts';
 
 /**
- * What readers see: two connections with an open read transaction each. The front one is read from. The back one is
- * opened at the moment at which a flush begins, and takes the front one's place when that flush has ended, so that
- * nothing is ever read that a power cut could still take back.
+ * The read side: two connections, each with an open read transaction. Reads use the front one. The back one takes its
+ * snapshot when a flush starts and becomes the front when that flush completes, so that reads never return data that a
+ * power cut could remove.
  *
- * Between them they hold a read lock at every moment, which keeps the WAL from being begun anew behind our back.
+ * One of them always holds a read lock, which prevents commits from restarting the WAL.
  */
 export class Snapshots {
   #front: SqliteConnection;
@@ -23,17 +23,17 @@ export class Snapshots {
     return this.#front;
   }
 
-  /** A flush begins: what is committed now may be shown once it has ended. */
+  /** Call it when a flush starts: takes a snapshot of what that flush makes durable. */
   prepare(): void {
     reopen(this.#back);
   }
 
-  /** The flush has ended: shows what was committed when it began. */
+  /** Call it when the flush has completed: reads now use the snapshot taken when it started. */
   advance(): void {
     [this.#front, this.#back] = [this.#back, this.#front];
   }
 
-  /** Shows what is committed now, all of which is on disk already. */
+  /** Makes reads use the latest commit. Everything committed must be flushed. */
   renew(): void {
     reopen(this.#front);
     reopen(this.#back);

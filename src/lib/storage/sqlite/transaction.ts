@@ -1,156 +1,216 @@
-import type { MaybePromise, Transaction } from '../database.ts';
+import type { CounterTable, MaybePromise, Transaction } from '../database.ts';
 import type { TransactionDeadlines } from '../deadlines.ts';
+import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
-import type { SqliteConnection } from './connection.ts';
+import type { Prepared, SqliteConnection } from './connection.ts';
 
-/** How a piece of work came out. */
-export interface WorkResult {
-  /** Whether the work threw; then nothing of it stays. */
-  readonly threw: boolean;
-  /** What it answered, or what it threw. */
-  readonly value: unknown;
-  /** Whether it changed anything. */
-  readonly changed: boolean;
-  readonly topics: readonly string[];
-  /** Called once what it changed is seen, or nothing is left of it. */
-  over(): void;
+/** What a transaction changed. Units of work that commit or roll back together share one. */
+export class ChangeSet {
+  readonly increments = new PendingIncrements();
+  readonly topics = new Set<string>();
+  changedRows = false;
+
+  /** Adds the changes of a unit of work that has written its increments. */
+  include(other: ChangeSet): void {
+    this.changedRows ||= other.changedRows;
+    for (const topic of other.topics) this.topics.add(topic);
+  }
 }
 
-/** The topic that a change of a table's rows announces by itself. */
-export function tableTopic(table: string): string {
-  return `rows of ${table}`;
+/** How a unit of work ended. */
+export interface WorkResult {
+  readonly failed: boolean;
+  /** What the work returned or threw. */
+  readonly value: unknown;
+  /** Whether it failed and its writes are still in the open transaction. */
+  readonly partial: boolean;
+  /** Call it once its changes are visible or rolled back. Safe to repeat. */
+  end(): void;
+}
+
+/** What a unit of work runs with. */
+export interface WorkOptions {
+  readonly now: number;
+  readonly deadlines: TransactionDeadlines;
+  readonly guard: TurnGuard;
+  readonly changes: ChangeSet;
+  /** Whether its writes are undone when it fails. Costs a savepoint, and a copy of each page that it writes. */
+  readonly savepoint: boolean;
 }
 
 /**
- * Runs work in a savepoint of the transaction that is open on `connection`: all of its changes stay in it, or none.
- *
- * @param deadlines the ends before which the work has to be seen
- * @param turn ends work that awaits anything else than its transaction, which answers at once; see `Turn`
- * @throws what ended the whole transaction, such as a full disk
+ * Runs a unit of work in the open transaction of `connection`.
+ * @throws an error after which SQLite has rolled back the whole transaction, such as a full disk
  */
 export async function runWork(
   connection: SqliteConnection,
   work: (tx: Transaction) => MaybePromise<unknown>,
-  now: number,
-  deadlines: TransactionDeadlines,
-  turn: Turn,
+  options: WorkOptions,
 ): Promise<WorkResult> {
-  connection.savepoint();
-  const tx = new SqliteTransaction(connection, now, deadlines);
+  const { deadlines, guard } = options;
+  const tx = new SqliteTransaction(connection, options);
   try {
-    const answer = work(tx);
-    const value = answer instanceof Promise ? await turn.before(answer) : answer;
-    tx.end();
-    connection.release();
-    return { threw: false, value, changed: tx.changed, topics: tx.topics, over: deadlines.over };
+    const returned = work(tx);
+    const value = returned instanceof Promise ? await guard.limit(returned) : returned;
+    tx.finish();
+    return { failed: false, value, partial: false, end: deadlines.end };
   } catch (error) {
-    tx.over();
-    deadlines.over();
+    deadlines.end();
     if (!connection.inTransaction) throw error;
-    connection.undo();
-    return { threw: true, value: error, changed: false, topics: [], over() {} };
+    return { failed: true, value: error, partial: tx.undo(), end: deadlines.end };
   }
+}
+
+/** Writes the collected increments of the units that ran without savepoints. Call it before the commit. */
+export function writeIncrements(connection: SqliteConnection, options: WorkOptions): void {
+  if (options.changes.increments.isEmpty) return;
+  const tx = new SqliteTransaction(connection, options);
+  options.changes.increments.write(tx);
+  tx.finish();
 }
 
 class SqliteTransaction implements Transaction {
   readonly engine = 'sqlite';
-  readonly topics: string[] = [];
-  changed = false;
+  now: number;
   readonly #connection: SqliteConnection;
-  readonly #deadlines: TransactionDeadlines;
-  #now: number;
-  /** The refusal of a statement; as on PostgreSQL, nothing comes after it. */
-  #refused: unknown;
-  #over = false;
+  readonly #options: WorkOptions;
+  readonly #changes: ChangeSet;
+  /** The error of a failed statement. No statement may follow, as on PostgreSQL. */
+  #error: unknown;
+  #wrote = false;
+  #closed = false;
 
-  constructor(connection: SqliteConnection, now: number, deadlines: TransactionDeadlines) {
+  constructor(connection: SqliteConnection, options: WorkOptions) {
     this.#connection = connection;
-    this.#now = now;
-    this.#deadlines = deadlines;
+    this.#options = options;
+    this.#changes = options.changes;
+    this.now = options.now;
   }
 
-  get now(): number {
-    return this.#now;
-  }
-
-  /** Writes come one by one and wait for nothing; but another process may have written by a clock that is ahead. */
+  /** Transactions run one at a time and wait for no locks; but another process with a faster clock may have written. */
   refreshNow(after = 0): void {
-    this.#now = Math.max(this.#now, after);
+    if (after > this.now) this.now = after;
   }
 
   requireVisibleBefore(end: number, late: () => Error): void {
-    this.#deadlines.seenBefore(end, late);
+    this.#options.deadlines.requireVisibleBefore(end, late);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
-    return this.#run(query, params).rows;
+    const prepared = this.#prepare(query);
+    try {
+      const rows = prepared.statement.all(prepared.values(params)) as R[];
+      if (prepared.writes) this.#changed(prepared, rows.length);
+      return rows;
+    } catch (error) {
+      throw this.#fail(error);
+    }
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
-    return this.#run(query, params).rows[0];
+    const prepared = this.#prepare(query);
+    // A statement with RETURNING must run to its end: SQLite checks foreign keys there.
+    if (prepared.writes) return this.all(query, params)[0];
+    try {
+      return prepared.statement.get(prepared.values(params)) as R | undefined;
+    } catch (error) {
+      throw this.#fail(error);
+    }
   }
 
   run<P, R>(query: Query<P, R>, params: P): number {
-    return this.#run(query, params).changes;
+    const prepared = this.#prepare(query);
+    if (prepared.statement.reader) {
+      const { length } = this.all(query, params);
+      return prepared.writes ? length : 0;
+    }
+    try {
+      const { changes } = prepared.statement.run(prepared.values(params));
+      this.#changed(prepared, changes);
+      return changes;
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  increment(counters: CounterTable, key: string, by: number): void {
+    // With a savepoint they are written at the end of the work, and dropped if it fails.
+    if (!this.#options.savepoint) this.#wrote = true;
+    this.#changes.increments.increment(counters, key, by);
   }
 
   notify(topic: string): void {
-    this.topics.push(topic);
+    // Without a savepoint, work that fails must not leave its topics to the group.
+    if (!this.#options.savepoint) this.#wrote = true;
+    this.#changes.topics.add(topic);
   }
 
-  /** Takes no more calls. */
-  over(): void {
-    this.#over = true;
+  /** Ends the work. Throws the error of a failed statement, even if the work caught it, or of a missed deadline. */
+  finish(): void {
+    // Without a savepoint the group writes its increments once, for all units.
+    if (this.#options.savepoint && this.#error === undefined) this.#changes.increments.write(this);
+    this.#closed = true;
+    if (this.#error !== undefined) throw this.#error;
+    this.#options.deadlines.check();
+    if (this.#options.savepoint && this.#wrote) this.#connection.release();
   }
 
-  /** Takes no more calls; throws what a statement was refused with, also when the work has hidden it, or what is late. */
-  end(): void {
-    this.#over = true;
-    if (this.#refused !== undefined) throw this.#refused;
-    this.#deadlines.judge();
+  /** Ends failed work and undoes its writes. Returns whether some are left, because there is no savepoint. */
+  undo(): boolean {
+    this.#closed = true;
+    if (!this.#wrote) return false;
+    if (!this.#options.savepoint) return true;
+    this.#connection.undo();
+    return false;
   }
 
-  #run<P, R>(query: Query<P, R>, params: P): { rows: R[]; changes: number } {
-    if (this.#over) {
-      throw new Error('This transaction is over: its work awaited something else, or went on after its answer.');
+  #prepare<P, R>(query: Query<P, R>): Prepared<P> {
+    if (this.#closed) {
+      throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
     }
-    if (this.#refused !== undefined) throw this.#refused;
-    try {
-      const result = this.#connection.run(query, params);
-      if (result.changes > 0) {
-        this.changed = true;
-        const { changedTable } = query.compiledFor('sqlite');
-        if (changedTable !== undefined) this.topics.push(tableTopic(changedTable));
-      }
-      return result;
-    } catch (error) {
-      this.#refused = error;
-      throw error;
+    if (this.#error !== undefined) throw this.#error;
+    const prepared = this.#connection.prepare(query);
+    const { increments } = this.#changes;
+    if (prepared.writes && !this.#wrote) {
+      if (this.#options.savepoint) this.#connection.savepoint();
+      this.#wrote = true;
     }
+    if (!increments.isEmpty && increments.concern(prepared.words)) increments.write(this);
+    return prepared;
+  }
+
+  #changed(prepared: Prepared, rows: number): void {
+    if (rows === 0) return;
+    this.#changes.changedRows = true;
+    if (prepared.topic !== undefined) this.#changes.topics.add(prepared.topic);
+  }
+
+  #fail(error: unknown): unknown {
+    this.#error ??= error;
+    return error;
   }
 }
 
 /**
- * The rest of this turn of the event loop. Work that awaits only its transaction ends within it; other work would keep
- * the transaction open while strangers run, so it is refused when the turn ends.
+ * Rejects work that is still pending at the end of this turn of the event loop. Work that awaits only its transaction ends
+ * within the turn; other work would keep the transaction open while unrelated requests run.
  */
-export class Turn {
+export class TurnGuard {
   #immediate: NodeJS.Immediate | undefined;
-  #refuse: ((error: Error) => void) | undefined;
+  #reject: ((error: Error) => void) | undefined;
 
-  /** What `answer` becomes in this turn, or an error. */
-  before<T>(answer: Promise<T>): Promise<T> {
+  limit<T>(work: Promise<T>): Promise<T> {
     this.#immediate ??= setImmediate(() => {
       this.#immediate = undefined;
-      this.#refuse?.(new Error('The work of a transaction awaits something else than its transaction.'));
+      this.#reject?.(new Error('The work of a transaction awaits something other than its transaction.'));
     });
     return new Promise((resolve, reject) => {
-      this.#refuse = reject;
-      answer.then(resolve, reject);
+      this.#reject = reject;
+      work.then(resolve, reject);
     });
   }
 
-  over(): void {
+  end(): void {
     clearImmediate(this.#immediate);
     this.#immediate = undefined;
   }

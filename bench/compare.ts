@@ -1,0 +1,154 @@
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { load, type Request } from './load.ts';
+import { cores, type Running, run, start } from './processes.ts';
+import { processorTimeOf } from './product.ts';
+import { orders } from './rows.ts';
+import { scratch } from './scratch.ts';
+
+export const compareHelp = `Compares the processor time per response of this checkout with another checkout.
+
+Usage
+  npm run bench -- compare DIR [OPTIONS]
+
+Options
+  --only ROW      Measure only this row: list, get, create or order. Repeatable.
+  --rounds N      Rounds per row, alternating between the two checkouts (8). The best round of each counts.
+  --seconds N     Length of each round (2).
+`;
+
+/** The pets in each store before the measurement. Orders sell some of them. */
+const PETS = 10_000;
+/** More orders than a server completes in a second. */
+const ORDERS_PER_SECOND = 8000;
+
+/** A checkout, served from a data directory of its own. */
+interface Side extends AsyncDisposable {
+  readonly name: 'this' | 'other';
+  readonly baseUrl: string;
+  readonly token: string;
+  readonly pid: number;
+}
+
+/** Measures processor time per response of the other checkout and this one, alternating, and prints a table. */
+export async function compare(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string', default: '8' },
+      seconds: { type: 'string', default: '2' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const [directory] = positionals;
+  if (values.help || directory === undefined) {
+    process.stdout.write(compareHelp);
+    return;
+  }
+  const rounds = Number(values.rounds);
+  const seconds = Number(values.seconds);
+  const names = (Object.keys(rows) as RowName[]).filter(name => values.only.length === 0 || values.only.includes(name));
+  await using other = await serve('other', resolve(directory));
+  await using own = await serve('this', new URL('..', import.meta.url).pathname);
+  const lines = [];
+  for (const name of names) {
+    const best = { this: Number.POSITIVE_INFINITY, other: Number.POSITIVE_INFINITY };
+    // The first round warms the code up and does not count.
+    for (let round = 0; round <= rounds; round++) {
+      for (const side of [other, own]) {
+        const time = await timePerResponse(side, name, seconds);
+        if (round > 0) best[side.name] = Math.min(best[side.name], time);
+      }
+    }
+    const ratio = best.this / best.other;
+    lines.push(`| ${rows[name]} | ${best.other.toFixed(1)} µs | ${best.this.toFixed(1)} µs | ${ratio.toFixed(2)} |`);
+    process.stderr.write(`${lines.at(-1)}\n`);
+  }
+  const head = `| Processor time per response, best of ${rounds} | other | this | this / other |\n| --- | --- | --- | --- |`;
+  process.stdout.write(`${head}\n${lines.join('\n')}\n`);
+}
+
+const rows = {
+  list: '`GET /v1/pets`',
+  get: '`GET /v1/pets/{petId}`',
+  create: '`POST /v1/pets`',
+  order: '`POST /v1/store/orders`',
+} as const;
+type RowName = keyof typeof rows;
+
+const create: Request = { method: 'POST', path: '/pets', body: JSON.stringify({ name: 'Minka', categoryId: 2 }) };
+
+/** Returns the microseconds of processor time, all threads included, that the server spends on each response. */
+async function timePerResponse(side: Side, row: RowName, seconds: number): Promise<number> {
+  const requests: readonly Request[] =
+    row === 'list'
+      ? [{ method: 'GET', path: '/pets' }]
+      : row === 'get'
+        ? Array.from({ length: 5000 }, (_, index) => ({ method: 'GET', path: `/pets/${index + 1}` }))
+        : row === 'create'
+          ? [create]
+          : orders(await addPets(side, ORDERS_PER_SECOND * seconds));
+  const before = await processorTimeOf(side.pid);
+  const { perSecond } = await load(side, requests, seconds, undefined, row === 'order' ? 'once' : 'random');
+  return (((await processorTimeOf(side.pid)) - before) * 1e6) / (perSecond * seconds);
+}
+
+/** Adds at least `count` pets; returns the ids of the newest `count`. */
+async function addPets({ baseUrl, token }: Side, count: number): Promise<number[]> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const ids: number[] = [];
+  const body = JSON.stringify({ name: 'Minka', categoryId: 2, status: 'available' });
+  const add = async () => {
+    while (ids.length < count) {
+      const response = await fetch(`${baseUrl}/pets`, { method: 'POST', headers, body });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`POST /pets returned ${response.status}: ${text}`);
+      ids.push(JSON.parse(text).id);
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, add));
+  return ids;
+}
+
+/** Starts the server of a checkout on an empty data directory, and adds pets through its API. */
+async function serve(name: Side['name'], directory: string): Promise<Side> {
+  const files = scratch();
+  const launcher = join(directory, 'bin/petstore');
+  const env = {
+    ...process.env,
+    PETSTORE_DATA_DIR: files.path,
+    PETSTORE_PORT: '0',
+    PETSTORE_STAGING_PORT: '0',
+    PETSTORE_MESSAGES_PORT: '0',
+  };
+  let server: Running | undefined;
+  try {
+    const petstore = async (...command: string[]) =>
+      JSON.parse(await run(cores.load, [launcher, ...command, '--json'], { env }));
+    const limits = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
+    const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
+    const { token } = await petstore('key', 'create', '--account', String(account.id));
+    const running = start(cores.server, [launcher, 'serve', '--json'], { env });
+    server = running;
+    const { production } = JSON.parse(await running.firstLine);
+    const side: Side = {
+      name,
+      baseUrl: production.replace('localhost', '127.0.0.1'),
+      token,
+      pid: running.pid,
+      async [Symbol.asyncDispose]() {
+        await running.stop();
+        files[Symbol.dispose]();
+      },
+    };
+    await addPets(side, PETS);
+    return side;
+  } catch (error) {
+    await server?.stop();
+    files[Symbol.dispose]();
+    throw error;
+  }
+}

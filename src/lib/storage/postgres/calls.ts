@@ -1,0 +1,100 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { StorageError } from '../database.ts';
+import { CALL_TIMEOUT_MS, type Connection, type ConnectionPool } from './connection.ts';
+import { UnknownOutcomeError } from './errors.ts';
+
+/** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
+const ATTEMPTS_MAX = 5;
+
+/** Runs calls on the connections of a pool: limits each in time, retries safe failures, and waits for them at the end. */
+export class Calls {
+  readonly #pool: ConnectionPool;
+  readonly #running = new Set<Promise<unknown>>();
+  #closing = false;
+  #lastSuccessMs = Number.NEGATIVE_INFINITY;
+
+  constructor(pool: ConnectionPool) {
+    this.#pool = pool;
+  }
+
+  /** When a call last succeeded, on the scale of `performance.now()`. */
+  get lastSuccessMs(): number {
+    return this.#lastSuccessMs;
+  }
+
+  /** Runs `work` on a connection. It may run more than once. */
+  async run<T>(
+    work: (connection: Connection, deadlineMs: number) => Promise<T>,
+    timeoutMs = CALL_TIMEOUT_MS,
+  ): Promise<T> {
+    if (this.#closing) throw new StorageError('closed', 'The database is being closed.');
+    const call = this.#attempt(work, timeoutMs);
+    this.#running.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#running.delete(call);
+    }
+  }
+
+  /** Rejects new calls and waits for the running ones. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.allSettled(this.#running);
+  }
+
+  async #attempt<T>(work: (connection: Connection, deadlineMs: number) => Promise<T>, timeoutMs: number) {
+    const deadlineMs = performance.now() + timeoutMs;
+    for (let attempt = 1; ; attempt++) {
+      const connection = await (attempt === 1 ? this.#pool.acquire() : acquireBefore(this.#pool, deadlineMs));
+      try {
+        const result = await work(connection, deadlineMs);
+        this.#lastSuccessMs = performance.now();
+        return result;
+      } catch (error) {
+        const inTime = performance.now() < deadlineMs;
+        // If one connection was cut, the idle ones probably were too.
+        if (connection.broken && inTime) this.#pool.closeIdle();
+        if (attempt === ATTEMPTS_MAX || !inTime || !mayRetry(error, connection)) throw error;
+      } finally {
+        connection.release();
+      }
+      await pause(Math.random() * 10 * attempt);
+    }
+  }
+}
+
+/** Rejects with `unavailable` unless `result` is there within the limit. */
+export async function withTimeout(result: Promise<unknown>, timeoutMs: number): Promise<void> {
+  const timer = new AbortController();
+  const timeout = pause(timeoutMs, undefined, timer).then(() => {
+    throw new StorageError('unavailable', 'The database did not respond in time.');
+  });
+  try {
+    await Promise.race([result, timeout]);
+  } finally {
+    timeout.catch(() => {});
+    timer.abort();
+  }
+}
+
+async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<Connection> {
+  const acquiring = pool.acquire();
+  try {
+    await withTimeout(acquiring, Math.max(1, deadlineMs - performance.now()));
+  } catch (error) {
+    acquiring.then(
+      connection => connection.release(),
+      () => {},
+    );
+    throw error;
+  }
+  return acquiring;
+}
+
+/** Whether nothing was changed, and another attempt may succeed. */
+function mayRetry(error: unknown, connection: Connection): boolean {
+  if (!(error instanceof StorageError) || error instanceof UnknownOutcomeError) return false;
+  const { code } = (error.cause ?? {}) as { code?: string };
+  return connection.broken || code === '40001' || code === '40P01';
+}

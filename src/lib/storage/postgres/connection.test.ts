@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onPostgres } from '../../../../test/support/engines.ts';
+import { STATEMENTS_MAX } from '../statement-cache.ts';
+import { type Connection, postgresServer } from './connection.ts';
+
+const NO_DEADLINE = Number.POSITIVE_INFINITY;
+
+onPostgres(engine => {
+  describe('Connection.query', () => {
+    it('keeps a bounded number of prepared statements, also in a transaction', async t => {
+      const { url } = (await engine.place()) as { url: string };
+      const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
+      t.after(() => connection.release());
+      await connection.query(NO_DEADLINE, 'begin');
+      for (let id = 0; id < 3 * STATEMENTS_MAX; id++) await runQuery(connection, id);
+      // Evicted by now, so it is prepared again.
+      await runQuery(connection, 0);
+      await connection.query(NO_DEADLINE, 'commit');
+      const { rows } = await connection.query(
+        NO_DEADLINE,
+        'select count(*)::int as prepared from pg_prepared_statements',
+      );
+      assert.ok(rows[0].prepared > STATEMENTS_MAX / 4 && rows[0].prepared <= STATEMENTS_MAX, String(rows[0].prepared));
+    });
+  });
+});
+
+async function runQuery(connection: Connection, id: number): Promise<void> {
+  const { rows } = await connection.query(NO_DEADLINE, `select ${id} + $1::int as n`, [1], id);
+  assert.deepEqual(rows, [{ n: id + 1 }]);
+}

@@ -1,0 +1,66 @@
+import { StorageError } from '../database.ts';
+
+/** The parts of the driver's error that this file uses. */
+interface ServerError extends Error {
+  readonly code?: string;
+  readonly severity?: string;
+}
+
+/** Whether the server sent this error; else the driver or the network made it. */
+function isFromServer(error: unknown): error is ServerError {
+  return typeof (error as ServerError).severity === 'string';
+}
+
+/** Reports whether the server rejected a statement and the connection is still usable. */
+export function isStatementError(error: unknown): boolean {
+  // 0A000: a migration changed the result type of a prepared statement, which is prepared anew on another connection.
+  return isFromServer(error) && !/^(08|57P|25P03|XX|0A000)/.test(error.code ?? 'XX');
+}
+
+export function timeoutError(location: string, cause?: unknown): StorageError {
+  return new StorageError('unavailable', `The database at ${location} did not respond in time.`, { cause });
+}
+
+/** A COMMIT was sent, and the connection was lost before its response. */
+export class UnknownOutcomeError extends StorageError {
+  constructor(cause: unknown) {
+    super('unavailable', 'The database did not confirm the commit: it is not known whether the change was made.', {
+      cause,
+    });
+  }
+}
+
+/** Returns a StorageError for the driver's error, or the error itself if it is about the statement. */
+export function translateError(error: unknown, location: string): unknown {
+  if (!isFromServer(error)) return networkError(error as NodeJS.ErrnoException, location);
+  const code = error.code ?? '';
+  if (code === '53100') {
+    return new StorageError('full', `The disk of the database at ${location} is full.`, { cause: error });
+  }
+  if (code === '57014' || code === '55P03') return timeoutError(location, error);
+  const found = SERVER_ERRORS.find(([pattern]) => pattern.test(code));
+  if (found === undefined) return error;
+  return new StorageError('unavailable', `The database at ${location} ${found[1]}.`.replace('{code}', code), {
+    cause: error,
+  });
+}
+
+const SERVER_ERRORS: readonly (readonly [code: RegExp, problem: string])[] = [
+  [/^40001|^40P01/, 'rejected the transaction because of concurrent writes'],
+  [/^0A000/, 'was migrated meanwhile'],
+  [/^25006/, 'accepts no changes (it is a standby or read-only)'],
+  [/^3D000/, 'does not exist'],
+  [/^28/, 'rejected the user or the password'],
+  [/^53300/, 'has no free connection'],
+  // 08 connection, 53 resources, 57P shutdown or startup, 58 system: none is about the statement.
+  [/^(08|53|57P|58|25P03)/, 'is not available ({code})'],
+];
+
+function networkError(error: NodeJS.ErrnoException, location: string): StorageError {
+  const { code, syscall, message } = error;
+  const unavailable = (problem: string) =>
+    new StorageError('unavailable', `The database at ${location} ${problem}.`, { cause: error });
+  if (syscall !== undefined && syscall !== 'open') return unavailable(`cannot be reached (${code})`);
+  if (/timeout/.test(message)) return timeoutError(location, error);
+  return unavailable(/terminated|not queryable/.test(message) ? 'closed the connection' : `is not usable: ${message}`);
+}

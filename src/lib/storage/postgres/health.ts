@@ -1,0 +1,55 @@
+import { type Health, StorageError } from '../database.ts';
+import { type Calls, withTimeout } from './calls.ts';
+
+/** How long `health` reports a full disk after the last occurrence. */
+const FULL_MS = 5000;
+/** How long a result is valid, and how long the check may take. */
+const CHECK_MS = 1000;
+
+/** Determines the state of the database from recent calls, or by a call of its own. */
+export class HealthCheck {
+  readonly #calls: Calls;
+  #fullMs = Number.NEGATIVE_INFINITY;
+  #readOnly = '';
+  #last: { readonly startedMs: number; readonly health: Promise<Health> } | undefined;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  onWrite(): void {
+    this.#fullMs = Number.NEGATIVE_INFINITY;
+    this.#readOnly = '';
+  }
+
+  onWriteFailed(error: unknown): void {
+    if (!(error instanceof StorageError)) return;
+    if (error.reason === 'full') this.#fullMs = performance.now();
+    if ((error.cause as { code?: string } | undefined)?.code === '25006') this.#readOnly = error.message;
+  }
+
+  /** @param lostLocks the advisory locks that another process took from this one */
+  check(lostLocks: readonly string[]): Promise<Health> {
+    if (this.#last === undefined || performance.now() - this.#last.startedMs > CHECK_MS) {
+      this.#last = { startedMs: performance.now(), health: this.#check(lostLocks) };
+    }
+    return this.#last.health;
+  }
+
+  async #check(lostLocks: readonly string[]): Promise<Health> {
+    if (performance.now() - this.#calls.lastSuccessMs > CHECK_MS) {
+      try {
+        const call = this.#calls.run((connection, deadlineMs) => connection.query(deadlineMs, 'select 1'), CHECK_MS);
+        await withTimeout(call, CHECK_MS);
+      } catch (error) {
+        return { ok: false, writes: 'unavailable', detail: (error as Error).message };
+      }
+    }
+    if (performance.now() - this.#fullMs < FULL_MS) {
+      return { ok: true, writes: 'full', detail: 'The disk of the database is full.' };
+    }
+    if (this.#readOnly !== '') return { ok: true, writes: 'unavailable', detail: this.#readOnly };
+    const detail = lostLocks.map(name => `Another process has taken the advisory lock "${name}".`).join(' ');
+    return { ok: true, writes: 'ok', detail };
+  }
+}

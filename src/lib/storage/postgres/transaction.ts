@@ -1,0 +1,125 @@
+import type { MaybePromise, Transaction } from '../database.ts';
+import type { TransactionDeadlines } from '../deadlines.ts';
+import { PendingIncrements } from '../increments.ts';
+import type { Query } from '../query.ts';
+import type { Connection, QueryResult } from './connection.ts';
+import { UnknownOutcomeError } from './errors.ts';
+
+export interface TransactionOptions {
+  /** Returns the clock in whole milliseconds. */
+  now(): number;
+  readonly deadlines: TransactionDeadlines;
+  /** Receives the versions of the topics that the transaction notifies. */
+  readonly notified: Map<string, number>;
+  /** Receives the tables that the transaction may change. */
+  readonly changedTables: Set<string>;
+}
+
+/** Runs `work` in a `read committed` transaction. */
+export async function runTransaction<T>(
+  connection: Connection,
+  deadlineMs: number,
+  options: TransactionOptions,
+  work: (tx: Transaction) => MaybePromise<T>,
+): Promise<T> {
+  const tx = new PostgresTransaction(connection, deadlineMs, options);
+  await connection.query(deadlineMs, 'begin isolation level read committed');
+  try {
+    const result = await work(tx);
+    await tx.finish();
+    await commit(connection, deadlineMs);
+    return result;
+  } catch (error) {
+    tx.close();
+    if (!connection.broken) await connection.query(deadlineMs, 'rollback').catch(() => {});
+    throw error;
+  } finally {
+    options.deadlines.end();
+  }
+}
+
+async function commit(connection: Connection, deadlineMs: number) {
+  try {
+    await connection.query(deadlineMs, 'commit');
+  } catch (error) {
+    throw connection.broken ? new UnknownOutcomeError(error) : error;
+  }
+}
+
+class PostgresTransaction implements Transaction {
+  readonly engine = 'postgres';
+  now: number;
+  readonly #connection: Connection;
+  readonly #deadlineMs: number;
+  readonly #options: TransactionOptions;
+  readonly #increments = new PendingIncrements();
+  /** The first error of a statement, after which the server only rolls back. */
+  #failed: { readonly error: unknown } | undefined;
+  #closed = false;
+
+  constructor(connection: Connection, deadlineMs: number, options: TransactionOptions) {
+    this.#connection = connection;
+    this.#deadlineMs = deadlineMs;
+    this.#options = options;
+    this.now = options.now();
+  }
+
+  refreshNow(after = 0): void {
+    this.now = Math.max(this.now, this.#options.now(), after);
+  }
+
+  requireVisibleBefore(end: number, late: () => Error): void {
+    this.#options.deadlines.requireVisibleBefore(end, late);
+  }
+
+  async all<P, R>(query: Query<P, R>, params: P): Promise<R[]> {
+    return (await this.#query(query, params)).rows;
+  }
+
+  async first<P, R>(query: Query<P, R>, params: P): Promise<R | undefined> {
+    return (await this.#query(query, params)).rows[0];
+  }
+
+  async run<P, R>(query: Query<P, R>, params: P): Promise<number> {
+    return (await this.#query(query, params)).rowCount ?? 0;
+  }
+
+  increment: Transaction['increment'] = (counters, key, by) => this.#increments.increment(counters, key, by);
+
+  async notify(topic: string): Promise<void> {
+    const { rows } = await this.#send(NOTIFY, [topic]);
+    this.#options.notified.set(topic, rows[0].version);
+  }
+
+  /** Ends the work. Throws the error of a failed statement, even if the work caught it, or of a missed deadline. */
+  async finish(): Promise<void> {
+    if (this.#failed === undefined) await this.#increments.write(this);
+    this.close();
+    if (this.#failed !== undefined) throw this.#failed.error;
+    this.#options.deadlines.check();
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #query<P, R>(query: Query<P, R>, params: P): Promise<QueryResult> {
+    const { sql, values, words, changedTable } = query.compiledFor('postgres');
+    if (!this.#increments.isEmpty && this.#increments.concern(words)) await this.#increments.write(this);
+    if (changedTable !== undefined) this.#options.changedTables.add(changedTable);
+    return this.#send(sql, values(params), query.id);
+  }
+
+  async #send(text: string, values: unknown[], statementId?: number): Promise<QueryResult> {
+    if (this.#closed) throw new Error('This transaction has ended.');
+    try {
+      return await this.#connection.query(this.#deadlineMs, text, values, statementId);
+    } catch (error) {
+      this.#failed ??= { error };
+      throw error;
+    }
+  }
+}
+
+const NOTIFY = `insert into announcements (topic, version) values ($1, 1)
+  on conflict (topic) do update set version = announcements.version + 1 returning version`;

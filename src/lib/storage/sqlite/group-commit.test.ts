@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { testClock } from '../../clock.ts';
+import type { CounterTable, Database, Transaction } from '../database.ts';
+import type { Migration } from '../migration.ts';
+import { createQueryFactory, type Params } from '../query.ts';
+import { SqliteConnection } from './connection.ts';
+import { openSqlite } from './database.ts';
+
+interface Tables {
+  notes: { id: number; text: string };
+  counters: { name: string; value: number };
+}
+
+const schema: Migration = {
+  name: '0001-notes',
+  up: ({ id, text, int, end }) => [
+    `create table notes (id ${id}, text ${text} not null unique) ${end}`,
+    `create table counters (name ${text} primary key, value ${int} not null) ${end}`,
+  ],
+};
+
+const query = createQueryFactory<Tables>();
+const insertNote = query((db, p: Params<{ text: string }>) => db.insertInto('notes').values({ text: p.text } as never));
+const notes = query(db => db.selectFrom('notes').select('text').orderBy('id'));
+const counters = query(db => db.selectFrom('counters').select(['name', 'value']).orderBy('name'));
+const addToCounter = query((db, p: Params<{ name: string; by: number }>) =>
+  db
+    .insertInto('counters')
+    .values({ name: p.name, value: p.by })
+    .onConflict(conflict =>
+      conflict.column('name').doUpdateSet(eb => ({ value: eb('counters.value', '+', eb.ref('excluded.value')) })),
+    ),
+);
+
+async function open(t: TestContext) {
+  const directory = mkdtempSync(join(tmpdir(), 'petstore-group-commit-'));
+  let writes = 0;
+  const table: CounterTable = {
+    table: 'counters',
+    add(tx, sums) {
+      writes++;
+      for (const [name, by] of sums) tx.run(addToCounter, { name, by });
+    },
+  };
+  const database = await openSqlite({
+    file: join(directory, 'notes.db'),
+    migrations: [schema],
+    clock: testClock(1000),
+    role: 'server',
+    log: { info() {}, warn() {}, error() {} },
+    onFailed: error => assert.fail(error),
+  });
+  t.after(async () => {
+    await database.close();
+    rmSync(directory, { recursive: true });
+  });
+  return { database, table, counterWrites: () => writes };
+}
+
+const textsOf = async (database: Database) => (await database.all(notes, {})).map(({ text }) => text);
+
+describe('a group commit', () => {
+  it('rolls back only the work that fails after a write, also in the groups after it', async t => {
+    const { database, table } = await open(t);
+    const runs = new Map<string, number>();
+    const add = (text: string, fails: boolean) =>
+      database.write(async tx => {
+        runs.set(text, (runs.get(text) ?? 0) + 1);
+        await tx.run(insertNote, { text });
+        tx.increment(table, 'notes', 1);
+        if (fails) throw new RangeError(text);
+      });
+    for (let group = 0; group < 3; group++) {
+      const results = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, index) => add(`${group}.${index}`, index % 4 === 1)),
+      );
+      assert.deepEqual(
+        results.map(({ status }) => status === 'rejected'),
+        results.map((_, index) => index % 4 === 1),
+      );
+    }
+    const kept = Array.from({ length: 30 }, (_, index) => index).filter(index => (index % 10) % 4 !== 1);
+    assert.deepEqual(
+      await textsOf(database),
+      kept.map(index => `${Math.floor(index / 10)}.${index % 10}`),
+    );
+    assert.deepEqual(await database.all(counters, {}), [{ name: 'notes', value: kept.length }]);
+    assert.ok(Math.max(...runs.values()) <= 2);
+  });
+
+  it('rolls back work that fails alone, and increments of work that writes nothing else', async t => {
+    const { database, table } = await open(t);
+    const fail = (work: (tx: Transaction) => unknown) =>
+      assert.rejects(
+        database.write(tx => {
+          work(tx);
+          throw new RangeError('no');
+        }),
+        RangeError,
+      );
+    await fail(tx => tx.run(insertNote, { text: 'a' }));
+    await fail(tx => tx.increment(table, 'notes', 1));
+    await Promise.all([
+      fail(tx => tx.increment(table, 'notes', 1)),
+      database.write(tx => tx.increment(table, 'kept', 2)),
+    ]);
+    assert.deepEqual(await textsOf(database), []);
+    assert.deepEqual(await database.all(counters, {}), [{ name: 'kept', value: 2 }]);
+  });
+
+  it('writes each counter once, and lets statements that mention the table see the increments', async t => {
+    const { database, table, counterWrites } = await open(t);
+    const before = database.dataVersion('counters');
+    await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        database.write(tx => tx.increment(table, index % 2 ? 'odd' : 'even', 1)),
+      ),
+    );
+    assert.equal(counterWrites(), 1);
+    assert.notEqual(database.dataVersion('counters'), before);
+    const [, seen] = await Promise.all([
+      database.write(tx => tx.increment(table, 'even', 5)),
+      database.write(async tx => {
+        tx.increment(table, 'odd', -25);
+        return tx.all(counters, {});
+      }),
+    ]);
+    assert.deepEqual(seen, [
+      { name: 'even', value: 30 },
+      { name: 'odd', value: 0 },
+    ]);
+    assert.deepEqual(await database.all(counters, {}), seen);
+  });
+});
+
+describe('the prepared statements of a connection', () => {
+  it('are bounded, and prepared again after an eviction', t => {
+    const connection = new SqliteConnection(':memory:', { synchronous: 'off', cacheKiB: 64, busyMs: 0 });
+    t.after(() => connection.close());
+    const select = (n: number) => query(db => db.selectNoFrom(eb => eb.lit(n).as('n')));
+    const first = select(-1);
+    const prepared = connection.prepare(first);
+    assert.equal(connection.prepare(first), prepared);
+    for (let n = 0; n < 2000; n++) assert.deepEqual(connection.first(select(n), {}), { n });
+    assert.ok(connection.preparedStatements <= 512);
+    assert.notEqual(connection.prepare(first), prepared);
+    assert.deepEqual(connection.first(first, {}), { n: -1 });
+  });
+});
