@@ -48,17 +48,23 @@ export function usageOf(command: Command): string {
 }
 
 function optionList(options: Readonly<Record<string, Option>>): string {
-  return list(
-    Object.entries(options).map(([name, option]) => {
-      const extra = [
-        option.required && 'required',
-        option.choices?.join(', '),
-        option.default && `default ${option.default}`,
-      ].filter(Boolean);
-      const suffix = extra.length === 0 ? '' : ` (${extra.join('; ')})`;
-      return [option.value === undefined ? `--${name}` : `--${name} ${option.value}`, option.description + suffix];
-    }),
-  );
+  return list(Object.entries(options).map(([name, option]) => [flagOf(name, option), optionText(option)]));
+}
+
+/** Returns an option as users type it: `--limit N`. */
+export function flagOf(name: string, { value }: Option): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+/** Returns the description of an option with its choices and default, which `quote` marks as code. */
+export function optionText(option: Option, quote = (text: string) => text): string {
+  const notes = [
+    option.required && 'required',
+    option.choices?.map(quote).join(', '),
+    option.repeatable && 'comma-separated, or repeat the option',
+    option.default && `default ${quote(option.default)}`,
+  ].filter(Boolean);
+  return `${option.description}${notes.length === 0 ? '' : ` (${notes.join('; ')})`}`;
 }
 
 function settingRows(): (readonly [string, string])[] {

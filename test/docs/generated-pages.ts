@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { messageRoutes, operations } from '../../src/api.ts';
 import type { Command, Option } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { usageOf } from '../../src/cli/help.ts';
+import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
 import { type Setting, settings } from '../../src/config.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
@@ -114,13 +114,7 @@ function detailsText(details: string | undefined): string {
 }
 
 function optionRow([name, option]: [string, Option]): string {
-  const extra = [
-    option.required ? 'required' : '',
-    option.choices?.map(choice => `\`${choice}\``).join(', ') ?? '',
-    option.default === undefined ? '' : `default \`${option.default}\``,
-  ].filter(text => text !== '');
-  const usage = option.value === undefined ? `--${name}` : `--${name} ${option.value}`;
-  return `| \`${usage}\` | ${option.description}${extra.length > 0 ? ` (${extra.join('; ')})` : ''} |`;
+  return `| \`${flagOf(name, option)}\` | ${optionText(option, text => `\`${text}\``)} |`;
 }
 
 function table(rows: readonly string[]): string {

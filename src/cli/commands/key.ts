@@ -19,7 +19,7 @@ export const keyCreate: Command = {
     account: { description: 'The account that owns it; see `petstore account list`.', value: 'ID', required: true },
     deployment: { ...deploymentOption, description: 'The deployment that it is for.' },
     scope: {
-      description: `What it may do: scopes with commas, or in several --scope options; ${EVERY_SCOPE} is everything. Default: everything.`,
+      description: `A scope that it has; ${EVERY_SCOPE}, the default, is every scope.`,
       value: 'SCOPE',
       repeatable: true,
     },

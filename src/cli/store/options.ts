@@ -31,7 +31,7 @@ export interface Member {
   parse(text: string, now: number): unknown;
 }
 
-/** The word that clears an optional member. */
+/** The word that removes the value of an optional member. */
 const NONE = 'none';
 
 /** Members of lists that the engine sets by itself. */
@@ -60,7 +60,11 @@ export function membersOf(
       const flag = flags[name] ?? property['~cli']?.flag ?? flagOf(name, type);
       const parse = (text: string, now: number) =>
         nullable && text === NONE ? null : parseValue(`--${flag}`, type, text, now);
-      const description = `${descriptionOf(type) ?? property.description ?? ''}${nullable ? ` \`${NONE}\` clears it.` : ''}`;
+      const text = descriptionOf(type) ?? property.description ?? '';
+      const description =
+        nullable && !text.includes('`null`')
+          ? `${text} \`${NONE}\` removes it.`
+          : text.replaceAll('`null`', `\`${NONE}\``);
       const value = property['~cli']?.value ?? valueName(flag, type);
       const choices = choicesOf(type);
       const option = {
