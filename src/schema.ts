@@ -152,26 +152,26 @@ export interface Tables {
     account_id: number;
     url: string;
     description: string | null;
-    /** The types of events that are wanted, as a JSON array of `pet.created` or `pet.*`; null for all. */
+    /** A JSON array of event types such as `pet.created` and `pet.*`; null for all. */
     types: string | null;
-    /** The categories whose events are wanted, as a JSON array of ids; null for all. */
+    /** A JSON array of category ids; null for all. */
     category_ids: string | null;
     status: WebhookStatus;
-    /** Why it was switched off: its receiver is gone (410) or failed for too long, or the operator did. */
+    /** Why it is disabled: its receiver is gone (410) or failed for too long, or the operator disabled it. */
     disabled_reason: 'gone' | 'failing' | 'operator' | null;
-    /** Events up to this place are not for it: they were before it was active. */
+    /** The position up to which events are dispatched to it, or happened before it was active. */
     behind_place: number;
-    /** Since when no attempt has succeeded; null where the last one did. */
+    /** Since when every attempt has failed; null if the last one succeeded. */
     failing_since: number | null;
-    /** When to look at its deliveries: the earliest `due_at` of them, or later where enough of them are in hand. */
+    /** When to claim its deliveries: the earliest `due_at` of them, or later if it has no free slot or backs off. */
     due_at: number | null;
     deleted_at: number | null;
-    /** Counts the changes by its owner and its switching off, from 1; what makes the ETag. */
+    /** Counts its changes from 1, for the entity tag. */
     version: Generated<number>;
     created_at: number;
     updated_at: number;
   };
-  /** What deliveries are signed with: the one without an end, and those that were rotated out and overlap. */
+  /** The signing secrets of webhooks: the current one, and previous ones during their overlap. */
   webhook_secrets: {
     id: Generated<number>;
     webhook_id: number;
@@ -180,29 +180,29 @@ export interface Tables {
     created_at: number;
     expires_at: number | null;
   };
-  /** An event that is to be delivered to a webhook, or was. */
+  /** The delivery of one event to one webhook. */
   deliveries: {
     id: Generated<number>;
     webhook_id: number;
-    /** The place of the event; null for a test. */
+    /** The position of the event; null for a test delivery. */
     place: number | null;
-    /** The event's type. */
+    /** The type of the event. */
     type: string;
-    /** What it keeps its order with: the deliveries of one lane go out one after the other. */
+    /** The ordering key: deliveries with the same key are sent in order. */
     lane: string;
     status: DeliveryStatus;
-    /** When to try it, or when who has it in hand is given up; null while one before it in its lane is not done. */
+    /** When to send it, or when its lease ends; null while it waits for an earlier one with its ordering key. */
     due_at: number | null;
-    /** 1 while a process has it in hand. */
+    /** 1 while a process has claimed it. */
     leased: Generated<number>;
-    /** Counts how often it was taken in hand. */
+    /** Counts the claims. */
     takes: Generated<number>;
-    /** Counts the attempts that failed. */
+    /** Counts the failed attempts. */
     failures: Generated<number>;
     created_at: number;
     updated_at: number;
   };
-  /** What came of an attempt: the status of an answer with its beginning, or why there was none. */
+  /** An attempt: the status and beginning of the response, or why there was none. */
   delivery_attempts: {
     delivery_id: number;
     number: number;
@@ -212,13 +212,13 @@ export interface Tables {
     fault: string | null;
     answer: string | null;
   };
-  /** A stretch of the log that is to be delivered to a webhook once more: behind `place`, up to `up_to`. */
+  /** A range of the log to deliver to a webhook again: after `place`, up to `up_to`. */
   redeliveries: {
     id: Generated<number>;
     webhook_id: number;
     place: number;
     up_to: number;
-    /** Only what was written down at this time or later. */
+    /** Only events that were recorded at this time or later. */
     since: number;
     created_at: number;
   };

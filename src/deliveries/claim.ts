@@ -33,18 +33,11 @@ export interface ClaimedDelivery {
 interface WebhookClaim {
   readonly webhook: DueWebhook;
   readonly slow: boolean;
-  readonly deliveries: readonly (Pick<ClaimedDelivery, 'id' | 'orderingKey' | 'type' | 'claims' | 'failures'> & {
-    readonly position: number;
-  })[];
+  readonly deliveries: readonly NonNullable<(typeof claimDue)['row']>[];
   readonly secrets: readonly { readonly secret: string }[];
 }
 
-interface DueWebhook {
-  readonly id: number;
-  readonly url: string;
-  readonly accountId: number;
-  readonly failingSince: number | null;
-}
+type DueWebhook = NonNullable<(typeof dueWebhooks)['row']>;
 
 /** The lease of a delivery covers the wait for a connection, the attempt, and recording its result. */
 const LEASE_MS = 2 * TIMEOUT_MS + 5000;

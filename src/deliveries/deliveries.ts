@@ -26,18 +26,8 @@ export interface DeliveryRow extends DeliveryColumns {
   readonly attempts: readonly AttemptRow[];
 }
 
-interface DeliveryColumns {
-  readonly id: number;
-  /** The position of the event in the log; null for a test delivery. */
-  readonly position: number | null;
-  readonly type: string;
-  readonly status: DeliveryStatus;
-  readonly dueAt: number | null;
-  /** 1 while a process has claimed the delivery. */
-  readonly claimed: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+/** `position` is null for a test delivery; `claimed` is 1 while a process has claimed the delivery. */
+type DeliveryColumns = NonNullable<(typeof deliveryById)['row']>;
 
 /** An attempt as stored. Lists leave out `body`, the beginning of the response body. */
 export interface AttemptRow {

@@ -1,6 +1,6 @@
 import type { Outcome } from '../lib/http/client/outcome.ts';
 import { retryAfter } from '../lib/jobs/retry-schedule.ts';
-import { type Database, type Params, query, sql, type Transaction, type WebhookStatus } from '../schema.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { ClaimedDelivery } from './claim.ts';
 import { insertAttempt } from './deliveries.ts';
 import { backoffUntil, nextDueTime } from './due-time.ts';
@@ -95,14 +95,7 @@ async function recordAll(tx: Transaction, deps: RecorderDeps, results: readonly 
   }
 }
 
-interface LockedWebhook {
-  readonly id: number;
-  readonly accountId: number;
-  readonly url: string;
-  readonly status: WebhookStatus;
-  readonly failingSince: number | null;
-  readonly deletedAt: number | null;
-}
+type LockedWebhook = NonNullable<(typeof lockedWebhook)['row']>;
 
 async function recordForWebhook(
   tx: Transaction,
