@@ -6,7 +6,7 @@ import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import { PREFIX, publicUrlOf } from './urls.ts';
 
-/** The version of the interface (contract, Versioning). */
+/** The version of the API (contract, Versioning). */
 export const interfaceVersion = '1.0.0';
 
 const descriptions: Record<AddressName, string> = {
@@ -45,13 +45,12 @@ export function documentOf(
 }
 
 /**
- * The OpenAPI 3.1 document of the product as one address serves it.
+ * Returns the OpenAPI 3.1 document of these routes. `npm run docs` records the example responses in it.
  *
- * The examples of answers in it are real ones, recorded by `npm run docs`. Load this file when somebody asks for the
- * document, not at start.
- * @param servers base addresses with their prefix; the first is the public one of the address that answers
- * @param pagesUrl where the pages are that explain the error codes: a public address, without a slash at the end
- * @param serverOf where a route is served apart from the others
+ * Import this file on demand, because starting does not need it.
+ * @param servers base URLs; the first is that of the address that serves the document
+ * @param pagesUrl the public URL below which the pages on error codes are, without a trailing slash
+ * @param serverOf returns the server of a route that another address serves
  */
 export function openApiDocument(
   routes: readonly Route<never>[],
@@ -71,21 +70,21 @@ export function openApiDocument(
     servers,
     serverOf,
     tags: [
-      { name: 'Pets', description: 'The animals: list them, add one, fetch one.' },
-      { name: 'Categories', description: 'What kinds of animals there are: a tree that grows.' },
-      { name: 'Holds', description: 'Animals that are kept for an account for a while.' },
-      { name: 'Store orders', description: 'Orders of animals, step by step, and how many animals there are.' },
-      { name: 'Events', description: 'Everything that happened, in the order in which it did.' },
-      { name: 'Webhooks', description: 'URLs to which events are sent as they happen, signed.' },
+      { name: 'Pets', description: 'The animals in the store.' },
+      { name: 'Categories', description: 'The tree of categories that pets belong to.' },
+      { name: 'Holds', description: 'Pets that are reserved for an account for a limited time.' },
+      { name: 'Store orders', description: 'Orders of pets, and the number of pets by status.' },
+      { name: 'Events', description: 'All changes, in the order in which they were committed.' },
+      { name: 'Webhooks', description: 'Endpoints that receive signed events as they happen.' },
       {
         name: 'Messages',
-        description: 'Messages to the store and to the owners of animals, on an address of their own.',
+        description: 'Messages to the store and to the owners of pets, on an address of their own.',
       },
     ],
     tagGroups: [
       { name: 'Catalogue', tags: ['Pets', 'Categories'] },
       { name: 'Store', tags: ['Holds', 'Store orders'] },
-      { name: 'What happened', tags: ['Events', 'Webhooks'] },
+      { name: 'Events', tags: ['Events', 'Webhooks'] },
       { name: 'Messages', tags: ['Messages'] },
     ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
@@ -98,14 +97,14 @@ export function openApiDocument(
   });
 }
 
-/** Every error code that a route may answer: its own and those that come before and around every handler. */
+/** Returns every error code of a route: its own, and those of the checks that come before every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
   const codes = new Set<string>(['malformed_request']);
   const add = (...more: readonly string[]) => {
     for (const code of more) codes.add(code);
   };
   add('invalid_parameter');
-  // Also where no body is read one may come.
+  // Operations without a body schema may receive one.
   if (route.method !== 'GET') add('invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body');
   add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
   add('wrong_deployment');
@@ -123,10 +122,10 @@ export function codesOf(route: Route<never>): ErrorCode[] {
   return [...codes] as ErrorCode[];
 }
 
-/** The headers of every answer under the base address (contract, Rate limit headers). */
+/** The headers of every response below the base URL (contract, Rate limit headers). */
 const headers: Record<string, Header> = {
   'X-RateLimit-Limit': {
-    description: 'The limit in force: of the window with the fewest requests left.',
+    description: 'The limit of the window with the fewest requests left.',
     schema: { type: 'integer', minimum: 0 },
   },
   'X-RateLimit-Remaining': {
@@ -135,7 +134,7 @@ const headers: Record<string, Header> = {
   },
   'X-RateLimit-Reset': {
     description:
-      'Unix timestamp in seconds at which the limit resets: when the first of the counted requests comes back; on a 429, when a request will be accepted.',
+      'The Unix time in seconds at which the first of the counted requests expires; on a 429, at which a request will be accepted.',
     schema: { type: 'integer', format: 'int64' },
   },
   'RateLimit-Policy': {
@@ -143,23 +142,25 @@ const headers: Record<string, Header> = {
     schema: { type: 'string', examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'] },
   },
   RateLimit: {
-    description: 'Every window as it stands: requests remaining `r`, seconds until more come back `t` (IETF draft).',
+    description:
+      'The state of every window: requests remaining `r`, seconds until more become available `t` (IETF draft).',
     schema: { type: 'string', examples: ['"minute";r=59;t=60, "day";r=999;t=43200'] },
   },
   'X-Request-Id': {
-    description: 'The id of the request in our logs: the one that was sent, where it was well-formed, or a new one.',
+    description: 'The id of the request in our logs: the one that was sent if it is well-formed, otherwise a new one.',
     schema: { type: 'string' },
   },
 };
 
-const description = `Every request carries an API key as a bearer token and counts against the plan of the key's account. Every answer says
-in its \`X-RateLimit-…\` headers how much is left. Every error has the same shape: a \`code\` for machines, a \`message\`
-for people, and the HTTP \`status\`; with \`Accept: application/problem+json\` the same as RFC 9457 has it.
+const description = `Send an API key as a bearer token with every request. Each request counts against the plan of the key's account, and the
+\`X-RateLimit-…\` headers of every response say how many requests are left. Every error has a \`code\` for programs, a
+\`message\` for people, and the HTTP \`status\`. Send \`Accept: application/problem+json\` to get errors as RFC 9457
+defines them.
 
-Unknown query parameters and body members are ignored, unless \`Prefer: handling=strict\` asks to refuse them.
+Unknown query parameters and body members are ignored. Send \`Prefer: handling=strict\` to have them rejected.
 
-A retry that carries the same \`Idempotency-Key\` as the first try does nothing again and gets the same answer. What can change
-has an \`ETag\`: send it in \`If-Match\`, and nothing is changed that somebody else has changed meanwhile; send it in
-\`If-None-Match\`, and what you have already is not sent again.
+A retry with the same \`Idempotency-Key\` changes nothing and gets the response of the first request. Resources have an
+\`ETag\`: send it in \`If-Match\` to change only the version that you know, and in \`If-None-Match\` to get a resource
+only if it has changed.
 
-Operations with \`x-stability\` are not settled yet: \`beta\` ones change only with notice, \`experimental\` ones at any time.`;
+Operations with \`x-stability\` may still change: \`beta\` ones with notice, \`experimental\` ones at any time.`;

@@ -4,19 +4,19 @@ import { page as anyPage, escapeHtml, sentenceHtml } from './lib/html/page.ts';
 import type { Route } from './lib/http/route.ts';
 
 /**
- * The page at the root of an address: what this is, and where to go.
- * @param root the path at which callers find it, as for every page here: a proxy may have put one before
+ * Returns the page at `/` of an address, with links to the others.
+ * @param root the path at which browsers find `/`, here and below: a proxy may have put one in front
  */
 export function homePage(root: string, name: AddressName, baseUrl: string): string {
   return page(
     root,
     titles[name],
-    `<p>A pet store as a service over HTTP. The interface is at <code>${escapeHtml(baseUrl)}</code>; every call of it needs
-an API key, sent as <code>Authorization: Bearer &lt;API_KEY&gt;</code>.</p>
+    `<p>A pet store as a service over HTTP. The base URL of the API is <code>${escapeHtml(baseUrl)}</code>. Every request needs
+an API key: send it as <code>Authorization: Bearer &lt;API_KEY&gt;</code>.</p>
 <ul>
-<li><a href="openapi.json">The OpenAPI document</a> of this address</li>
-<li><a href="errors">Every error code</a>, and what to do about it</li>
-<li><a href="readyz">How it is</a></li>
+<li><a href="openapi.json">OpenAPI document</a></li>
+<li><a href="errors">Error codes</a></li>
+<li><a href="readyz">Service status</a></li>
 </ul>`,
   );
 }
@@ -27,7 +27,7 @@ const titles: Record<AddressName, string> = {
   messages: 'Messages',
 };
 
-/** The list of every error code. */
+/** Returns the list of all error codes. */
 export function errorsPage(root: string): string {
   const entries = Object.entries(errors).map(
     ([code, { status, meaning }]) =>
@@ -36,15 +36,15 @@ export function errorsPage(root: string): string {
   return page(root, 'Error codes', `<dl>\n${entries.join('\n')}\n</dl>`);
 }
 
-/** The page of one error code, or `undefined` where there is no such code. */
+/** Returns the page on an error code, or `undefined` for an unknown code. */
 export function errorPage(root: string, code: string): string | undefined {
   if (!Object.hasOwn(errors, code)) return undefined;
   const { status, message, meaning, remedy } = errors[code as ErrorCode];
   return page(
     root,
     code,
-    `<p>Status <strong>${status}</strong>: “${escapeHtml(message)}”</p>
-<h2>When</h2>
+    `<p>HTTP status <strong>${status}</strong>: “${escapeHtml(message)}”</p>
+<h2>Cause</h2>
 <p>${sentenceHtml(meaning)}</p>
 <h2>What to do</h2>
 <p>${sentenceHtml(remedy)}</p>
@@ -52,7 +52,7 @@ export function errorPage(root: string, code: string): string | undefined {
   );
 }
 
-/** The page on an operation that goes away, or `undefined` where it does not. */
+/** Returns the page on a deprecated operation, or `undefined` for any other. */
 export function deprecationPage<Context>(
   root: string,
   routes: readonly Route<Context>[],
@@ -64,16 +64,16 @@ export function deprecationPage<Context>(
   return page(
     root,
     `${operation} is deprecated`,
-    `<p><code>${route.method} ${escapeHtml(route.path)}</code> is deprecated since ${dayOf(since)} and is removed on
-<strong>${dayOf(sunset)}</strong>. From that day it answers 410 <a href="errors/operation_removed"><code>operation_removed</code></a>.</p>
+    `<p><code>${route.method} ${escapeHtml(route.path)}</code> has been deprecated since ${dayOf(since)} and will be removed on
+<strong>${dayOf(sunset)}</strong>. From that day on it returns 410 <a href="errors/operation_removed"><code>operation_removed</code></a>.</p>
 <h2>What to do</h2>
 <p>${sentenceHtml(instead)}</p>`,
   );
 }
 
-/** The page for a path that leads nowhere. */
+/** Returns the page for a path that does not exist. */
 export function notFoundPage(root: string): string {
-  return page(root, 'There is nothing here', `<p>Go to <a href="${escapeHtml(root)}">the beginning</a>.</p>`);
+  return page(root, 'Page not found', `<p>Go to the <a href="${escapeHtml(root)}">front page</a>.</p>`);
 }
 
 function page(root: string, title: string, body: string): string {

@@ -1,34 +1,34 @@
-/** Labels of a sample: name → value. */
+/** The labels of a sample: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
 /**
- * What an operator watches, as numbers in the Prometheus text format 0.0.4.
+ * Metrics in the Prometheus text format 0.0.4.
  *
- * Counting costs a look-up and an addition; everything else happens when somebody asks.
+ * Recording costs a map lookup and an addition; the text is built at each scrape.
  */
 export class Metrics {
   readonly #families: Family[] = [];
 
-  /** A number that only grows, one for each set of labels. */
+  /** Adds a number per set of labels that only grows. */
   counter(name: string, help: string): Counter {
     const counter = new Counter();
     this.#families.push({ name, help, type: 'counter', samples: () => counter.samples() });
     return counter;
   }
 
-  /** How often values were at most as large as each of the bounds, and their sum. */
+  /** Adds a histogram with these upper bounds of its buckets. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const histogram = new Histogram(bounds);
     this.#families.push({ name, help, type: 'histogram', samples: () => histogram.samples() });
     return histogram;
   }
 
-  /** A number that is looked up when somebody asks. */
+  /** Adds a number that is read at each scrape. */
   gauge(name: string, help: string, read: () => number): void {
     this.#families.push({ name, help, type: 'gauge', samples: () => [{ suffix: '', labels: {}, value: read() }] });
   }
 
-  /** Everything, as text. */
+  /** Returns all metrics as text. */
   text(): string {
     return this.#families
       .map(({ name, help, type, samples }) => {
@@ -52,13 +52,13 @@ interface Sample {
   readonly value: number;
 }
 
-/** Counts by labels; see `Metrics.counter`. */
+/** Counts per set of labels; see `Metrics.counter`. */
 export class Counter {
   readonly #counts = new Map<string, { readonly labels: Labels; value: number }>();
 
   /**
    * Adds one.
-   * @param key stands for the labels, so that they are made only once
+   * @param key identifies the labels, which are built only once
    */
   add(key: string, labels: () => Labels): void {
     const count = this.#counts.get(key);
@@ -71,7 +71,7 @@ export class Counter {
   }
 }
 
-/** Values in buckets; see `Metrics.histogram`. */
+/** Counts values in buckets; see `Metrics.histogram`. */
 export class Histogram {
   readonly #bounds: readonly number[];
   readonly #buckets: number[];

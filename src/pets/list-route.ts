@@ -128,7 +128,7 @@ function page({ context, query, prefer, url, baseUrl }: ListCall) {
     const until = version === undefined ? undefined : await nextExpiry(database, now);
     const headers = pageHeaders(petsUrl(baseUrl, url), neighbours);
     if (total !== undefined) headers.push('X-Total-Count', String(total), 'Preference-Applied', 'count=exact');
-    return kept.keep(version, until, question, { body: pets, headers });
+    return kept.set(version, until, question, { body: pets, headers });
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * A whole HTML page that needs nothing from elsewhere: readable on a phone, in the dark and by a screen reader.
- * @param site plain text: what the page is part of
- * @param root the path that links without a slash in front go from, with a slash at its end
+ * Returns a complete HTML page without external resources, for small screens, dark mode and screen readers.
+ * @param site the name of the site, as plain text
+ * @param root the path that relative links start from, with a trailing slash
  * @param title plain text
- * @param body HTML; what it shows of others is escaped by `escapeHtml`
+ * @param body HTML; escape the values of others with `escapeHtml`
  */
 export function page(site: string, root: string, title: string, body: string): string {
   return `<!doctype html>
@@ -39,12 +39,12 @@ ${body}
 `;
 }
 
-/** Text as HTML that shows it. */
+/** Escapes text for use in HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`);
 }
 
-/** A sentence of the documentation as HTML: what stands between backticks is code. */
+/** Converts a sentence of the documentation to HTML, with `<code>` in place of backticks. */
 export function sentenceHtml(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

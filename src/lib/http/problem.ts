@@ -1,23 +1,22 @@
-/** One wrong field of a request: where (a JSON Pointer into the body, or a parameter's name), a code, a sentence. */
+/** An invalid field of a request: its JSON Pointer in the body or its parameter name, a code, and a sentence. */
 export interface FieldError {
   readonly path: string;
   readonly code: string;
   readonly message: string;
 }
 
-/** What is fixed about an error code. */
+/** What the documentation says about an error code. */
 export interface ErrorEntry {
-  /** The HTTP status that follows from the code. */
   readonly status: number;
-  /** What the caller is told where nothing more exact is known. */
+  /** The message of responses that have no more specific one. */
   readonly message: string;
-  /** For the documentation: when it happens, in a sentence or two. */
+  /** The cause, in a sentence or two. */
   readonly meaning: string;
-  /** For the documentation: what the caller does about it. */
+  /** What the caller can do. */
   readonly remedy: string;
 }
 
-/** A catalogue of error codes; these are the ones that the HTTP layer itself answers with. */
+/** All error codes; those named here are the ones that the HTTP server itself uses. */
 export type Catalogue = Readonly<
   Record<
     | 'malformed_request'
@@ -40,13 +39,13 @@ export type Catalogue = Readonly<
 > &
   Readonly<Record<string, ErrorEntry>>;
 
-/** An answer that is not a success: thrown anywhere below a route, turned into a response in one place. */
+/** An error response. Handlers throw it, and the server converts it to a response. */
 export class Problem extends Error {
   readonly code: string;
   readonly status: number;
-  /** The single fields that are wrong, where there are some. */
+  /** The invalid fields, if single fields are invalid. */
   readonly errors: readonly FieldError[] | undefined;
-  /** Headers of its own, as name and value in turn. */
+  /** Additional headers: names and values in turn. */
   readonly headers: readonly string[];
 
   constructor(
@@ -64,15 +63,15 @@ export class Problem extends Error {
   }
 }
 
-/** The Error object of the contract: `code`, `message`, `status`, and `errors` where single fields are wrong. */
+/** Returns the Error object of the contract: `code`, `message`, `status`, and `errors` if single fields are invalid. */
 export function errorBody(problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>): Record<string, unknown> {
   const { code, message, status, errors } = problem;
   return errors === undefined ? { code, message, status } : { code, message, status, errors };
 }
 
 /**
- * The same object for callers who ask for `application/problem+json`, with the members of RFC 9457 and the request's id.
- * @param type where the code is documented
+ * Returns the same object for `application/problem+json`, with the members of RFC 9457 and the request's id.
+ * @param type the URL of the page on the code
  */
 export function problemBody(
   problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>,

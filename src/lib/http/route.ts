@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** Who may call a route: the holder of a valid key; with a scope, only of a key that has it. */
+/** Who may call a route: callers with a valid API key, which must have the scope if there is one. */
 export interface Access {
   readonly key: true;
   readonly scope?: string;
@@ -10,26 +10,27 @@ export interface Access {
 /** How much an operation may still change; see docs/versioning.md. */
 export type Stability = 'experimental' | 'beta' | 'stable';
 
-/** That an operation goes away, and when. */
+/** The deprecation of an operation. */
 export interface Deprecation {
-  /** RFC 9745: since when it is deprecated. */
+  /** When the operation was deprecated (RFC 9745). */
   readonly since: Date;
-  /** RFC 8594: from this moment it answers 410 `operation_removed`. */
+  /** When the operation starts to return 410 `operation_removed` (RFC 8594). */
   readonly sunset: Date;
   /** What to use instead, as a sentence. */
   readonly instead: string;
-  /** The documentation of the deprecation: a path below the public address's origin. */
+  /** The path of the page on the deprecation, below the public address. */
   readonly page: string;
-  /** The URL path and query (below the base address) that serves the same purpose for one call. */
+  /** Returns the path and query, below the base URL, that replace one request. */
   successor(path: Readonly<Record<string, string>>): string;
 }
 
-/** A path parameter. A value that does not fit names nothing, so it answers 404 with this code. */
+/** A path parameter. A value that does not match the schema gets a 404. */
 export interface PathParameter {
   readonly schema: TSchema;
   readonly description: string;
+  /** The error code of the 404. */
   readonly notFound: string;
-  /** What is said with it, as a sentence. */
+  /** The message of the 404. */
   readonly absent: string;
 }
 
@@ -37,124 +38,123 @@ export interface PathParameter {
 export interface Success {
   readonly status: number;
   readonly description: string;
-  /** Absent where the answer has no body (204); of a route that `streams`, what the data of each message is. */
+  /** The schema of the body, or of each message of a stream; absent for 204. */
   readonly schema?: TSchema;
-  /** `application/json` where left out. */
+  /** `application/json` by default. */
   readonly contentType?: string;
-  /** Whether what it shows has no entity tag, because it is no version of a thing; reads always have one. */
+  /** Whether the response has no entity tag, because it is no version of a resource. Reads always have one. */
   readonly untagged?: true;
-  /** Headers beyond those of every answer: name → what it says. */
+  /** Headers besides those of every response: names to descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * A request that stands in the documentation with its answer; a test sends each for real, each to a store of its own
- * that holds a few things of one account.
+ * A request in the documentation. A test sends each to a new store with a few resources of one account, and records the
+ * response.
  */
 export interface Example {
   /** Lower-case words; unique within the route. */
   readonly name: string;
   readonly summary: string;
-  /** What was asked before, in this order: examples as `operation: name`. What these were given has to be named, too. */
+  /** Examples that are sent before, in this order, as `operation: name`; with all that those need themselves. */
   readonly given?: readonly string[];
-  /** Who asks, where it is not the account whose things there are: an admin, or another account. */
+  /** The caller, if it is not the account with the resources. */
   readonly as?: 'admin' | 'stranger';
-  /** Values for the path's parameters. */
+  /** Values of the path parameters. */
   readonly path?: Readonly<Record<string, string>>;
   /** The query string without its question mark. */
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value; a string is sent as it is. */
   readonly body?: unknown;
-  /** The status of its answer. */
+  /** The status of the response. */
   readonly status: number;
-  /** The error code of its answer, where that is none of the successes. */
+  /** The error code of the response, if it is an error. */
   readonly code?: string;
 }
 
-/** What a handler is given: everything about one admitted, validated request. */
+/** An authenticated and validated request, as handlers get it. */
 export interface RouteRequest<Context, Query, Body, Path> {
-  /** The deployment that the request reached, or where one address serves several, that of the key. */
+  /** The deployment that the request is for: that of the address, or that of the key if an address serves several. */
   readonly context: Context;
-  /** Who calls: the holder of the key. */
+  /** The account that sent the request, with its key. */
   readonly caller: Caller;
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;
-  /** Request header by its lower-case name. */
+  /** Returns a request header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The parsed `Prefer` header (RFC 7240): lower-case names to values, '' where there is none. */
+  /** The preferences of the `Prefer` header (RFC 7240): lower-case names to values, '' for those without one. */
   readonly prefer: ReadonlyMap<string, string>;
-  /** The route's operation. */
   readonly operationId: string;
   readonly requestId: string;
   /**
-   * Judges the request's `If-Match` and `If-None-Match` (RFC 9110, 13.1) by the entity tag of what it is to change, as
-   * it is now. Only for routes that are `conditional`.
+   * Evaluates `If-Match` and `If-None-Match` (RFC 9110, 13.1) against the entity tag of the current version of what the
+   * request changes. Only for operations that are `conditional`.
    * @throws {Problem} `precondition_failed`
    */
   expect(etag: string): void;
   /** Reports whether the caller may still use the operation; streams ask repeatedly. Counts nothing. */
   isStillAuthorized(): MaybePromise<boolean>;
-  /** Public address and prefix, without a slash at the end: what links begin with. */
+  /** The public address with the prefix, without a trailing slash: what links start with. */
   readonly baseUrl: string;
-  /** The URL as it was sent, without the origin: path and query. */
+  /** The path and query as they were sent. */
   readonly url: string;
-  /** The query string as it was sent, with its question mark; '' where there is none. */
+  /** The query string as it was sent, with its question mark; '' when there is none. */
   readonly search: string;
   /** The path of the route below the base URL, with its parameters in braces: `/pets/{petId}`. */
   readonly routePath: string;
 }
 
-/** Whose key it was. */
+/** The account that a request belongs to, with the key that it was sent with. */
 export interface Caller {
   readonly keyId: string;
-  /** The deployment that the key is for. */
+  /** The deployment that the key belongs to. */
   readonly deployment: string;
   readonly accountId: number;
   readonly admin: boolean;
 }
 
-/** What a handler answers. */
+/** The response of a handler. */
 export interface RouteResponse {
-  /** The first success of the route where left out. */
+  /** The status of the first success of the operation by default. */
   readonly status?: number;
-  /** A JSON value, or finished bytes of JSON; absent where there is none (204). */
+  /** A JSON value, or JSON as bytes; absent for 204. */
   readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];
-  /** In place of a body, from a route that `streams`: what goes on writing to the answer. */
+  /** Writes the body, in operations that `streams`. */
   readonly stream?: ResponseStream;
 }
 
-/** What writes an answer that goes on. Each of its methods returns at once and throws nothing. */
+/** Writes a streamed response. Its methods return at once and throw nothing. */
 export interface ResponseStream {
-  /** Called once the head of the answer is out; not for HEAD, nor where the caller has gone by then. */
-  begin(outlet: ResponseWriter): void;
-  /** Called when there is room again, after a `write` that said that there is none. */
+  /** Called after the head of the response was sent; not for HEAD, and not when the client has gone. */
+  begin(writer: ResponseWriter): void;
+  /** Called when the buffer is empty again after a `write` that returned false. */
   drained(): void;
-  /** Called once, when the answer is over, whoever ended it; also where it never began. */
+  /** Called once when the response has ended for whatever reason, even if it never began. */
   closed(): void;
 }
 
-/** Where an answer that goes on is written to. */
+/** Accepts the body of a streamed response. */
 export interface ResponseWriter {
-  /** Writes some of it. @returns false where what is written piles up: then wait for `drained`. */
+  /** Writes a part. Returns false when output is buffered: then wait for `drained`. */
   write(bytes: string | Buffer): boolean;
-  /** Ends the answer, and its connection with it. */
+  /** Ends the response and its connection. */
   end(): void;
-  /** Lets go of the connection, with all that it has not taken yet. */
+  /** Closes the connection, and discards buffered output. */
   destroy(): void;
 }
 
 /**
- * An operation is a value: what it takes, what it answers, and the handler. Where it stands in the API (method, path,
- * name, scope and stability) is one line of the list of all operations; together they make a {@link Route}.
+ * An operation: what it accepts, what it returns, and its handler. Its method, path, name, scope and stability are one
+ * line of the list of all operations; together they are a {@link Route}.
  */
 export interface Operation<Context> {
   readonly summary: string;
   readonly description: string;
-  /** The parameters of the path, by the names that stand in braces there. */
+  /** The parameters of the path, by their names in braces. */
   readonly parameters?: Readonly<Record<string, PathParameter>>;
   /** One property per query parameter; arrays take several values, separated by commas or repeated. */
   readonly query?: TObject;
@@ -191,7 +191,7 @@ export interface Route<Context> extends Operation<Context> {
   readonly method: Method;
   /** Below the prefix, with parameters in braces: `/pets/{petId}`. */
   readonly path: string;
-  /** Who may call it; a route without it does not start. */
+  /** Who may call the route; a server with a route that lacks this does not start. */
   readonly access: Access;
   readonly stability: Stability;
   /** The group of operations that it belongs to. */
@@ -200,12 +200,12 @@ export interface Route<Context> extends Operation<Context> {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Whether a retry of the operation may carry an `Idempotency-Key`: whatever adds or changes without naming the whole. */
+/** Reports whether the operation accepts an `Idempotency-Key`: POST and PATCH, which are not idempotent. */
 export function takesIdempotencyKey({ method }: Pick<Route<never>, 'method'>): boolean {
   return method === 'POST' || method === 'PATCH';
 }
 
-/** Whether `If-Match` is judged: a thing with an entity tag is changed or read. */
+/** Reports whether the operation evaluates `If-Match`: it reads or changes a resource that has an entity tag. */
 export function takesIfMatch({
   method,
   conditional,
@@ -214,22 +214,23 @@ export function takesIfMatch({
   return conditional === true || (method === 'GET' && !streams);
 }
 
-/** The request headers that an operation reads beside its own, because of what it is: name → what it does. */
+/** Returns the request headers that the properties of an operation imply: names to descriptions. */
 export function impliedHeadersOf(
   route: Pick<Route<never>, 'method' | 'conditional' | 'streams'>,
 ): Readonly<Record<string, string>> {
   return {
-    Prefer: '`handling=strict` refuses parameters and members of the body that the operation does not know.',
+    Prefer: '`handling=strict` rejects unknown parameters and unknown members of the body.',
     ...(takesIdempotencyKey(route) && {
       'Idempotency-Key':
-        'A text of your choice, such as a UUID: a retry with the same one within 24 hours does nothing and gets the same answer.',
+        'A unique text, such as a UUID. A retry with the same key within 24 hours changes nothing and gets the same response.',
     }),
     ...(takesIfMatch(route) && {
-      'If-Match': 'The `ETag` of the version that you mean: where there is another one, 412 comes and nothing is done.',
+      'If-Match': 'The `ETag` of the version that you expect. If the current version is another, the response is 412.',
     }),
     ...(route.method === 'GET' &&
       !route.streams && {
-        'If-None-Match': 'The `ETag` of an answer that you have: while nothing has changed, 304 comes without a body.',
+        'If-None-Match':
+          'The `ETag` of a response that you have. While it is current, the response is 304 without a body.',
       }),
   };
 }

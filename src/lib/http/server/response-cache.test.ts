@@ -5,7 +5,7 @@ import { ResponseCache } from './response-cache.ts';
 describe('kept answers', () => {
   it('are good for the version that they were made from, and finished', () => {
     const kept = new ResponseCache();
-    const answer = kept.keep(1, undefined, '/a', { body: ['a'], headers: ['X', 'y'] });
+    const answer = kept.set(1, undefined, '/a', { body: ['a'], headers: ['X', 'y'] });
     const etag = answer.headers!.at(-1)!;
     assert.deepEqual(answer, { body: Buffer.from('["a"]'), headers: ['X', 'y', 'ETag', etag] });
     assert.match(etag, /^"[\w-]{22}"$/);
@@ -16,27 +16,27 @@ describe('kept answers', () => {
 
   it('go with the first answer of another version, also when it comes late', () => {
     const kept = new ResponseCache();
-    kept.keep(1, undefined, '/a', { body: 1 });
-    kept.keep(2, undefined, '/b', { body: 2 });
+    kept.set(1, undefined, '/a', { body: 1 });
+    kept.set(2, undefined, '/b', { body: 2 });
     assert.equal(kept.get(1, 0, '/a'), undefined);
     assert.equal(kept.get(2, 0, '/a'), undefined);
-    kept.keep(1, undefined, '/c', { body: 'late' });
+    kept.set(1, undefined, '/c', { body: 'late' });
     assert.equal(kept.get(2, 0, '/c'), undefined);
   });
 
   it('are good until the moment at which the data changes by itself', () => {
     const kept = new ResponseCache();
-    const answer = kept.keep(1, 100, '/a', { body: 1 });
+    const answer = kept.set(1, 100, '/a', { body: 1 });
     assert.equal(kept.get(1, 99, '/a'), answer);
     assert.equal(kept.get(1, 100, '/a'), undefined);
-    kept.keep(1, 200, '/b', { body: 2 });
+    kept.set(1, 200, '/b', { body: 2 });
     assert.equal(kept.get(1, 100, '/a'), undefined);
     assert.notEqual(kept.get(1, 100, '/b'), undefined);
   });
 
   it('are none where an answer must not be kept', () => {
     const kept = new ResponseCache();
-    kept.keep(undefined, undefined, '/a', { body: 1 });
+    kept.set(undefined, undefined, '/a', { body: 1 });
     assert.equal(kept.get(undefined, 0, '/a'), undefined);
   });
 
@@ -44,7 +44,7 @@ describe('kept answers', () => {
     const kept = new ResponseCache();
     const body = 'x'.repeat(100_000);
     let held = 0;
-    for (let index = 0; index < 1000; index++) kept.keep(1, undefined, `/${index}`, { body });
+    for (let index = 0; index < 1000; index++) kept.set(1, undefined, `/${index}`, { body });
     for (let index = 0; index < 1000; index++) if (kept.get(1, 0, `/${index}`) !== undefined) held++;
     assert.ok(held > 0 && held < 100, `${held}`);
   });

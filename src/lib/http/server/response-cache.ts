@@ -2,47 +2,46 @@ import type { RouteResponse } from '../route.ts';
 import { etagOf } from './conditional.ts';
 
 /**
- * Finished answers, kept while nothing changes: the same page asked for again costs a look-up.
+ * Caches responses in memory for one version of the data.
  *
- * A kept answer is good only for the version of the data that it was made from, and only until the moment at which the
- * data changes by itself; the first question about another version, or after that moment, drops them all. Bounded in
- * bytes: what does not fit drops them all too.
+ * A cached response is valid for the version that it was made from, until the time at which that data changes by itself.
+ * The cache is bounded in bytes: a new version, or a response that does not fit, clears it.
  */
 export class ResponseCache {
   #version: number | undefined;
-  #until = Number.POSITIVE_INFINITY;
+  #expiresAt = Number.POSITIVE_INFINITY;
   #bytes = 0;
-  readonly #answers = new Map<string, RouteResponse>();
+  readonly #responses = new Map<string, RouteResponse>();
 
-  /** The answer kept for this question about this version. `undefined` as a version is never kept. */
-  get(version: number | undefined, now: number, question: string): RouteResponse | undefined {
-    if (version === undefined || version !== this.#version || now >= this.#until) return undefined;
-    return this.#answers.get(question);
+  /** Returns the cached response; always `undefined` if the version is. */
+  get(version: number | undefined, now: number, key: string): RouteResponse | undefined {
+    if (version === undefined || version !== this.#version || now >= this.#expiresAt) return undefined;
+    return this.#responses.get(key);
   }
 
   /**
-   * Keeps an answer, made whole from this version, and gives it back with its body as bytes and its entity tag.
-   * @param until when the data of this version changes by itself; `undefined` where it does not
+   * Stores a response that was made from this version, and returns it with its body as bytes and with its entity tag.
+   * @param expiresAt when the data of this version changes by itself, if ever
    */
-  keep(version: number | undefined, until: number | undefined, question: string, answer: RouteResponse): RouteResponse {
-    const body = Buffer.from(JSON.stringify(answer.body));
-    const headers = answer.headers ?? [];
-    const finished = { ...answer, body, headers: [...headers, 'ETag', etagOf(body, headers)] };
-    if (version === undefined) return finished;
-    const size = body.length + OVERHEAD_BYTES + 2 * question.length;
-    const end = until ?? Number.POSITIVE_INFINITY;
-    if (version !== this.#version || end !== this.#until || this.#bytes + size > BYTES_MAX) {
-      this.#answers.clear();
+  set(version: number | undefined, expiresAt: number | undefined, key: string, response: RouteResponse): RouteResponse {
+    const body = Buffer.from(JSON.stringify(response.body));
+    const headers = response.headers ?? [];
+    const encoded = { ...response, body, headers: [...headers, 'ETag', etagOf(body, headers)] };
+    if (version === undefined) return encoded;
+    const size = body.length + OVERHEAD_BYTES + 2 * key.length;
+    const end = expiresAt ?? Number.POSITIVE_INFINITY;
+    if (version !== this.#version || end !== this.#expiresAt || this.#bytes + size > BYTES_MAX) {
+      this.#responses.clear();
       this.#version = version;
-      this.#until = end;
+      this.#expiresAt = end;
       this.#bytes = 0;
     }
     this.#bytes += size;
-    this.#answers.set(question, finished);
-    return finished;
+    this.#responses.set(key, encoded);
+    return encoded;
   }
 }
 
 const BYTES_MAX = 8 * 1024 * 1024;
-/** Roughly what an entry and its headers take beside its bytes. */
+/** The approximate size of an entry without its body. */
 const OVERHEAD_BYTES = 1024;
