@@ -106,9 +106,10 @@ describe('the documentation agrees with the product', () => {
     const withExamples = [...pages].filter(([, content]) =>
       blocksOf(content).some(({ language }) => language === 'sh'),
     );
-    const generated = ['docs/command-line.md', 'CONTRIBUTING.md'];
+    // The other tests here check commands, options and npm scripts.
+    const exempt = ['docs/command-line.md', 'CONTRIBUTING.md'];
     assert.deepEqual(
-      withExamples.map(([page]) => page).filter(page => !tested.includes(page) && !generated.includes(page)),
+      withExamples.map(([page]) => page).filter(page => !tested.includes(page) && !exempt.includes(page)),
       [],
     );
   });
