@@ -69,7 +69,7 @@ export interface Terminal {
   readonly style: Style;
 }
 
-/** Formats text on terminals that support it, and returns it unchanged elsewhere. */
+/** Formats text on terminals that support it. */
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;

@@ -36,11 +36,10 @@ export const keyCreate: Command = {
     const requested = options.scope?.split(',').map(scope => scope.trim());
     asUsage(() => scopeText(requested));
     const expiresAt = expiryOf(options.expires, clock.now());
-    const deployment = options.deployment as DeploymentName;
     const { createKey } = await import('../../keys/keys.ts');
     const newKey = {
       accountId,
-      deployment,
+      deployment: options.deployment as DeploymentName,
       ...(requested !== undefined && { scopes: requested }),
       ...(expiresAt !== undefined && { expiresAt }),
     };

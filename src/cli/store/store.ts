@@ -56,10 +56,9 @@ export class Store {
   /** Runs a list operation and returns one page. @throws {Problem} as the operation does */
   async page(operationId: string, request: StoreRequest): Promise<StorePage> {
     const { value, headers } = await this.#handle(operationId, request);
-    const next = headers[headers.indexOf('x-next') + 1];
-    const cursor = headers.includes('x-next')
-      ? new URL(next!, 'http://localhost').searchParams.get('cursor')
-      : undefined;
+    const index = headers.indexOf('x-next');
+    const next = index < 0 ? '' : headers[index + 1]!;
+    const cursor = new URLSearchParams(next.slice(next.indexOf('?'))).get('cursor');
     return { items: value as unknown as Value[], next: cursor ?? undefined };
   }
 
@@ -87,6 +86,7 @@ export class Store {
   async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {
     const route = operationNamed(operationId);
     const { config, clock } = this.#invocation;
+    // Operations that need more of a deployment have no command.
     const context = {
       name: this.name,
       database: this.database,
@@ -94,7 +94,7 @@ export class Store {
       categories: config.categories,
       heldMax: config.heldMax,
     };
-    // Where a handler takes an Actor, it takes the operator, too.
+    // Handlers pass the caller on as an Actor, which the operator is, too: with `null` for the account.
     const actor = accountId === undefined ? operator : { accountId, admin: false };
     const search = `?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`;
     const request: RouteRequest<unknown, unknown, unknown, unknown> = {
@@ -114,8 +114,8 @@ export class Store {
       search,
       routePath: route.path,
     };
-    const { body: answer, headers = [] } = await route.handle(request as never);
-    return { value: (Buffer.isBuffer(answer) ? JSON.parse(String(answer)) : answer) as Value, headers };
+    const { body: json, headers = [] } = await route.handle(request as never);
+    return { value: (Buffer.isBuffer(json) ? JSON.parse(String(json)) : json) as Value, headers };
   }
 }
 
