@@ -23,8 +23,8 @@ onEachEngine(engine => {
   afterEach(closeAll);
   const rounds = engine.name === 'sqlite' ? 40 : 12;
 
-  describe('many at once', () => {
-    it('hold sets that overlap: no animal is held twice, each set is held whole or not at all', async () => {
+  describe('concurrent holds', () => {
+    it('never hold an animal twice, and hold overlapping sets whole or not at all', async () => {
       const { nodes } = await open(engine, ANIMALS);
       const holds = new Set<number>();
       for (let round = 0; round < rounds; round++) {
@@ -37,9 +37,9 @@ onEachEngine(engine => {
         );
         const won = outcomes.filter(outcome => typeof outcome !== 'string');
         assert.ok(won.length >= 1);
-        // Whoever lost was told that an animal of its set is kept, and one is.
-        const kept = new Set(won.flatMap(({ petIds }) => petIds));
-        assert.equal(kept.size, 3 * won.length, 'no animal is in two holds');
+        // Each failed request names a reserved animal of its own set.
+        const held = new Set(won.flatMap(({ petIds }) => petIds));
+        assert.equal(held.size, 3 * won.length, 'an animal is in two holds');
         for (const [index, outcome] of outcomes.entries()) {
           if (typeof outcome !== 'string')
             assert.deepEqual(
@@ -48,24 +48,24 @@ onEachEngine(engine => {
             );
           else {
             assert.equal(outcome, 'pet_reserved');
-            assert.ok(tries[index]!.petIds.some(id => kept.has(id)));
+            assert.ok(tries[index]!.petIds.some(id => held.has(id)));
           }
         }
-        const rows = await nodes[0]!.all(inForce, {});
-        assert.deepEqual(rows.map(({ petId }) => petId).sort(), [...kept].sort());
+        const rows = await nodes[0]!.all(activeReservations, {});
+        assert.deepEqual(rows.map(({ petId }) => petId).sort(), [...held].sort());
         for (const { id } of won) holds.add(id);
         await Promise.all(won.map(({ id }, index) => release(nodes[index % nodes.length]!, id)));
       }
-      assert.deepEqual(await nodes[0]!.all(inForce, {}), []);
+      assert.deepEqual(await nodes[0]!.all(activeReservations, {}), []);
       const { rows } = await listHolds(nodes[0]!, admin, { status: ['released'] }, { limit: 100 }, 0);
       assert.ok(rows.every(({ id }) => holds.has(id)));
-      assert.equal((await nodes[0]!.all(allHolds, {})).length, holds.size, 'who was refused left nothing behind');
+      assert.equal((await nodes[0]!.all(allHolds, {})).length, holds.size, 'failed requests stored nothing');
     });
 
-    it('hold, extend, release and run out: every animal is free between two holds, every hold ends once', async () => {
+    it('end each hold once while others extend, release and expire holds', async () => {
       const { nodes, clock } = await open(engine, ANIMALS);
       const known: number[] = [];
-      const refusals = new Set<string>();
+      const codes = new Set<string>();
       let steps = 0;
       const caller = async (index: number) => {
         const database = nodes[index % nodes.length]!;
@@ -80,22 +80,22 @@ onEachEngine(engine => {
               : chance < 0.7
                 ? await release(database, id)
                 : chance < 0.9
-                  ? await told(database.write(tx => extendHold(tx, admin, id, { expiresAt: until })))
+                  ? await codeOr(database.write(tx => extendHold(tx, admin, id, { expiresAt: until })))
                   : await expireHolds(database, clock.now());
-          if (typeof outcome === 'string') refusals.add(outcome);
+          if (typeof outcome === 'string') codes.add(outcome);
           else if (outcome !== undefined) known.push(outcome.id);
           if (++steps % 4 === 0) clock.advance(37);
         }
       };
       await Promise.all(Array.from({ length: CALLERS }, (_, index) => caller(index)));
-      for (const code of refusals) {
-        // An end that was a second away when it was asked for may be nearer when its turn comes.
+      for (const code of codes) {
+        // An expiry one second away may be too close by the time the transaction runs.
         assert.ok(['pet_reserved', 'hold_ended', 'hold_not_found', 'invalid_body'].includes(code), code);
       }
       clock.advance(60_000);
       const database = nodes[0]!;
       await expireHolds(database, clock.now());
-      assert.deepEqual(await database.all(inForce, {}), []);
+      assert.deepEqual(await database.all(activeReservations, {}), []);
       assert.deepEqual(await countByStatus(database, 0), { available: ANIMALS, pending: 0, sold: 0 });
       for (let petId = 1; petId <= ANIMALS; petId++) {
         const [, ...events] = await eventsOf<PetEventData>(database, 'pet', petId);
@@ -117,7 +117,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('hold no more animals of one account than it may, and no fewer', async () => {
+    it('use an account’s limit exactly', async () => {
       const { nodes } = await open(engine, CALLERS);
       for (let round = 0; round < 3; round++) {
         const outcomes = await Promise.all(
@@ -133,7 +133,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('take what runs out at this very moment: one gets it, and the hold before expires once', async () => {
+    it('of an animal whose hold has just expired succeed once, and expire that hold once', async () => {
       const { nodes, clock } = await open(engine, 1);
       for (let round = 0; round < rounds; round++) {
         const before = await hold(nodes[0]!, 9, [1], formatTime(clock.now() + 1000));
@@ -159,7 +159,7 @@ async function closeAll() {
   await Promise.all(opened.splice(0).map(database => database.close()));
 }
 
-/** A store with some animals; on PostgreSQL two processes serve it. */
+/** Opens a store with some animals, on PostgreSQL with two nodes. */
 async function open(engine: Engine, animals: number) {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
   const place = await engine.place();
@@ -172,24 +172,24 @@ async function open(engine: Engine, animals: number) {
   return { nodes, clock };
 }
 
-/** Some of the animals, in any order. */
+/** Returns random animals in random order. */
 function someAnimals(count: number): number[] {
   const ids = Array.from({ length: ANIMALS }, (_, index) => index + 1);
   return Array.from({ length: count }, () => ids.splice(Math.floor(Math.random() * ids.length), 1)[0]!);
 }
 
-/** The hold, or the code of the refusal. */
+/** Returns the hold, or the code of the error. */
 function hold(database: Database, accountId: number, petIds: number[], expiresAt?: string, heldMax = 100) {
   const wanted = { petIds, ...(expiresAt !== undefined && { expiresAt }) };
-  return told(database.write(tx => createHold(tx, { accountId, admin: false }, wanted, heldMax)));
+  return codeOr(database.write(tx => createHold(tx, { accountId, admin: false }, wanted, heldMax)));
 }
 
 function release(database: Database, id: number) {
-  return told(database.write(tx => releaseHold(tx, admin, id)));
+  return codeOr(database.write(tx => releaseHold(tx, admin, id)));
 }
 
-/** Every refusal has a code; anything else is a fault. */
-async function told(work: Promise<HoldRow>): Promise<HoldRow | string> {
+/** Rethrows unexpected errors, which have no code. */
+async function codeOr(work: Promise<HoldRow>): Promise<HoldRow | string> {
   try {
     return await work;
   } catch (error) {
@@ -198,7 +198,7 @@ async function told(work: Promise<HoldRow>): Promise<HoldRow | string> {
   }
 }
 
-const inForce = query(db =>
+const activeReservations = query(db =>
   db.selectFrom('reservations').select('pet_id as petId').where('active', '=', 1).orderBy('pet_id'),
 );
 

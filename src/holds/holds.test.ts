@@ -32,7 +32,7 @@ onEachEngine(engine => {
   afterEach(closeAll);
 
   describe('createHold', () => {
-    it('keeps all of its animals, for a quarter of an hour where nothing is said', async () => {
+    it('holds every animal, by default for 15 minutes', async () => {
       const store = await open(engine);
       const hold = await store.hold(caller, [3, 1], { note: 'Both\nor none' });
       assert.deepEqual(hold, {
@@ -63,7 +63,7 @@ onEachEngine(engine => {
       assert.deepEqual(await countByStatus(store.database, START), { available: 3, pending: 2, sold: 0 });
     });
 
-    it('writes down that it was placed, and on whose hold each animal is', async () => {
+    it('records the hold, and the hold of each animal', async () => {
       const store = await open(engine);
       await store.hold(caller, [2]);
       const [created] = await eventsOf<HoldEventData>(store.database, 'hold', 1);
@@ -75,28 +75,28 @@ onEachEngine(engine => {
       assert.deepEqual([held.data.reason, held.data.holdId, held.accountId], ['held', 1, 2]);
     });
 
-    it('keeps none where one is held, sold, set aside or not there, and says which and until when', async () => {
+    it('holds none if one is reserved, sold, set aside or missing, and names it', async () => {
       const store = await open(engine);
       await store.hold(caller, [2]);
       await store.set(3, 'sold');
       await store.set(4, 'pending');
-      const reserved = await refusal(store.hold(other, [1, 2]), 'pet_reserved');
+      const reserved = await failure(store.hold(other, [1, 2]), 'pet_reserved');
       assert.match(reserved.message, /^Animal 2 is on hold until 2026-11-21T12:15:00.000Z/);
       assert.deepEqual(reserved.headers, ['Retry-After', '900']);
       assert.match(
-        (await refusal(store.hold(other, [1, 3]), 'invalid_status_transition')).message,
+        (await failure(store.hold(other, [1, 3]), 'invalid_status_transition')).message,
         /^Animal 3 is sold/,
       );
-      assert.match((await refusal(store.hold(other, [1, 4]), 'invalid_status_transition')).message, /^Animal 4 is set/);
-      assert.match((await refusal(store.hold(other, [1, 99]), 'pet_not_found')).message, /no animal 99\./);
-      assert.match((await refusal(store.hold(other, [98, 1, 97]), 'pet_not_found')).message, /no animals 97, 98\./);
-      assert.match((await refusal(store.hold(caller, [2]), 'pet_reserved')).message, /^Animal 2/);
+      assert.match((await failure(store.hold(other, [1, 4]), 'invalid_status_transition')).message, /^Animal 4 is set/);
+      assert.match((await failure(store.hold(other, [1, 99]), 'pet_not_found')).message, /no animal 99\./);
+      assert.match((await failure(store.hold(other, [98, 1, 97]), 'pet_not_found')).message, /no animals 97, 98\./);
+      assert.match((await failure(store.hold(caller, [2]), 'pet_reserved')).message, /^Animal 2/);
       assert.equal((await getPet(store.database, 1, START)).status, 'available');
       assert.equal((await getPet(store.database, 1, START)).version, 1);
       assert.equal((await store.database.all(allHolds, {})).length, 1);
     });
 
-    it('takes an end from one second to thirty days from now, to the millisecond', async () => {
+    it('accepts an expiry from one second to 30 days from now, to the millisecond', async () => {
       const store = await open(engine);
       for (const until of [START + 1000, START + 30 * DAY]) {
         const hold = await store.hold(caller, [1], { expiresAt: formatTime(until) });
@@ -104,7 +104,7 @@ onEachEngine(engine => {
         await store.release(caller, hold.id);
       }
       for (const until of [START - DAY, START, START + 999, START + 30 * DAY + 1, START + 9000 * DAY]) {
-        const refused = await refusal(store.hold(caller, [1], { expiresAt: formatTime(until) }), 'invalid_body');
+        const refused = await failure(store.hold(caller, [1], { expiresAt: formatTime(until) }), 'invalid_body');
         assert.deepEqual(
           refused.errors?.map(({ path, code }) => [path, code]),
           [['/expiresAt', 'out_of_range']],
@@ -114,13 +114,13 @@ onEachEngine(engine => {
       assert.equal(offset.expiresAt, START + 60 * MINUTE + 500);
     });
 
-    it('lets an account hold no more animals than it may, over all of its active holds', async () => {
+    it('limits the animals in all active holds of an account', async () => {
       const store = await open(engine);
       await store.hold(caller, [1, 2], {}, 3);
-      const refused = await refusal(store.hold(caller, [3, 4], {}, 3), 'hold_limit_exceeded');
+      const refused = await failure(store.hold(caller, [3, 4], {}, 3), 'hold_limit_exceeded');
       assert.match(refused.message, /holds 2 of at most 3 animals; 2 more exceed the limit/);
       await store.hold(caller, [3], {}, 3);
-      await refusal(store.hold(caller, [4], {}, 3), 'hold_limit_exceeded');
+      await failure(store.hold(caller, [4], {}, 3), 'hold_limit_exceeded');
       await store.hold(other, [4, 5], {}, 3);
       await store.release(caller, 1);
       await store.hold(caller, [1], {}, 3);
@@ -128,27 +128,27 @@ onEachEngine(engine => {
       await store.hold(caller, [1, 2, 3], {}, 3);
     });
 
-    it('counts no animal as held that was ordered from its hold', async () => {
+    it('does not count animals that were ordered from their hold', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2], {}, 2);
       await store.order(caller, 1, id);
       await store.hold(caller, [3], {}, 2);
-      await refusal(store.hold(caller, [4], {}, 2), 'hold_limit_exceeded');
+      await failure(store.hold(caller, [4], {}, 2), 'hold_limit_exceeded');
     });
   });
 
   describe('getHold', () => {
-    it('shows a hold to who placed it, to the owners of its animals and to admins, and to nobody else', async () => {
+    it('returns a hold to its placer, to the owners of its animals and to admins only', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1]);
       for (const actor of [caller, owner, admin, operator]) {
         assert.equal((await getHold(store.database, actor, id, START)).id, id);
       }
-      await refusal(getHold(store.database, other, id, START), 'hold_not_found');
-      await refusal(getHold(store.database, caller, id + 1, START), 'hold_not_found');
+      await failure(getHold(store.database, other, id, START), 'hold_not_found');
+      await failure(getHold(store.database, caller, id + 1, START), 'hold_not_found');
     });
 
-    it('shows it to an owner whose animal was ordered from it', async () => {
+    it('returns it to an owner whose animal was ordered from it', async () => {
       const store = await open(engine);
       await store.add(other);
       const { id } = await store.hold(caller, [1, 6]);
@@ -158,14 +158,14 @@ onEachEngine(engine => {
   });
 
   describe('extendHold', () => {
-    it('moves the end of the hold and of what it keeps, to a later or an earlier time', async () => {
+    it('changes the expiry of the hold and of its reservations, to a later or an earlier time', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2]);
       store.clock.advance(MINUTE);
       const later = await store.extend(caller, id, START + 60 * MINUTE);
       assert.deepEqual([later.expiresAt, later.version, later.updatedAt], [START + 60 * MINUTE, 3, START + MINUTE]);
       assert.deepEqual(await getHold(store.database, caller, id, START + 60 * MINUTE - 1), later);
-      const refused = await refusal(store.hold(other, [2]), 'pet_reserved');
+      const refused = await failure(store.hold(other, [2]), 'pet_reserved');
       assert.match(refused.message, /until 2026-11-21T13:00:00.000Z/);
       assert.equal((await getPet(store.database, 1, START + 60 * MINUTE - 1)).status, 'pending');
       assert.equal((await getPet(store.database, 1, START + 60 * MINUTE)).status, 'available');
@@ -183,33 +183,33 @@ onEachEngine(engine => {
       );
     });
 
-    it('does nothing where the end is the same', async () => {
+    it('changes nothing if the expiry is the same', async () => {
       const store = await open(engine);
       const hold = await store.hold(caller, [1]);
       assert.deepEqual(await store.extend(caller, hold.id, hold.expiresAt), hold);
       assert.equal((await eventsOf(store.database, 'hold', hold.id)).length, 1);
     });
 
-    it('takes an end from one second from now to thirty days after the hold was placed', async () => {
+    it('accepts an expiry from one second from now to 30 days after the hold was placed', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1], { expiresAt: formatTime(START + 20 * DAY) });
       store.clock.advance(10 * DAY);
       for (const until of [START + 10 * DAY + 999, START + 30 * DAY + 1]) {
-        await refusal(store.extend(caller, id, until), 'invalid_body');
+        await failure(store.extend(caller, id, until), 'invalid_body');
       }
       await store.extend(caller, id, START + 30 * DAY);
       await store.extend(admin, id, START + 10 * DAY + 1000);
     });
 
-    it('is for who placed it and for admins', async () => {
+    it('is allowed for its placer and admins', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1]);
-      await refusal(store.extend(owner, id, START + DAY), 'not_owner');
-      await refusal(store.extend(other, id, START + DAY), 'hold_not_found');
+      await failure(store.extend(owner, id, START + DAY), 'not_owner');
+      await failure(store.extend(other, id, START + DAY), 'hold_not_found');
       await store.extend(admin, id, START + DAY);
     });
 
-    it('leaves an animal alone that was ordered since', async () => {
+    it('does not change the reservation of an animal that was ordered from it', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2]);
       await store.order(caller, 1, id, START + DAY);
@@ -218,7 +218,7 @@ onEachEngine(engine => {
       assert.equal((await getPet(store.database, 2, START + 2 * MINUTE)).status, 'available');
     });
 
-    it('refuses a hold that has ended, however it did', async () => {
+    it('rejects a hold that has ended in any way', async () => {
       const store = await open(engine);
       const released = await store.hold(caller, [1]);
       await store.release(caller, released.id);
@@ -236,13 +236,13 @@ onEachEngine(engine => {
         [swept, /^Hold 4 expired at 2026-11-21T12:30:00.000Z/],
       ];
       for (const [{ id }, says] of ends) {
-        assert.match((await refusal(store.extend(caller, id, START + DAY), 'hold_ended')).message, says);
-        assert.match((await refusal(store.release(caller, id), 'hold_ended')).message, says);
-        assert.match((await refusal(store.usable(caller, id), 'hold_ended')).message, says);
+        assert.match((await failure(store.extend(caller, id, START + DAY), 'hold_ended')).message, says);
+        assert.match((await failure(store.release(caller, id), 'hold_ended')).message, says);
+        assert.match((await failure(store.usable(caller, id), 'hold_ended')).message, says);
       }
     });
 
-    it('judges the version that there is', async () => {
+    it('evaluates the precondition against the current version', async () => {
       const store = await open(engine);
       const hold = await store.hold(caller, [1]);
       const seen: string[] = [];
@@ -265,7 +265,7 @@ onEachEngine(engine => {
   });
 
   describe('releaseHold', () => {
-    it('ends the hold and frees what it still keeps', async () => {
+    it('ends the hold and makes the animals that it still holds available', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2, 3]);
       await store.order(caller, 1, id);
@@ -286,18 +286,18 @@ onEachEngine(engine => {
       assert.deepEqual([last.action, last.data.was], ['released', { status: 'active' }]);
     });
 
-    it('is for who placed it, for the owners of its animals and for admins', async () => {
+    it('is allowed for its placer, the owners of its animals and admins', async () => {
       const store = await open(engine);
       for (const actor of [caller, owner, admin]) {
         const { id } = await store.hold(caller, [1]);
-        await refusal(store.release(other, id), 'hold_not_found');
+        await failure(store.release(other, id), 'hold_not_found');
         assert.equal((await store.release(actor, id)).status, 'released');
       }
     });
   });
 
-  describe('useHold', () => {
-    it('ends a hold with the last of its animals, and not before', async () => {
+  describe('endIfUsed', () => {
+    it('ends a hold when the last of its animals is ordered', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2]);
       await store.order(caller, 1, id);
@@ -309,7 +309,7 @@ onEachEngine(engine => {
       assert.deepEqual([last.action, last.accountId], ['used', 2]);
     });
 
-    it('ends it also when all of its animals are ordered at once', async () => {
+    it('ends it once if its animals are ordered concurrently', async () => {
       const store = await open(engine);
       for (let round = 0; round < 10; round++) {
         const { id } = await store.hold(caller, [1, 2, 3]);
@@ -321,16 +321,16 @@ onEachEngine(engine => {
       }
     });
 
-    it('is for a hold of the caller’s own', async () => {
+    it('accepts only holds of the caller’s own account', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1]);
       assert.equal((await store.usable(caller, id)).id, id);
-      for (const actor of [owner, other, admin]) await refusal(store.usable(actor, id), 'hold_not_found');
+      for (const actor of [owner, other, admin]) await failure(store.usable(actor, id), 'hold_not_found');
     });
   });
 
-  describe('a hold that has run out, with nobody to sweep it', () => {
-    it('is gone from that very moment: for the animal, for itself, for whoever comes next', async () => {
+  describe('a hold that has expired before the job ran', () => {
+    it('has expired from that millisecond: for its animals, for readers and for the next hold', async () => {
       const store = await open(engine);
       const { id, expiresAt } = await store.hold(caller, [1, 2]);
       const held = await getPet(store.database, 1, expiresAt - 1);
@@ -347,7 +347,7 @@ onEachEngine(engine => {
       );
 
       store.clock.advance(15 * MINUTE - 1);
-      await refusal(store.hold(other, [1, 2]), 'pet_reserved');
+      await failure(store.hold(other, [1, 2]), 'pet_reserved');
       store.clock.advance(1);
       const next = await store.hold(other, [1, 2]);
       assert.equal((await getPet(store.database, 1, expiresAt)).version, 4);
@@ -372,7 +372,7 @@ onEachEngine(engine => {
       assert.deepEqual(reasons, [undefined, 'held', 'hold_expired', 'held']);
     });
 
-    it('looks the same before and after it was swept, and its animals do', async () => {
+    it('reads the same before and after the job, and so do its animals', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1, 2]);
       store.clock.advance(20 * MINUTE);
@@ -383,7 +383,7 @@ onEachEngine(engine => {
       assert.deepEqual(await store.database.all(stillActive, {}), []);
     });
 
-    it('is gone from every page of animals at that moment, also from one that was kept', async () => {
+    it('no longer affects lists of animals from that moment, cached ones included', async () => {
       const store = await open(engine);
       const { expiresAt } = await store.hold(caller, [1, 2]);
       const urls = ['/v1/pets', '/v1/pets?status=available', '/v1/pets?status=pending,sold', '/v1/pets?categoryId=2'];
@@ -423,10 +423,10 @@ onEachEngine(engine => {
       );
     });
 
-    it('lets its animals be changed, taken out and set aside again', async () => {
+    it('lets its animals be changed, deleted and set aside', async () => {
       const store = await open(engine);
       await store.hold(caller, [1, 2]);
-      await refusal(
+      await failure(
         store.database.write(tx => deletePet(tx, owner, 1)),
         'pet_reserved',
       );
@@ -440,33 +440,33 @@ onEachEngine(engine => {
   });
 
   describe('the unique index', () => {
-    it('by itself refuses a second hold or order in force on an animal', async () => {
+    it('rejects a second active reservation of an animal', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1]);
       const second = store.database.write(tx => tx.run(insertReservation, { petId: 1, holdId: id }));
       await assert.rejects(second, error => isUniqueViolation(error) || isUniqueViolation((error as Error).cause));
     });
 
-    it('turns down who believes that an animal is free, in the words of the reservation', async () => {
+    it('turns a lost race into the error of the existing reservation', async () => {
       const store = await open(engine);
       const { id } = await store.hold(caller, [1]);
       const blind = store.database.write(async tx => {
         const pet = await lockPet(tx, 1);
         return reserve(tx, { ...pet, status: 'available', reservation: undefined }, { holdId: id, until: null }, 3);
       });
-      assert.match((await refusal(blind, 'pet_reserved')).message, /^Animal 1 is on hold until 2026-11-21T12:15/);
+      assert.match((await failure(blind, 'pet_reserved')).message, /^Animal 1 is on hold until 2026-11-21T12:15/);
     });
   });
 });
 
 const opened: Database[] = [];
 
-/** The connections of PostgreSQL are few, and other suites want some. */
+/** PostgreSQL connections are few; other suites need some, too. */
 async function closeAll() {
   await Promise.all(opened.splice(0).map(database => database.close()));
 }
 
-/** A store with five animals of the owner. */
+/** Opens a store with five animals of the owner. */
 async function open(engine: Engine) {
   const clock = testClock(START);
   const database = await engine.open({ clock });
@@ -492,7 +492,7 @@ function storeOn(database: Database, clock: TestClock) {
       database.write(tx => extendHold(tx, actor, id, { expiresAt: formatTime(until) })),
     release: (actor: Actor, id: number) => database.write(tx => releaseHold(tx, actor, id)),
     usable: (actor: Actor, id: number) => database.write(tx => lockActiveHold(tx, actor, id)),
-    /** Orders an animal from a hold, as far as the hold is concerned. */
+    /** Moves the reservation of an animal from a hold to an order. */
     order: (actor: Actor, petId: number, holdId: number, until: number | null = null) =>
       database.write(async tx => {
         const pet = await lockPet(tx, petId);
@@ -502,11 +502,11 @@ function storeOn(database: Database, clock: TestClock) {
         await endIfUsed(tx, hold);
       }),
     set: (id: number, status: 'sold' | 'pending') => database.write(tx => updatePet(tx, owner, id, { status }, 'open')),
-    /** What the route for a page of animals answers, with the total. */
+    /** Returns the response of the list of animals, with the total. */
     async page(url: string) {
       const context = { name: 'production', database, clock, categories: 'open', heldMax: 100 } as const;
       const query = Object.fromEntries(new URL(url, 'http://x').searchParams);
-      const call = {
+      const request = {
         context,
         query: {
           ...(query['status'] !== undefined && { status: query['status'].split(',') }),
@@ -514,10 +514,15 @@ function storeOn(database: Database, clock: TestClock) {
         },
         prefer: new Map([['count', 'exact']]),
         url,
+        search: new URL(url, 'http://x').search,
+        routePath: '/pets',
+        path: {},
         baseUrl: 'http://x/v1',
       };
-      const answer = await listPets.handle(call as never);
-      const pets: { id: number }[] = JSON.parse(String(answer.body));
+      const answer = await listPets.handle(request as never);
+      const pets: { id: number }[] = JSON.parse(
+        Buffer.isBuffer(answer.body) ? answer.body.toString() : JSON.stringify(answer.body),
+      );
       const headerOf = (name: string) => answer.headers![answer.headers!.indexOf(name) + 1];
       return {
         answer,
@@ -532,7 +537,7 @@ function storeOn(database: Database, clock: TestClock) {
   };
 }
 
-async function refusal(work: Promise<unknown>, code: string) {
+async function failure(work: Promise<unknown>, code: string) {
   const error = (await work.then(
     () => assert.fail(`no ${code}`),
     caught => caught,

@@ -23,7 +23,7 @@ onEachEngine(engine => {
   afterEach(closeAll);
 
   describe('listHolds', () => {
-    it('has what the caller may see and the filter lets through, by id, in pages of any size, both ways', async () => {
+    it('pages through the visible, matching holds by id, forward and backward', async () => {
       const { database, now, all } = await store(engine);
       const pets = [undefined, 1, 4, 7];
       const filters = [undefined, ...statuses.map(status => [status]), ['active', 'expired'] as const, [...statuses]];
@@ -45,14 +45,14 @@ onEachEngine(engine => {
       }
     });
 
-    it('shows each hold as getHold does', async () => {
+    it('returns each hold as getHold does', async () => {
       const { database, now } = await store(engine);
       for (const hold of (await listHolds(database, admin, {}, { limit: 100 }, now)).rows) {
         assert.deepEqual(hold, await getHold(database, admin, hold.id, now));
       }
     });
 
-    it('refuses a cursor of another list, and what is none', async () => {
+    it('rejects the cursor of another list and a malformed one', async () => {
       const { database, now } = await store(engine);
       const { next } = await listHolds(database, admin, {}, { limit: 1 }, now);
       for (const [filter, cursor] of [
@@ -69,7 +69,7 @@ onEachEngine(engine => {
       await listHolds(database, admin, {}, { limit: 1, cursor: next! }, now);
     });
 
-    it('ends a page after 20,000 holds looked at, and goes on from there', async () => {
+    it('ends a page after scanning 20,000 holds and continues from there', async () => {
       const { database, now } = await store(engine);
       await database.write(tx => tx.run(manyHolds, {}));
       for (let doubled = 0; doubled < 15; doubled++) await database.write(tx => tx.run(doubleHolds, {}));
@@ -127,7 +127,7 @@ async function closeAll() {
   await Promise.all(opened.splice(0).map(database => database.close()));
 }
 
-/** Eight animals of three accounts, and holds of three accounts on them in every status, some overdue to be ended. */
+/** Opens a store with eight animals of three accounts and holds of three accounts in every status, some expired but not ended. */
 async function store(engine: Engine) {
   const clock = testClock(START);
   const database = await engine.open({ clock });
@@ -142,7 +142,7 @@ async function store(engine: Engine) {
       const actor = [one!, two!, three!][(round + index) % 3]!;
       await database.write(async tx => {
         const expiresAt = formatTime(tx.now + (round === 3 && index % 2 === 0 ? 60 : 10) * MINUTE);
-        // One after the other on the same animals: each ends before the next begins.
+        // Each hold ends before the next one of the same animals begins.
         const hold = await createHold(tx, actor, { petIds, expiresAt }, 100);
         if (round === 0) await releaseHold(tx, actor, hold.id);
         if (round === 1) {

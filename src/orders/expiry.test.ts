@@ -10,8 +10,8 @@ import { expireOrders } from './expiry.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 
 onEachEngine(engine => {
-  describe('sweepOrders', () => {
-    it('ends what has run out, at the moment at which it did, and changes nothing that is read', async () => {
+  describe('expireOrders', () => {
+    it('ends expired orders as of their expiry, without a change for readers', async () => {
       const store = await openOrderStore(engine, 3);
       await store.place(1);
       store.clock.advance(1);
@@ -44,7 +44,7 @@ onEachEngine(engine => {
       assert.deepEqual([order.status, was, at], ['expired', { status: 'placed' }, START + APPROVAL_PERIOD_MS]);
     });
 
-    it('leaves alone what has not run out, to the millisecond', async () => {
+    it('leaves orders alone until their expiry, to the millisecond', async () => {
       const store = await openOrderStore(engine, 1);
       await store.place(1);
       store.clock.advance(APPROVAL_PERIOD_MS - 1);
@@ -55,7 +55,7 @@ onEachEngine(engine => {
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
     });
 
-    it('ends more than fit into one transaction, each once, also when several sweep and others go on', async () => {
+    it('ends several batches, each order once, even in concurrent runs', async () => {
       const store = await openOrderStore(engine, 0);
       const pets = await Promise.all(Array.from({ length: 120 }, () => store.add()));
       const ids = (await Promise.all(pets.map(petId => store.place(petId)))).map(({ id }) => id);
@@ -79,7 +79,7 @@ onEachEngine(engine => {
       for (const petId of again) assert.equal(await store.petStatus(petId), 'pending');
     });
 
-    it('ends orders whose animals are gone', async () => {
+    it('ends orders whose animals have been deleted', async () => {
       const store = await openOrderStore(engine, 2);
       await store.place(1, { by: placer });
       store.clock.advance(APPROVAL_PERIOD_MS);

@@ -15,7 +15,7 @@ import { orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { canSee, type OrderWithSteps } from './rows.ts';
 
-/** Of the filters by status every kind: none, one, several, with and without what runs out. */
+/** Every kind of status filter: none, one, several, with and without expired orders. */
 const someStatuses: (readonly OrderStatus[] | undefined)[] = [
   undefined,
   ['placed'],
@@ -25,9 +25,9 @@ const someStatuses: (readonly OrderStatus[] | undefined)[] = [
   [...orderStatuses],
 ];
 
-describe('a list of orders', () => {
+describe('listOrders', () => {
   onEachEngine(engine => {
-    it('has what its reader may see and its filters let through, forward and backward, by id', async () => {
+    it('pages through the visible, matching orders by id, forward and backward', async () => {
       const store = await openOrderStore(engine, 0);
       const { orders, pets } = await manyOrders(store);
       assert.deepEqual(new Set(orders.map(({ status }) => status)), new Set(orderStatuses));
@@ -41,7 +41,7 @@ describe('a list of orders', () => {
       }
     });
 
-    it('tells the steps of each order, from the log', async () => {
+    it('returns the steps of each order from its events', async () => {
       const store = await openOrderStore(engine);
       await store.place(1);
       await store.place(2);
@@ -58,7 +58,7 @@ describe('a list of orders', () => {
       assert.deepEqual(orders, [await store.order(1), await store.order(2), await store.order(3)]);
     });
 
-    it('has an order once that somebody placed for his own animal', async () => {
+    it('lists an order of one’s own animal once', async () => {
       const store = await openOrderStore(engine, 6);
       for (const petId of [1, 2, 3, 4, 5, 6]) await store.place(petId, { by: petId % 2 ? owner : placer });
       const first = await listOrders(store.database, owner, {}, { limit: 4 }, store.now());
@@ -68,11 +68,11 @@ describe('a list of orders', () => {
       assert.equal(second.next, undefined);
     });
 
-    it('reads on where an animal had very many orders, also of others', async () => {
+    it('pages through an animal’s orders if most are not visible', async () => {
       const store = await openOrderStore(engine, 2);
       await store.place(1);
       await store.cancel(1);
-      // 43,000 orders of somebody else, all cancelled.
+      // 43,000 cancelled orders of another account.
       await store.database.write(async tx => {
         await tx.run(another, {});
         for (let made = 1; made < 43_000; made += Math.min(made, 43_000 - made)) {
@@ -88,7 +88,7 @@ describe('a list of orders', () => {
       await assertWalks(store, owner, { petId: 1, status: ['approved'] }, 10, []);
     });
 
-    it('refuses a cursor of another list; one of another reader shows nothing more', async () => {
+    it('rejects the cursor of another list; a cursor of another reader reveals nothing', async () => {
       const store = await openOrderStore(engine);
       for (const petId of [1, 2, 3]) await store.place(petId);
       const { next } = await listOrders(store.database, owner, { status: ['placed'] }, { limit: 1 }, store.now());
@@ -114,7 +114,7 @@ describe('a list of orders', () => {
     });
   });
 
-  it('follows an index whoever reads and whatever the filter, on the embedded engine', async () => {
+  it('uses an index for every reader and filter on SQLite', async () => {
     const sqlite = new SqliteDatabase(':memory:');
     for (const { up } of migrations) for (const statement of up(dialects.sqlite)) sqlite.exec(statement);
     for (const { what, sql } of await everyQuery('sqlite')) {
@@ -124,11 +124,11 @@ describe('a list of orders', () => {
         .map(({ detail }) => detail);
       const text = `${what}: ${sql}: ${plan.join('; ')}`;
       for (const detail of plan.filter(one => /\borders\b/.test(one) && /^(SCAN|SEARCH)/.test(one))) {
-        // Admins read along all ids; everybody else along a part of an index.
+        // Admins read all ids, others a part of an index.
         if (what === 'admin {}') assert.match(detail, /^(SCAN orders|SEARCH orders USING INTEGER PRIMARY KEY)/, text);
         else assert.match(detail, /^SEARCH orders USING (COVERING )?INDEX orders_by_/, text);
       }
-      // What is sorted are the few rows that the runs brought together, and those that have run out unswept.
+      // Only the few rows of the merged runs and of expired orders are sorted.
       const merged = plan.some(detail => /UNION ALL|CO-ROUTINE|MATERIALIZE|orders_by_end/.test(detail));
       if (!merged) assert.ok(!plan.some(detail => detail.includes('TEMP B-TREE')), text);
     }
@@ -136,7 +136,7 @@ describe('a list of orders', () => {
   });
 
   onPostgres(engine => {
-    it('follows an index also where one account has most orders, all of them late', async () => {
+    it('uses an index even if one account has most of the orders', async () => {
       const place = await engine.place();
       await engine.open({ place });
       const { url, schema } = place as { url: string; schema: string };
@@ -163,7 +163,7 @@ describe('a list of orders', () => {
   });
 });
 
-/** Orders of animals of `owner` and of `placer`, placed by each of them and by others, in every state. */
+/** Places orders in every status, of animals of `owner` and `placer`, by each of them and by others. */
 async function manyOrders(store: OrderStore): Promise<{ orders: OrderWithSteps[]; pets: number[] }> {
   const { database } = store;
   const pets: number[] = [];
@@ -203,7 +203,7 @@ async function manyOrders(store: OrderStore): Promise<{ orders: OrderWithSteps[]
   return { orders: await Promise.all(ids.map(id => store.order(id))), pets };
 }
 
-/** Walks through a list to its end and back, and demands the same orders both times; how many pages there were. */
+/** Pages through a list to its end and back, asserts the same orders both times and returns the number of pages. */
 async function assertWalks(
   { database, now }: OrderStore,
   actor: Actor,
@@ -243,7 +243,7 @@ async function assertWalks(
 
 const idOf = ({ id }: { id: number }) => id;
 
-/** Every query that lists ask, over all kinds of readers, filters and places. */
+/** Collects every query of the list, for all kinds of readers, filters and positions. */
 async function everyQuery(engine: Database['engine']) {
   const asked: { what: string; sql: string; values: unknown[] }[] = [];
   let what = '';

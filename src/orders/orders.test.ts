@@ -14,7 +14,7 @@ import { orderEtag, orderOf } from './rows.ts';
 
 onEachEngine(engine => {
   describe('placeOrder', () => {
-    it('orders an animal, which is pending from then on', async () => {
+    it('orders an animal, which is then pending', async () => {
       const store = await openOrderStore(engine);
       const shipDate = '2026-11-24T10:00:00+01:00';
       const order = await store.place(1, { shipDate, note: 'We come\nin the morning.', quantity: 1 });
@@ -55,7 +55,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('keeps the price that the animal had, whatever it costs later', async () => {
+    it('keeps the price of the moment of the order', async () => {
       const store = await openOrderStore(engine, 0);
       const petId = await store.add({ price: { amount: 12_500, currency: 'EUR' } });
       const { id } = await store.place(petId);
@@ -65,7 +65,7 @@ onEachEngine(engine => {
       assert.deepEqual(orderOf(await store.place(free), owner).price, { amount: 0, currency: 'EUR' });
     });
 
-    it('is written down with the animal that it changed', async () => {
+    it('records the order and the change of its animal', async () => {
       const store = await openOrderStore(engine);
       await store.place(2);
       const [placed, ...rest] = await eventsOf<OrderEventData>(store.database, 'order', 1);
@@ -86,7 +86,7 @@ onEachEngine(engine => {
       assert.deepEqual([data.reason, data.orderId, data.was], ['order_placed', 1, { status: 'available' }]);
     });
 
-    it('refuses an animal that is not there, is sold or was set aside', async () => {
+    it('rejects an animal that is missing, sold or set aside', async () => {
       const store = await openOrderStore(engine, 0);
       await assert.rejects(store.place(1), { code: 'pet_not_found', status: 404 });
       const sold = await store.add({ status: 'sold' });
@@ -97,7 +97,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('says until when an animal is somebody else’s', async () => {
+    it('reports until when another account’s reservation lasts', async () => {
       const store = await openOrderStore(engine);
       await store.place(1);
       store.clock.advance(1);
@@ -121,7 +121,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('says how to order what one holds oneself', async () => {
+    it('explains how to order an animal from one’s own hold', async () => {
       const store = await openOrderStore(engine);
       const holdId = await store.hold([1]);
       await assert.rejects(store.place(1), {
@@ -131,7 +131,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('orders from a hold one animal after the other; the last one uses it up', async () => {
+    it('orders the animals of a hold one by one; the last one ends the hold', async () => {
       const store = await openOrderStore(engine);
       const holdId = await store.hold([1, 2]);
       const first = await store.place(2, { holdId });
@@ -147,18 +147,18 @@ onEachEngine(engine => {
       assert.deepEqual([used.status, used.endedAt], ['used', START + 5]);
       assert.deepEqual([await store.petStatus(1), await store.petStatus(2)], ['pending', 'pending']);
       await store.assertSound();
-      // The end of the hold is no end of the orders.
+      // The expiry of the hold does not end the orders.
       store.clock.advance(DAY);
       assert.equal(await store.petStatus(1), 'pending');
       const { data } = (await eventsOf<PetEventData>(store.database, 'pet', 1)).at(-1)!;
       assert.deepEqual([data.reason, data.orderId, data.holdId, data.was], ['order_placed', 2, holdId, {}]);
     });
 
-    it('refuses a hold that is another’s, has ended, or has not the animal', async () => {
+    it('rejects a hold of another account, one that has ended and one without the animal', async () => {
       const store = await openOrderStore(engine);
       const theirs = await store.hold([1], stranger);
       await assert.rejects(store.place(1, { holdId: theirs }), { code: 'hold_not_found', status: 404 });
-      // Nobody orders from the holds of others: neither the owner of the animal nor an admin.
+      // Not even the owner of the animal or an admin can order from another account’s hold.
       for (const by of [owner, admin]) {
         await assert.rejects(store.place(1, { holdId: theirs, by }), { code: 'hold_not_found' });
       }
@@ -183,7 +183,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('orders anew at the very moment at which an order has run out, swept or not', async () => {
+    it('accepts a new order from the millisecond of the expiry, before or after the job', async () => {
       const store = await openOrderStore(engine);
       await store.place(1);
       store.clock.advance(APPROVAL_PERIOD_MS - 1);
@@ -203,7 +203,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('gives the animal to exactly one of 64 at once', async () => {
+    it('accepts one of 64 concurrent orders', async () => {
       const store = await openOrderStore(engine);
       for (const petId of [1, 2]) {
         const tries = Array.from({ length: 64 }, (_, index) =>
@@ -219,7 +219,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('uses up a hold all of whose animals are ordered at once', async () => {
+    it('ends a hold whose animals are ordered concurrently', async () => {
       const store = await openOrderStore(engine, 12);
       for (let first = 1; first <= 12; first += 4) {
         const petIds = [first, first + 1, first + 2, first + 3];
@@ -230,7 +230,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('takes one statement for each thing that it changes, and one to look', async () => {
+    it('runs one statement per change and one read', async () => {
       const store = await openOrderStore(engine);
       let statements = 0;
       const count = <T>(answer: T) => {
@@ -252,13 +252,13 @@ onEachEngine(engine => {
         statements = 0;
         return placeOrder(counting(tx), placer, { petId: 1 });
       });
-      // The pet; the order, the reservation, the pet, two events. The counters are written before the commit.
+      // Reads the pet; writes order, reservation, pet and two events. The counters are written before the commit.
       assert.equal(statements, 6);
     });
   });
 
   describe('getOrder', () => {
-    it('shows an order to who placed it, the owner of the animal, admins and the operator, and to nobody else', async () => {
+    it('returns an order to its placer, the owner of the animal, admins and the operator only', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       for (const actor of [placer, owner, admin, operator]) assert.equal((await store.order(id, actor)).id, id);
@@ -269,7 +269,7 @@ onEachEngine(engine => {
       await assert.rejects(getOrder(store.database, admin, Number.MAX_SAFE_INTEGER, 0), { code: 'order_not_found' });
     });
 
-    it('shows who took a step to the owner, to who took it and to admins', async () => {
+    it('shows the account of a step to the owner, to that account and to admins', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       await store.approve(id, admin);

@@ -29,8 +29,8 @@ const TOO_LATE = 'Order 2 expires at 2026-11-28T12:00:00.000Z, too soon to chang
 type Step = 'approve' | 'deliver' | 'cancel' | 'takeBack';
 
 onEachEngine(engine => {
-  describe('the life of an order', () => {
-    it('goes from placed to approved to delivered to returned, and the animal goes along', async () => {
+  describe('the steps of an order', () => {
+    it('approve, deliver and return it, and change its animal', async () => {
       const store = await openOrderStore(engine);
       const { database, clock } = store;
       await store.place(1, { note: 'Please' });
@@ -90,7 +90,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('is cancelled by who placed it, by the owner or by an admin, before it is delivered', async () => {
+    it('cancel it for its placer, the owner or an admin, until it is delivered', async () => {
       const store = await openOrderStore(engine);
       for (const [by, approved] of [
         [placer, false],
@@ -112,7 +112,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('takes a step from its state and from no other, and says what can follow', async () => {
+    it('fail from any other status, naming the steps that can follow', async () => {
       const states: Record<string, { ids: (store: OrderStore) => Promise<number>; allowed: Step[]; says: string }> = {
         placed: {
           ids: async store => (await store.place(1)).id,
@@ -177,7 +177,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('is no business of strangers, and not for who placed it but for the cancellation', async () => {
+    it('are hidden from strangers; the placer can only cancel', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       for (const step of ['approve', 'deliver', 'cancel'] as const) {
@@ -185,7 +185,7 @@ onEachEngine(engine => {
       }
       await assert.rejects(store.takeBack(id, {}, stranger), { code: 'order_not_found' });
       await assert.rejects(store.approve(99), { code: 'order_not_found' });
-      // Who may not learns nothing of the state.
+      // An unauthorized caller learns nothing about the status.
       for (const step of ['approve', 'deliver'] as const) {
         await assert.rejects(store[step](id, placer), { code: 'not_owner', status: 403 });
       }
@@ -193,14 +193,14 @@ onEachEngine(engine => {
       assert.equal((await store.order(id)).version, 1);
     });
 
-    it('is approved by who orders an animal of his own', async () => {
+    it('let an owner approve an order of an own animal', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1, { by: owner });
       await store.approve(id, owner);
       assert.equal((await store.deliver(id, owner)).status, 'delivered');
     });
 
-    it('changes only from the version that is expected', async () => {
+    it('evaluate the precondition', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       const seen: string[] = [];
@@ -218,7 +218,7 @@ onEachEngine(engine => {
       await store.database.write(tx => cancelOrder(tx, owner, id, {}, etag => void seen.push(etag)));
       assert.deepEqual(seen, ['"1.1"', '"1.3"']);
       await assert.rejects(
-        // It is judged before the state.
+        // The precondition comes before the status.
         store.database.write(tx =>
           cancelOrder(tx, owner, id, {}, () => {
             throw refusal;
@@ -228,7 +228,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('ends at the very millisecond: approved as long as others see that in time, and never from then on', async () => {
+    it('approve it only if readers see that before its expiry', async () => {
       const store = await openOrderStore(engine);
       await store.place(1);
       await store.place(2);
@@ -242,7 +242,7 @@ onEachEngine(engine => {
       await assert.rejects(store.approve(2), { code: 'invalid_order_transition' });
       await assert.rejects(store.cancel(2), { code: 'invalid_order_transition' });
       assert.deepEqual([await store.petStatus(1), await store.petStatus(2)], ['pending', 'available']);
-      // What was approved runs out no more.
+      // An approved order no longer expires.
       store.clock.advance(100 * APPROVAL_PERIOD_MS);
       assert.equal((await store.order(1)).status, 'approved');
       assert.equal(await store.petStatus(1), 'pending');
@@ -251,8 +251,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('an order that has run out for somebody', () => {
-    it('has run out also for a process whose clock is behind', async () => {
+  describe('an order that has expired for another process', () => {
+    it('has expired for a process with a slower clock, too', async () => {
       const place = await engine.place();
       const store = await openOrderStore(engine, 2, { place });
       const behind = await engine.open({ place, clock: testClock(START + 1), role: 'cli' });
@@ -285,7 +285,7 @@ onEachEngine(engine => {
       return id;
     };
 
-    it('makes the animal available, or pending where it is not ready; it can be ordered again then', async () => {
+    it('makes the animal available, or pending unless it is ready', async () => {
       const store = await openOrderStore(engine);
       const one = await delivered(store);
       await store.takeBack(one);
@@ -299,7 +299,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('leaves an animal as it is that was sold again since', async () => {
+    it('does not change an animal that was sold again', async () => {
       const store = await openOrderStore(engine);
       const first = await delivered(store);
       await store.database.write(tx => updatePet(tx, owner, 1, { status: 'available' }, 'open'));
@@ -311,7 +311,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('leaves an animal as it is that is not sold any more, or is somebody else’s by now', async () => {
+    it('does not change an animal that is no longer sold or has another owner', async () => {
       const store = await openOrderStore(engine);
       const set = (petId: number, status: PetStatus) =>
         store.database.write(tx => updatePet(tx, owner, petId, { status }, 'open'));
@@ -329,7 +329,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('works when the animal was taken out of the store', async () => {
+    it('works if the animal was deleted', async () => {
       const store = await openOrderStore(engine);
       const id = await delivered(store);
       await store.database.write(tx => deletePet(tx, owner, 1));
@@ -342,7 +342,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('is kept from an animal that is under way: it cannot be taken out', async () => {
+    it('is possible only because a reserved animal cannot be deleted', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       await assert.rejects(
@@ -354,7 +354,7 @@ onEachEngine(engine => {
         store.database.write(tx => deletePet(tx, owner, 1)),
         { code: 'pet_reserved' },
       );
-      // An order that has run out keeps nothing.
+      // An expired order reserves nothing.
       await store.place(2);
       store.clock.advance(APPROVAL_PERIOD_MS);
       await store.database.write(tx => deletePet(tx, owner, 2));
@@ -364,14 +364,14 @@ onEachEngine(engine => {
     });
   });
 
-  describe('steps at once', () => {
+  describe('concurrent steps', () => {
     const outcome = (step: Promise<unknown>): Promise<string> =>
       step.then(
         () => 'done',
         error => error.code ?? `${error}`,
       );
 
-    it('win one after the other: approved then cancelled, or cancelled alone; never both from placed', async () => {
+    it('run one after the other: approved then cancelled, or only cancelled', async () => {
       const store = await openOrderStore(engine, 30);
       for (let petId = 1; petId <= 30; petId++) {
         const { id } = await store.place(petId);
@@ -391,7 +391,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('are taken once, however many take them', async () => {
+    it('succeed once', async () => {
       const store = await openOrderStore(engine);
       const { id } = await store.place(1);
       const many = async (step: () => Promise<unknown>) => {
@@ -406,7 +406,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('and orders of the same animal come one after the other', async () => {
+    it('and orders of the same animal run one after the other', async () => {
       const store = await openOrderStore(engine, 20);
       for (let petId = 1; petId <= 20; petId++) {
         const { id } = await store.place(petId);
@@ -421,7 +421,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('deliver and cancel: exactly one', async () => {
+    it('deliver or cancel, never both', async () => {
       const store = await openOrderStore(engine, 20);
       for (let petId = 1; petId <= 20; petId++) {
         const { id } = await store.place(petId);

@@ -12,14 +12,14 @@ const routes = allRoutes as readonly Route<never>[];
 const changing = routes.filter(({ method }) => method !== 'GET');
 const reading = routes.filter(({ method, streams }) => method === 'GET' && !streams);
 
-/** The first example of a route that is a success. */
+/** Returns the first successful example of a route. */
 function firstExample(route: Route<never>): Example {
   const example = route.examples.find(({ code }) => code === undefined);
   assert.ok(example, `${route.operationId} has an example of a success`);
   return example;
 }
 
-/** Opens a store in which all has happened that an example was given; it is stopped after the work. */
+/** Runs work with a store in which the preceding examples of an example have run. */
 async function within(
   example: Example,
   work: (store: ExampleStore) => Promise<void>,
@@ -34,7 +34,7 @@ async function within(
   }
 }
 
-/** Where the thing is read that a request names: at its own path, or at the path of what it is a step of. */
+/** Returns the route that reads the resource of a path: the longest prefix that has one. */
 function readerOf({ path }: Route<never>): Route<never> | undefined {
   const parts = path.split('/');
   for (let length = parts.length; length > 1; length--) {
@@ -44,10 +44,10 @@ function readerOf({ path }: Route<never>): Route<never> | undefined {
   return undefined;
 }
 
-/** Reads the thing that an example names. */
-function readThing(route: Route<never>, example: Example, store: ExampleStore): Promise<SentExample> {
+/** Reads the resource that an example names. */
+function readResource(route: Route<never>, example: Example, store: ExampleStore): Promise<SentExample> {
   const reader = readerOf(route);
-  assert.ok(reader, `there is a way to read what ${route.operationId} changes`);
+  assert.ok(reader, `no route reads what ${route.operationId} changes`);
   const { name, summary, path = {}, as } = example;
   return sendExample(reader, { name, summary, path, ...(as && { as }), status: 200 }, store);
 }
@@ -55,7 +55,7 @@ function readThing(route: Route<never>, example: Example, store: ExampleStore): 
 const eventsOf = async ({ serving }: ExampleStore) => (await serving.app.databases.production.first(countEvents, {}))!;
 const codeOf = ({ body }: SentExample) => (body as { code?: string } | undefined)?.code;
 
-describe('every answer to a reader', () => {
+describe('every read', () => {
   for (const route of reading) {
     describe(`of ${route.operationId}`, () => {
       const example = firstExample(route);
@@ -69,7 +69,7 @@ describe('every answer to a reader', () => {
       const read = (more: Record<string, string> = {}, as = example.as) =>
         sendExample(route, { ...example, ...(as && { as }) }, store, more);
 
-      it('has an entity tag, and 304 comes to those who have it', async () => {
+      it('returns an entity tag, and 304 for that tag', async () => {
         const first = await read();
         const etag = first.headers.get('etag')!;
         assert.match(etag, /^"[\x21\x23-\x7e]+"$/, 'a strong tag');
@@ -81,11 +81,11 @@ describe('every answer to a reader', () => {
           const whole = await read({ 'if-none-match': ifNoneMatch });
           assert.deepEqual([whole.status, whole.text, whole.headers.get('etag')], [200, first.text, etag]);
         }
-        // Strictness changes nothing of what is there.
+        // Strict handling does not change the tag.
         assertNotModified(await read({ 'if-none-match': etag, prefer: 'handling=strict' }), first);
       });
 
-      it('is for HEAD what it is for GET, without the body', async () => {
+      it('returns for HEAD what it returns for GET, without the body', async () => {
         const got = await read();
         const head = { ...route, method: 'HEAD' as never };
         const headed = await sendExample(head, example, store);
@@ -94,7 +94,7 @@ describe('every answer to a reader', () => {
         assertNotModified(await sendExample(head, example, store, { 'if-none-match': got.headers.get('etag')! }), got);
       });
 
-      it('is refused to those who expect another version', async () => {
+      it('fails if If-Match names another version', async () => {
         const etag = (await read()).headers.get('etag')!;
         for (const ifMatch of [etag, '*', `"another",${etag}`]) {
           assert.equal((await read({ 'if-match': ifMatch })).status, 200);
@@ -104,7 +104,7 @@ describe('every answer to a reader', () => {
         assert.equal(codeOf(await read({ 'if-match': etag.slice(1) })), 'invalid_parameter');
       });
 
-      it('has the same tag for every key that sees the same', async () => {
+      it('returns the same tag for every key that sees the same', async () => {
         const own = await read();
         for (const as of ['admin', 'stranger'] as const) {
           const other = await read({}, as);
@@ -116,7 +116,7 @@ describe('every answer to a reader', () => {
     });
   }
 
-  /** An answer to somebody who has it: the tag, what every answer has, and nothing else (RFC 9110, 15.4.5). */
+  /** Asserts a 304 with the tag and the headers of every response only (RFC 9110, 15.4.5). */
   function assertNotModified(answer: SentExample, whole: SentExample): void {
     assert.deepEqual([answer.status, answer.text], [304, '']);
     assert.equal(answer.headers.get('etag'), whole.headers.get('etag'));
@@ -127,7 +127,7 @@ describe('every answer to a reader', () => {
     assertAnswer({ status, text, body, headers: Object.fromEntries(headers) });
   }
 
-  /** The headers that are the same each time. */
+  /** Returns the headers that do not change from response to response. */
   function lasting({ headers }: SentExample): Record<string, string> {
     const changing = /^(date|x-request-id|x-ratelimit-(remaining|reset)|ratelimit|connection|keep-alive)$/;
     return Object.fromEntries([...headers].filter(([name]) => !changing.test(name)));
@@ -135,15 +135,15 @@ describe('every answer to a reader', () => {
 });
 
 describe('every change', () => {
-  // A message is delivered meanwhile, which changes it; secrets, tests and redeliveries are no things with a tag.
+  // Messages change when they are delivered; secrets, tests and redeliveries have no entity tag.
   const untagged = ['sendMessage', 'rotateWebhookSecret', 'testWebhook', 'redeliverEvents'];
   for (const route of changing.filter(
     ({ successes, operationId }) => successes[0].schema && !untagged.includes(operationId),
   )) {
-    it(`by ${route.operationId} answers with the tag that readers then get`, async () => {
+    it(`by ${route.operationId} returns the tag that the next read returns`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
-        const before = route.method === 'POST' ? undefined : await readThing(route, example, store);
+        const before = route.method === 'POST' ? undefined : await readResource(route, example, store);
         const answer = await sendExample(route, example, store);
         assert.equal(answer.status, example.status, answer.text);
         const etag = answer.headers.get('etag')!;
@@ -152,19 +152,19 @@ describe('every change', () => {
         const location = answer.headers.get('location');
         const read =
           location === null
-            ? await readThing(route, example, store)
+            ? await readResource(route, example, store)
             : await send(location, { key: store.keys[example.as ?? 'owner'] });
-        // What was merged into something else is no longer there under its own name.
+        // A merged category no longer exists.
         if (read.status !== 404 || location !== null) assert.equal(tagOf(read), etag);
       });
     });
   }
 
-  // A secret is read nowhere.
+  // Secrets cannot be read.
   for (const route of changing.filter(
     ({ successes, operationId }) => successes[0].status === 201 && operationId !== 'rotateWebhookSecret',
   )) {
-    it(`by ${route.operationId} says where the new thing is`, async () => {
+    it(`by ${route.operationId} returns the URL of the new resource`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const { headers } = await sendExample(route, example, store);
@@ -180,12 +180,12 @@ describe('every change', () => {
   }
 });
 
-describe('every change of a thing that has a tag', () => {
+describe('every change of a resource with a tag', () => {
   for (const route of changing.filter(({ conditional }) => conditional)) {
-    it(`by ${route.operationId} is refused to those who expect another version, and changes nothing`, async () => {
+    it(`by ${route.operationId} fails if If-Match names another version, and changes nothing`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
-        const before = await readThing(route, example, store);
+        const before = await readResource(route, example, store);
         const etag = before.headers.get('etag')!;
         const { events } = await eventsOf(store);
         for (const [name, value, code] of [
@@ -200,7 +200,7 @@ describe('every change of a thing that has a tag', () => {
           const refused = await sendExample(route, example, store, { [name]: value });
           assert.equal(codeOf(refused), code, `${name}: ${value}`);
         }
-        assert.equal((await readThing(route, example, store)).headers.get('etag'), etag);
+        assert.equal((await readResource(route, example, store)).headers.get('etag'), etag);
         assert.equal((await eventsOf(store)).events, events);
 
         const done = await sendExample(route, example, store, { 'if-match': `"another", ${etag}` });
@@ -210,7 +210,7 @@ describe('every change of a thing that has a tag', () => {
       });
     });
 
-    it(`by ${route.operationId} is done for those who expect any version`, async () => {
+    it(`by ${route.operationId} succeeds with If-Match: *`, async () => {
       const example = firstExample(route);
       await within(example, async store => {
         const done = await sendExample(route, example, store, { 'if-match': '*', 'if-none-match': '"another"' });
@@ -220,7 +220,7 @@ describe('every change of a thing that has a tag', () => {
   }
 });
 
-describe('where the version to change must be named', () => {
+describe('with PETSTORE_REQUIRE_IF_MATCH', () => {
   let store: ExampleStore;
   before(async () => {
     store = await openExampleStore({ environment: { PETSTORE_REQUIRE_IF_MATCH: 'true' } });
@@ -229,7 +229,7 @@ describe('where the version to change must be named', () => {
 
   for (const route of changing) {
     const wants = route.conditional === true && route.method !== 'POST';
-    it(`${route.operationId} ${wants ? 'is refused without it' : 'needs it not'}`, async () => {
+    it(`${route.operationId} ${wants ? 'requires If-Match' : 'does not require If-Match'}`, async () => {
       const example = firstExample(route);
       const { events } = await eventsOf(store);
       const without = await sendExample(route, example, store);
@@ -265,7 +265,7 @@ overEachEngine(engine => {
       body,
     });
 
-  it('a list keeps its tag until something of what it shows has changed', async () => {
+  it('a list keeps its tag until its content changes', async () => {
     const [one, other] = [await create('One'), await create('Other')];
     const list = `/pets?id=${one}`;
     const first = await read(list);
@@ -281,7 +281,7 @@ overEachEngine(engine => {
     assert.equal((await read(list)).headers.etag, etag, 'the same list has the same tag');
   });
 
-  it('a list with other links, or a total that moves, has another tag', async () => {
+  it('a list with other links or another total has another tag', async () => {
     const id = await create('One');
     const tags = new Set<unknown>();
     const total = { Prefer: 'count=exact' };
@@ -293,7 +293,7 @@ overEachEngine(engine => {
     assert.equal((await read(`/pets/${id}`)).status, 200);
   });
 
-  it('of many who change the same version one succeeds, and the others are told which there is now', async () => {
+  it('one of several changes of the same version succeeds; the others get the current tag', async () => {
     const id = await create('One');
     for (let round = 0; round < 5; round++) {
       const etag = String((await read(`/pets/${id}`)).headers.etag);
@@ -313,7 +313,7 @@ overEachEngine(engine => {
     }
   });
 
-  it('a change that changes nothing keeps the tag', async () => {
+  it('a change without effect keeps the tag', async () => {
     const id = await create('One');
     const { etag } = (await read(`/pets/${id}`)).headers;
     assert.equal((await change(id, { name: 'One' }, etag)).headers.etag, etag);

@@ -34,7 +34,7 @@ overEachEngine(engine => {
     });
     after(() => serving?.stop());
 
-    it('keeps animals for who asks, says where the hold is, and shows the animals as pending', async () => {
+    it('places a hold, returns its URL and shows the animals as pending', async () => {
       const [minka, moritz] = await addAnimals(owner, 2);
       const created = await holder.post('/holds', { petIds: [moritz, minka], note: 'Both' });
       assert.equal(created.status, 201);
@@ -65,7 +65,7 @@ overEachEngine(engine => {
       );
     });
 
-    it('tells who comes too late until when, and leaves nothing behind', async () => {
+    it('reports until when an animal is held, and stores nothing', async () => {
       const [minka, moritz] = await addAnimals(owner, 2);
       await holder.post('/holds', { petIds: [minka] });
       const late = await other.post('/holds', { petIds: [moritz, minka] });
@@ -77,7 +77,7 @@ overEachEngine(engine => {
       refused(await other.post('/holds', { petIds: [minka, 999_999] }), 404, 'pet_not_found');
     });
 
-    it('refuses what is no hold, field by field', async () => {
+    it('rejects invalid bodies, field by field', async () => {
       const [minka] = await addAnimals(owner, 1);
       const bad: [unknown, string][] = [
         [{}, '/petIds'],
@@ -117,7 +117,7 @@ overEachEngine(engine => {
       }
     });
 
-    it('answers a retry with the hold that there is', async () => {
+    it('replays the response to a retry', async () => {
       const [minka] = await addAnimals(owner, 1);
       const retry = { 'Idempotency-Key': randomUUID() };
       const first = await holder.post('/holds', { petIds: [minka] }, retry);
@@ -132,7 +132,7 @@ overEachEngine(engine => {
       assert.equal((await holder.post(`/holds/${first.body.id}/release`, undefined, again)).text, released.text);
     });
 
-    it('moves the end, for who placed the hold and has seen it as it is', async () => {
+    it('changes the expiry for the placer, if the precondition holds', async () => {
       const [minka] = await addAnimals(owner, 1);
       const { body: hold, headers } = await holder.post('/holds', { petIds: [minka] });
       const to = (minutes: number) => ({ expiresAt: new Date(clock.now() + minutes * MINUTE).toISOString() });
@@ -152,7 +152,7 @@ overEachEngine(engine => {
       refused(await holder.post(`/holds/${hold.id}/release`), 409, 'hold_ended');
     });
 
-    it('lists them in pages, to those who may see them', async () => {
+    it('lists visible holds in pages', async () => {
       const lister = await newCaller(serving);
       const pets = await addAnimals(owner, 5);
       for (const pet of pets) await lister.post('/holds', { petIds: [pet] });
@@ -176,7 +176,7 @@ overEachEngine(engine => {
       assert.equal((await lister.get('/holds?limit=2', { 'If-None-Match': known.headers.etag! })).status, 304);
     });
 
-    it('lets nobody hoard', async () => {
+    it('limits the animals that an account holds', async () => {
       const hoarder = await newCaller(serving);
       const pets = await addAnimals(owner, HELD_MAX + 5);
       const replies = await Promise.all(pets.map(pet => hoarder.post('/holds', { petIds: [pet] })));
@@ -187,7 +187,7 @@ overEachEngine(engine => {
       assert.equal((await hoarder.post('/holds', { petIds: [held[0]!.body.petIds[0]] })).status, 201);
     });
 
-    it('lets go at the very moment, in every answer, and writes it down once', async () => {
+    it('expires a hold at that millisecond in every response, and records it once', async () => {
       const [minka, moritz] = await addAnimals(owner, 2);
       const { body: hold } = await holder.post('/holds', {
         petIds: [minka, moritz],
@@ -220,7 +220,7 @@ overEachEngine(engine => {
       const late = await holder.post(`/holds/${hold.id}/extension`, { expiresAt: inMs(clock.now() + MINUTE) });
       refused(late, 409, 'hold_ended');
 
-      // The process ends it by itself, and nobody sees a difference.
+      // The job ends the hold, without a visible change.
       while ((await eventsOf(database, 'hold', hold.id)).length < 2) await pause(20);
       assert.deepEqual(await etagsOf(minka!, hold.id), gone);
       assert.deepEqual(await look(), [2, 0, 1, 'available', 'available', 'expired', 0]);
@@ -232,7 +232,7 @@ overEachEngine(engine => {
       );
     });
 
-    it('gives an animal to who orders it from the hold, and to nobody else', async () => {
+    it('lets only the holder order a held animal', async () => {
       const [minka, moritz] = await addAnimals(owner, 2);
       const { body: hold } = await holder.post('/holds', { petIds: [minka, moritz] });
       refused(await other.post('/store/orders', { petId: minka, holdId: hold.id }), 404, 'hold_not_found');
@@ -245,7 +245,7 @@ overEachEngine(engine => {
       refused(await holder.post('/store/orders', { petId: moritz, holdId: hold.id }), 409, 'hold_ended');
     });
 
-    it('logs no fault in all of this', () => {
+    it('logs no error in these tests', () => {
       assert.deepEqual(
         serving.lines.filter(line => JSON.parse(line).level !== 'info'),
         [],
@@ -259,7 +259,7 @@ overEachEngine(engine => {
   });
 });
 
-/** An account with a key. */
+/** Creates an account with a key. */
 interface Caller {
   readonly accountId: number;
   get(path: string, headers?: Record<string, string>): Promise<Reply>;

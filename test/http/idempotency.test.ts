@@ -22,7 +22,7 @@ const retried = routes.filter(takesIdempotencyKey);
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** How many rows each table has; the stored answers are counted apart. */
+/** Counts the rows of each table; stored responses are counted separately. */
 async function rowsIn(database: Database): Promise<Record<string, number>> {
   return Object.fromEntries(
     await Promise.all(
@@ -32,7 +32,7 @@ async function rowsIn(database: Database): Promise<Record<string, number>> {
 }
 
 describe('every operation that takes an Idempotency-Key', () => {
-  it('is every one that adds something or changes a part of something', () => {
+  it('is a POST or a PATCH', () => {
     for (const { operationId, method } of routes) {
       assert.equal(
         retried.some(route => route.operationId === operationId),
@@ -43,7 +43,7 @@ describe('every operation that takes an Idempotency-Key', () => {
   });
 
   for (const route of retried) {
-    it(`${route.operationId} is done once, and answers a retry byte for byte as the first time`, async () => {
+    it(`${route.operationId} runs once and replays its response to a retry byte for byte`, async () => {
       await within(async store => {
         const { serving, clock } = store;
         const example = route.examples.find(({ code }) => code === undefined)!;
@@ -58,7 +58,7 @@ describe('every operation that takes an Idempotency-Key', () => {
         clock.advance(1500);
         const retry = await once();
         assert.equal(retry.headers.get('idempotency-replayed'), 'true');
-        // A secret is shown once.
+        // A replay hides secrets.
         const text = first.text.replace(/"secret":"[^"]+"/, '"secret":null');
         assert.deepEqual([retry.status, retry.text], [first.status, text]);
         const same = text === first.text ? ['content-length'] : [];
@@ -66,7 +66,7 @@ describe('every operation that takes an Idempotency-Key', () => {
           assert.equal(retry.headers.get(name), first.headers.get(name), name);
         }
         const left = (answer: typeof first) => Number(answer.headers.get('x-ratelimit-remaining'));
-        assert.equal(left(retry), left(first) - 1, 'the numbers are those of now');
+        assert.equal(left(retry), left(first) - 1, 'the rate limit is current');
         assert.notEqual(retry.headers.get('x-request-id'), first.headers.get('x-request-id'));
         assert.deepEqual(await rowsIn(serving.app.databases.production), rows);
 
@@ -77,14 +77,14 @@ describe('every operation that takes an Idempotency-Key', () => {
         assert.deepEqual([strict.status, strict.text], [first.status, text]);
         assert.equal(strict.headers.get('preference-applied'), 'handling=strict');
 
-        // Also where the operation does not read it.
+        // Even if the operation ignores the member.
         const other = { ...example, body: { ...(example.body as object | undefined), more: 1 } };
         const reused = await sendExample(route, other, store, { 'idempotency-key': 'a-key' });
         assert.deepEqual([reused.status, (reused.body as { code: string }).code], [422, 'idempotency_key_reused']);
       });
     });
 
-    it(`${route.operationId} keeps nothing of a refusal`, async () => {
+    it(`${route.operationId} stores nothing for an error`, async () => {
       await within(async store => {
         for (const example of route.examples.filter(({ code, given }) => code !== undefined && given === undefined)) {
           const refused = await sendExample(route, example, store, { 'idempotency-key': 'a-key' });
@@ -94,7 +94,7 @@ describe('every operation that takes an Idempotency-Key', () => {
       });
     });
 
-    it(`${route.operationId} is refused with the key of another request`, async () => {
+    it(`${route.operationId} rejects the key of another request`, async () => {
       await within(async store => {
         const key = { 'idempotency-key': 'a-key' };
         const example = route.examples.find(({ code }) => code === undefined)!;
@@ -111,7 +111,7 @@ describe('every operation that takes an Idempotency-Key', () => {
   }
 
   for (const route of routes.filter(route => !takesIdempotencyKey(route))) {
-    it(`is not ${route.operationId}: there the header says nothing`, async () => {
+    it(`excludes ${route.operationId}, which ignores the header`, async () => {
       await within(async store => {
         const example = route.examples.find(({ code }) => code === undefined)!;
         await prepare(example, store);
@@ -166,7 +166,7 @@ overEachEngine(engine => {
     });
   const pets = async () => (await rowsIn(serving.app.databases.production))['pets']!;
 
-  it('20 at once with the same key make exactly one animal', async () => {
+  it('creates one animal for 20 concurrent requests with the same key', async () => {
     for (let round = 0; round < 5; round++) {
       const before = await pets();
       const name = `${idempotencyKey}-${round}`;
@@ -179,7 +179,7 @@ overEachEngine(engine => {
     }
   });
 
-  it('the same key with another body, path or operation is refused with 422', async () => {
+  it('rejects the same key with another body, path or operation', async () => {
     const { id } = (await create()).body;
     const other = (await create(minka, { name: `${idempotencyKey}-other` })).body;
     for (const refused of [
@@ -193,12 +193,12 @@ overEachEngine(engine => {
     idempotencyKey += '-patch';
     assert.equal((await patch(id, { name: 'Mia' })).status, 200);
     assert.equal((await patch(other.id, { name: 'Mia' })).status, 422);
-    // However the body is spaced it is the same.
+    // White space in the body makes no difference.
     const spaced = await patch(id, '{ "name" :\n"Mia" }', { 'Content-Type': 'application/merge-patch+json' });
     assert.equal(spaced.headers['idempotency-replayed'], 'true');
   });
 
-  it('the same key with another body is refused with 422 also where that body is wrong', async () => {
+  it('rejects the same key with another body even if that body is invalid', async () => {
     const before = await pets();
     for (const body of [{ name: '' }, '{', '[]', { ...minka, status: 'lost' }]) {
       const unused = await create(body);
@@ -212,7 +212,7 @@ overEachEngine(engine => {
     }
     assert.equal((await create()).headers['idempotency-replayed'], 'true');
     assert.equal(await pets(), before + 1);
-    // To others the key is their own; and a refusal that comes before the body comes first.
+    // Keys are per account, and errors that precede the body take precedence.
     assert.equal((await create({ name: '' }, { key: await serving.newKey() })).status, 400);
     const reader = await serving.newKey({ accountId: key.accountId, scopes: ['pets:read'] });
     assert.equal((await create({ name: '' }, { key: reader })).body.code, 'insufficient_scope');
@@ -221,7 +221,7 @@ overEachEngine(engine => {
     assert.equal((await create({ name: '' })).body.code, 'invalid_body');
   });
 
-  it('the same body that is not taken any more is refused for what is wrong with it', async () => {
+  it('reports the error of a body that is the same but no longer valid', async () => {
     const { id } = (await create(minka, { name: `${idempotencyKey}-first` })).body;
     const body = { name: 'Mia', colour: 'red' };
     assert.equal((await patch(id, body)).status, 200);
@@ -232,7 +232,7 @@ overEachEngine(engine => {
     assert.equal((await patch(id, body)).headers['idempotency-replayed'], 'true');
   });
 
-  it('the same key of another account is another key, and of another key of the account the same', async () => {
+  it('compares keys per account, whatever API key is used', async () => {
     const { body } = await create();
     const other = await create(minka, { key: await serving.newKey() });
     assert.equal(other.status, 201);
@@ -242,14 +242,14 @@ overEachEngine(engine => {
     assert.equal(rotated.body.id, body.id);
   });
 
-  it('the same key in production and staging are two, also at the same time', async () => {
+  it('separates production and staging, even concurrently', async () => {
     const staging = await serving.newKey({ accountId: key.accountId, deployment: 'staging' });
     const [one, other] = await Promise.all([create(), create(minka, { key: staging, base: serving.urls.staging })]);
     assert.deepEqual([one.status, other.status], [201, 201]);
     for (const reply of [one, other]) assert.equal(reply.headers['idempotency-replayed'], undefined);
   });
 
-  it('the same key is good for another request after 24 hours', async () => {
+  it('accepts the same key for a new request after 24 hours', async () => {
     const first = await create();
     clock.advance(24 * HOUR_MS - 1);
     assert.equal((await create()).headers['idempotency-replayed'], 'true');
@@ -260,7 +260,7 @@ overEachEngine(engine => {
     assert.notEqual(other.body.id, first.body.id);
   });
 
-  it('a refusal is judged again, and the success that follows takes the key', async () => {
+  it('runs a request again after an error, and stores the success', async () => {
     const { id } = (await create(minka, { name: `${idempotencyKey}-first` })).body;
     assert.equal((await create({ name: '' })).body.code, 'invalid_body');
     assert.equal((await patch(999_999, { name: 'Mia' })).body.code, 'pet_not_found');
@@ -278,7 +278,7 @@ overEachEngine(engine => {
     assert.equal((await patch(id, { status: 'sold' })).headers['idempotency-replayed'], 'true');
   });
 
-  it('a retry is not judged by what it did itself: If-Match names the version before', async () => {
+  it('replays before it evaluates If-Match', async () => {
     const made = await create(minka, { name: `${idempotencyKey}-first` });
     const ifMatch = { 'If-Match': String(made.headers.etag) };
     const done = await patch(made.body.id, { name: 'Mia' }, ifMatch);
@@ -289,7 +289,7 @@ overEachEngine(engine => {
     assert.notEqual(done.headers.etag, made.headers.etag);
   });
 
-  it('a retry gets the answer of that time, though the animal has changed or gone since', async () => {
+  it('replays the stored response even if the animal was deleted', async () => {
     const first = await create();
     const url = `${serving.urls.production}/pets/${first.body.id}`;
     assert.equal((await send(url, { method: 'DELETE', key })).status, 204);
@@ -298,7 +298,7 @@ overEachEngine(engine => {
     assert.equal((await send(url, { key })).status, 404);
   });
 
-  it('a key that is none is refused with 400, by name', async () => {
+  it('rejects a malformed key with 400', async () => {
     const before = await pets();
     for (const name of ['a b', 'a,b', 'a\tb', '"a" "b"', 'x'.repeat(256), 'x'.repeat(15_000), '\xe4', ' ']) {
       const reply = await create(minka, { name });
@@ -316,7 +316,7 @@ overEachEngine(engine => {
     assert.equal(await pets(), before);
   });
 
-  it('the answer survives kill -9 between it and the retry', async () => {
+  it('replays after kill -9', async () => {
     const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '' };
     const before = await serveApart({ environment });
     try {
@@ -346,7 +346,7 @@ overEachEngine(engine => {
 overPostgres(engine => {
   const skip = process.env.CI !== 'true' && withoutValkey !== undefined ? withoutValkey : false;
 
-  it('two nodes asked at once with the same key never make two animals', { skip }, async () => {
+  it('creates one animal for concurrent requests to two nodes', { skip }, async () => {
     const environment = {
       ...(await engine.settings()),
       PETSTORE_VALKEY_URL: valkeyUrl,
@@ -378,7 +378,7 @@ overPostgres(engine => {
   });
 });
 
-/** Of many requests with one key one was done; the others got its answer or were told to wait. The id that was given. */
+/** Asserts that one request ran and the others got its response or idempotency_key_in_use; returns the id. */
 function assertOneResult(replies: readonly Reply[]): number {
   const done = replies.filter(({ status }) => status === 201);
   assert.equal(done.filter(({ headers }) => headers['idempotency-replayed'] === undefined).length, 1);

@@ -40,7 +40,7 @@ describe('orders over HTTP', () => {
     const inventory = async () => (await get('/store/inventory')).body;
 
     describe('placeOrder', () => {
-      it('answers 201 with the order, where it is, and its entity tag', async () => {
+      it('returns 201 with the order, its URL and its entity tag', async () => {
         const petId = await addPet({ price: { amount: 12_500, currency: 'EUR' } });
         const reply = await place({ petId });
         assert.equal(reply.status, 201);
@@ -65,7 +65,7 @@ describe('orders over HTTP', () => {
         assert.equal((await get(`/store/orders/${id}`, { headers: known })).status, 304);
       });
 
-      it('takes what clients of classic pet stores send, and leaves status and complete to the store', async () => {
+      it('accepts the body of classic pet stores and ignores its status and complete', async () => {
         const petId = await addPet();
         const body = {
           id: 10,
@@ -86,7 +86,7 @@ describe('orders over HTTP', () => {
         assert.deepEqual(paths(strict), ['/id', '/status', '/complete']);
       });
 
-      it('stores a note as it was sent, line breaks included', async () => {
+      it('stores a note as sent, line breaks included', async () => {
         for (const note of ['a\nb', 'a\r\n\r\nb', '  x ', '🐈'.repeat(1000), "'; drop table orders; --", '\u202ertl']) {
           const reply = await place({ petId: await addPet(), note });
           assert.equal(reply.status, 201, JSON.stringify(note));
@@ -94,7 +94,7 @@ describe('orders over HTTP', () => {
         }
       });
 
-      it('names every field that is wrong, and coerces nothing', async () => {
+      it('names every invalid field and coerces nothing', async () => {
         const petId = await addPet();
         for (const [body, path] of [
           [{}, '/petId'],
@@ -136,7 +136,7 @@ describe('orders over HTTP', () => {
         assert.equal(await petStatus(petId), 'available');
       });
 
-      it('answers 404 for an animal that is not there, 409 for one that cannot be had', async () => {
+      it('returns 404 for a missing animal and 409 for an unavailable one', async () => {
         const absent = await place({ petId: Number.MAX_SAFE_INTEGER });
         assert.deepEqual([absent.status, absent.body.code], [404, 'pet_not_found']);
         for (const status of ['sold', 'pending']) {
@@ -151,7 +151,7 @@ describe('orders over HTTP', () => {
         assert.match(second.body.message, /2026-11-28T12:00:00.000Z/);
       });
 
-      it('orders from a hold what it keeps, and tells how', async () => {
+      it('orders from a hold, and explains how if the hold is not named', async () => {
         const petIds = [await addPet(), await addPet()];
         const hold = await post('/holds', { body: { petIds } });
         assert.equal(hold.status, 201);
@@ -171,7 +171,7 @@ describe('orders over HTTP', () => {
         assert.deepEqual([ended.status, ended.body.code], [409, 'hold_ended']);
       });
 
-      it('gives an animal to one of 64 at once; the others learn that it is reserved', async () => {
+      it('accepts one of 64 concurrent orders; the others get pet_reserved', async () => {
         const petId = await addPet();
         const keys = await Promise.all(Array.from({ length: 8 }, () => serving.newKey()));
         const replies = await Promise.all(
@@ -184,7 +184,7 @@ describe('orders over HTTP', () => {
         }
       });
 
-      it('is done once for one Idempotency-Key, whatever became of the order since', async () => {
+      it('runs once per Idempotency-Key, even if the order has changed since', async () => {
         const petId = await addPet();
         const headers = { 'Idempotency-Key': `order ${petId}`.replace(' ', '-') };
         const first = await place({ petId }, { headers });
@@ -200,7 +200,7 @@ describe('orders over HTTP', () => {
     });
 
     describe('the steps', () => {
-      it('lead from placed to returned, with notes, tags and the animal', async () => {
+      it('lead from placed to returned, with notes, entity tags and changes of the animal', async () => {
         const petId = await addPet();
         const { id } = (await place({ petId })).body;
         const seen: unknown[] = [];
@@ -224,7 +224,7 @@ describe('orders over HTTP', () => {
           ['delivered', true, `"${id}.4"`, 'sold'],
           ['returned', true, `"${id}.5"`, 'pending'],
         ]);
-        // Who took them is no business of who placed it.
+        // The placer does not see the accounts that took the steps.
         const { approval, delivery } = (await get(`/store/orders/${id}`)).body;
         assert.deepEqual(
           [Object.keys(approval), approval.note, Object.keys(delivery)],
@@ -232,7 +232,7 @@ describe('orders over HTTP', () => {
         );
       });
 
-      it('need no body; what is sent is judged', async () => {
+      it('need no body, and validate the one that is sent', async () => {
         const { id } = (await place({ petId: await addPet() })).body;
         for (const [asking, code] of [
           [{ body: '{' }, 'invalid_json'],
@@ -249,7 +249,7 @@ describe('orders over HTTP', () => {
         assert.deepEqual(paths(wrong), ['/ready']);
       });
 
-      it('are refused from another state, to who placed it, and to strangers', async () => {
+      it('fail from another status, for the placer and for strangers', async () => {
         const { id } = (await place({ petId: await addPet() })).body;
         const early = await step(id, 'delivery');
         assert.deepEqual(
@@ -271,7 +271,7 @@ describe('orders over HTTP', () => {
         assert.equal((await step(id, 'approval')).body.code, 'invalid_order_transition');
       });
 
-      it('are taken only from the version that If-Match names', async () => {
+      it('evaluate If-Match', async () => {
         const { id } = (await place({ petId: await addPet() })).body;
         const old = { 'If-Match': `"${id}.1"` };
         assert.equal((await step(id, 'approval', { headers: old })).status, 200);
@@ -280,18 +280,18 @@ describe('orders over HTTP', () => {
         assert.equal((await step(id, 'cancellation', { headers: { 'If-Match': `"${id}.3"` } })).status, 200);
       });
 
-      it('are taken once for one Idempotency-Key', async () => {
+      it('run once per Idempotency-Key', async () => {
         const { id } = (await place({ petId: await addPet() })).body;
         const asking = { headers: { 'Idempotency-Key': `approve-${id}` } };
         const first = await step(id, 'approval', asking);
         clock.advance(5);
         const again = await step(id, 'approval', asking);
         assert.deepEqual([again.status, again.text], [200, first.text]);
-        // Somebody else's key of the same name is another one.
+        // The same key of another account is a different key.
         assert.equal((await step(id, 'cancellation', { ...asking, key: placer })).status, 200);
       });
 
-      it('come too late from the very millisecond at which the order runs out', async () => {
+      it('fail from the millisecond at which the order expires', async () => {
         const petId = await addPet();
         const before = await inventory();
         const { id, expiresAt } = (await place({ petId })).body;
@@ -318,7 +318,7 @@ describe('orders over HTTP', () => {
     });
 
     describe('listOrders', () => {
-      it('leads through what the key’s account may see, by links', async () => {
+      it('pages through the visible orders by links', async () => {
         const [shelter, one, other] = [await serving.newKey(), await serving.newKey(), await serving.newKey()];
         const ids: number[] = [];
         for (let index = 0; index < 7; index++) {
@@ -356,7 +356,7 @@ describe('orders over HTTP', () => {
         );
       });
 
-      it('refuses parameters that are none', async () => {
+      it('rejects invalid parameters', async () => {
         for (const [query, path] of [
           ['limit=0', 'limit'],
           ['limit=101', 'limit'],
@@ -374,7 +374,7 @@ describe('orders over HTTP', () => {
     });
 
     describe('getInventory', () => {
-      it('counts the animals by status, through all that happens to them', async () => {
+      it('counts the animals by status through every change', async () => {
         const start = await inventory();
         const petId = await addPet();
         const moves: number[][] = [];
@@ -401,7 +401,7 @@ describe('orders over HTTP', () => {
         ]);
       });
 
-      it('tells what a list of the animals tells', async () => {
+      it('agrees with the list of animals', async () => {
         const counted = await inventory();
         for (const status of ['available', 'pending', 'sold']) {
           const reply = await get(`/pets?status=${status}&limit=1`, { headers: { Prefer: 'count=exact' } });
@@ -410,7 +410,7 @@ describe('orders over HTTP', () => {
       });
     });
 
-    it('need the scopes of orders, and the inventory that of animals', async () => {
+    it('require the scopes of orders, and the inventory that of animals', async () => {
       const readsOrders = await serving.newKey({ scopes: ['orders:read'] });
       const readsPets = await serving.newKey({ scopes: ['pets:read'] });
       const status = async (path: string, key: IssuedKey) => (await get(path, { key })).status;
@@ -426,7 +426,7 @@ describe('orders over HTTP', () => {
       assert.equal((await step(1, 'approval', { key: readsOrders })).body.code, 'insufficient_scope');
     });
 
-    it('outlive the animal: an order of one that was taken out is still there', async () => {
+    it('outlive a deleted animal', async () => {
       const petId = await addPet();
       const { id } = (await place({ petId })).body;
       assert.equal((await call('DELETE', `/pets/${petId}`, { key: owner })).body.code, 'pet_reserved');

@@ -9,20 +9,20 @@ import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const skip = process.env.CI !== 'true' && withoutValkeyServer !== undefined ? withoutValkeyServer : false;
 
-/** How many animals are fought over, and by how many callers each. */
+/** The number of animals, and of callers that order each of them. */
 const ANIMALS = long ? 1000 : 120;
 const CALLERS = 4;
 
-/** Two nodes on one database, and keys of as many accounts as there are callers; the first one owns the animals. */
+/** Two nodes on one database, with a key per caller; the first caller owns the animals. */
 interface Nodes {
   readonly nodes: readonly [Process, Process];
   readonly keys: readonly string[];
   readonly databaseUrl: string;
 }
 
-describe('orders over two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () => {
+describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () => {
   overPostgres(engine => {
-    it('give one animal to one of 64 at once', async t => {
+    it('accept one of 64 concurrent orders of an animal', async t => {
       const { nodes, keys } = await startNodes(t, engine);
       const [petId] = await addPets(nodes[0], keys[0]!, 1);
       const replies = await Promise.all(
@@ -32,7 +32,7 @@ describe('orders over two nodes', { skip, timeout: long ? 600_000 : 120_000 }, (
       assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: 1, sold: 0 });
     });
 
-    it(`give each of ${ANIMALS} animals to one of ${CALLERS} callers`, async t => {
+    it(`accept one order for each of ${ANIMALS} animals from ${CALLERS} callers`, async t => {
       const { nodes, keys, databaseUrl } = await startNodes(t, engine);
       const pets = await addPets(nodes[0], keys[0]!, ANIMALS);
       const winners = new Map<number, number[]>();
@@ -40,7 +40,7 @@ describe('orders over two nodes', { skip, timeout: long ? 600_000 : 120_000 }, (
         pets.flatMap(petId => keys.map((key, caller) => ({ petId, key, caller }))),
         64,
         async ({ petId, key, caller }) => {
-          // Who begins on which node changes from animal to animal.
+          // The node that each caller uses changes from animal to animal.
           const reply = await order(nodes[(petId + caller) % 2]!, key, petId);
           if (reply.status === 201) winners.set(petId, [...(winners.get(petId) ?? []), reply.body.id]);
           else assert.equal(reply.body.code, 'pet_reserved', reply.text);
@@ -52,7 +52,7 @@ describe('orders over two nodes', { skip, timeout: long ? 600_000 : 120_000 }, (
       await assertOrders(databaseUrl, new Map([...winners].map(([petId, [id]]) => [petId, id!])));
     });
 
-    it('lose nothing and promise nothing twice when one is killed amid them and callers try again on the other', async t => {
+    it('lose and duplicate nothing if one node is killed and callers retry on the other', async t => {
       const { nodes, keys, databaseUrl } = await startNodes(t, engine);
       const pets = await addPets(nodes[0], keys[0]!, ANIMALS);
       const tries = pets.flatMap(petId => keys.map((key, caller) => ({ petId, key, caller })));
@@ -84,7 +84,7 @@ describe('orders over two nodes', { skip, timeout: long ? 600_000 : 120_000 }, (
       await assertOrders(databaseUrl, new Map([...acknowledged].map(([petId, { id }]) => [petId, id])));
       assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: ANIMALS, sold: 0 });
 
-      // What was acknowledged is there as it was told, and each key stands for its one order.
+      // Every acknowledged order exists unchanged, and each key has one order.
       await inTurns([...acknowledged], 16, async ([petId, { id, key, text }]) => {
         const { production } = nodes[1].urls;
         assert.equal((await send(`${production}/store/orders/${id}`, { key })).text, text);
@@ -136,7 +136,7 @@ async function inventory(node: Process, key: string) {
   return (await send(`${node.urls.production}/store/inventory`, { key })).body;
 }
 
-/** How many answers there are of each kind. */
+/** Counts the responses by outcome. */
 function outcomes(replies: readonly Reply[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of replies) {
@@ -146,7 +146,7 @@ function outcomes(replies: readonly Reply[]): Record<string, number> {
   return counts;
 }
 
-/** Demands that there are these orders, one for each animal, and no other; each keeps its animal. */
+/** Asserts that exactly these orders exist, one per animal, and that each reserves its animal. */
 async function assertOrders(databaseUrl: string, expected: ReadonlyMap<number, number>): Promise<void> {
   await onServer(async connection => {
     const orders = await run(connection, 'select id, pet_id from orders order by id');
@@ -165,7 +165,7 @@ async function assertOrders(databaseUrl: string, expected: ReadonlyMap<number, n
   }, databaseUrl);
 }
 
-/** Does work for each item, so many at a time. */
+/** Runs work for each item, with limited concurrency. */
 async function inTurns<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>) {
   const queue = items.values();
   const worker = async () => {

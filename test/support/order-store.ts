@@ -12,11 +12,11 @@ import { createPet, getPet } from '../../src/pets/pets.ts';
 import { type Database, type Params, query } from '../../src/schema.ts';
 import type { Engine, OpenOptions } from './engines.ts';
 
-/** When the store of a test opens. */
+/** The time at which a test's store opens. */
 export const START = Date.parse('2026-11-21T12:00:00Z');
 export const DAY = 24 * 60 * 60 * 1000;
 
-/** Whose animals there are, who orders them, and others. */
+/** The owner of the animals, the account that orders them, an uninvolved account and an admin. */
 export const owner = { accountId: 1, admin: false };
 export const placer = { accountId: 2, admin: false };
 export const stranger = { accountId: 3, admin: false };
@@ -24,7 +24,7 @@ export const admin = { accountId: 4, admin: true };
 
 type Account = Actor & { readonly accountId: number };
 
-/** A store with animals of `owner`, for tests of orders. */
+/** A store with animals of `owner`, with shorthands for orders and their steps. */
 export interface OrderStore {
   readonly database: Database;
   readonly clock: TestClock;
@@ -38,11 +38,11 @@ export interface OrderStore {
   add(pet?: Partial<NewPet>): Promise<number>;
   order(id: number, by?: Actor): Promise<OrderWithSteps>;
   petStatus(id: number): Promise<PetStatus>;
-  /** Demands that everything that is said in two places is said alike. */
+  /** Asserts that redundant data agrees: counters, reservations, statuses and expiries. */
   assertSound(): Promise<void>;
 }
 
-/** Opens a store with so many available animals, from id 1 on, at `START`. */
+/** Opens a store at `START` with available animals, whose ids begin at 1. */
 export async function openOrderStore(
   engine: Engine,
   animals = 4,
@@ -74,28 +74,32 @@ export async function openOrderStore(
 async function assertSound(database: Database, now: number): Promise<void> {
   const pets = await database.all(allPets, {});
   const orders = await database.all(allOrders, {});
-  const reservations = await database.all(inForce, {});
+  const reservations = await database.all(activeReservations, {});
 
-  const gone = (until: number | null) => until !== null && until <= now;
+  const expired = (until: number | null) => until !== null && until <= now;
   const recount = { available: 0, pending: 0, sold: 0 };
-  for (const pet of pets) recount[gone(pet.until) ? 'available' : pet.status]++;
+  for (const pet of pets) recount[expired(pet.until) ? 'available' : pet.status]++;
   assert.deepEqual(await countByStatus(database, now), recount);
   for (const [category, members] of Map.groupBy(pets, pet => pet.categoryId)) {
     assert.equal(await countPets(database, { categoryId: [category] }, now), members.length);
   }
 
   const byPet = new Map(reservations.map(one => [one.petId, one]));
-  assert.equal(byPet.size, reservations.length, 'an animal has two that are in force');
+  assert.equal(byPet.size, reservations.length, 'an animal has two active reservations');
   for (const { id, status, until } of pets) {
-    const kept = byPet.get(id);
-    if (kept !== undefined) assert.deepEqual([status, until], ['pending', kept.until], `animal ${id}`);
+    const reservation = byPet.get(id);
+    if (reservation !== undefined) assert.deepEqual([status, until], ['pending', reservation.until], `animal ${id}`);
     else assert.equal(until, null, `animal ${id}`);
   }
   for (const { id, petId, status, expiresAt } of orders) {
-    const underWay = (status === 'placed' && !gone(expiresAt)) || status === 'approved';
-    const kept = byPet.get(petId);
-    if (underWay) assert.deepEqual([kept?.orderId, kept?.until], [id, expiresAt], `order ${id}`);
-    else assert.ok(kept?.orderId !== id || gone(kept.until), `order ${id} is over and keeps animal ${petId}`);
+    const open = (status === 'placed' && !expired(expiresAt)) || status === 'approved';
+    const reservation = byPet.get(petId);
+    if (open) assert.deepEqual([reservation?.orderId, reservation?.until], [id, expiresAt], `order ${id}`);
+    else
+      assert.ok(
+        reservation?.orderId !== id || expired(reservation.until),
+        `order ${id} has ended but reserves animal ${petId}`,
+      );
   }
 }
 
@@ -107,6 +111,6 @@ const allOrders = query((db, _: Params<Record<never, never>>) =>
   db.selectFrom('orders').select(['id', 'pet_id as petId', 'status', 'expires_at as expiresAt']),
 );
 
-const inForce = query((db, _: Params<Record<never, never>>) =>
+const activeReservations = query((db, _: Params<Record<never, never>>) =>
   db.selectFrom('reservations').select(['pet_id as petId', 'order_id as orderId', 'until']).where('active', '=', 1),
 );

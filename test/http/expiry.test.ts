@@ -23,7 +23,7 @@ const MINUTE = 60_000;
 const owner = { accountId: 1, admin: false };
 const holder = { accountId: 2, admin: false };
 
-/** What somebody does to a hold or an order with the id 1 on the animal 1, and how its refusal is called. */
+/** A change of hold or order 1 of animal 1, and the error code once it has expired. */
 interface Change {
   readonly kind: 'hold' | 'order';
   readonly late: string;
@@ -60,23 +60,23 @@ const changes: Readonly<Record<string, Change>> = {
 };
 
 onEachEngine(engine => {
-  // Embedded, the readers of the one process ask it; on PostgreSQL there are others.
+  // SQLite has one process; on PostgreSQL, other nodes must see the change in time.
   const last = engine.name === 'sqlite' ? 1 : COMMIT_MARGIN_MS + 1;
 
   for (const [name, change] of Object.entries(changes)) {
-    describe(`${name} right before the end`, () => {
-      it('is waited for by readers while it is committed, however long that takes', async t => {
+    describe(`${name} right before the expiry`, () => {
+      it('holds back readers until it is committed', async t => {
         const store = await open(engine, change);
         store.clock.advance(store.end - last - store.clock.now());
         const before = await look(store);
-        const { writing, letGo } = await committing(engine, store, tx => change.make(tx, tx.now));
-        t.after(letGo);
-        // The end comes and goes; nobody knows yet whether it was one.
+        const { writing, finish } = await committing(engine, store, tx => change.make(tx, tx.now));
+        t.after(finish);
+        // The expiry passes while the commit is pending.
         for (const pastMs of [0, 1, 5000]) {
           store.clock.advance(store.end + pastMs - store.clock.now());
           assert.deepEqual(await look(store), before, `${pastMs} ms after the end`);
         }
-        await letGo();
+        await finish();
         await writing;
         assert.equal(nowOf(store), store.clock.now());
         const after = await look(store);
@@ -84,7 +84,7 @@ onEachEngine(engine => {
         assert.notEqual(after.status, 'expired');
       });
 
-      it('is refused from that very moment on, also where it was begun before', async () => {
+      it('fails from that millisecond, even if it began before', async () => {
         const store = await open(engine, change);
         store.clock.advance(store.end - last - store.clock.now());
         const writing = store.database.write(tx => {
@@ -94,11 +94,11 @@ onEachEngine(engine => {
         await assert.rejects(writing, { code: change.late, status: 409 });
         const seen = await look(store);
         assert.deepEqual([seen.status, seen.pet, seen.pending], ['expired', 'available', []]);
-        // What was refused keeps nobody waiting.
+        // A failed change does not hold back readers.
         assert.equal(nowOf(store), store.clock.now());
       });
 
-      it('leaves the version of what has run out to that alone', async () => {
+      it('never uses the version that readers see after the expiry', async () => {
         const ranOut = await open(engine, change);
         ranOut.clock.advance(ranOut.end - ranOut.clock.now());
         const expired = await look(ranOut);
@@ -110,7 +110,7 @@ onEachEngine(engine => {
         given.push(await look(store));
         for (const { tag, petTag, pet } of given) {
           assert.notEqual(tag, expired.tag);
-          // An animal that is kept on is as it was.
+          // An animal that stays reserved is unchanged.
           if (pet === 'available') assert.notEqual(petTag, expired.petTag);
         }
         assert.notEqual(given[1]!.petTag, expired.petTag);
@@ -118,7 +118,7 @@ onEachEngine(engine => {
     });
   }
 
-  it('a change of an animal that is kept leaves the version of what has run out to that alone', async () => {
+  it('a change of a reserved animal never uses the version that readers see after the expiry', async () => {
     const store = await open(engine, changes['an extension']!);
     const expired = petEtag(await getPet(store.database, 1, store.end));
     const changed = await store.database.write(tx => updatePet(tx, owner, 1, { name: 'Moritz' }, 'open'));
@@ -126,7 +126,7 @@ onEachEngine(engine => {
     assert.notEqual(petEtag(await getPet(store.database, 1, store.end)), expired);
   });
 
-  it('an end that a sweep writes down keeps the version that readers saw', async () => {
+  it('an expiry that the job records keeps the version that readers saw', async () => {
     const store = await open(engine, changes['an extension']!);
     store.clock.advance(store.end - store.clock.now());
     const seen = await look(store);
@@ -137,8 +137,8 @@ onEachEngine(engine => {
 
 onPostgres(engine => {
   for (const [name, change] of Object.entries(changes)) {
-    describe(`${name} right before the end`, () => {
-      it('is refused where the end comes while it waits for a lock', async t => {
+    describe(`${name} right before the expiry`, () => {
+      it('fails if the expiry passes while it waits for a lock', async t => {
         const store = await open(engine, change);
         const obstacle = await obstacleAt(store.place);
         t.after(() => obstacle.close());
@@ -155,7 +155,7 @@ onPostgres(engine => {
         assert.deepEqual(await look(store), seen);
       });
 
-      it('is refused where other nodes might see it too late, and what it did is undone', async () => {
+      it('rolls back if other nodes might see it too late', async () => {
         const store = await open(engine, change);
         store.clock.advance(store.end - COMMIT_MARGIN_MS - store.clock.now());
         const before = await look(store);
@@ -176,11 +176,11 @@ interface Store {
   readonly database: Database;
   readonly clock: TestClock;
   readonly kind: Change['kind'];
-  /** When the hold or the order runs out. */
+  /** When the hold or the order expires. */
   readonly end: number;
 }
 
-/** A store with an animal, and a hold or an order on it. */
+/** Opens a store with an animal and a hold or an order of it. */
 async function open(engine: Engine, { kind }: Pick<Change, 'kind'>): Promise<Store> {
   const clock = testClock(START);
   const place = await engine.place();
@@ -191,7 +191,7 @@ async function open(engine: Engine, { kind }: Pick<Change, 'kind'>): Promise<Sto
   return { place, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_PERIOD_MS) };
 }
 
-/** What a reader sees. */
+/** Reads the animal and its hold or order. */
 async function look(store: Store) {
   const { database, kind } = store;
   const now = nowOf(store);
@@ -204,17 +204,17 @@ async function look(store: Store) {
   return { status, tag, pet: pet.status, petTag: petEtag(pet), pending: pets.map(({ id }) => id) };
 }
 
-/** Begins a write, and comes back while it is being committed: nobody sees it yet. */
+/** Starts a write and returns while its commit is pending. */
 async function committing(
   engine: Engine,
   { place, database }: Store,
   work: (tx: Transaction) => Promise<unknown>,
-): Promise<{ writing: Promise<unknown>; letGo(): Promise<void> }> {
+): Promise<{ writing: Promise<unknown>; finish(): Promise<void> }> {
   if (engine.name === 'sqlite') {
     const writing = database.write(work);
-    // It is made in this turn of the event loop; its flush ends in a later one.
+    // The write runs in this turn of the event loop; its flush ends in a later one.
     await turn();
-    return { writing, async letGo() {} };
+    return { writing, async finish() {} };
   }
   const obstacle = await obstacleAt(place);
   await obstacle.run(`create function commits_late() returns trigger language plpgsql as
@@ -227,7 +227,7 @@ async function committing(
   let over = false;
   return {
     writing,
-    async letGo() {
+    async finish() {
       if (over) return;
       over = true;
       await obstacle.letGo();
