@@ -1,4 +1,5 @@
-import { encodeCursor, type PetFilter } from '../src/pets/filter.ts';
+import { encodeCursor } from '../src/lib/http/pagination/cursor.ts';
+import { type PetFilter, petList } from '../src/pets/filter.ts';
 import { sampleAnimals } from '../src/seeds/animals.ts';
 import { randomFrom } from './fill.ts';
 import type { Request } from './load.ts';
@@ -83,7 +84,11 @@ function pages(animals: number, filter: PetFilter, query: string): Request[] {
   const names = sampleAnimals().map(({ name }) => name);
   return some(5000, random => {
     const id = Math.floor(animals / 4) + (random() % Math.floor(animals / 2));
-    const cursor = encodeCursor(filter, { backward: false, id, name: names[random() % names.length]! });
+    const cursor = encodeCursor(petList(filter), {
+      backward: false,
+      id,
+      ...(filter.sort.endsWith('name') && { key: names[random() % names.length]! }),
+    });
     return get(`/pets?${query}cursor=${cursor}&${anew}`);
   });
 }

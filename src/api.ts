@@ -10,7 +10,6 @@ import type { Scope } from './keys/key.ts';
 import type { Method, Operation, Route, Stability } from './lib/http/route.ts';
 import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
-import * as petChanges from './pets/changing-routes.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
 import * as webhooks from './webhooks/routes.ts';
@@ -19,11 +18,11 @@ import * as webhooks from './webhooks/routes.ts';
 export const routes: readonly Route<Deployment>[] = [
   ...group('Pets', [
     stable('GET /pets', 'listPets', 'pets:read', petList.list),
-    stable('POST /pets', 'createPet', 'pets:write', petChanges.create),
+    stable('POST /pets', 'createPet', 'pets:write', pets.create),
     stable('GET /pets/{petId}', 'getPet', 'pets:read', pets.get),
-    stable('PATCH /pets/{petId}', 'updatePet', 'pets:write', petChanges.update),
-    stable('PUT /pets/{petId}', 'replacePet', 'pets:write', petChanges.replace),
-    stable('DELETE /pets/{petId}', 'deletePet', 'pets:write', petChanges.remove),
+    stable('PATCH /pets/{petId}', 'updatePet', 'pets:write', pets.update),
+    stable('PUT /pets/{petId}', 'replacePet', 'pets:write', pets.replace),
+    stable('DELETE /pets/{petId}', 'deletePet', 'pets:write', pets.remove),
     beta('GET /pets/{petId}/history', 'getPetHistory', 'pets:read', pets.history),
   ]),
   ...group('Categories', [

@@ -1,8 +1,10 @@
 import type { AliasableExpression, Generated } from 'kysely';
 import type { categoryFields } from './categories/category.ts';
+import type { holdFields } from './holds/hold.ts';
 import type { TableOf } from './lib/fields/field.ts';
 import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
+import type { orderFields } from './orders/order.ts';
 import type { petFields } from './pets/pet.ts';
 
 export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
@@ -26,12 +28,6 @@ export type NextDue = (
 
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
 export type DeploymentName = 'production' | 'staging';
-
-/** How a hold ended. */
-export type HoldOutcome = 'released' | 'used' | 'expired';
-
-/** How far an order is. */
-export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'returned' | 'cancelled' | 'expired';
 
 /** How far a message is. */
 export type MessageStatus = 'queued' | 'delivered' | 'failed';
@@ -58,37 +54,8 @@ export interface Tables {
   /** How many animals there are by `status` and by `category`; the numbers of one key's slots add up. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };
   /** Animals that belong together, kept for an account until `expires_at`. */
-  holds: {
-    id: Generated<number>;
-    account_id: number;
-    note: string | null;
-    expires_at: number;
-    ended_at: number | null;
-    outcome: HoldOutcome | null;
-    version: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
-  orders: {
-    id: Generated<number>;
-    pet_id: number;
-    /** Who placed it. */
-    account_id: number;
-    /** Whose animal it is. */
-    owner_id: number;
-    hold_id: number | null;
-    /** As stored: a placed order whose `expires_at` has passed is expired whatever stands here. */
-    status: OrderStatus;
-    quantity: number;
-    ship_date: number | null;
-    note: string | null;
-    price_amount: number | null;
-    price_currency: string | null;
-    expires_at: number | null;
-    version: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
+  holds: TableOf<typeof holdFields>;
+  orders: TableOf<typeof orderFields>;
   /**
    * Which hold or order an animal is kept for: one row for each animal of it. A unique index lets no animal have two
    * that are `active`. What has run out (`until`) counts as gone, and its row is ended by the next write.

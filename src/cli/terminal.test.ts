@@ -5,39 +5,39 @@ import { escapeJson, escapeLine, escapeText, list, plain, table, widthOf } from 
 
 const marked: Style = { bold: text => `\u001b[1m${text}\u001b[22m`, dim: text => `\u001b[2m${text}\u001b[22m` };
 
-/** What clears a screen, names a window, rings, moves, or turns the order of characters round. */
-const wicked = 'a\u001b[2J\u001b]0;x\u0007\u009b31m\r\b\u0000\u007f\u202eb\u2067\u2028\ud800';
+/** Sequences that clear the screen, set the window title, ring the bell, move the cursor or reorder text. */
+const hostile = 'a\u001b[2J\u001b]0;x\u0007\u009b31m\r\b\u0000\u007f\u202eb\u2067\u2028\ud800';
 
-describe('what goes to a terminal', () => {
-  it('has no control character in it, whoever stored one', () => {
+describe('escaped text', () => {
+  it('contains no control character', () => {
     for (const text of [
-      escapeLine(wicked),
-      escapeText(wicked),
-      table(plain, ['NAME'], [[wicked]], ''),
-      escapeJson(wicked),
+      escapeLine(hostile),
+      escapeText(hostile),
+      table(plain, ['NAME'], [[hostile]], ''),
+      escapeJson(hostile),
     ]) {
       assert.doesNotMatch(text.replaceAll('\n', ''), /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u);
     }
     assert.equal(escapeLine('a\u001b[2Jb\n'), 'a\\u001b[2Jb\\u000a');
   });
 
-  it('keeps line breaks and the marks of a style, and no other', () => {
+  it('keeps line breaks and the sequences of a style, and no others', () => {
     const text = `${marked.bold('one')}\n${marked.dim('two')}\u001b[31m`;
     assert.equal(escapeText(text), `${marked.bold('one')}\n${marked.dim('two')}\\u001b[31m`);
   });
 
-  it('is the same value as JSON', () => {
-    assert.equal(JSON.parse(escapeJson(wicked)), wicked);
+  it('parses to the same value as JSON', () => {
+    assert.equal(JSON.parse(escapeJson(hostile)), hostile);
   });
 
-  it('leaves names in every script and emoji as they are', () => {
+  it('keeps names in every script, and emoji', () => {
     for (const name of ['Änn', '小雪', 'שָׁלוֹם', '👩‍👩‍👧', '🐈‍⬛', "Bobby'); drop table pets;--"])
       assert.equal(escapeLine(name), name);
   });
 });
 
 describe('a table', () => {
-  it('aligns columns by what people see', () => {
+  it('aligns columns by display width', () => {
     const rows = [
       ['小雪', 'cat'],
       ['🐈‍⬛ Minka', 'cat'],
@@ -49,19 +49,19 @@ describe('a table', () => {
     );
   });
 
-  it('marks its heading, and says what to do where it is empty', () => {
+  it('formats its heading, and prints a hint when it is empty', () => {
     assert.equal(table(marked, ['A'], [['1']], ''), '\u001b[1mA\u001b[22m\n1');
-    assert.equal(table(marked, ['A'], [], 'There is nothing.'), 'There is nothing.');
+    assert.equal(table(marked, ['A'], [], 'There are none.'), 'There are none.');
   });
 
-  it('takes a hundred thousand rows and more', () => {
+  it('has 200,000 rows', () => {
     const rows = Array.from({ length: 200_000 }, (_, index) => [String(index)]);
     assert.equal(table(plain, ['ID'], rows, '').split('\n').length, 200_001);
   });
 });
 
 describe('a list', () => {
-  it('aligns values, and the lines of one below each other', () => {
+  it('aligns values, including the lines of one value', () => {
     assert.equal(
       list([
         ['name', '小雪'],

@@ -11,9 +11,9 @@ import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
 import type { HoldEventData } from './events.ts';
 import { expireHolds } from './expiry.ts';
+import type { HoldRow } from './hold.ts';
 import { createHold, extendHold, releaseHold } from './holds.ts';
 import { listHolds } from './list.ts';
-import type { HoldRow } from './rows.ts';
 
 const ANIMALS = 10;
 const CALLERS = 50;

@@ -1,11 +1,7 @@
 import { record } from '../events/log.ts';
-import { formatTime } from '../lib/time.ts';
-import type { HoldOutcome, Transaction } from '../schema.ts';
-import type { Hold } from './hold.ts';
-import type { HoldRow } from './rows.ts';
-
-/** A hold as events store it. */
-export type HoldState = Pick<Hold, 'petIds' | 'accountId' | 'status' | 'note' | 'expiresAt'>;
+import type { Transaction } from '../schema.ts';
+import type { HoldOutcome, HoldRow, HoldState } from './hold.ts';
+import { holdValues } from './rows.ts';
 
 /** The data of a hold's event. */
 export interface HoldEventData {
@@ -30,10 +26,6 @@ export async function recordHoldEvent(
   accountId: number | null,
   more: Omit<HoldEventData, 'hold'> = {},
 ): Promise<void> {
-  const data: HoldEventData = { hold: stateOf(hold), ownerIds: [...new Set(hold.ownerIds)], ...more };
+  const data: HoldEventData = { hold: holdValues.stateOf(hold), ownerIds: [...new Set(hold.ownerIds)], ...more };
   await record(tx, { kind: 'hold', action, subjectId: hold.id, accountId, data });
-}
-
-function stateOf({ petIds, accountId, status, note, expiresAt }: HoldRow): HoldState {
-  return { petIds: [...petIds], accountId, status, ...(note !== null && { note }), expiresAt: formatTime(expiresAt) };
 }

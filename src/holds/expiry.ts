@@ -3,6 +3,7 @@ import type { Work } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
+import { holdColumns } from './rows.ts';
 
 /**
  * Ends every hold that has expired by `now`, as of its expiry: makes the pets that it still holds available and records
@@ -94,14 +95,5 @@ const endExpired = query((db, p: Params<{ id: number; now: number }>) =>
     .where('id', '=', p.id)
     .where('ended_at', 'is', null)
     .where('expires_at', '<=', p.now)
-    .returning([
-      'id',
-      'account_id as accountId',
-      'note',
-      'expires_at as expiresAt',
-      'ended_at as endedAt',
-      'created_at as createdAt',
-      'updated_at as updatedAt',
-      'version',
-    ]),
+    .returning(holdColumns.stored()),
 );

@@ -1,5 +1,8 @@
 import Type, { type Static } from 'typebox';
+import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
+import { sql } from '../lib/storage/query.ts';
 import { parseTime } from '../lib/time.ts';
 
 /** The status of a hold. A hold ends once; its status never changes afterwards. */
@@ -14,20 +17,87 @@ export type HoldStatus = Static<typeof HoldStatus>;
 /** The id of a hold: assigned by the database from 1 upward, never reused. */
 export const HoldId = idSchema('The id of the hold, assigned by the service.');
 
+/** How a hold can end. */
+const HoldOutcome = Type.Enum(['released', 'used', 'expired']);
+export type HoldOutcome = Static<typeof HoldOutcome>;
+
+const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
+  minItems: 1,
+  maxItems: 20,
+  uniqueItems: true,
+  description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
+});
+const PetIds = Type.Array(idSchema('The id of an animal.'), {
+  description: 'The animals of the hold, by id ascending, including those that have been ordered.',
+});
+
+/** The status of a hold as of a time, as an expression. */
+export const statusAt = (now: unknown) => sql<HoldStatus>`case
+  when holds.ended_at is not null then holds.outcome when holds.expires_at <= ${now} then 'expired' else 'active' end`;
+
+const isExpiredAt = (now: unknown) => sql`holds.ended_at is null and holds.expires_at <= ${now}`;
+
+/** The pets of a hold. */
+interface HeldPets {
+  /** By id ascending, including pets that have been ordered. */
+  readonly petIds: readonly number[];
+  /** The owner of each pet, in the order of `petIds`. */
+  readonly ownerIds: readonly number[];
+}
+
+/**
+ * The fields of a hold, one entry each. Schemas, table, queries, events and documentation derive from them.
+ *
+ * A hold expires at `expires_at`. From then on every read shows it as expired and changed once more, whether or not its
+ * row says so yet.
+ */
+export const holdFields = {
+  id: field(HoldId, { column: 'id', generated: true, at: () => sql`holds.id` }),
+  petIds: field(NewPetIds, { write: 'required', shown: PetIds, derive: ({ petIds }: HeldPets) => petIds }),
+  accountId: field(idSchema('The account that placed the hold.'), { column: 'account_id', recorded: true }),
+  status: field(HoldStatus, {
+    derive: ({ status }: { readonly status: HoldStatus }) => status,
+    recorded: true,
+  }),
+  note: field(Note, { column: 'note', write: 'optional' }),
+  // createHold replaces the default.
+  expiresAt: field(expirySchema(' The default is 15 minutes from now.'), {
+    column: 'expires_at',
+    codec: time,
+    write: 'optional',
+    default: null,
+    shown: timeSchema('When the hold expires, or would have expired.'),
+  }),
+  endedAt: field(timeSchema('When the hold ended.'), {
+    column: 'ended_at',
+    codec: time,
+    nullable: true,
+    at: now => sql`case when ${isExpiredAt(now)} then holds.expires_at else holds.ended_at end`,
+  }),
+  createdAt: field(timeSchema('When the hold was placed.'), { column: 'created_at', codec: time }),
+  updatedAt: field(timeSchema('When the hold last changed.'), {
+    column: 'updated_at',
+    codec: time,
+    at: now => sql`case when ${isExpiredAt(now)} then holds.expires_at else holds.updated_at end`,
+  }),
+  version: field(Type.Integer(), {
+    column: 'version',
+    generated: true,
+    view: 'row',
+    at: now => sql`case when ${isExpiredAt(now)} then holds.version + 1 else holds.version end`,
+  }),
+  outcome: field(HoldOutcome, { column: 'outcome', nullable: true, view: 'lock' }),
+};
+type HoldFields = typeof holdFields;
+
+/** A hold with its pets. Times are milliseconds since the Unix epoch. */
+export type HoldRow = RowOf<HoldFields> & HeldPets & { readonly status: HoldStatus };
+
+/** A hold as events store it. */
+export type HoldState = StateOf<HoldFields>;
+
 /** The body that places a hold. */
-export const NewHold = Type.Object(
-  {
-    petIds: Type.Array(idSchema('The id of an animal.'), {
-      minItems: 1,
-      maxItems: 20,
-      uniqueItems: true,
-      description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
-    }),
-    expiresAt: Type.Optional(expirySchema(' The default is 15 minutes from now.')),
-    note: Type.Optional(Note),
-  },
-  { title: 'NewHold', description: 'A hold to place.' },
-);
+export const NewHold = newSchema(holdFields, { title: 'NewHold', description: 'A hold to place.' });
 export type NewHold = Static<typeof NewHold>;
 
 /** The body that changes when a hold expires. */
@@ -38,22 +108,10 @@ export const HoldExtension = Type.Object(
 export type HoldExtension = Static<typeof HoldExtension>;
 
 /** A hold in a response. */
-export const Hold = Type.Object(
-  {
-    id: HoldId,
-    petIds: Type.Array(idSchema('The id of an animal.'), {
-      description: 'The animals of the hold, by id ascending, including those that have been ordered.',
-    }),
-    accountId: idSchema('The account that placed the hold.'),
-    status: HoldStatus,
-    note: Type.Optional(Note),
-    expiresAt: timeSchema('When the hold expires, or would have expired.'),
-    endedAt: Type.Optional(timeSchema('When the hold ended.')),
-    createdAt: timeSchema('When the hold was placed.'),
-    updatedAt: timeSchema('When the hold last changed.'),
-  },
-  { title: 'Hold', description: 'A reservation of one or more animals for an account until a given time.' },
-);
+export const Hold = viewSchema(holdFields, 'full', {
+  title: 'Hold',
+  description: 'A reservation of one or more animals for an account until a given time.',
+});
 export type Hold = Static<typeof Hold>;
 
 /** A page of holds. */

@@ -15,9 +15,9 @@ import { convertHold, reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { HoldEventData } from './events.ts';
 import { expireHolds } from './expiry.ts';
-import type { NewHold } from './hold.ts';
+import type { HoldRow, NewHold } from './hold.ts';
 import { createHold, endIfUsed, extendHold, getHold, lockActiveHold, releaseHold } from './holds.ts';
-import { type HoldRow, holdEtag, holdOf } from './rows.ts';
+import { holdEtag, holdOf } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;

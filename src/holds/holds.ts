@@ -6,11 +6,11 @@ import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
-import { type HoldOutcome, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
-import type { HoldExtension, HoldStatus, NewHold } from './hold.ts';
+import type { HoldExtension, HoldOutcome, HoldRow, HoldStatus, NewHold } from './hold.ts';
 import { lockHoldsOf, requireWithinLimit } from './limit.ts';
-import { type HoldRecord, type HoldRow, holdColumns, holdEtag, parseHold } from './rows.ts';
+import { type HoldRecord, holdEtag, parseHold, selectHold } from './rows.ts';
 
 /**
  * createHold reserves pets for an account, all or none, and records `hold.created`.
@@ -236,7 +236,7 @@ const insertHold = query((db, p: Params<{ accountId: number; note: string | null
 const visibleHold = query((db, p: Params<{ id: number; now: number; accountId: number | null; admin: number }>) =>
   db
     .selectFrom('holds')
-    .select(holdColumns(p.now))
+    .select(selectHold(p.now))
     .$castTo<HoldRecord>()
     .where('holds.id', '=', p.id)
     .where(({ or, eb, exists, selectFrom }) =>
@@ -256,7 +256,7 @@ const visibleHold = query((db, p: Params<{ id: number; now: number; accountId: n
 /** The hold as stored, even if its expiry has passed. SQLite needs no row lock: it runs one write at a time. */
 const lockedHold = query((db, p: Params<{ id: number }>, engine) => {
   const never = sql.lit(0);
-  const hold = db.selectFrom('holds').select(holdColumns(never)).$castTo<HoldRecord>().where('holds.id', '=', p.id);
+  const hold = db.selectFrom('holds').select(selectHold(never)).$castTo<HoldRecord>().where('holds.id', '=', p.id);
   return engine === 'postgres' ? hold.forUpdate() : hold;
 });
 

@@ -8,9 +8,9 @@ import { lockPet } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { endReservation } from '../pets/reservations.ts';
 import { type Database, type Params, query } from '../schema.ts';
+import type { HoldRow } from './hold.ts';
 import { createHold, endIfUsed, getHold, releaseHold } from './holds.ts';
 import { type HoldFilter, listHolds } from './list.ts';
-import type { HoldRow } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;

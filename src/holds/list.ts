@@ -13,8 +13,8 @@ import {
   sql,
   type Tables,
 } from '../schema.ts';
-import type { HoldStatus } from './hold.ts';
-import { type HoldRecord, type HoldRow, holdColumns, parseHold, statusAt } from './rows.ts';
+import { type HoldRow, type HoldStatus, statusAt } from './hold.ts';
+import { type HoldRecord, parseHold, selectHold } from './rows.ts';
 
 /** The filters of a list of holds. */
 export interface HoldFilter {
@@ -76,7 +76,7 @@ const pageQuery = queriesByShape(
         id: 'holds.id' | 'reservations.hold_id',
       ) => {
         const matching = (rows as unknown as SelectQueryBuilder<Tables, HoldTables, unknown>)
-          .select(holdColumns(p.now))
+          .select(selectHold(p.now))
           .$castTo<HoldRecord>()
           .$if(byStatus, rows => rows.where(amongTexts(statusAt(p.now), p.statuses, engine)));
         return keysetPage(matching, id, descending, p);

@@ -4,10 +4,10 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
-import { Hold, HoldExtension, HoldId, HoldStatus, Holds, NewHold } from './hold.ts';
+import { Hold, HoldExtension, HoldId, type HoldRow, HoldStatus, Holds, NewHold } from './hold.ts';
 import { createHold, extendHold, getHold, releaseHold } from './holds.ts';
 import { listHolds } from './list.ts';
-import { type HoldRow, holdEtag, holdOf } from './rows.ts';
+import { holdEtag, holdOf } from './rows.ts';
 
 const holdId = {
   schema: HoldId,

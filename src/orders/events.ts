@@ -1,11 +1,9 @@
 import type { Event } from '../events/event.ts';
 import { eventsOfAll, record } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
-import type { Price } from '../pets/pet.ts';
-import { priceOf } from '../pets/rows.ts';
 import type { Reader, Transaction } from '../schema.ts';
-import { type OrderStatus, orderSteps, type StepName, stepsTo } from './order.ts';
-import type { OrderRow, OrderWithSteps, TakenStep } from './rows.ts';
+import { type OrderRow, type OrderState, type OrderStatus, orderSteps, type StepName, stepsTo } from './order.ts';
+import { type OrderWithSteps, orderValues, type TakenStep } from './rows.ts';
 
 /** The data of an order's event. */
 export interface OrderEventData {
@@ -19,19 +17,6 @@ export interface OrderEventData {
   readonly note?: string;
   /** When the change took effect, if before the event was recorded: milliseconds since the Unix epoch. */
   readonly at?: number;
-}
-
-/** An order as events store it. */
-export interface OrderState {
-  readonly petId: number;
-  readonly accountId: number;
-  readonly status: OrderStatus;
-  readonly quantity: number;
-  readonly shipDate?: string;
-  readonly note?: string;
-  readonly price?: Price;
-  readonly holdId?: number;
-  readonly expiresAt?: string;
 }
 
 /** The cause of an order's change. */
@@ -51,7 +36,7 @@ interface OrderCause {
 export async function recordOrderEvent(tx: Transaction, order: OrderRow, cause: OrderCause): Promise<void> {
   const { accountId, was, note, at } = cause;
   const data: OrderEventData = {
-    order: stateOf(order),
+    order: orderValues.stateOf(order),
     ownerId: order.ownerId,
     ...(was !== undefined && { was: previousOf(was, order) }),
     ...(note !== undefined && { note }),
@@ -91,20 +76,4 @@ const takenSteps: Record<OrderStatus, readonly StepName[]> = {
 
 function previousOf({ status, expiresAt }: Pick<OrderRow, 'status' | 'expiresAt'>, order: OrderRow) {
   return { status, ...(expiresAt !== null && expiresAt !== order.expiresAt && { expiresAt: formatTime(expiresAt) }) };
-}
-
-function stateOf(order: OrderRow): OrderState {
-  const { petId, accountId, status, quantity, shipDate, note, holdId, expiresAt } = order;
-  const price = priceOf(order);
-  return {
-    petId,
-    accountId,
-    status,
-    quantity,
-    ...(shipDate !== null && { shipDate: formatTime(shipDate) }),
-    ...(note !== null && { note }),
-    ...(price && { price }),
-    ...(holdId !== null && { holdId }),
-    ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
-  };
 }

@@ -86,5 +86,5 @@ const endExpired = query((db, p: Params<{ id: number; now: number }>) =>
     .where('id', '=', p.id)
     .where('status', '=', 'placed')
     .where('expires_at', '<=', p.now)
-    .returning(orderColumns(p.now)),
+    .returning(orderColumns.stored()),
 );

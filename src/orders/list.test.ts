@@ -9,9 +9,9 @@ import { dialects } from '../lib/storage/migration.ts';
 import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
-import { type Database, type OrderStatus, type Params, type Query, query, type Reader } from '../schema.ts';
+import { type Database, type Params, type Query, query, type Reader } from '../schema.ts';
 import { listOrders, type OrderFilter, orderList } from './list.ts';
-import { orderStatuses } from './order.ts';
+import { type OrderStatus, orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 import { canSee, type OrderWithSteps } from './rows.ts';
 

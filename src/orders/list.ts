@@ -5,7 +5,6 @@ import {
   amongTexts,
   type KeysetParams,
   keysetPage,
-  type OrderStatus,
   type Params,
   queriesByShape,
   query,
@@ -14,8 +13,8 @@ import {
   type Tables,
 } from '../schema.ts';
 import { withSteps } from './events.ts';
-import { orderStatuses } from './order.ts';
-import { type OrderRow, type OrderWithSteps, orderColumns, statusAt } from './rows.ts';
+import { type OrderRow, type OrderStatus, orderStatuses, statusAt } from './order.ts';
+import { type OrderWithSteps, orderColumns } from './rows.ts';
 
 /** The filters of a list of orders. */
 export interface OrderFilter {
@@ -101,7 +100,7 @@ const pageQuery = queriesByShape(
   ['all', 'ofPet', 'byStatus', 'runs', 'expired', 'descending'],
   ({ all, ofPet, byStatus, runs, expired, descending }: Shape) =>
     query((db, p: Params<Values>, engine) => {
-      const orders = () => db.selectFrom('orders').select(orderColumns(p.now));
+      const orders = () => db.selectFrom('orders').select(orderColumns.full(p.now));
       const along = (rows: Rows<OrderRow>, prefix: IndexPrefix) => alongIndex(engine, descending, rows, prefix, p);
       if (ofPet) {
         const rows = along(orders(), [['pet_id', p.petId]]);

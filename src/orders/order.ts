@@ -1,5 +1,8 @@
 import Type, { type Static } from 'typebox';
+import { field, type InsertRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
+import { sql } from '../lib/storage/query.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { Price } from '../pets/pet.ts';
 
@@ -33,24 +36,94 @@ const ShipDate = Type.Refine(
   () => 'must be an RFC 3339 time, such as 2026-11-24T09:00:00Z',
 );
 
+const Quantity = Type.Integer({
+  minimum: 1,
+  maximum: 1,
+  default: 1,
+  description: 'The number of animals: always 1, because each animal is unique.',
+});
+
+/** The status of an order as of a time: an expression that no index covers. */
+export const statusAt = (now: unknown) =>
+  sql<OrderStatus>`case when ${isExpiredAt(now)} then 'expired' else status end`;
+
+const isExpiredAt = (now: unknown) => sql`status = 'placed' and expires_at <= ${now}`;
+
+/**
+ * The fields of an order, one entry each. Schemas, table, queries, events and documentation derive from them.
+ *
+ * A placed order expires at `expires_at`. From then on every read shows it as expired and changed once more, whether or
+ * not its row says so yet.
+ */
+export const orderFields = {
+  id: field(OrderId, { column: 'id', generated: true, fixed: true }),
+  petId: field(idSchema('The animal to order.'), {
+    column: 'pet_id',
+    write: 'required',
+    shown: idSchema('The animal that was ordered.'),
+  }),
+  quantity: field(Quantity, {
+    column: 'quantity',
+    write: 'optional',
+    default: 1,
+    shown: Type.Integer({ description: 'Always 1.' }),
+  }),
+  shipDate: field(ShipDate, {
+    column: 'ship_date',
+    codec: time,
+    write: 'optional',
+    shown: timeSchema('When the animal is due to leave the store.'),
+  }),
+  status: field(OrderStatus, { column: 'status', recorded: true, at: statusAt }),
+  complete: field(Type.Boolean({ description: 'Whether the animal was delivered.' }), {
+    derive: ({ status }: { readonly status: string }) => isComplete(status),
+  }),
+  note: field(Note, { column: 'note', write: 'optional' }),
+  price: field(Price, {
+    columns: { amount: 'price_amount', currency: 'price_currency' },
+    nullable: true,
+    recorded: true,
+  }),
+  holdId: field(idSchema('Your hold on the animal; required if the animal is on hold for you.'), {
+    column: 'hold_id',
+    write: 'optional',
+    shown: idSchema('The hold that the animal was ordered from.'),
+  }),
+  accountId: field(idSchema('The account that placed the order.'), { column: 'account_id', recorded: true }),
+  createdAt: field(timeSchema('When the order was placed.'), { column: 'created_at', codec: time }),
+  updatedAt: field(timeSchema('When the order last changed.'), {
+    column: 'updated_at',
+    codec: time,
+    at: now => sql`case when ${isExpiredAt(now)} then expires_at else updated_at end`,
+  }),
+  expiresAt: field(timeSchema('When the order expires without approval, or expired; absent after a step.'), {
+    column: 'expires_at',
+    codec: time,
+    nullable: true,
+    recorded: true,
+  }),
+  version: field(Type.Integer(), {
+    column: 'version',
+    generated: true,
+    view: 'row',
+    at: now => sql`case when ${isExpiredAt(now)} then version + 1 else version end`,
+  }),
+  /** The owner of the pet when it was ordered. */
+  ownerId: field(Type.Integer(), { column: 'owner_id', view: 'row' }),
+};
+type OrderFields = typeof orderFields;
+
+/** An order as queries read it. Times are milliseconds since the Unix epoch. */
+export type OrderRow = RowOf<OrderFields>;
+
+/** The values of a new order. */
+export type NewOrderRow = InsertRowOf<OrderFields>;
+
+/** An order as events store it. */
+export type OrderState = StateOf<OrderFields>;
+
 /** The body that places an order. Members of the classic pet store (`id`, `status`, `complete`) are ignored. */
-export const NewOrder = Type.Object(
-  {
-    petId: idSchema('The animal to order.'),
-    holdId: Type.Optional(idSchema('Your hold on the animal; required if the animal is on hold for you.')),
-    quantity: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1,
-        default: 1,
-        description: 'The number of animals: always 1, because each animal is unique.',
-      }),
-    ),
-    shipDate: Type.Optional(ShipDate),
-    note: Type.Optional(Note),
-  },
-  { title: 'NewOrder', description: 'An order to place.' },
-);
+export const NewOrder = newSchema(orderFields, { title: 'NewOrder', description: 'An order to place.' });
 export type NewOrder = Static<typeof NewOrder>;
 
 /** The body of a step. */
@@ -92,19 +165,7 @@ export type OrderStep = Static<typeof OrderStep>;
 /** An order in a response. */
 export const Order = Type.Object(
   {
-    id: OrderId,
-    petId: idSchema('The animal that was ordered.'),
-    quantity: Type.Integer({ description: 'Always 1.' }),
-    shipDate: Type.Optional(timeSchema('When the animal is due to leave the store.')),
-    status: OrderStatus,
-    complete: Type.Boolean({ description: 'Whether the animal was delivered.' }),
-    note: Type.Optional(Note),
-    price: Type.Optional(Price),
-    holdId: Type.Optional(idSchema('The hold that the animal was ordered from.')),
-    accountId: idSchema('The account that placed the order.'),
-    createdAt: timeSchema('When the order was placed.'),
-    updatedAt: timeSchema('When the order last changed.'),
-    expiresAt: Type.Optional(timeSchema('When the order expires without approval, or expired.')),
+    ...viewSchema(orderFields, 'full', {}).properties,
     approval: Type.Optional(OrderStep),
     delivery: Type.Optional(OrderStep),
     cancellation: Type.Optional(OrderStep),
@@ -121,6 +182,11 @@ export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.
 export function stepsTo(status: OrderStatus): readonly StepName[] {
   const last = (Object.keys(orderSteps) as StepName[]).find(name => orderSteps[name].to === status);
   return last === undefined ? [] : [...orderSteps[last].from.flatMap(stepsTo), last];
+}
+
+/** Reports whether an order in this status was delivered. */
+export function isComplete(status: unknown): boolean {
+  return status === 'delivered' || status === 'returned';
 }
 
 /** Reports whether RFC 3339 can express a time: its year has four digits. */

@@ -1,15 +1,14 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import type { HoldRow } from '../holds/hold.ts';
 import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
-import type { HoldRow } from '../holds/rows.ts';
-import { parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPet } from '../pets/lock.ts';
 import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
-import type { NewOrder } from './order.ts';
-import { canSee, type OrderRow, type OrderWithSteps, orderColumns } from './rows.ts';
+import type { NewOrder, NewOrderRow, OrderRow } from './order.ts';
+import { canSee, type OrderWithSteps, orderColumns, orderValues } from './rows.ts';
 
 /** How long a placed order waits for approval before it expires: seven days, in milliseconds. */
 export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
@@ -31,15 +30,26 @@ export async function placeOrder(
   const hold = order.holdId === undefined ? undefined : await lockHoldOn(tx, actor, pet, order.holdId);
   if (hold === undefined) await requireUnreserved(tx, actor, pet);
 
-  const row = newRow(pet, accountId, order, tx.now);
+  const expiresAt = tx.now + APPROVAL_PERIOD_MS;
+  const row: NewOrderRow = {
+    ...orderValues.toRow(order),
+    status: 'placed',
+    priceAmount: pet.priceAmount,
+    priceCurrency: pet.priceCurrency,
+    accountId,
+    ownerId: pet.accountId,
+    expiresAt,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  };
   const { id } = (await tx.first(insertOrder, row))!;
-  const reservation = { orderId: id, until: row.expiresAt };
+  const reservation = { orderId: id, until: expiresAt };
   if (hold === undefined) await reserve(tx, pet, reservation, accountId);
   else {
     await convertHold(tx, pet, reservation, accountId);
     await endIfUsed(tx, hold);
   }
-  const placed: OrderRow = { id, ...row };
+  const placed: OrderRow = { ...row, id, version: 1 };
   await recordOrderEvent(tx, placed, { accountId });
   return { ...placed, steps: {} };
 }
@@ -73,54 +83,12 @@ async function lockHoldOn(tx: Transaction, actor: Actor, pet: LockedPet, holdId:
   throw problem('hold_ended', `Hold ${holdId} does not hold animal ${pet.id}, or no longer does.`);
 }
 
-function newRow(
-  pet: LockedPet,
-  accountId: number,
-  { petId, holdId, quantity, shipDate, note }: NewOrder,
-  now: number,
-): Omit<OrderRow, 'id'> & { readonly expiresAt: number } {
-  return {
-    petId,
-    accountId,
-    ownerId: pet.accountId,
-    holdId: holdId ?? null,
-    status: 'placed',
-    quantity: quantity ?? 1,
-    shipDate: shipDate === undefined ? null : parseTime(shipDate)!,
-    note: note ?? null,
-    priceAmount: pet.priceAmount,
-    priceCurrency: pet.priceCurrency,
-    expiresAt: now + APPROVAL_PERIOD_MS,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-  };
-}
-
-const insertOrder = query((db, p: Params<Omit<OrderRow, 'id'>>) =>
-  db
-    .insertInto('orders')
-    .values({
-      pet_id: p.petId,
-      account_id: p.accountId,
-      owner_id: p.ownerId,
-      hold_id: p.holdId,
-      status: p.status,
-      quantity: p.quantity,
-      ship_date: p.shipDate,
-      note: p.note,
-      price_amount: p.priceAmount,
-      price_currency: p.priceCurrency,
-      expires_at: p.expiresAt,
-      version: p.version,
-      created_at: p.createdAt,
-      updated_at: p.updatedAt,
-    })
-    .returning('id'),
+const insertOrder = query((db, p: Params<NewOrderRow>) =>
+  db.insertInto('orders').values(orderColumns.inserted(p)).returning('id'),
 );
 
 const orderById = query((db, p: Params<{ id: number; now: number }>) =>
-  db.selectFrom('orders').select(orderColumns(p.now)).where('id', '=', p.id),
+  db.selectFrom('orders').select(orderColumns.full(p.now)).where('id', '=', p.id),
 );
 
 const accountOfHold = query((db, p: Params<{ holdId: number }>) =>

@@ -6,11 +6,18 @@ import { formatTime } from '../lib/time.ts';
 import { changePet, type LockedPet, type PetCause } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation } from '../pets/reservations.ts';
-import { type OrderStatus, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Params, query, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
-import { type NewOrderReturn, type NewOrderStep, orderSteps, type StepName } from './order.ts';
+import {
+  type NewOrderReturn,
+  type NewOrderStep,
+  type OrderRow,
+  type OrderStatus,
+  orderSteps,
+  type StepName,
+} from './order.ts';
 import { getOrder } from './orders.ts';
-import { type OrderRow, type OrderWithSteps, orderColumns, orderEtag } from './rows.ts';
+import { type OrderWithSteps, orderColumns, orderEtag } from './rows.ts';
 
 /**
  * Takes a step of an order, changes its pet and records the event. The owner of the pet and admins can take every step,
@@ -139,8 +146,7 @@ function tooLate({ id, expiresAt }: OrderRow): Problem {
  * none: it runs one write at a time.
  */
 const lockedOrder = query((db, p: Params<{ id: number }>, engine) => {
-  const never = sql.lit(0);
-  const order = db.selectFrom('orders').select(orderColumns(never)).where('id', '=', p.id);
+  const order = db.selectFrom('orders').select(orderColumns.stored()).where('id', '=', p.id);
   return engine === 'postgres' ? order.forUpdate() : order;
 });
 

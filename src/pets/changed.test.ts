@@ -26,7 +26,7 @@ onEachEngine(engine => {
       await change(2, { name: 'b2' });
       await change(1, { status: 'sold' });
       await change(2, { name: 'b3', categoryId: 5 });
-      const { pets, token } = await list(ever);
+      const { rows: pets, token } = await list(ever);
       assert.deepEqual(pets, [
         { id: 3, name: 'c', categoryId: 2, status: 'available' },
         { id: 4, name: 'd', categoryId: 2, status: 'available' },
@@ -69,19 +69,19 @@ onEachEngine(engine => {
       await add({ name: 'a' });
       const first = await list(ever);
       const second = await list(first.token!);
-      assert.deepEqual([second.pets, second.next], [[], undefined]);
+      assert.deepEqual([second.rows, second.next], [[], undefined]);
       await add({ name: 'b' });
       await change(1, { name: 'a2' });
       const third = await list(second.token!);
       assert.deepEqual(
-        third.pets.map(({ id }) => id),
+        third.rows.map(({ id }) => id),
         [2, 1],
       );
       await remove(2);
       const fourth = await list(third.token!, { includeRemoved: true });
-      assert.deepEqual(fourth.pets, [{ id: 2, name: 'b', categoryId: 2, deletedAt: formatTime(START) }]);
+      assert.deepEqual(fourth.rows, [{ id: 2, name: 'b', categoryId: 2, deletedAt: formatTime(START) }]);
       assert.deepEqual(
-        (await list(first.token!)).pets.map(({ id }) => id),
+        (await list(first.token!)).rows.map(({ id }) => id),
         [1],
       );
     });
@@ -89,11 +89,11 @@ onEachEngine(engine => {
     it('is empty in a future time, and its token leads on from now', async () => {
       const { add, list } = await open(engine);
       await add({ name: 'a' });
-      const { pets, token } = await list('2100-01-01T00:00:00Z');
+      const { rows: pets, token } = await list('2100-01-01T00:00:00Z');
       assert.deepEqual(pets, []);
       await add({ name: 'b' });
       assert.deepEqual(
-        (await list(token!)).pets.map(({ id }) => id),
+        (await list(token!)).rows.map(({ id }) => id),
         [2],
       );
     });
@@ -108,11 +108,11 @@ onEachEngine(engine => {
       await remove(2);
       const one = { id: 1, name: 'a2', categoryId: 2, deletedAt: formatTime(START + 500) };
       const two = { id: 2, name: 'b', categoryId: 3, deletedAt: formatTime(START + 500) };
-      assert.deepEqual((await list(ever)).pets, []);
-      assert.deepEqual((await list(ever, { includeRemoved: false })).pets, []);
-      assert.deepEqual((await list(ever, { includeRemoved: true })).pets, [one, two]);
-      assert.deepEqual((await list(ever, { includeRemoved: true, categoryId: 3 })).pets, [two]);
-      assert.deepEqual((await list(ever, { includeRemoved: true, status: ['available'] })).pets, [one, two]);
+      assert.deepEqual((await list(ever)).rows, []);
+      assert.deepEqual((await list(ever, { includeRemoved: false })).rows, []);
+      assert.deepEqual((await list(ever, { includeRemoved: true })).rows, [one, two]);
+      assert.deepEqual((await list(ever, { includeRemoved: true, categoryId: 3 })).rows, [two]);
+      assert.deepEqual((await list(ever, { includeRemoved: true, status: ['available'] })).rows, [one, two]);
     });
 
     it('lets through what fits now: by status, by category and those below, in either view', async () => {
@@ -128,11 +128,10 @@ onEachEngine(engine => {
       assert.deepEqual(await ids(ever, { categoryId: 2 }), [1]);
       assert.deepEqual(await ids(ever, { categoryId: 2, includeDescendants: true }), [2, 1]);
       assert.deepEqual(await ids(ever, { categoryId: 2, includeDescendants: true, status: ['sold'] }), [2]);
-      const { pets } = await changedPets(
+      const { rows: pets } = await changedPets(
         database,
         { updatedSince: ever, status: ['sold'] },
-        20,
-        undefined,
+        { limit: 20 },
         START,
         'full',
       );
@@ -148,20 +147,20 @@ onEachEngine(engine => {
           etag: '"2.1"',
         },
       ]);
-      assert.equal((await list(ever)).pets.length, 3);
+      assert.equal((await list(ever)).rows.length, 3);
     });
 
     it('pages to the end that it had at the first page; what changes meanwhile comes with the next token', async () => {
       const { add, change, remove, list } = await open(engine);
       for (let id = 1; id <= 7; id++) await add({ name: `${id}` });
       const first = await list(ever, {}, 3);
-      assert.deepEqual([first.pets.map(({ id }) => id), first.token], [[1, 2, 3], undefined]);
+      assert.deepEqual([first.rows.map(({ id }) => id), first.token], [[1, 2, 3], undefined]);
       await change(1, { name: 'changed' });
       await change(5, { name: 'changed' });
       await remove(6);
       await add({ name: 'new' });
       const second = await list(ever, {}, 3, first.next);
-      assert.deepEqual(second.pets, [
+      assert.deepEqual(second.rows, [
         { id: 4, name: '4', categoryId: 2, status: 'available' },
         { id: 5, name: 'changed', categoryId: 2, status: 'available' },
         { id: 7, name: '7', categoryId: 2, status: 'available' },
@@ -169,7 +168,7 @@ onEachEngine(engine => {
       assert.equal(second.next, undefined);
       const third = await list(second.token!, { includeRemoved: true });
       assert.deepEqual(
-        third.pets.map(pet => [pet.id, 'deletedAt' in pet]),
+        third.rows.map(pet => [pet.id, 'deletedAt' in pet]),
         [
           [1, false],
           [5, false],
@@ -183,7 +182,7 @@ onEachEngine(engine => {
       const { add, list } = await open(engine);
       for (let id = 1; id <= 3; id++) await add({ name: `${id}` });
       const { next } = await list(ever, { categoryId: 2 }, 1);
-      assert.equal((await list(ever, { categoryId: 2 }, 2, next)).pets.length, 2);
+      assert.equal((await list(ever, { categoryId: 2 }, 2, next)).rows.length, 2);
       const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
       const [version, digest] = JSON.parse(Buffer.from(next!, 'base64url').toString()) as [number, string];
       for (const [since, filter, cursor] of [
@@ -206,7 +205,7 @@ onEachEngine(engine => {
       await add({ name: 'a' });
       const { token } = await list(ever);
       clock.advance(30 * DAY - 1);
-      assert.deepEqual((await list(token!)).pets, []);
+      assert.deepEqual((await list(token!)).rows, []);
       clock.advance(1);
       await assert.rejects(list(token!), { code: 'sync_token_expired', status: 410 });
     });
@@ -221,7 +220,7 @@ onEachEngine(engine => {
       clock.advance(1);
       assert.notEqual((await list(token!)).token, token);
       clock.advance(30 * DAY - HOUR);
-      assert.deepEqual((await list(token!)).pets, []);
+      assert.deepEqual((await list(token!)).rows, []);
     });
 
     it('refuses a token of a store that was restored to an earlier state', async () => {
@@ -261,13 +260,13 @@ onEachEngine(engine => {
       const { id } = await add({ name: 'a' });
       const hold = { petIds: [id], expiresAt: formatTime(START + 1000) };
       await database.write(tx => createHold(tx, { accountId: 5, admin: false }, hold, 100));
-      const { pets, token } = await list(ever);
+      const { rows: pets, token } = await list(ever);
       assert.equal((pets[0] as { status?: string }).status, 'pending');
       clock.advance(999);
       const before = await list(token!);
-      assert.deepEqual(before.pets, []);
+      assert.deepEqual(before.rows, []);
       clock.advance(1);
-      assert.deepEqual((await list(before.token!)).pets, [{ id, name: 'a', categoryId: 2, status: 'available' }]);
+      assert.deepEqual((await list(before.token!)).rows, [{ id, name: 'a', categoryId: 2, status: 'available' }]);
     });
 
     it('goes on with what it has where storage takes nothing, and hears of the rest later', async () => {
@@ -276,7 +275,7 @@ onEachEngine(engine => {
       const hold = { petIds: [id], expiresAt: formatTime(START + 1000) };
       await database.write(tx => createHold(tx, { accountId: 5, admin: false }, hold, 100));
       const list = (on: Database, since: string) =>
-        changedPets(on, { updatedSince: since }, 20, undefined, clock.now());
+        changedPets(on, { updatedSince: since }, { limit: 20 }, clock.now());
       const { token } = await list(database, ever);
       const { id: late } = await add({ name: 'late' });
       clock.advance(1000);
@@ -291,11 +290,11 @@ onEachEngine(engine => {
       // What has no place yet is not seen, and the token is not beyond it.
       const placed = engine.name === 'sqlite' ? [late] : [];
       assert.deepEqual(
-        some.pets.map(({ id }) => id),
+        some.rows.map(({ id }) => id),
         placed,
       );
       const rest = await list(database, some.token!);
-      assert.deepEqual([...placed, ...rest.pets.map(({ id }) => id)].sort(), [id, late]);
+      assert.deepEqual([...placed, ...rest.rows.map(({ id }) => id)].sort(), [id, late]);
       assert.equal((await getPet(database, id, clock.now())).status, 'available');
     });
 
@@ -320,13 +319,13 @@ onEachEngine(engine => {
       // So many get their places in more than the moment that a reader waits.
       await putInOrder(database);
       let page = await list(ever);
-      const pages = [page.pets.map(({ id }) => id)];
+      const pages = [page.rows.map(({ id }) => id)];
       while (page.next !== undefined) {
         page = await list(ever, {}, 20, page.next);
-        pages.push(page.pets.map(({ id }) => id));
+        pages.push(page.rows.map(({ id }) => id));
       }
       assert.deepEqual(pages, [[1], [], [2]]);
-      assert.deepEqual((await list(page.token!)).pets, []);
+      assert.deepEqual((await list(page.token!)).rows, []);
     });
   });
 });
@@ -335,13 +334,13 @@ async function open(engine: Engine) {
   const clock = testClock(START);
   const database = await engine.open({ clock });
   const list = (updatedSince: string, filter: Partial<ChangeFilter> = {}, limit = 20, cursor?: string) =>
-    changedPets(database, { ...filter, updatedSince }, limit, cursor, Math.floor(clock.now()));
+    changedPets(database, { ...filter, updatedSince }, { limit, cursor }, Math.floor(clock.now()));
   return {
     clock,
     database,
     list,
     ids: async (since: string, filter: Partial<ChangeFilter> = {}) =>
-      (await list(since, filter)).pets.map(({ id }) => id),
+      (await list(since, filter)).rows.map(({ id }) => id),
     add: (pet: Partial<NewPet> & { name: string }) =>
       database.write(tx => createPet(tx, 1, { categoryId: 2, ...pet }, 'open')),
     change: (id: number, patch: PetPatch) => database.write(tx => updatePet(tx, operator, id, patch, 'open')),

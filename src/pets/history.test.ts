@@ -42,7 +42,7 @@ onEachEngine(engine => {
 
     it('tells everything that happened to an animal, oldest first, also of one that was taken out', async () => {
       const { database, id } = await life();
-      const { entries, next, previous } = await petHistory(database, owner, id, 100);
+      const { rows: entries, next, previous } = await petHistory(database, owner, id, { limit: 100 });
       assert.deepEqual([next, previous], [undefined, undefined]);
       const ids = entries.map(entry => entry.id);
       assert.deepEqual(
@@ -118,7 +118,10 @@ onEachEngine(engine => {
     it('shows who did it, and for what, to the owner, to the one who did it and to admins', async () => {
       const { database, id } = await life();
       const shownTo = async (actor: Actor) =>
-        (await petHistory(database, actor, id, 100)).entries.map(({ accountId, holdId }) => [accountId, holdId]);
+        (await petHistory(database, actor, id, { limit: 100 })).rows.map(({ accountId, holdId }) => [
+          accountId,
+          holdId,
+        ]);
       const everything = [
         [7, undefined],
         [7, undefined],
@@ -145,18 +148,18 @@ onEachEngine(engine => {
 
     it('leads forward and backward through all of it', async () => {
       const { database, id } = await life();
-      const { entries: all } = await petHistory(database, owner, id, 100);
+      const { rows: all } = await petHistory(database, owner, id, { limit: 100 });
       for (const limit of [1, 3, 4, 8]) {
         const forward = [];
-        let page = await petHistory(database, owner, id, limit);
+        let page = await petHistory(database, owner, id, { limit });
         assert.equal(page.previous, undefined);
-        for (forward.push(...page.entries); page.next !== undefined; forward.push(...page.entries)) {
-          page = await petHistory(database, owner, id, limit, page.next);
+        for (forward.push(...page.rows); page.next !== undefined; forward.push(...page.rows)) {
+          page = await petHistory(database, owner, id, { limit, cursor: page.next });
         }
         assert.deepEqual(forward, all);
-        const backward = [...page.entries];
-        for (; page.previous !== undefined; backward.unshift(...page.entries)) {
-          page = await petHistory(database, owner, id, limit, page.previous);
+        const backward = [...page.rows];
+        for (; page.previous !== undefined; backward.unshift(...page.rows)) {
+          page = await petHistory(database, owner, id, { limit, cursor: page.previous });
         }
         assert.deepEqual(backward, all);
         if (limit < 8) assert.notEqual(page.next, undefined);
@@ -169,9 +172,9 @@ onEachEngine(engine => {
       const { id } = await database.write(tx => createPet(tx, 7, { name: 'x', categoryId: 2 }, 'open'));
       const rename = (name: string) => database.write(tx => updatePet(tx, owner, id, { name }, 'open'));
       await rename('1');
-      const { next } = await petHistory(database, owner, id, 1);
+      const { next } = await petHistory(database, owner, id, { limit: 1 });
       await rename('2');
-      const { entries } = await petHistory(database, owner, id, 5, next);
+      const { rows: entries } = await petHistory(database, owner, id, { limit: 5, cursor: next });
       assert.deepEqual(
         entries.map(({ changes }) => changes?.name?.to),
         ['1', '2'],
@@ -180,8 +183,8 @@ onEachEngine(engine => {
 
     it('refuses an animal that never was, and a cursor of another history', async () => {
       const { database, id } = await life();
-      await assert.rejects(petHistory(database, operator, 4711, 20), { code: 'pet_not_found', status: 404 });
-      const { next } = await petHistory(database, operator, id, 2);
+      await assert.rejects(petHistory(database, operator, 4711, { limit: 20 }), { code: 'pet_not_found', status: 404 });
+      const { next } = await petHistory(database, operator, id, { limit: 2 });
       for (const [petId, cursor] of [
         [1, next],
         [id, 'abc'],
@@ -190,7 +193,9 @@ onEachEngine(engine => {
         [id, Buffer.from(JSON.stringify([1, id, 0, 1.5])).toString('base64url')],
         [id, Buffer.from('null').toString('base64url')],
       ] as const) {
-        await assert.rejects(petHistory(database, operator, petId, 2, cursor), { code: 'invalid_parameter' });
+        await assert.rejects(petHistory(database, operator, petId, { limit: 2, cursor }), {
+          code: 'invalid_parameter',
+        });
       }
     });
   });

@@ -1,78 +1,42 @@
 import { problem } from '../errors.ts';
 import type { Actor, Event } from '../events/event.ts';
 import { eventsBefore, eventsOf } from '../events/log.ts';
-import { type CursorPosition, decodeCursor, encodeCursor, invalidCursor } from '../lib/http/pagination/cursor.ts';
-import type { PageLinks } from '../lib/http/pagination/page-links.ts';
+import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
 import type { PetEventData } from './change.ts';
 import type { PetHistoryEntry, PetState } from './pet.ts';
 
-/** One page of what happened to an animal. */
-export interface HistoryPage extends PageLinks {
-  readonly entries: PetHistoryEntry[];
-}
-
 /**
- * One page of what happened to an animal, oldest first, also of one that was taken out.
+ * Returns one page of the changes of a pet, oldest first, also of a deleted one.
  *
- * Who did it, and for which hold or order, is shown to the animal's owner, to the one who did it and to admins. What has
- * run out stands in it once it was written down; see `sweepPets`.
- * @param limit how many entries at most, 1–100
- * @param cursorText where to read on, from another page of the same history
- * @throws {Problem} `pet_not_found` for an id that no animal ever had; `invalid_parameter` where the cursor is none of
- *   this history
+ * The account, the hold and the order behind a change are visible to the pet's owner, to that account and to admins. An
+ * expiry is listed once it is recorded; see `expireReservations`.
+ * @throws {Problem} `pet_not_found` for an id that was never assigned; `invalid_parameter` for a cursor of another list
  */
 export async function petHistory(
   reader: Reader,
   actor: Actor,
   petId: number,
-  limit: number,
-  cursorText?: string,
-): Promise<HistoryPage> {
+  page: PageRequest,
+): Promise<Page<PetHistoryEntry>> {
   const [creation] = await eventsOf<PetEventData>(reader, 'pet', petId, { limit: 1 });
   if (creation === undefined) throw problem('pet_not_found', `There never was an animal ${petId}.`);
-  const from = cursorText === undefined ? undefined : decodeCursor(listOf(petId), cursorText);
-  if (cursorText !== undefined && from === undefined) throw invalidCursor();
-
-  const events = await look(reader, petId, from, limit + 1);
-  const more = events.length > limit;
-  if (more) events.splice(from?.backward ? 0 : limit, 1);
-  const knows = (event: Event<PetEventData>) =>
+  const { rows, ...links } = await paginate<Event<PetEventData>>({
+    list: ['history', petId],
+    page,
+    rows: ({ descending, fromId, rows }) =>
+      descending
+        ? eventsBefore(reader, 'pet', petId, fromId, rows)
+        : eventsOf(reader, 'pet', petId, { after: fromId, limit: rows }),
+  });
+  const canSee = (event: Event<PetEventData>) =>
     actor.admin || actor.accountId === creation.accountId || actor.accountId === event.accountId;
-  return {
-    entries: events.map(event => entryOf(event, knows(event))),
-    ...neighbours(petId, events, from, more),
-  };
+  return { rows: rows.map(event => entryOf(event, canSee(event))), ...links };
 }
 
-/** Some events from a place on, in the one or the other direction, oldest first in either. */
-async function look(
-  reader: Reader,
-  petId: number,
-  from: CursorPosition | undefined,
-  limit: number,
-): Promise<Event<PetEventData>[]> {
-  if (from?.backward) return (await eventsBefore<PetEventData>(reader, 'pet', petId, from.id, limit)).reverse();
-  return eventsOf<PetEventData>(reader, 'pet', petId, { after: from?.id ?? 0, limit });
-}
-
-function neighbours(
-  petId: number,
-  events: readonly Event<PetEventData>[],
-  from: CursorPosition | undefined,
-  more: boolean,
-): PageLinks {
-  const first = events[0]?.id ?? (from?.id ?? 0) + 1;
-  const last = events.at(-1)?.id ?? (from?.id ?? 0) - 1;
-  return {
-    next: more || from?.backward ? encodeCursor(listOf(petId), { backward: false, id: last }) : undefined,
-    previous: from && (more || !from.backward) ? encodeCursor(listOf(petId), { backward: true, id: first }) : undefined,
-  };
-}
-
-/** @param known whether the caller may know who did it, and for what */
-function entryOf({ id, at, action, accountId, data }: Event<PetEventData>, known: boolean): PetHistoryEntry {
+/** @param visible whether the caller may see the account, the hold and the order behind the change */
+function entryOf({ id, at, action, accountId, data }: Event<PetEventData>, visible: boolean): PetHistoryEntry {
   const changes = changesOf(action, data);
   return {
     id,
@@ -80,13 +44,13 @@ function entryOf({ id, at, action, accountId, data }: Event<PetEventData>, known
     type: action as PetHistoryEntry['type'],
     ...(data.reason !== undefined && { reason: data.reason }),
     ...(Object.keys(changes).length > 0 && { changes }),
-    ...(known && accountId !== null && { accountId }),
-    ...(known && data.holdId !== undefined && { holdId: data.holdId }),
-    ...(known && data.orderId !== undefined && { orderId: data.orderId }),
+    ...(visible && accountId !== null && { accountId }),
+    ...(visible && data.holdId !== undefined && { holdId: data.holdId }),
+    ...(visible && data.orderId !== undefined && { orderId: data.orderId }),
   };
 }
 
-/** What an animal began with, what changed of it, or what it was at its end. */
+/** Returns the first values of a new pet, the last values of a deleted one, or what an update changed. */
 function changesOf(action: string, { pet, was = {} }: PetEventData): NonNullable<PetHistoryEntry['changes']> {
   const members = Object.keys(action === 'updated' ? was : pet) as (keyof PetState)[];
   const changes = members.map(member => {
@@ -96,5 +60,3 @@ function changesOf(action: string, { pet, was = {} }: PetEventData): NonNullable
   });
   return Object.fromEntries(changes);
 }
-
-const listOf = (petId: number) => ['history', petId];

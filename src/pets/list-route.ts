@@ -1,28 +1,23 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
-import { type Deployment, nowOf, operation } from '../deployment.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
-import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
+import { type Deployment, listOperation, nowOf } from '../deployment.ts';
+import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import type { Database } from '../schema.ts';
-import { categoriesOf } from './categories-of.ts';
 import { changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
-import { invalidParameter, type PetFilter } from './filter.ts';
+import { categoriesOf, invalidParameter } from './filter.ts';
 import { listPets } from './list.ts';
 import { PetId, PetStatus, Pets, PetView } from './pet.ts';
 import { nextExpiry } from './reservations.ts';
 
-const ListQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of animals returned.' }),
-  ),
+const filters = {
   status: Type.Optional(
     Type.Array(PetStatus, {
       minItems: 1,
       maxItems: 3,
-      description: 'Filters by availability status; several values are alternatives.',
+      description: 'Only animals with this status; several values are alternatives.',
     }),
   ),
   id: Type.Optional(
@@ -30,10 +25,7 @@ const ListQuery = Type.Object({
   ),
   categoryId: Type.Optional(Type.Integer({ ...CategoryId, description: 'Only the animals of this category.' })),
   includeDescendants: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'With `categoryId`: the animals of every category below that one are in the list, too.',
-    }),
+    Type.Boolean({ default: false, description: 'With `categoryId`: includes the descendants of that category.' }),
   ),
   updatedSince: Type.Optional(
     Type.String({
@@ -41,151 +33,104 @@ const ListQuery = Type.Object({
       maxLength: 200,
       description:
         'Only the animals that changed since then, each once, in the order of their last changes: an RFC 3339 time, or the ' +
-        '`X-Sync-Token` of an earlier list, which misses nothing and is good for 30 days. Not together with `id` or `sort`.',
+        '`X-Sync-Token` of an earlier list, which is complete and valid for 30 days. Not together with `id` or `sort`.',
     }),
   ),
   includeRemoved: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'With `updatedSince`: animals that were taken out are in the list, too, as a `RemovedPet`.',
-    }),
+    Type.Boolean({ default: false, description: 'With `updatedSince`: includes deleted animals, as `RemovedPet`.' }),
   ),
   sort: Type.Optional(
     Type.Enum(['id', '-id', 'name', '-name'], {
       default: 'id',
-      description: 'The order: by id or by name (by code point, ties by id); a minus turns it round.',
+      description: 'The order: by id, or by name (by code point, then by id); a minus sign reverses it.',
     }),
   ),
   view: Type.Optional(PetView),
-  cursor: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 4096,
-      description: 'Where to read on: taken from a link, opaque, good only with the same filters and sort.',
-    }),
-  ),
-});
+};
+type Filters = Static<Type.TObject<typeof filters>>;
 
-type ListCall = RouteRequest<Deployment, Static<typeof ListQuery>, unknown, unknown>;
-
-/** A page of animals, or of what changed of them. */
-export const list = operation({
+/** Lists pets, or the changes of pets. */
+export const list = listOperation({
   summary: 'List all animals',
   description:
-    'Returns a paginated list of animals, by id ascending where no sort is given. Follow the `next` link of the `Link` ' +
-    'header, or `x-next`, until there is none. An animal whose hold or order has run out is `available` from that very ' +
-    'moment. A list that no single index serves (by name with a filter, by status within a category) looks at 20,000 rows ' +
-    'a page: such a page may be short, even empty, and still have a next one. ' +
-    'With `updatedSince` it is a list for mirrors: of what changed since, whenever that was committed. It only goes on, ' +
-    'without `prev`, and its last page has an `X-Sync-Token`, which is the next `updatedSince`.',
-  query: ListQuery,
-  headers: {
-    Prefer:
-      '`count=exact` asks for the total, without filters, by one status, or by a category, also with those below it; ' +
-      '`handling=strict` refuses unknown parameters.',
+    'Returns a paginated list of animals, by id ascending by default. An animal whose hold or order expires is `available` ' +
+    'from that moment. A list that no single index covers (by name with a filter, by status within a category) scans ' +
+    '20,000 rows per page: such a page may be short or empty and still have a next page. ' +
+    'With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
+    'previous pages, and its last page has an `X-Sync-Token`, the `updatedSince` of the next list.',
+  noun: 'animals',
+  filters,
+  schema: Pets,
+  response: 'A page of animals: `Pet`, or `FullPet` with `view=full`; with `includeRemoved=true` also `RemovedPet`.',
+  total: 'It applies without filters, with one status, or with a category with or without its descendants.',
+  responseHeaders: {
+    'X-Sync-Token': 'With `updatedSince`, on the last page: the next `updatedSince`, valid for 30 days.',
   },
-  successes: [
-    {
-      status: 200,
-      description:
-        'A page of animals: `Pet`, or `FullPet` with `view=full`; with `includeRemoved=true` `RemovedPet` among them.',
-      schema: Pets,
-      headers: {
-        Link: 'Where else the list goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-        'X-Sync-Token':
-          'With `updatedSince`, on the page without a next one: what to send as `updatedSince` next time, for 30 days.',
-        'X-Total-Count': 'How many animals there are in all pages together, where `count=exact` was applied.',
-      },
-    },
-  ],
   errors: ['invalid_parameter', 'sync_token_expired'],
   examples: listExamples,
-  handle(call) {
-    return call.query.updatedSince === undefined ? page(call) : changes(call, call.query.updatedSince);
+  async handle({ context, filters, page, wantsTotal }) {
+    const { updatedSince, includeRemoved, view, sort = 'id', ...filter } = filters;
+    if (filter.includeDescendants && filter.categoryId === undefined) {
+      throw invalidParameter('includeDescendants', 'Requires categoryId.');
+    }
+    if (updatedSince !== undefined) return changes(context, filters, updatedSince, page);
+    if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.');
+    const { database } = context;
+    const now = nowOf(context);
+    const found = await listPets(database, { ...filter, sort }, page, now, view);
+    if (!wantsTotal) return found;
+    const categoryId = await categoriesOf(database, filter);
+    return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
+  },
+  /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
+  intercept({ context, query, prefer, url, baseUrl }, respond) {
+    const { database } = context;
+    if (query.updatedSince !== undefined) return respond();
+    const cache = (query.includeDescendants ? treeCaches : caches)(database);
+    const version = query.includeDescendants
+      ? sum(database.dataVersion('pets'), database.dataVersion('categories'))
+      : database.dataVersion('pets');
+    const now = nowOf(context);
+    const key = `${baseUrl} ${url}${prefer.get('count') === 'exact' ? ' counted' : ''}`;
+    return cache.get(version, now, key) ?? load();
+
+    async function load() {
+      const response = await respond();
+      const until = version === undefined ? undefined : await nextExpiry(database, now);
+      return cache.set(version, until, key, response);
+    }
   },
 });
 
-function page({ context, query, prefer, url, baseUrl }: ListCall) {
-  const { database } = context;
-  const { includeDescendants = false } = query;
-  const kept = (includeDescendants ? keptTrees : keptLists)(database);
-  const counted = prefer.get('count') === 'exact';
-  const question = `${baseUrl} ${url}${counted ? ' counted' : ''}`;
-  const version = includeDescendants ? versionOf(database, 'pets', 'categories') : database.dataVersion('pets');
-  const now = nowOf(context);
-  return kept.get(version, now, question) ?? read();
-
-  async function read(): Promise<RouteResponse> {
-    const { limit = 20, cursor, sort = 'id', view, includeRemoved, ...rest } = query;
-    requireCategory(query);
-    if (includeRemoved) throw invalidParameter('includeRemoved', 'Must come with updatedSince.');
-    const filter: PetFilter = { ...rest, sort };
-    const { pets, ...neighbours } = await listPets(database, filter, limit, cursor, now, view);
-    const total = counted
-      ? await countPets(database, { ...rest, categoryId: await categoriesOf(database, filter) }, now)
-      : undefined;
-    const until = version === undefined ? undefined : await nextExpiry(database, now);
-    const headers = pageHeaders(petsUrl(baseUrl, url), neighbours);
-    if (total !== undefined) headers.push('X-Total-Count', String(total), 'Preference-Applied', 'count=exact');
-    return kept.set(version, until, question, { body: pets, headers });
+async function changes(context: Deployment, filters: Filters, updatedSince: string, page: PageRequest) {
+  const { id, sort, view, ...filter } = filters;
+  const rejected = id !== undefined ? 'id' : sort !== undefined ? 'sort' : undefined;
+  if (rejected !== undefined) {
+    const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
+    throw invalidParameter(rejected, message);
   }
+  const found = await changedPets(context.database, { ...filter, updatedSince }, page, nowOf(context), view);
+  return {
+    rows: found.rows,
+    next: found.next,
+    ...(found.token !== undefined && { headers: ['X-Sync-Token', found.token] }),
+  };
 }
 
-async function changes({ context, query, url, baseUrl }: ListCall, updatedSince: string): Promise<RouteResponse> {
-  const { limit = 20, cursor, view, id, sort, ...rest } = query;
-  if (id !== undefined) throw invalidParameter('id', `Cannot be combined with updatedSince. ${inOrder}`);
-  if (sort !== undefined) throw invalidParameter('sort', `Cannot be combined with updatedSince. ${inOrder}`);
-  requireCategory(query);
-  const now = nowOf(context);
-  const { pets, next, token } = await changedPets(
-    context.database,
-    { ...rest, updatedSince },
-    limit,
-    cursor,
-    now,
-    view,
-  );
-  const headers = pageHeaders(petsUrl(baseUrl, url), { next, previous: undefined });
-  if (token !== undefined) headers.push('X-Sync-Token', token);
-  return { body: pets, headers };
+/** Adds versions that only increase: the sum changes with each of them. */
+function sum(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one + other;
 }
 
-const inOrder = 'Changes are listed in the order in which they were made.';
+const caches = cachesByDatabase();
+/** The caches of lists that depend on the tree of categories too. */
+const treeCaches = cachesByDatabase();
 
-function requireCategory({ includeDescendants, categoryId }: Static<typeof ListQuery>): void {
-  if (includeDescendants && categoryId === undefined) {
-    throw invalidParameter('includeDescendants', 'Must come with categoryId.');
-  }
-}
-
-/** The page's own address: its path may be spelled in other ways than the links are. */
-function petsUrl(baseUrl: string, url: string): string {
-  const mark = url.indexOf('?');
-  return `${baseUrl}/pets${mark < 0 ? '' : url.slice(mark)}`;
-}
-
-/** A number that moves whenever one of the tables may have changed: the numbers that it adds up only rise. */
-function versionOf(database: Database, ...tables: readonly string[]): number | undefined {
-  let sum = 0;
-  for (const table of tables) {
-    const version = database.dataVersion(table);
-    if (version === undefined) return undefined;
-    sum += version;
-  }
-  return sum;
-}
-
-const keptLists = keptBy();
-/** Those that depend on the tree of categories, too. */
-const keptTrees = keptBy();
-
-/** Kept answers for each database. */
-function keptBy(): (database: Database) => ResponseCache {
-  const kept = new WeakMap<Database, ResponseCache>();
+function cachesByDatabase(): (database: Database) => ResponseCache {
+  const caches = new WeakMap<Database, ResponseCache>();
   return database => {
-    const found = kept.get(database) ?? new ResponseCache();
-    kept.set(database, found);
-    return found;
+    const cache = caches.get(database) ?? new ResponseCache();
+    caches.set(database, cache);
+    return cache;
   };
 }

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
+import { encodeCursor } from '../lib/http/pagination/cursor.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql } from '../schema.ts';
-import { categoriesOf } from './categories-of.ts';
 import { countPets } from './counts.ts';
 import { expireReservations } from './expiry.ts';
-import { encodeCursor, type PetFilter, type PetSort } from './filter.ts';
+import { categoriesOf, type PetFilter, type PetSort, petList } from './filter.ts';
 import { listPets } from './list.ts';
 import type { NewPet, Pet, PetStatus } from './pet.ts';
 import { createPet } from './pets.ts';
@@ -171,9 +171,9 @@ describe('a list of animals', () => {
               const filter: PetFilter = { ...more, status, sort };
               const there = filter.includeDescendants ? then.filter(pet => pet.categoryId === 2) : then;
               await assertWalks(database, filter, 4, there, now);
-              const { pets: full } = await listPets(database, filter, 100, undefined, now, 'full');
+              const { rows: full } = await listPets(database, filter, { limit: 100 }, now, 'full');
               const plain = full.map(({ id, name, categoryId, status }) => ({ id, name, categoryId, status }));
-              assert.deepEqual(plain, (await listPets(database, filter, 100, undefined, now)).pets);
+              assert.deepEqual(plain, (await listPets(database, filter, { limit: 100 }, now)).rows);
             }
           }
           if (status?.length === 1) {
@@ -204,7 +204,7 @@ describe('a list of animals', () => {
         updatedAt: formatTime(now),
         etag: '"2.1"',
       };
-      const list = async (at: number) => (await listPets(database, { sort: 'id' }, 20, undefined, at, 'full')).pets;
+      const list = async (at: number) => (await listPets(database, { sort: 'id' }, { limit: 20 }, at, 'full')).rows;
       assert.deepEqual(await list(now + 999), [
         { ...held, status: 'pending', updatedAt: formatTime(now), etag: '"1.2"' },
         other,
@@ -220,11 +220,11 @@ describe('a list of animals', () => {
       const database = await engine.open();
       for (let index = 0; index < 9; index++) await add(database, { name: `Pet ${index}`, categoryId: 1 });
       const filter: PetFilter = { sort: 'name' };
-      const { pets, next } = await listPets(database, filter, 4, undefined, 0);
+      const { rows: pets, next } = await listPets(database, filter, { limit: 4 }, 0);
       await database.write(tx => tx.run(remove, { id: pets.at(-1)!.id }));
-      const rest = await listPets(database, filter, 100, next, 0);
+      const rest = await listPets(database, filter, { limit: 100, cursor: next }, 0);
       assert.deepEqual(
-        rest.pets.map(({ name }) => name),
+        rest.rows.map(({ name }) => name),
         ['Pet 4', 'Pet 5', 'Pet 6', 'Pet 7', 'Pet 8'],
       );
     });
@@ -232,14 +232,16 @@ describe('a list of animals', () => {
     it('refuses a cursor of another list, and takes any name in one', async () => {
       const database = await engine.open();
       const here: PetFilter = { sort: 'name', status: ['sold'] };
-      const cursor = encodeCursor(here, { backward: false, id: 1, name: "x'; --\u{10ffff}" });
-      assert.deepEqual((await listPets(database, here, 5, cursor, 0)).pets, []);
+      const cursor = encodeCursor(petList(here), { backward: false, id: 1, key: "x'; --\u{10ffff}" });
+      assert.deepEqual((await listPets(database, here, { limit: 5, cursor }, 0)).rows, []);
       for (const other of [
         { sort: '-name', status: ['sold'] },
         { sort: 'name' },
         { ...here, categoryId: 1 },
       ] as const) {
-        await assert.rejects(async () => listPets(database, other, 5, cursor, 0), { code: 'invalid_parameter' });
+        await assert.rejects(async () => listPets(database, other, { limit: 5, cursor }, 0), {
+          code: 'invalid_parameter',
+        });
       }
     });
   });
@@ -263,20 +265,20 @@ async function assertWalks(
     .toSorted((a, b) => sign * ((sort.endsWith('name') ? byName(a, b) : 0) || a.id - b.id));
 
   const forward: Pet[] = [];
-  let page = await listPets(database, filter, limit, undefined, now);
+  let page = await listPets(database, filter, { limit }, now);
   let pages = 1;
   assert.equal(page.previous, undefined);
-  for (forward.push(...page.pets); page.next !== undefined; forward.push(...page.pets)) {
-    page = await listPets(database, filter, limit, page.next, now);
-    assert.ok(page.pets.length <= limit);
+  for (forward.push(...page.rows); page.next !== undefined; forward.push(...page.rows)) {
+    page = await listPets(database, filter, { limit, cursor: page.next }, now);
+    assert.ok(page.rows.length <= limit);
     assert.ok(++pages <= 100);
   }
   assert.deepEqual(forward, expected, JSON.stringify(filter));
 
-  const backward = [...page.pets];
-  for (let back = 0; page.previous !== undefined; backward.unshift(...page.pets)) {
-    page = await listPets(database, filter, limit, page.previous, now);
-    assert.ok(page.pets.length <= limit);
+  const backward = [...page.rows];
+  for (let back = 0; page.previous !== undefined; backward.unshift(...page.rows)) {
+    page = await listPets(database, filter, { limit, cursor: page.previous }, now);
+    assert.ok(page.rows.length <= limit);
     assert.ok(++back <= 100);
   }
   assert.deepEqual(backward, expected, `back: ${JSON.stringify(filter)}`);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import SqliteDatabase from 'better-sqlite3';
+import { encodeCursor } from '../lib/http/pagination/cursor.ts';
 import { dialects } from '../lib/storage/migration.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Query, Reader } from '../schema.ts';
-import { encodeCursor, type PetFilter, type PetSort } from './filter.ts';
+import { type PetFilter, type PetSort, petList } from './filter.ts';
 import { listPets } from './list.ts';
 import type { PetStatus } from './pet.ts';
 
@@ -41,7 +42,16 @@ describe('the query of a page', () => {
           const filter: PetFilter = { status, categoryId: tree && 2, includeDescendants: below.length > 1, sort };
           for (const place of [undefined, { ...edge, backward: false }, { ...edge, backward: true }]) {
             asked.length = 0;
-            await listPets(reader, filter, 20, place && encodeCursor(filter, place), 0);
+            await listPets(
+              reader,
+              filter,
+              {
+                limit: 20,
+                cursor:
+                  place && encodeCursor(petList(filter), sort.endsWith('name') ? { ...place, key: place.name } : place),
+              },
+              0,
+            );
             for (const sql of asked) {
               const plan = sqlite
                 .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)

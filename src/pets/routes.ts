@@ -1,22 +1,70 @@
 import Type from 'typebox';
-import { nowOf, operation } from '../deployment.ts';
-import { pageHeaders } from '../lib/http/pagination/page-links.ts';
+import { listOperation, nowOf, operation } from '../deployment.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import type { RouteResponse } from '../lib/http/route.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
-import { getExamples, historyExamples } from './examples.ts';
+import {
+  createExamples,
+  getExamples,
+  historyExamples,
+  removeExamples,
+  replaceExamples,
+  updateExamples,
+} from './examples.ts';
 import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
-import { FullPet, Pet, PetHistory, PetView, petEtag } from './pet.ts';
-import { petIdInPath } from './pet-id-in-path.ts';
-import { getPet } from './pets.ts';
+import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView, petEtag } from './pet.ts';
+import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
 import { petValues } from './rows.ts';
 
-/** One animal by its id; goes away on 5 December 2030 (contract, Versioning). */
+const petId = {
+  schema: PetId,
+  description: 'The id of the animal.',
+  notFound: 'pet_not_found',
+  absent: 'There is no animal with this id.',
+} as const;
+
+const updated = {
+  status: 200,
+  description: 'The animal after the change.',
+  schema: Pet,
+  headers: { ETag: 'The new entity tag.' },
+};
+const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found'];
+
+/** Creates a pet. */
+export const create = operation({
+  summary: 'Add an animal',
+  description:
+    'Adds an animal that belongs to the account of the key. The response is sent once the animal is on disk. The default ' +
+    'status is `available`. Unknown members are ignored, including `id`, which the service assigns.',
+  body: NewPet,
+  successes: [
+    {
+      status: 201,
+      description: 'The new animal with its id.',
+      schema: Pet,
+      headers: { Location: 'The URL of the animal.' },
+    },
+  ],
+  errors: ['category_not_found'],
+  examples: createExamples,
+  handle(request) {
+    const { context, caller, body, baseUrl } = request;
+    return withIdempotency(request, async tx => {
+      const pet = await createPet(tx, caller.accountId, body, context.categories);
+      return responseOf(pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
+    });
+  },
+});
+
+/** Returns a pet. Removed on 5 December 2030 (contract, Versioning). */
 export const get = operation({
   summary: 'Get an animal',
   description:
-    'Fetches one animal by its identifier. Deprecated; removed on 5 December 2030. The replacement is `GET /pets` with ' +
-    'the `status` filter; to fetch animals by their ids, `GET /pets` with the `id` filter.',
-  parameters: { petId: petIdInPath },
+    'Returns one animal. Deprecated; removed on 5 December 2030. Use `GET /pets` with the `status` filter instead, or with ' +
+    'the `id` filter to get animals by their ids.',
+  parameters: { petId },
   query: Type.Object({ view: Type.Optional(PetView) }),
   successes: [
     {
@@ -36,51 +84,84 @@ export const get = operation({
   examples: getExamples,
   async handle({ context, path, query }) {
     const pet = await getPet(context.database, path.petId, nowOf(context));
-    return {
-      body: query.view === 'full' ? petValues.fullOf(pet) : petValues.plainOf(pet),
-      headers: ['ETag', petEtag(pet)],
-    };
+    return query.view === 'full' ? { body: petValues.fullOf(pet), headers: ['ETag', petEtag(pet)] } : responseOf(pet);
   },
 });
 
-/** What happened to an animal. */
-export const history = operation({
-  summary: 'Get what happened to an animal',
+/** Changes some fields of a pet. */
+export const update = operation({
+  summary: 'Change an animal',
   description:
-    'Returns a paginated list of everything that happened to an animal, oldest first, also to one that was taken out. ' +
-    'Who did it, and for which hold or order, is shown to the owner of the animal, to the one who did it and to admins.',
-  parameters: { petId: petIdInPath },
-  query: Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of entries returned.' }),
-    ),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1024,
-        description: 'Where to read on: taken from a link, opaque, good only with the same animal.',
-      }),
-    ),
-  }),
-  successes: [
-    {
-      status: 200,
-      description: 'A page of the history.',
-      schema: PetHistory,
-      headers: {
-        Link: 'Where else it goes on: `first`, `prev` and `next`, absent where there is no such page (RFC 8288).',
-        'x-next': 'The URL of the next page; absent at the end.',
-      },
-    },
-  ],
-  errors: ['pet_not_found'],
-  examples: historyExamples,
-  async handle({ context, caller, path, query, baseUrl, url }) {
-    const { limit = 20, cursor } = query;
-    await bestEffort(expireReservations(context.database, nowOf(context)));
-    const { entries, ...neighbours } = await petHistory(context.database, caller, path.petId, limit, cursor);
-    const mark = url.indexOf('?');
-    const own = `${baseUrl}/pets/${path.petId}/history${mark < 0 ? '' : url.slice(mark)}`;
-    return { body: entries, headers: pageHeaders(own, neighbours) };
+    'Applies a JSON Merge Patch (RFC 7396): members that are left out stay, and `null` deletes an optional one. A new ' +
+    'status clears the `statusReason` of the previous one. Only the owner of the animal or an admin can change it.',
+  parameters: { petId },
+  conditional: true,
+  body: PetPatch,
+  successes: [updated],
+  errors: updateErrors,
+  examples: updateExamples,
+  handle(request) {
+    const { context, caller, path, body, expect } = request;
+    return withIdempotency(request, async tx =>
+      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, expect)),
+    );
   },
 });
+
+/** Replaces a pet. */
+export const replace = operation({
+  summary: 'Replace an animal',
+  description:
+    'Replaces all members of an animal. Optional members that are left out are deleted; the default status is ' +
+    '`available`. Only the owner of the animal or an admin can replace it.',
+  parameters: { petId },
+  conditional: true,
+  body: NewPet,
+  successes: [updated],
+  errors: updateErrors,
+  examples: replaceExamples,
+  async handle({ context, caller, path, body, expect }) {
+    return responseOf(
+      await context.database.write(tx => replacePet(tx, caller, path.petId, body, context.categories, expect)),
+    );
+  },
+});
+
+/** Deletes a pet. */
+export const remove = operation({
+  summary: 'Delete an animal',
+  description:
+    'Deletes an animal. Its history stays, lists of changes with `updatedSince` report the deletion, and its id is never ' +
+    'reused. Only the owner of the animal or an admin can delete it.',
+  parameters: { petId },
+  conditional: true,
+  successes: [{ status: 204, description: 'The animal is deleted.' }],
+  errors: ['not_owner', 'pet_reserved'],
+  examples: removeExamples,
+  async handle({ context, caller, path, expect }) {
+    await context.database.write(tx => deletePet(tx, caller, path.petId, expect));
+    return {};
+  },
+});
+
+/** Lists the changes of a pet. */
+export const history = listOperation({
+  summary: 'Get the history of an animal',
+  description:
+    'Returns a paginated list of the changes of an animal, oldest first, also of a deleted animal. The account, the hold ' +
+    'and the order behind a change are visible to the owner of the animal, to that account and to admins.',
+  noun: 'entries',
+  parameters: { petId },
+  schema: PetHistory,
+  response: 'A page of the history.',
+  errors: ['pet_not_found'],
+  examples: historyExamples,
+  async handle({ context, caller, path, page }) {
+    await bestEffort(expireReservations(context.database, nowOf(context)));
+    return petHistory(context.database, caller, path.petId, page);
+  },
+});
+
+function responseOf(pet: PetRow, headers: readonly string[] = []): RouteResponse {
+  return { body: petValues.plainOf(pet), headers: [...headers, 'ETag', petEtag(pet)] };
+}

@@ -20,62 +20,62 @@ import { newProcessKey, type Process, send, serveApart } from '../support/servin
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What a command did. */
+/** The exit code and output of a command. */
 interface Outcome {
   readonly code: number;
   readonly printed: string;
-  readonly told: string;
+  readonly errors: string;
 }
 
-/** Runs a command line in this process, beside whatever serves the same data. */
+/** Runs a command line in this process, beside a server of the same data. */
 async function petstore(environment: Environment, ...args: string[]): Promise<Outcome> {
-  const outcome = { printed: '', told: '' };
+  const outcome = { printed: '', errors: '' };
   const terminal: Terminal = {
     print: text => {
       outcome.printed += `${text}\n`;
     },
     printError: text => {
-      outcome.told += `${text}\n`;
+      outcome.errors += `${text}\n`;
     },
     style: plain,
   };
   return { code: await main(args, environment, terminal), ...outcome };
 }
 
-/** The JSON value that a command prints, which has to succeed. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into it as they know it
+/** Runs a command that must succeed and returns the JSON value that it prints. */
+// biome-ignore lint/suspicious/noExplicitAny: each test knows the shape
 async function jsonOf(environment: Environment, ...args: string[]): Promise<any> {
-  const { code, printed, told } = await petstore(environment, ...args, '--json');
-  assert.equal(code, 0, `petstore ${args.join(' ')}: ${told}`);
+  const { code, printed, errors } = await petstore(environment, ...args, '--json');
+  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
   assert.match(printed, /^[^\n]+\n$/);
   return JSON.parse(printed);
 }
 
-/** What a command says to people; it has to succeed. */
+/** Runs a command that must succeed and returns its text. */
 async function textOf(environment: Environment, ...args: string[]): Promise<string> {
-  const { code, printed, told } = await petstore(environment, ...args);
-  assert.equal(code, 0, `petstore ${args.join(' ')}: ${told}`);
+  const { code, printed, errors } = await petstore(environment, ...args);
+  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
   return printed;
 }
 
-/** Demands that a command is refused with one sentence. */
+/** Asserts that a command fails with one sentence. */
 async function refused(environment: Environment, sentence: RegExp, ...args: string[]) {
-  const { code, printed, told } = await petstore(environment, ...args);
-  assert.deepEqual([code, printed], [1, ''], `petstore ${args.join(' ')}: ${told}`);
-  assert.match(told, sentence);
-  assert.match(told, /^[^\n]+\n$/);
+  const { code, printed, errors } = await petstore(environment, ...args);
+  assert.deepEqual([code, printed], [1, ''], `petstore ${args.join(' ')}: ${errors}`);
+  assert.match(errors, sentence);
+  assert.match(errors, /^[^\n]+\n$/);
 }
 
-/** What an animal is added with, by the names of options. */
-type PetWish = Readonly<Record<string, string>>;
+/** Options of `pet create`. */
+type PetOptions = Readonly<Record<string, string>>;
 
-/** Adds an animal: a cat of account 1 where nothing else is said. */
-function addPet(environment: Environment, wish: PetWish) {
-  const options = { account: '1', name: 'Minka', category: '2', ...wish };
+/** Creates an animal: a cat of account 1, unless overridden. */
+function addPet(environment: Environment, overrides: PetOptions) {
+  const options = { account: '1', name: 'Minka', category: '2', ...overrides };
   return jsonOf(environment, 'pet', 'create', ...Object.entries(options).map(([name, value]) => `--${name}=${value}`));
 }
 
-/** Does work on the data itself. */
+/** Accesses the database directly. */
 function onData<T>(environment: Environment, deployment: DeploymentName, work: (database: Database) => Promise<T>) {
   const { config } = readConfig(environment);
   const terminal: Terminal = { print: assert.fail, printError: assert.fail, style: plain };
@@ -108,13 +108,13 @@ describe('beside a server', () => {
     await server.remove();
   });
 
-  const ask = async (path: string) => (await send(`${server.urls.production}${path}`, { key })).body;
+  const get = async (path: string) => (await send(`${server.urls.production}${path}`, { key })).body;
   const post = async (path: string, body: object) =>
     (await send(`${server.urls.production}${path}`, { method: 'POST', key, body })).body;
-  const newPet = (wish: PetWish = {}) => addPet(here, { account: String(accountId), ...wish });
+  const newPet = (overrides: PetOptions = {}) => addPet(here, { account: String(accountId), ...overrides });
 
-  it('adds, changes and takes out an animal for the very next request', async () => {
-    await ask('/pets?limit=100');
+  it('creates, updates and deletes an animal, visible to the next request', async () => {
+    await get('/pets?limit=100');
     const made = await server.petstore(
       'pet',
       'create',
@@ -126,34 +126,34 @@ describe('beside a server', () => {
       '2',
     );
     const plainPet = { id: made['id'], name: 'Mia', categoryId: 2, status: 'available' };
-    assert.deepEqual(await ask(`/pets/${made['id']}`), plainPet);
-    assert.deepEqual((await ask('/pets?limit=1&sort=-id'))[0], plainPet);
+    assert.deepEqual(await get(`/pets/${made['id']}`), plainPet);
+    assert.deepEqual((await get('/pets?limit=1&sort=-id'))[0], plainPet);
 
     await server.petstore('pet', 'update', String(made['id']), '--status', 'pending', '--reason', 'medical');
-    assert.equal((await ask(`/pets/${made['id']}`)).status, 'pending');
-    assert.equal((await ask('/pets?limit=1&sort=-id&view=full'))[0].statusReason, 'medical');
+    assert.equal((await get(`/pets/${made['id']}`)).status, 'pending');
+    assert.equal((await get('/pets?limit=1&sort=-id&view=full'))[0].statusReason, 'medical');
 
     const removed = await server.petstore('pet', 'delete', String(made['id']));
     assert.deepEqual(Object.keys(removed), ['id', 'name', 'categoryId', 'deletedAt']);
-    assert.equal((await ask(`/pets/${made['id']}`)).code, 'pet_not_found');
-    assert.ok(!(await ask('/pets?limit=100')).some((pet: { id: unknown }) => pet.id === made['id']));
+    assert.equal((await get(`/pets/${made['id']}`)).code, 'pet_not_found');
+    assert.ok(!(await get('/pets?limit=100')).some((pet: { id: unknown }) => pet.id === made['id']));
   });
 
-  it('releases a hold and moves its end for the very next request', async () => {
+  it('releases and extends a hold, visible to the next request', async () => {
     const one = await newPet();
     const other = await newPet();
     const hold = await post('/holds', { petIds: [one.id, other.id] });
-    assert.equal((await ask(`/pets/${one.id}`)).status, 'pending');
+    assert.equal((await get(`/pets/${one.id}`)).status, 'pending');
     const extended = await jsonOf(here, 'hold', 'extend', String(hold.id), '--until', '3h');
-    assert.equal((await ask(`/holds/${hold.id}`)).expiresAt, extended.expiresAt);
-    assert.deepEqual(await jsonOf(here, 'hold', 'show', String(hold.id)), await ask(`/holds/${hold.id}`));
+    assert.equal((await get(`/holds/${hold.id}`)).expiresAt, extended.expiresAt);
+    assert.deepEqual(await jsonOf(here, 'hold', 'show', String(hold.id)), await get(`/holds/${hold.id}`));
 
     await server.petstore('hold', 'release', String(hold.id));
-    assert.equal((await ask(`/holds/${hold.id}`)).status, 'released');
-    for (const { id } of [one, other]) assert.equal((await ask(`/pets/${id}`)).status, 'available');
+    assert.equal((await get(`/holds/${hold.id}`)).status, 'released');
+    for (const { id } of [one, other]) assert.equal((await get(`/pets/${id}`)).status, 'available');
   });
 
-  it('takes every step of an order for the very next request', async () => {
+  it('takes every step of an order, visible to the next request', async () => {
     const { id: petId } = await newPet({ price: '125.00 EUR' });
     const { id } = await post('/store/orders', { petId });
     const path = `/store/orders/${id}`;
@@ -162,56 +162,56 @@ describe('beside a server', () => {
       ['deliver', 'delivered', 'sold'],
       ['return', 'returned', 'available'],
     ]) {
-      const told = await server.petstore('order', step!, String(id), '--note', `${step}, by telephone`);
-      assert.deepEqual([(await ask(path)).status, (await ask(`/pets/${petId}`)).status], [orderStatus, petStatus]);
-      assert.equal(told['status'], orderStatus);
+      const printed = await server.petstore('order', step!, String(id), '--note', `${step}, by telephone`);
+      assert.deepEqual([(await get(path)).status, (await get(`/pets/${petId}`)).status], [orderStatus, petStatus]);
+      assert.equal(printed['status'], orderStatus);
     }
     const placed = await jsonOf(here, 'order', 'place', '--account', String(accountId), '--pet', String(petId));
-    assert.deepEqual(await ask(`/store/orders/${placed.id}`), placed);
+    assert.deepEqual(await get(`/store/orders/${placed.id}`), placed);
     await jsonOf(here, 'order', 'cancel', String(placed.id));
-    assert.equal((await ask(`/store/orders/${placed.id}`)).status, 'cancelled');
+    assert.equal((await get(`/store/orders/${placed.id}`)).status, 'cancelled');
   });
 
-  it('adds, changes, merges and takes away categories for the very next request', async () => {
+  it('creates, updates, merges and deletes categories, visible to the next request', async () => {
     const kind = await jsonOf(here, 'category', 'create', '--name', 'Maine Coon', '--parent', '2');
-    assert.deepEqual(await ask(`/categories/${kind.id}`), kind);
+    assert.deepEqual(await get(`/categories/${kind.id}`), kind);
     const moved = await jsonOf(here, 'category', 'update', String(kind.id), '--slug', 'coon', '--parent', 'none');
-    assert.deepEqual(await ask(`/categories/${kind.id}`), moved);
+    assert.deepEqual(await get(`/categories/${kind.id}`), moved);
     const pet = await newPet({ category: '9000' });
-    assert.equal((await ask('/categories/9000')).placeholder, true);
+    assert.equal((await get('/categories/9000')).placeholder, true);
     const into = await jsonOf(here, 'category', 'merge', '9000', '--into', String(kind.id));
     assert.equal(into.id, kind.id);
-    assert.equal((await ask(`/pets/${pet.id}`)).categoryId, kind.id);
-    assert.equal((await ask('/categories/9000')).code, 'no_such_category');
+    assert.equal((await get(`/pets/${pet.id}`)).categoryId, kind.id);
+    assert.equal((await get('/categories/9000')).code, 'no_such_category');
     await refused(here, /Merge it into another/, 'category', 'delete', String(kind.id));
     await jsonOf(here, 'pet', 'delete', String(pet.id));
     const removed = await jsonOf(here, 'category', 'delete', String(kind.id));
     assert.deepEqual([removed.id, removed.slug], [kind.id, 'coon']);
-    assert.equal((await ask(`/categories/${kind.id}`)).code, 'no_such_category');
+    assert.equal((await get(`/categories/${kind.id}`)).code, 'no_such_category');
   });
 
-  it('prints as JSON what the interface answers, and beside it what only a command says', async () => {
+  it('prints the JSON of the API, with the additional members of commands', async () => {
     const pet = await newPet({ status: 'pending', reason: 'in foster', price: '99.90 EUR' });
     const id = String(pet.id);
     await jsonOf(here, 'pet', 'update', id, '--status', 'available');
     const placing = ['--account', String(accountId), '--pet', id, '--note', 'two\nlines'];
     const order = await jsonOf(here, 'order', 'place', ...placing);
 
-    const pending = (await ask(`/pets?id=${id}&view=full`))[0];
+    const pending = (await get(`/pets?id=${id}&view=full`))[0];
     const full = { ...pending, keptFor: { orderId: order.id, until: order.expiresAt } };
     assert.deepEqual(await jsonOf(here, 'pet', 'show', id), full);
-    const history = await ask(`/pets/${id}/history`);
+    const history = await get(`/pets/${id}/history`);
     assert.deepEqual(await jsonOf(here, 'pet', 'show', id, '--history'), { ...full, history });
-    assert.deepEqual(await jsonOf(here, 'pet', 'list', '--limit', '100'), await ask('/pets?limit=100&view=full'));
-    assert.deepEqual(await jsonOf(here, 'category', 'list'), await ask('/categories'));
-    const animals = Number((await ask('/pets?categoryId=2&limit=100')).length);
-    const cats = { ...(await ask('/categories/2')), animals, categories: 0 };
+    assert.deepEqual(await jsonOf(here, 'pet', 'list', '--limit', '100'), await get('/pets?limit=100&view=full'));
+    assert.deepEqual(await jsonOf(here, 'category', 'list'), await get('/categories'));
+    const animals = Number((await get('/pets?categoryId=2&limit=100')).length);
+    const cats = { ...(await get('/categories/2')), animals, categories: 0 };
     assert.deepEqual(await jsonOf(here, 'category', 'show', '2'), cats);
-    assert.deepEqual(await jsonOf(here, 'hold', 'list'), await ask('/holds'));
-    assert.deepEqual(await jsonOf(here, 'order', 'list'), await ask('/store/orders'));
+    assert.deepEqual(await jsonOf(here, 'hold', 'list'), await get('/holds'));
+    assert.deepEqual(await jsonOf(here, 'order', 'list'), await get('/store/orders'));
   });
 
-  it('refuses what the interface refuses, an order of one animal twice among it', async () => {
+  it('rejects what the API rejects, including a second order of an animal', async () => {
     const { id } = await newPet();
     const hold = await post('/holds', { petIds: [id] });
     const place = ['order', 'place', '--account', String(accountId), '--pet', String(id)];
@@ -230,7 +230,7 @@ describe('beside a server', () => {
     await refused(here, /is placed; it can be approved or cancelled now/, 'order', 'deliver', String(placed.id));
   });
 
-  it('sends messages that the server delivers', async () => {
+  it('sends messages that a running server delivers', async () => {
     const { id } = await jsonOf(here, 'message', 'send', '--to', String(accountId), '--message', 'From the store');
     const read = async () => (await send(`${server.urls.messages}/messages?box=inbox`, { key })).body;
     let inbox = await read();
@@ -247,7 +247,7 @@ describe('beside a server', () => {
     assert.deepEqual([message, from], ['To it', accountId]);
   });
 
-  it('leaves staging alone unless it is named', async () => {
+  it('uses production unless --deployment names staging', async () => {
     const animals = await jsonOf(here, 'pet', 'list', '--deployment', 'staging', '--limit', '1000');
     assert.ok(animals.length > 100);
     const args = ['--account', String(accountId), '--name', 'Stagy', '--category', '2', '--deployment', 'staging'];
@@ -257,7 +257,7 @@ describe('beside a server', () => {
     assert.equal((await jsonOf(here, 'pet', 'show', String(pet.id), '--deployment', 'staging')).name, 'Stagy');
   });
 
-  it('prints long lists whole, through a pipe', async () => {
+  it('prints long lists completely through a pipe', async () => {
     await onData(here, 'production', database =>
       database.write(async tx => {
         for (let count = 0; count < 3000; count++)
@@ -303,9 +303,9 @@ for (const engine of engines) {
     });
     after(() => engine.close());
 
-    const newPet = (wish: PetWish = {}) => addPet(here, wish);
+    const newPet = (overrides: PetOptions = {}) => addPet(here, overrides);
 
-    it('says what to do next where nothing is', async () => {
+    it('prints what to do next when a list is empty', async () => {
       for (const [args, sentence] of [
         [['pet', 'list'], /^There are no animals; `petstore pet create .*--deployment staging\.\n$/],
         [['pet', 'list', '--deployment', 'staging'], /^There are no animals; `petstore staging reset`/],
@@ -327,7 +327,7 @@ for (const engine of engines) {
       }
     });
 
-    it('goes the whole way of an animal, on either deployment', async () => {
+    it('moves an animal through a whole order, on either deployment', async () => {
       for (const deployment of ['production', 'staging']) {
         const on = ['--deployment', deployment];
         const pet = await newPet({ price: '125 EUR', deployment });
@@ -350,12 +350,13 @@ for (const engine of engines) {
       }
     });
 
-    it('lists webhooks without their secrets, switches them off and takes them away, without the key that sealed them', async () => {
+    it('lists webhooks without secrets, disables and deletes them, without the encryption key', async () => {
       const secret = await onData(here, 'production', async database => {
-        const wish = { url: 'https://receiver.example/petstore', types: ['pet.*' as const] };
+        const newWebhook = { url: 'https://receiver.example/petstore', types: ['pet.*' as const] };
         const rules = { max: 10, networks: [] };
         const box = createEncryptor(Buffer.alloc(32, 7));
-        return (await database.write(tx => createWebhook(tx, { accountId: 1, admin: false }, wish, rules, box))).secret;
+        return (await database.write(tx => createWebhook(tx, { accountId: 1, admin: false }, newWebhook, rules, box)))
+          .secret;
       });
       const [webhook] = await jsonOf(here, 'webhook', 'list');
       assert.deepEqual(await jsonOf(here, 'webhook', 'show', String(webhook.id)), webhook);
@@ -372,7 +373,7 @@ for (const engine of engines) {
       assert.deepEqual(await jsonOf(here, 'webhook', 'list'), []);
     });
 
-    it('refuses an account that does not exist, on either deployment', async () => {
+    it('rejects an unknown account, on either deployment', async () => {
       for (const deployment of ['production', 'staging']) {
         const on = ['--account', '4711', '--deployment', deployment];
         const create = ['pet', 'create', '--name', 'Rex', '--category', '1', ...on];
@@ -381,7 +382,7 @@ for (const engine of engines) {
       }
     });
 
-    it('makes a placeholder of a category that was never seen, unless categories are strict', async () => {
+    it('creates a placeholder for an unknown category, unless categories are strict', async () => {
       const pet = await newPet({ category: '9000' });
       assert.equal((await jsonOf(here, 'category', 'show', '9000')).placeholder, true);
       assert.match(
@@ -397,7 +398,7 @@ for (const engine of engines) {
       assert.deepEqual(await jsonOf(here, 'category', 'list', '--placeholders'), []);
     });
 
-    it('refuses in words of the command line', async () => {
+    it('reports errors of operations in the terms of the command line', async () => {
       for (const [sentence, ...args] of [
         [/^There is no animal/, 'pet', 'show', '4711'],
         [/^There never was an animal 4711/, 'pet', 'show', '4711', '--history'],
@@ -432,7 +433,7 @@ for (const engine of engines) {
       }
     });
 
-    it('counts a hold as gone from the moment of its end, and says so in the history', async () => {
+    it('treats a hold as expired from its end on, and records that in the history', async () => {
       const { id } = await newPet();
       const hold = await onData(here, 'production', database =>
         database.write(tx => createHold(tx, { accountId: 2, admin: false }, { petIds: [id] }, 100)),
@@ -458,22 +459,22 @@ for (const engine of engines) {
       here = { ...here, PETSTORE_NOW: '2027-01-01T14:00:00Z' };
     });
 
-    it('tells of an animal that was taken out, with its history alone', async () => {
+    it('shows a deleted animal only with --history', async () => {
       const { id } = await newPet({ reason: 'new here' });
       assert.equal(
         await textOf(here, 'pet', 'delete', String(id)),
         `Deleted the animal ${id}, Minka; \`petstore pet show ${id} --history\` still shows its history.\n`,
       );
       await refused(here, /^There is no animal/, 'pet', 'show', String(id));
-      const told = await jsonOf(here, 'pet', 'show', String(id), '--history');
-      assert.deepEqual([told.name, told.categoryId, told.deletedAt], ['Minka', 2, told.history.at(-1).at]);
+      const shown = await jsonOf(here, 'pet', 'show', String(id), '--history');
+      assert.deepEqual([shown.name, shown.categoryId, shown.deletedAt], ['Minka', 2, shown.history.at(-1).at]);
       assert.match(
         await textOf(here, 'pet', 'show', String(id), '--history'),
         /^animal +\d+\nname +Minka\n[\s\S]* account 1 +created: name Minka, category 2, status available, reason new here\n.* operator +deleted\n$/,
       );
     });
 
-    it('sends messages for accounts and from the store, and lists those of anybody', async () => {
+    it('sends messages for accounts and from the store, and lists all messages', async () => {
       const send = async (deployment: string, ...args: string[]) =>
         (await jsonOf(here, 'message', 'send', ...args, '--deployment', deployment)).id;
       for (const deployment of ['production', 'staging']) {
@@ -490,7 +491,7 @@ for (const engine of engines) {
         const listed = async (...args: string[]) =>
           (await jsonOf(here, 'message', 'list', ...args, ...on)).map(({ id }: { id: string }) => ids.indexOf(id));
         assert.deepEqual(await listed(), [0, 1, 2, 3]);
-        assert.deepEqual(await listed('--account=2', '--box=inbox'), [], 'nothing has been delivered');
+        assert.deepEqual(await listed('--account=2', '--box=inbox'), [], 'no message is delivered yet');
         await onData(here, deployment as DeploymentName, database => database.write(tx => tx.run(deliver, {})));
 
         assert.deepEqual(await listed('--account=2'), [0, 1, 2]);
@@ -501,9 +502,9 @@ for (const engine of engines) {
         assert.deepEqual(await listed('--account=store'), [0, 2]);
         assert.deepEqual(await listed('--account=store', '--box=sent'), [2]);
         assert.deepEqual(await listed('--account=store', '--box=inbox'), [0]);
-        const { told } = await petstore(here, 'message', 'list', '--account=1', '--limit=1', '--json', ...on);
-        assert.deepEqual(await listed('--account=1', /--cursor=\S+/.exec(told)![0]), [3]);
-        await refused(here, /^--cursor must be/, 'message', 'list', /--cursor=\S+/.exec(told)![0], ...on);
+        const { errors } = await petstore(here, 'message', 'list', '--account=1', '--limit=1', '--json', ...on);
+        assert.deepEqual(await listed('--account=1', /--cursor=\S+/.exec(errors)![0]), [3]);
+        await refused(here, /^--cursor must be/, 'message', 'list', /--cursor=\S+/.exec(errors)![0], ...on);
 
         const table = await textOf(here, 'message', 'list', ...on);
         assert.match(table, /^ID +FROM +TO +ANIMAL +STATUS +SENT +TEXT\n/);
@@ -524,7 +525,7 @@ for (const engine of engines) {
       }
     });
 
-    it('goes through long lists from where the last section ended, leaving nothing out', async () => {
+    it('continues a long list at a cursor, without gaps or repetitions', async () => {
       await onData(here, 'staging', async database => {
         await database.write(async tx => {
           for (let count = 0; count < 250; count++) {
@@ -535,9 +536,11 @@ for (const engine of engines) {
       });
       const list = ['pet', 'list', '--deployment', 'staging', '--category', '7'];
       const first = await petstore(here, ...list, '--limit', '230', '--json');
-      const cursor = /^There are more: run the same command with (--cursor=\S+) to continue\.\n$/.exec(first.told)![1]!;
+      const cursor = /^There are more: run the same command with (--cursor=\S+) to continue\.\n$/.exec(
+        first.errors,
+      )![1]!;
       const second = await petstore(here, ...list, '--limit', '230', cursor, '--json');
-      assert.equal(second.told, '');
+      assert.equal(second.errors, '');
       const ids = [first, second].flatMap(({ printed }) => JSON.parse(printed).map((pet: { id: number }) => pet.id));
       assert.deepEqual([ids.length, new Set(ids).size], [250, 250]);
       const sold = await jsonOf(here, ...list, '--status', 'sold', '--limit', '1000');
@@ -562,9 +565,9 @@ for (const engine of engines) {
       assert.deepEqual([lines.length, new Set(beginnings).size], [5, 1]);
     });
 
-    it('lets nothing that is stored reach the terminal but as text', async () => {
+    it('escapes control characters in stored text', async () => {
       const { id } = await newPet({ reason: 'x', category: '5' });
-      const message = await jsonOf(here, 'message', 'send', '--to', '1', '--message', WICKED);
+      const message = await jsonOf(here, 'message', 'send', '--to', '1', '--message', HOSTILE);
       await onData(here, 'production', database => database.write(tx => tx.run(spoil, {})));
       for (const args of [
         ['pet', 'list'],
@@ -578,18 +581,18 @@ for (const engine of engines) {
         ['message', 'show', message.id],
       ]) {
         for (const json of [[], ['--json']]) {
-          const { printed, told } = await petstore(here, ...args, ...json);
-          assert.doesNotMatch(printed.replaceAll('\n', '') + told.replaceAll('\n', ''), /[\p{Cc}\u202a-\u202e]/u);
+          const { printed, errors } = await petstore(here, ...args, ...json);
+          assert.doesNotMatch(printed.replaceAll('\n', '') + errors.replaceAll('\n', ''), /[\p{Cc}\u202a-\u202e]/u);
         }
       }
-      assert.equal((await jsonOf(here, 'pet', 'list', '--limit', '1'))[0].name, WICKED);
+      assert.equal((await jsonOf(here, 'pet', 'list', '--limit', '1'))[0].name, HOSTILE);
     });
   });
 }
 
-/** What a server does with every message. */
+/** Marks every message as delivered, like a server. */
 const deliver = query(db => db.updateTable('messages').set({ arrived_at: 0, status: 'delivered' }));
 
-/** Names that no interface takes. */
-const spoil = query(db => db.updateTable('pets').set({ name: WICKED }));
-const WICKED = '\u001b[2J\u009b31m\u202eRex\u0007';
+/** Stores a name that the API rejects. */
+const spoil = query(db => db.updateTable('pets').set({ name: HOSTILE }));
+const HOSTILE = '\u001b[2J\u009b31m\u202eRex\u0007';

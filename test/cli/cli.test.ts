@@ -12,14 +12,14 @@ import { type Process, send, serveApart } from '../support/serving.ts';
 
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** What a command that has ended did. */
+/** The exit code and output of a finished command. */
 interface Outcome {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the command line in a process of its own. */
+/** Runs the command line in its own process. */
 async function petstore(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
   const child = spawn(launcher, args, {
     env: { ...process.env, FORCE_COLOR: undefined, ...environment },
@@ -35,7 +35,7 @@ async function petstore(environment: Readonly<Record<string, string>>, ...args: 
   return { code, ...outcome };
 }
 
-/** Demands a refusal: exit 1, nothing on standard output, one sentence without a stack. */
+/** Asserts exit code 1, an empty standard output, and one sentence without a stack. */
 function assertRefused({ code, stdout, stderr }: Outcome, sentence: RegExp) {
   assert.deepEqual([code, stdout], [1, ''], stderr);
   assert.match(stderr, sentence);
@@ -50,7 +50,7 @@ async function newDirectory(): Promise<string> {
 }
 after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
 
-/** Serves in a process of its own until the test ends, whatever comes of it. */
+/** Runs a server in its own process until the test ends. */
 async function serving(t: TestContext, options: Parameters<typeof serveApart>[0] = {}): Promise<Process> {
   const server = await serveApart(options);
   t.after(async () => {
@@ -79,7 +79,7 @@ describe('beside a server', () => {
     server.petstore('key', 'create', '--account', String(account), ...args);
   const list = (token: unknown, base = server.urls.production) => send(`${base}/pets`, { key: String(token) });
 
-  it('makes an account and a key that work for the very next request', async () => {
+  it('creates an account and a key that the next request can use', async () => {
     const account = await newAccount();
     assert.deepEqual(
       { ...account, id: 0, createdAt: '' },
@@ -100,13 +100,13 @@ describe('beside a server', () => {
     assert.equal((await list(key.token, server.urls.staging)).body.code, 'wrong_deployment');
   });
 
-  it('gives the limits of the plan', async () => {
+  it('applies the limits of the plan', async () => {
     const { id } = await newAccount('--plan', 'enterprise', '--per-minute', '7', '--per-day', '1000000000', '--admin');
     const key = await newKey(id, '--deployment', 'staging');
     assert.equal((await list(key.token, server.urls.staging)).headers['x-ratelimit-limit'], '7');
   });
 
-  it('revokes a key for the very next request', async () => {
+  it('revokes a key for the next request', async () => {
     const key = await newKey((await newAccount()).id);
     assert.equal((await list(key.token)).status, 200);
     const revoked = await server.petstore('key', 'revoke', String(key.id));
@@ -114,7 +114,7 @@ describe('beside a server', () => {
     assert.equal((await list(key.token)).body.code, 'revoked_api_key');
   });
 
-  it('rotates a key, the old one going on for the overlap', async () => {
+  it('rotates a key and keeps the old one valid for the overlap', async () => {
     const key = await newKey((await newAccount()).id, '--scope', 'pets:read,pets:write', '--scope', 'events:read');
     const rotated = await server.petstore('key', 'rotate', String(key.id), '--overlap', '1h');
     assert.deepEqual(rotated.scopes, ['pets:read', 'pets:write', 'events:read']);
@@ -124,7 +124,7 @@ describe('beside a server', () => {
     assert.equal((await list(again.token)).status, 200);
   });
 
-  it('makes keys that expire, and keys with some scopes only', async () => {
+  it('creates keys with an expiry and with limited scopes', async () => {
     const { id } = await newAccount();
     const reading = await newKey(id, '--scope', 'pets:read', '--expires', '7d');
     assert.equal((await list(reading.token)).status, 200);
@@ -136,7 +136,7 @@ describe('beside a server', () => {
     assert.equal(late.expiresAt, '2999-01-31T11:00:00.000Z');
   });
 
-  it('lists accounts, keys and bans, and never a token', async () => {
+  it('lists accounts, keys and bans without tokens', async () => {
     const key = await newKey((await newAccount()).id);
     for (const command of ['account', 'key', 'ban']) {
       const rows = await server.petstore(command, 'list');
@@ -145,7 +145,7 @@ describe('beside a server', () => {
     }
   });
 
-  it('resets staging, ids going on', async () => {
+  it('resets staging without reusing ids', async () => {
     const key = await newKey((await newAccount()).id, '--deployment', 'staging');
     const pets = `${server.urls.staging}/pets?limit=1`;
     const last = await send(`${pets}&sort=-id`, { key: String(key.token) });
@@ -156,10 +156,10 @@ describe('beside a server', () => {
     assert.equal(first.headers['x-total-count'], String(animals));
   });
 
-  it('prints the document that the address serves', async () => {
+  it('prints the OpenAPI document that the deployment serves', async () => {
     const document = await server.petstore('openapi', '--deployment', 'staging');
     const served = await send(`${new URL(server.urls.staging).origin}/openapi.json`);
-    // The command knows the ports by their settings alone, which say: a free one.
+    // The command knows ports only from the settings, where 0 stands for a free port.
     const settled = JSON.stringify(document.paths)
       .replaceAll('http://localhost:0/errors/', new URL('/errors/', server.urls.staging).href)
       .replaceAll('http://localhost:0', server.urls.messages);
@@ -168,7 +168,7 @@ describe('beside a server', () => {
 });
 
 describe('before the first start', () => {
-  it('makes what is missing: a key made now works at the first start', async t => {
+  it('creates missing files: a key created now works after the first start', async t => {
     const environment = { PETSTORE_DATA_DIR: join(await newDirectory(), 'deep', 'data') };
     const account = await petstore(
       environment,
@@ -188,7 +188,7 @@ describe('before the first start', () => {
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
-  it('keeps no token in any file', async () => {
+  it('stores no token in any file', async () => {
     const directory = await newDirectory();
     const environment = { PETSTORE_DATA_DIR: directory };
     await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
@@ -199,7 +199,7 @@ describe('before the first start', () => {
     }
   });
 
-  it('speaks to people without marks where no terminal is', async () => {
+  it('prints text without formatting when the output is not a terminal', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory(), NO_COLOR: '1' };
     await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'Änn 小雪');
     const { stdout } = await petstore(environment, 'account', 'list');
@@ -209,8 +209,8 @@ describe('before the first start', () => {
   });
 });
 
-describe('refusals', () => {
-  it('say so where their output has no room, and nothing where nobody reads it', async () => {
+describe('errors', () => {
+  it('report output that cannot be written, but not a closed pipe', async () => {
     const environment = { ...process.env, PETSTORE_DATA_DIR: await newDirectory() };
     for (const command of ['--help', 'account create --email full@example.org --name Full --json']) {
       const { status, stderr } = spawnSync('sh', ['-c', `${launcher} ${command} > /dev/full`], { env: environment });
@@ -226,7 +226,7 @@ describe('refusals', () => {
     assert.deepEqual([unread.status, String(unread.stderr)], [0, '']);
   });
 
-  it('say why in one sentence and exit with 1', async () => {
+  it('print one sentence and exit with 1', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory() };
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];
     assert.equal((await petstore(environment, ...create)).code, 0);
@@ -245,28 +245,28 @@ describe('refusals', () => {
     assertRefused(await petstore({ ...environment, PETSTORE_HOST: '?' }, 'key', 'list'), /^PETSTORE_HOST must/);
   });
 
-  it('name a variable that is none of ours, and go on', async () => {
+  it('warn of an unknown PETSTORE_ variable and continue', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory(), PETSTORE_PROT: '1' };
     const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
     assert.deepEqual([code, stdout], [0, '[]\n']);
     assert.match(stderr, /^Unknown setting PETSTORE_PROT/);
   });
 
-  it('of a file that is no database', async () => {
+  it('reject a file that is not a database', async () => {
     const directory = await newDirectory();
     await writeFile(join(directory, 'production.db'), 'x'.repeat(5000));
     assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'key', 'list'), /production\.db/);
     assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'serve'), /production\.db/);
   });
 
-  it('of a clock that is earlier than what is stored', async () => {
+  it('reject a test clock earlier than the stored data', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory(), NODE_ENV: 'test' };
     const at = (time: string) => ({ ...environment, PETSTORE_NOW: time });
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
     const { stdout } = await petstore(at('2030-12-05T00:00:00Z'), ...create);
     assert.match(JSON.parse(stdout).createdAt, /^2030-12-05T00:00:0/);
     assertRefused(await petstore(at('2030-12-04T00:00:00Z'), 'key', 'list'), /PETSTORE_NOW is .* earlier/);
-    // Those that share one setting follow each other.
+    // Commands that share one setting follow each other.
     const again = ['account', 'create', '--email', 'b@example.org', '--name', 'B', '--json'];
     const second = await petstore(at('2030-12-04T23:59:00Z'), ...again);
     assert.ok(JSON.parse(second.stdout).createdAt >= JSON.parse(stdout).createdAt);
@@ -277,7 +277,7 @@ describe('refusals', () => {
 describe('serve', () => {
   const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 
-  it('prints one line with every address, and ends with 0 by SIGTERM and by SIGINT, however often', async t => {
+  it('prints one line with every address, and exits with 0 on SIGTERM and SIGINT, even when repeated', async t => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const server = await serving(t);
       assert.deepEqual(Object.keys(server.urls).sort(), ['messages', 'portal', 'production', 'staging']);
@@ -294,7 +294,7 @@ describe('serve', () => {
     }
   });
 
-  it('keeps the minute where a start in between is refused for its clock', async t => {
+  it('keeps the minute window when a start in between is rejected for its clock', async t => {
     const directory = await newDirectory();
     const at = (time: string) => ({ ...freePorts, PETSTORE_DATA_DIR: directory, NODE_ENV: 'test', PETSTORE_NOW: time });
     const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
@@ -313,14 +313,14 @@ describe('serve', () => {
     }
   });
 
-  it('leaves out what has no port, and refuses to serve nothing', async t => {
+  it('skips deployments without a port, and refuses to start without any', async t => {
     const server = await serving(t, { environment: { PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' } });
     assert.deepEqual(Object.keys(server.urls).sort(), ['portal', 'production']);
     const nothing = { PETSTORE_PORT: '', PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
     assertRefused(await petstore(nothing, 'serve'), /nothing to serve/);
   });
 
-  it('refuses a second server on the same data directory', async t => {
+  it('rejects a second server on the same data directory', async t => {
     const directory = await newDirectory();
     await serving(t, { directory });
     assertRefused(
@@ -329,7 +329,7 @@ describe('serve', () => {
     );
   });
 
-  it('refuses a port that is in use, naming its setting', async () => {
+  it('rejects a port in use, naming its setting', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const { port } = holder.address() as { port: number };
@@ -345,7 +345,7 @@ describe('on PostgreSQL', { skip: process.env.CI === 'true' ? false : withoutPos
   before(() => onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`)));
   after(() => onServer(connection => run(connection, `drop database ${name} with (force)`)));
 
-  it('refuses a database that is behind, migrates by command, and then does everything', async t => {
+  it('rejects an outdated database until it is migrated', async t => {
     const environment = { PETSTORE_DATABASE_URL: url };
     assertRefused(await petstore(environment, 'key', 'list'), /petstore migrate/);
     const migrated = JSON.parse((await petstore(environment, 'migrate', '--json')).stdout);
@@ -363,7 +363,7 @@ describe('on PostgreSQL', { skip: process.env.CI === 'true' ? false : withoutPos
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
-  it('refuses a server that is not there, without its password', async () => {
+  it('reports an unreachable server without its password', async () => {
     const environment = { PETSTORE_DATABASE_URL: 'postgres://petstore:hunter2@127.0.0.1:1/petstore' };
     const outcome = await petstore(environment, 'key', 'list');
     assertRefused(outcome, /127\.0\.0\.1/);

@@ -19,7 +19,7 @@ async function newDirectory(): Promise<string> {
 }
 after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
 
-/** Starts the product as people do, and waits until it has said what it says to people. */
+/** Starts the service like a user, and waits for its greeting. */
 async function start(t: TestContext, command: readonly [string, ...string[]], cwd: string, data: string) {
   const [file, ...args] = command;
   const env = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: data, NO_COLOR: '1', FORCE_COLOR: undefined };
@@ -35,12 +35,12 @@ async function start(t: TestContext, command: readonly [string, ...string[]], cw
   };
   t.after(() => stop('SIGTERM'));
   while (!printed.includes('Ctrl-C'))
-    await Promise.race([once(child.stdout, 'data'), ended.then(() => assert.fail('it ended'))]);
+    await Promise.race([once(child.stdout, 'data'), ended.then(() => assert.fail('the process exited'))]);
   return { printed, env, stop };
 }
 
 describe('a first start', () => {
-  it('gives a token, a line to try it as it stands, and the way to a key for production', async t => {
+  it('prints a token, a curl line that works, and the command for a production key', async t => {
     const data = join(await newDirectory(), 'data');
     const { printed, env, stop } = await start(t, ['bin/petstore', 'serve'], root, data);
     const [tryIt, getKey] = [/^ +(curl .*)$/m, /^ +(bin\/petstore key create .*)$/m].map(
@@ -50,10 +50,10 @@ describe('a first start', () => {
     assert.equal(JSON.parse(stdout).length, 3);
     const key = await shell('sh', ['-c', `${getKey} --json`], { cwd: root, env });
     const production = /Production +(\S+)/.exec(printed)![1];
-    const answer = await fetch(`${production}/pets`, {
+    const response = await fetch(`${production}/pets`, {
       headers: { Authorization: `Bearer ${JSON.parse(key.stdout).token}` },
     });
-    assert.deepEqual([answer.status, await answer.json()], [200, []]);
+    assert.deepEqual([response.status, await response.json()], [200, []]);
     assert.deepEqual(await stop('SIGINT'), [0, null]);
 
     const later = await start(t, ['bin/petstore', 'serve'], root, data);
@@ -63,7 +63,7 @@ describe('a first start', () => {
     assert.deepEqual(await later.stop('SIGTERM'), [0, null]);
   });
 
-  it('by npm ends with 0 when npm is told to stop, by signal or by Ctrl-C', async t => {
+  it('by npm exits with 0 when npm gets a signal or Ctrl-C', async t => {
     const data = await newDirectory();
     const npm = ['npm', 'start', '--loglevel=error'] as const;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -74,7 +74,7 @@ describe('a first start', () => {
     assert.deepEqual(await stop('SIGINT', child => process.kill(-child.pid!, 'SIGINT')), [0, null]);
   });
 
-  it('through a symbolic link, from any directory', async () => {
+  it('works through a symbolic link, from any directory', async () => {
     const directory = await newDirectory();
     await symlink(join(root, 'bin/petstore'), join(directory, 'first'));
     await symlink('first', join(directory, 'second'));
@@ -85,7 +85,7 @@ describe('a first start', () => {
 });
 
 describe('installing', () => {
-  /** A checkout with a program that prints its arguments, and an npm that notes each call and takes a while. */
+  /** Creates a checkout with a program that prints its arguments, and a slow npm that records each call. */
   async function checkout({ npmFails = false } = {}) {
     const directory = await newDirectory();
     const home = join(directory, 'home with a space');
@@ -112,7 +112,7 @@ describe('installing', () => {
     };
   }
 
-  it('happens once, without packages for development, and says so in one line', async () => {
+  it('happens once, without development packages, and prints one line', async () => {
     const { petstore, calls } = await checkout();
     const first = await petstore('a b', 'c');
     assert.deepEqual([first.stdout, first.stderr.split('\n').length], ['a b c\n', 2]);
@@ -122,9 +122,9 @@ describe('installing', () => {
     assert.match((await calls())[0]!, /^ci --omit=dev /);
   });
 
-  it('happens once when many start at the same time, one after a crash included', async () => {
+  it('happens once for simultaneous starts, also after a crash', async () => {
     const { home, petstore, calls } = await checkout();
-    // A process that ended without letting go of its lock.
+    // A process that exited without releasing its lock.
     const dead = spawn('true');
     await once(dead, 'exit');
     await symlink(String(dead.pid), join(home, '.installing'));
@@ -136,7 +136,7 @@ describe('installing', () => {
     assert.equal((await calls()).length, 1);
   });
 
-  it('happens again when the lock file has changed', async () => {
+  it('happens again after the lock file changes', async () => {
     const { home, petstore, calls } = await checkout();
     await petstore();
     await writeFile(join(home, 'package-lock.json'), '2');
@@ -145,7 +145,7 @@ describe('installing', () => {
     assert.equal((await calls()).length, 2);
   });
 
-  it('says what to do when it fails, and leaves nothing behind that stops the next try', async () => {
+  it('prints what to do when it fails, and does not block the next attempt', async () => {
     const { petstore, calls } = await checkout({ npmFails: true });
     for (let attempt = 0; attempt < 2; attempt++) {
       await assert.rejects(petstore(), ({ code, stderr }) => {

@@ -196,7 +196,7 @@ async function look(store: Store) {
   const { database, kind } = store;
   const now = nowOf(store);
   const pet = await getPet(database, 1, now);
-  const { pets } = await listPets(database, { status: ['pending'], sort: 'id' }, 10, undefined, now);
+  const { rows: pets } = await listPets(database, { status: ['pending'], sort: 'id' }, { limit: 10 }, now);
   const [status, tag] =
     kind === 'hold'
       ? await getHold(database, holder, 1, now).then(hold => [hold.status, holdEtag(hold)] as const)

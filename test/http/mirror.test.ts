@@ -85,10 +85,10 @@ class Mirror {
     const limit = 1 + Math.floor(Math.random() * 30);
     const seen = new Set<number>();
     for (let cursor: string | undefined; ; ) {
-      const page = await changedPets(database, filter, limit, cursor, Math.floor(clock.now()), 'full');
+      const page = await changedPets(database, filter, { limit, cursor }, Math.floor(clock.now()), 'full');
       this.pages++;
-      assert.ok(page.pets.length <= limit);
-      for (const pet of page.pets) {
+      assert.ok(page.rows.length <= limit);
+      for (const pet of page.rows) {
         assert.ok(!seen.has(pet.id), `animal ${pet.id} comes once in a list`);
         seen.add(pet.id);
         if ('deletedAt' in pet) this.#remove(pet.id);
@@ -132,8 +132,8 @@ async function assertHasAll(mirror: Mirror, database: Database, clock: TestClock
 async function everything(database: Database, clock: TestClock): Promise<FullPet[]> {
   const all: FullPet[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await listPets(database, { sort: 'id' }, 100, cursor, Math.floor(clock.now()), 'full');
-    all.push(...page.pets);
+    const page = await listPets(database, { sort: 'id' }, { limit: 100, cursor }, Math.floor(clock.now()), 'full');
+    all.push(...page.rows);
     if (page.next === undefined) return all;
     cursor = page.next;
   }

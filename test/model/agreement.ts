@@ -98,8 +98,8 @@ function* petListsOf(database: Database, model: Model, now: number) {
   const ids = pets.map(({ id }) => id);
   if (ids.length === 0) return;
   const listed = async (filter: PetFilter, wanted: readonly PetView[]) => {
-    const page = await listPets(database, filter, wanted.length + 1, undefined, now);
-    const own = page.pets.filter(({ id }) => id >= ids[0]!);
+    const page = await listPets(database, filter, { limit: wanted.length + 1 }, now);
+    const own = page.rows.filter(({ id }) => id >= ids[0]!);
     const expected = wanted.map(({ id, name, categoryId, status }) => ({ id, name, categoryId, status }));
     assert.deepEqual(own, filter.sort === '-id' ? expected.reverse() : expected, JSON.stringify(filter));
   };

@@ -1,5 +1,5 @@
+import type { OrderStatus } from '../../src/orders/order.ts';
 import type { NewPet, PetPatch, Price } from '../../src/pets/pet.ts';
-import type { OrderStatus } from '../../src/schema.ts';
 import { holdAt, type Kept, keptAt, type Model, type ModelPet, orderAt } from './model.ts';
 import type { Operation } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/errors.ts';
-import type { OrderStatus } from '../../src/schema.ts';
+import type { OrderStatus } from '../../src/orders/order.ts';
 import { heldBy, holdAt, keptAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
 import { etagOf, type Operation } from './operation.ts';
 

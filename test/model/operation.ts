@@ -1,6 +1,6 @@
 import type { Actor } from '../../src/events/event.ts';
+import type { OrderStatus } from '../../src/orders/order.ts';
 import type { NewPet, PetPatch, PetStatus } from '../../src/pets/pet.ts';
-import type { OrderStatus } from '../../src/schema.ts';
 
 /** A change that somebody wants, with the ids that it is about. `etag` is the version that he has in mind, where he does. */
 export type Operation =

@@ -1,10 +1,10 @@
 import { problem } from '../../src/errors.ts';
+import type { HoldRow } from '../../src/holds/hold.ts';
 import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
-import type { HoldRow } from '../../src/holds/rows.ts';
 import { Problem } from '../../src/lib/http/problem.ts';
 import { formatTime } from '../../src/lib/time.ts';
+import type { OrderRow } from '../../src/orders/order.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
-import type { OrderRow } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
 import { createPet, deletePet, getPet, type Precondition, replacePet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';

@@ -167,8 +167,13 @@ function mirrorOf(database: Database, clock: Clock) {
   async function follow() {
     let cursor: string | undefined;
     do {
-      const page = await changedPets(database, { updatedSince, includeRemoved: true }, 100, cursor, clock.now());
-      for (const pet of page.pets) {
+      const page = await changedPets(
+        database,
+        { updatedSince, includeRemoved: true },
+        { limit: 100, cursor },
+        clock.now(),
+      );
+      for (const pet of page.rows) {
         if ('deletedAt' in pet) pets.delete(pet.id);
         else pets.set(pet.id, pet);
       }

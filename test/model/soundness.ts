@@ -99,7 +99,7 @@ async function assertHistoryAgrees(database: Database, id: number, last: PetStat
   const told: Record<string, unknown> = {};
   let cursor: string | undefined;
   do {
-    const { entries, next } = await petHistory(database, stranger, id, 5, cursor);
+    const { rows: entries, next } = await petHistory(database, stranger, id, { limit: 5, cursor });
     for (const { changes = {}, ...entry } of entries) {
       assert.deepEqual([entry.accountId, entry.holdId, entry.orderId], [undefined, undefined, undefined]);
       for (const [member, { from, to }] of Object.entries(changes)) {

@@ -10,6 +10,8 @@ const stairs = [
   'errors.ts',
   'categories/category.ts',
   'pets/pet.ts',
+  'holds/hold.ts',
+  'orders/order.ts',
   'schema.ts',
   'migrations',
   'events',

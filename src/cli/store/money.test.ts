@@ -13,13 +13,13 @@ describe('a price', () => {
     ['3.00 RSD', 300, 'RSD'],
     ['90071992547409.91 EUR', Number.MAX_SAFE_INTEGER, 'EUR'],
   ] as const) {
-    it(`of ${text} is read and shown`, () => {
+    it(`of ${text} is parsed and printed`, () => {
       assert.deepEqual(parsePrice(text), { amount, currency });
       assert.equal(priceText({ amount, currency }), text);
     });
   }
 
-  it('is read where it is written shorter', () => {
+  it('may omit decimals and the space', () => {
     assert.deepEqual(parsePrice(' 125EUR '), { amount: 12_500, currency: 'EUR' });
     assert.deepEqual(parsePrice('12.5 EUR'), { amount: 1250, currency: 'EUR' });
     assert.deepEqual(parsePrice('007 EUR'), { amount: 700, currency: 'EUR' });

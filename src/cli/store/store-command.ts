@@ -8,17 +8,16 @@ import {
   deploymentOption,
   type Invocation,
   type Option,
-  type Style,
   UsageError,
 } from '../command.ts';
 import { withDatabase } from '../databases.ts';
-import { describe, listing, type Value } from '../text.ts';
+import { listing, type Value } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 import { actions, type Input } from './actions.ts';
 import type { StoreCommand } from './commands.ts';
 import { type Member, membersOf, optionsOf, parseMembers, sentenceOf } from './options.ts';
 import { operationNamed, readPages, Store, type StorePage } from './store.ts';
-import { historyTable, rowOf, views } from './views.ts';
+import { resourceText, rowOf } from './views.ts';
 
 /** The most items that a list command prints. */
 const LIMIT_MAX = 100_000;
@@ -108,18 +107,15 @@ function readId(
 }
 
 async function runOne(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
-  const { operation, action, reads, done } = definition;
-  const value =
-    action !== undefined
-      ? ((await actions[action](store, input)) as Value)
-      : reads !== undefined
-        ? await store.atomically(tx => sendAndRead(tx, definition, reads, input))
-        : ((await store.send(operation, { ...input, body: input.bodyAt(store.now) })) ?? idOf(input));
-  const view = (style: Style) =>
-    value.history === undefined
-      ? [describe(views[kind]!(value))]
-      : [describe(views[kind]!(value)), historyTable(style, value.history)];
-  return { value, text: style => done?.(value) ?? view(style).join('\n\n') };
+  const value = await resultOf(definition, store, input);
+  return { value, text: style => definition.done?.(value) ?? resourceText(style, kind, value) };
+}
+
+async function resultOf(definition: StoreCommand, store: Store, input: Input): Promise<Value> {
+  const { operation, action, reads } = definition;
+  if (action !== undefined) return actions[action](store, input) as Promise<Value>;
+  if (reads !== undefined) return store.atomically(tx => sendAndRead(tx, definition, reads, input));
+  return (await store.send(operation, { ...input, body: input.bodyAt(store.now) })) ?? idOf(input);
 }
 
 /** Runs a change and reads the resource that it changed, or the resource that it deletes beforehand. */

@@ -1,12 +1,12 @@
 import type { Style } from '../command.ts';
 import { table } from '../terminal.ts';
-import { labelOf, type Value, valueText } from '../text.ts';
+import { describe, labelOf, type Value, valueText } from '../text.ts';
 
 /**
  * The text form of each kind of resource: names and values in the order in which people read them. Members without an entry
  * here follow by themselves.
  */
-export const views: Readonly<Record<string, (value: Value) => Value>> = {
+const views: Readonly<Record<string, (value: Value) => Value>> = {
   pet: ({ id, etag, statusReason, keptFor, history, ...pet }) => ({
     animal: id,
     ...pet,
@@ -40,6 +40,12 @@ export const views: Readonly<Record<string, (value: Value) => Value>> = {
   }),
 };
 
+/** Returns a resource as names and values, with its history where it has one. */
+export function resourceText(style: Style, kind: string, value: Value): string {
+  const text = describe(views[kind]!(value));
+  return value.history === undefined ? text : `${text}\n\n${historyTable(style, value.history)}`;
+}
+
 /** The most characters of a message in a table. */
 const EXCERPT_LENGTH = 40;
 
@@ -70,8 +76,7 @@ function attemptText({ at, by, outcome, reason }: Value): string {
   return `${at} ${by === 'inbox' ? 'into the inbox' : `by e-mail: ${outcome}`}${reason === undefined ? '' : `, ${reason}`}`;
 }
 
-/** Returns the history of an animal as a table, oldest entry first. */
-export function historyTable(style: Style, history: readonly Value[]): string {
+function historyTable(style: Style, history: readonly Value[]): string {
   const rows = history.map(entry => [
     entry.at,
     actorText(entry),

@@ -1,6 +1,6 @@
 import { formatTime } from '../../lib/time.ts';
 import { messageIdOf } from '../../messages/message.ts';
-import { isComplete } from '../../orders/rows.ts';
+import { isComplete } from '../../orders/order.ts';
 import type { Actor } from '../event.ts';
 import type { LoggedData, OwnedEvent } from '../owners.ts';
 import { eventIdAt, type PublicEvent } from './public-event.ts';

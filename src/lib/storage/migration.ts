@@ -21,12 +21,9 @@ export interface Migration {
   up(words: Dialect): string[];
 }
 
-/** Returns the migration that adds a nullable column to a table, called `0007-pets-microchip` for example. */
-export function addColumn(number: string, table: string, column: string, type: 'int' | 'text'): Migration {
-  return {
-    name: `${number}-${table}-${column.replaceAll('_', '-')}`,
-    up: words => [`alter table ${table} add column ${column} ${words[type]}`],
-  };
+/** Returns a migration that adds a nullable column to a table. */
+export function addColumn(name: string, table: string, column: string, type: 'int' | 'text'): Migration {
+  return { name, up: words => [`alter table ${table} add column ${column} ${words[type]}`] };
 }
 
 /** The words of one engine. */

@@ -9,9 +9,10 @@ export function queriesByShape<Shape extends { readonly [Member in keyof Shape]:
   members: readonly (keyof Shape)[],
   build: (shape: Shape) => Query,
   max = QUERIES_MAX,
-): QueriesByShape<Shape, Query> {
+): (shape: Shape) => Query {
   const queries = new Map<string, Query>();
-  const queryOf = (shape: Shape): Query => {
+  caches.push(queries);
+  return shape => {
     const key = members.map(member => shape[member]).join();
     const kept = queries.get(key);
     const query = kept ?? build(shape);
@@ -21,15 +22,14 @@ export function queriesByShape<Shape extends { readonly [Member in keyof Shape]:
     queries.set(key, query);
     return query;
   };
-  return Object.defineProperty(queryOf, 'size', { get: () => queries.size }) as QueriesByShape<Shape, Query>;
 }
 
-/** Returns the query of a shape. */
-export interface QueriesByShape<Shape, Query> {
-  (shape: Shape): Query;
-  /** The number of queries kept. */
-  readonly size: number;
+/** Returns the number of queries that all functions of `queriesByShape` keep. */
+export function keptQueryCount(): number {
+  return caches.reduce((count, queries) => count + queries.size, 0);
 }
+
+const caches: ReadonlyMap<string, unknown>[] = [];
 
 /** More than the shapes in frequent use; a compiled query takes some 27 KB with its prepared statements. */
 const QUERIES_MAX = 64;

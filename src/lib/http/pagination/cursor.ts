@@ -86,6 +86,3 @@ export function isCount(value: unknown): value is number {
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
-
-/** @deprecated The former names, until every room uses the new ones. */
-export { decodeOpaque as valuesIn, encodeOpaque as opaque };

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import type { Sending, Serving, send as sendRequest, serve as serveProduct } from '../../test/support/serving.ts';
+import { testClock } from '../lib/clock.ts';
+
+const run = promisify(execFile);
+const home = new URL('../..', import.meta.url).pathname;
+
+/** The two edits that add an optional field to pets: one line each. */
+const edits = [
+  {
+    file: 'src/pets/pet.ts',
+    before: '  accountId: field(',
+    line: `  microchip: field(text('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
+  },
+  {
+    file: 'src/migrations/index.ts',
+    before: '];',
+    line: `  addColumn('9999-microchip', 'pets', 'microchip', 'text'),\n`,
+  },
+];
+
+/** Reads the new field, and fails to read one that does not exist. */
+const uses = `
+import type { FullPet, NewPet, PetPatch, PetRow, PetState } from './src/pets/pet.ts';
+import type { Tables } from './src/schema.ts';
+
+export const read = (pet: FullPet, body: NewPet, patch: PetPatch, row: PetRow, state: PetState, columns: Tables['pets']) => {
+  const values: (string | null | undefined)[] =
+    [pet.microchip, body.microchip, patch.microchip, row.microchip, state.microchip, columns.microchip];
+  // @ts-expect-error: a field that no entry defines
+  return [...values, pet.tattoo];
+};
+`;
+
+describe('a new optional field of pets', () => {
+  const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
+  let copy: string;
+  let serving: Serving;
+  let ask: (path: string, sending?: Sending) => ReturnType<typeof sendRequest>;
+  before(async () => {
+    copy = copyProduct();
+    const { serve, send } = (await import(join(copy, 'test/support/serving.ts'))) as {
+      serve: typeof serveProduct;
+      send: typeof sendRequest;
+    };
+    serving = await serve({ clock, environment: { PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' } });
+    const key = await serving.newKey();
+    ask = (path, sending) => send(`${serving.urls.production}${path}`, { key, ...sending });
+  });
+  after(async () => {
+    await serving?.stop();
+    rmSync(copy, { recursive: true, force: true });
+  });
+
+  const create = async (pet: object = {}) =>
+    (await ask('/pets', { method: 'POST', body: { name: 'Minka', categoryId: 2, microchip: '276-1', ...pet } })).body
+      .id;
+  const change = async (method: 'PATCH' | 'PUT', id: number, body: object) =>
+    assert.equal((await ask(`/pets/${id}`, { method, body })).status, 200);
+  const get = async (id: number) => (await ask(`/pets/${id}?view=full`)).body;
+  const lastEvent = async (id: number) => {
+    const { body } = await ask('/events?types=pet.*&limit=100');
+    return body.findLast((event: { data: { id: number } }) => event.data.id === id);
+  };
+
+  it('type-checks, and so do its uses', async () => {
+    writeFileSync(join(copy, 'uses.ts'), uses);
+    const config = { extends: './tsconfig.json', include: ['uses.ts', 'src/**/*.ts'], exclude: ['**/*.test.ts'] };
+    writeFileSync(join(copy, 'tsconfig.uses.json'), JSON.stringify(config));
+    await run(join(home, 'node_modules/.bin/tsc'), ['--noEmit', '-p', join(copy, 'tsconfig.uses.json')]).catch(
+      ({ stdout }) => assert.fail(stdout),
+    );
+  });
+
+  it('is stored by a create and shown in the full view only', async () => {
+    const id = await create();
+    assert.equal((await get(id)).microchip, '276-1');
+    assert.equal((await ask(`/pets/${id}`)).body.microchip, undefined);
+    const list = async (view: string) => (await ask(`/pets?id=${id}&view=${view}`)).body[0];
+    assert.equal((await list('full')).microchip, '276-1');
+    assert.deepEqual(Object.keys(await list('plain')), ['id', 'name', 'categoryId', 'status']);
+  });
+
+  it('is absent where it has no value', async () => {
+    const id = await create({ microchip: undefined });
+    assert.ok(!('microchip' in (await get(id))));
+    assert.ok(!('microchip' in (await lastEvent(id)).data));
+  });
+
+  it('is changed by PATCH, with a new version and an event, and deleted by null', async () => {
+    const id = await create();
+    const { etag } = await get(id);
+    await change('PATCH', id, { microchip: '276-2' });
+    assert.equal((await get(id)).microchip, '276-2');
+    assert.notEqual((await get(id)).etag, etag);
+    assert.deepEqual((await lastEvent(id)).changes, { microchip: { from: '276-1', to: '276-2' } });
+    await change('PATCH', id, { name: 'Mimi' });
+    assert.equal((await get(id)).microchip, '276-2');
+    await change('PATCH', id, { microchip: null });
+    assert.ok(!('microchip' in (await get(id))));
+    assert.deepEqual((await lastEvent(id)).changes, { microchip: { from: '276-2' } });
+  });
+
+  it('is replaced or deleted by PUT', async () => {
+    const id = await create();
+    await change('PUT', id, { name: 'Minka', categoryId: 2, microchip: '276-3' });
+    assert.equal((await get(id)).microchip, '276-3');
+    await change('PUT', id, { name: 'Minka', categoryId: 2 });
+    assert.ok(!('microchip' in (await get(id))));
+  });
+
+  it('survives a hold', async () => {
+    const id = await create();
+    const hold = await ask('/holds', { method: 'POST', body: { petIds: [id], expiresAt: '2026-11-21T13:00:00Z' } });
+    assert.equal(hold.status, 201);
+    assert.equal((await get(id)).microchip, '276-1');
+    assert.equal((await lastEvent(id)).data.microchip, '276-1');
+  });
+
+  it('is validated', async () => {
+    const { status, body } = await ask('/pets', { method: 'POST', body: { name: 'x', categoryId: 2, microchip: 7 } });
+    assert.deepEqual([status, body.errors[0].path], [400, '/microchip']);
+  });
+
+  it('is in the history, the list of changes and the last state of a deleted pet', async () => {
+    const id = await create();
+    await change('PATCH', id, { microchip: '276-4' });
+    const changed = (await ask('/pets?updatedSince=2026-11-21T00:00:00Z&view=full&limit=100')).body;
+    assert.equal(changed.find((pet: { id: number }) => pet.id === id).microchip, '276-4');
+    assert.equal((await ask(`/pets/${id}`, { method: 'DELETE' })).status, 204);
+    const { body } = await ask(`/pets/${id}/history`);
+    assert.deepEqual(
+      body.map((entry: { changes: { microchip: object } }) => entry.changes.microchip),
+      [{ to: '276-1' }, { from: '276-1', to: '276-4' }, { from: '276-4' }],
+    );
+    assert.equal((await lastEvent(id)).data.microchip, '276-4');
+  });
+
+  it('is in every schema of the OpenAPI document', async () => {
+    const body = await (await fetch(new URL('/openapi.json', serving.urls.production))).json();
+    const { NewPet, PetPatch, FullPet, Pet, PetHistoryEntry } = body.components.schemas;
+    const text = { type: 'string', minLength: 1, maxLength: 255, description: 'The number of the microchip.' };
+    assert.deepEqual(NewPet.properties.microchip, text);
+    assert.deepEqual(PetPatch.properties.microchip, { anyOf: [text, { type: 'null' }] });
+    assert.deepEqual(FullPet.properties.microchip, text);
+    assert.ok(![...NewPet.required, ...FullPet.required].includes('microchip'));
+    assert.deepEqual(PetHistoryEntry.properties.changes.properties.microchip.properties, { from: text, to: text });
+    assert.equal(Pet.properties.microchip, undefined);
+  });
+
+  it('is a flag of the commands that create and update pets, and in what commands print', async () => {
+    const petstore = async (...args: string[]) => {
+      const env = { ...process.env, PETSTORE_DATA_DIR: join(serving.file, '..') };
+      const { stdout } = await run(process.execPath, [join(copy, 'src/cli/main.ts'), ...args], { env });
+      return stdout;
+    };
+    const json = async (...args: string[]) => JSON.parse(await petstore(...args, '--json'));
+    const pet = ['--account', '1', '--name', 'Rex', '--category', '1'];
+    const { id } = await json('pet', 'create', ...pet, '--microchip', '276-5');
+    assert.equal((await get(id)).microchip, '276-5');
+    await petstore('pet', 'update', String(id), '--microchip', '276-6');
+    assert.equal((await json('pet', 'show', String(id))).microchip, '276-6');
+    assert.match(await petstore('pet', 'show', String(id)), /microchip\s+276-6/);
+    await petstore('pet', 'update', String(id), '--microchip', 'none');
+    assert.ok(!('microchip' in (await get(id))));
+    assert.match(await petstore('pet', 'create', '--help'), /--microchip MICROCHIP\s+The number of the microchip\./);
+  });
+});
+
+/** Copies the product to a temporary directory, and adds the field to the copy. */
+function copyProduct(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'petstore-fields-'));
+  for (const part of ['src', 'test/support', 'package.json', 'tsconfig.json']) {
+    cpSync(join(home, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(home, 'node_modules'), join(copy, 'node_modules'));
+  for (const { file, before, line } of edits) {
+    const text = readFileSync(join(copy, file), 'utf8');
+    assert.equal(text.split(`\n${before}`).length, 2, `${file}: where to insert`);
+    writeFileSync(join(copy, file), text.replace(`\n${before}`, `\n${line}${before}`));
+  }
+  return copy;
+}
