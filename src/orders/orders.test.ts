@@ -104,19 +104,19 @@ onEachEngine(engine => {
       await assert.rejects(store.place(1, { by: stranger }), {
         code: 'pet_reserved',
         status: 409,
-        message: 'Animal 1 is ordered until 2026-11-28T12:00:00.000Z; it may be free then.',
+        message: 'Animal 1 is ordered until 2026-11-28T12:00:00.000Z; it may be available then.',
         headers: ['Retry-After', String((7 * DAY) / 1000)],
       });
       await store.approve(1);
       await assert.rejects(store.place(1, { by: stranger }), {
         code: 'pet_reserved',
-        message: 'Animal 1 is ordered; when it may be free is not known.',
+        message: 'Animal 1 is ordered; when it will be available is not known.',
         headers: [],
       });
       await store.hold([2], stranger);
       await assert.rejects(store.place(2), {
         code: 'pet_reserved',
-        message: 'Animal 2 is on hold until 2026-11-21T12:15:00.001Z; it may be free then.',
+        message: 'Animal 2 is on hold until 2026-11-21T12:15:00.001Z; it may be available then.',
         headers: ['Retry-After', '900'],
       });
     });

@@ -21,7 +21,7 @@ onEachEngine(engine => {
     const lastEvent = async (database: Database, id: number) =>
       (await eventsOf<PetEventData>(database, 'pet', id)).at(-1)!;
 
-    it('changes what is named, with a new version and an event that says what it was', async () => {
+    it('changes the given columns, with a new version and an event that has the previous values', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const { id } = await add(database, { statusReason: 'new', price: { amount: 100, currency: 'EUR' } });
@@ -56,7 +56,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('says null of what was absent, and nothing of what is gone', async () => {
+    it('records null for a previous absence, and leaves out a deleted value', async () => {
       const database = await engine.open();
       const { id } = await add(database);
       await change(database, id, { statusReason: 'medical', priceAmount: 0, priceCurrency: 'EUR' });
@@ -69,7 +69,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('that changes nothing is none, unless something became of a hold or an order', async () => {
+    it('does nothing if nothing changes, unless a hold or an order is the cause', async () => {
       const database = await engine.open();
       const { id } = await add(database, { statusReason: 'new' });
       for (const nothing of [{}, { name: 'x' }, { status: 'available' as const, categoryId: 2 }]) {
@@ -82,7 +82,7 @@ onEachEngine(engine => {
       assert.deepEqual((await lastEvent(database, id)).data.was, {});
     });
 
-    it('to another status lets go of the reason of the one before, unless there is a new one', async () => {
+    it('clears the reason on a new status, unless a new reason is given', async () => {
       const database = await engine.open();
       const { id } = await add(database, { statusReason: 'new' });
       assert.equal((await change(database, id, { status: 'available', name: 'y' })).statusReason, 'new');
@@ -92,7 +92,7 @@ onEachEngine(engine => {
       assert.deepEqual((await lastEvent(database, id)).data.was, { status: 'sold', statusReason: 'adopted' });
     });
 
-    it('counts the animal where it is then', async () => {
+    it('moves the counts with the pet', async () => {
       const database = await engine.open();
       const { id } = await add(database);
       await add(database);
@@ -105,7 +105,7 @@ onEachEngine(engine => {
       assert.equal(await countPets(database, {}, 0), 3);
     });
 
-    it('counts right with many at once, and each sees what the one before did', async () => {
+    it('counts concurrent changes correctly, each seeing the one before', async () => {
       const place = await engine.place();
       const database = await engine.open({ place });
       const other = engine.name === 'postgres' ? await engine.open({ place }) : database;

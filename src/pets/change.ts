@@ -2,8 +2,15 @@ import { record } from '../events/log.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 import { type CountChange, updateCounts } from './counts.ts';
 import type { PetRow, PetState, PreviousPetState, StoredPetRow, WrittenPetRow } from './pet.ts';
-import type { Reservation } from './reservations.ts';
 import { petColumns, petValues } from './rows.ts';
+
+/** The hold or the order that reserves a pet. */
+export interface Reservation {
+  readonly holdId: number | null;
+  readonly orderId: number | null;
+  /** When it expires; `null` if it does not. */
+  readonly until: number | null;
+}
 
 /** A pet that a transaction has locked, as of the time of the transaction. */
 export interface LockedPet extends PetRow {

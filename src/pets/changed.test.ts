@@ -20,7 +20,7 @@ const ever = '1970-01-01T00:00:00Z';
 
 onEachEngine(engine => {
   describe('changedPets', () => {
-    it('has each animal once, at its last change, as it is now', async () => {
+    it('lists each pet once, at its last change, with its current values', async () => {
       const { add, change, list } = await open(engine);
       for (const name of ['a', 'b', 'c', 'd']) await add({ name });
       await change(2, { name: 'b2' });
@@ -36,7 +36,7 @@ onEachEngine(engine => {
       assert.equal(typeof token, 'string');
     });
 
-    it('has what changed at the time or later, and nothing else, whatever was written when', async () => {
+    it('lists the changes at the time or later, even if they were committed out of order', async () => {
       const { database, add, change, ids, clock } = await open(engine);
       await add({ name: 'a' });
       clock.advance(1000);
@@ -64,7 +64,7 @@ onEachEngine(engine => {
       assert.deepEqual(await ids(formatTime(START + 125_001)), []);
     });
 
-    it('goes on from its token, and says so with a token when nothing happened', async () => {
+    it('continues from its token, and returns a token when nothing changed', async () => {
       const { add, change, list, remove } = await open(engine);
       await add({ name: 'a' });
       const first = await list(ever);
@@ -86,7 +86,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('is empty in a future time, and its token leads on from now', async () => {
+    it('is empty for a future time, and its token continues from now', async () => {
       const { add, list } = await open(engine);
       await add({ name: 'a' });
       const { rows: pets, token } = await list('2100-01-01T00:00:00Z');
@@ -98,7 +98,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('tells of removals where that is asked for alone, within the categories that are', async () => {
+    it('lists deletions only with includeRemoved, within the requested categories', async () => {
       const { add, remove, change, list, clock } = await open(engine);
       await add({ name: 'a' });
       await add({ name: 'b', categoryId: 3, status: 'sold' });
@@ -115,7 +115,7 @@ onEachEngine(engine => {
       assert.deepEqual((await list(ever, { includeRemoved: true, status: ['available'] })).rows, [one, two]);
     });
 
-    it('lets through what fits now: by status, by category and those below, in either view', async () => {
+    it('filters by current status, category and descendants, in both views', async () => {
       const { database, add, change, ids, list } = await open(engine);
       await database.write(tx => tx.run(addCategory, { id: 1001, parent: 2 }));
       await add({ name: 'a' });
@@ -150,7 +150,7 @@ onEachEngine(engine => {
       assert.equal((await list(ever)).rows.length, 3);
     });
 
-    it('pages to the end that it had at the first page; what changes meanwhile comes with the next token', async () => {
+    it('ends where the first page set the end; later changes come with the next token', async () => {
       const { add, change, remove, list } = await open(engine);
       for (let id = 1; id <= 7; id++) await add({ name: `${id}` });
       const first = await list(ever, {}, 3);
@@ -178,7 +178,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('takes a cursor of its own list alone', async () => {
+    it('accepts only cursors of the same list', async () => {
       const { add, list } = await open(engine);
       for (let id = 1; id <= 3; id++) await add({ name: `${id}` });
       const { next } = await list(ever, { categoryId: 2 }, 1);
@@ -200,7 +200,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('takes a token for thirty days by the clock, and then tells to begin anew', async () => {
+    it('accepts a token for thirty days, then returns sync_token_expired', async () => {
       const { add, list, clock } = await open(engine);
       await add({ name: 'a' });
       const { token } = await list(ever);
@@ -210,7 +210,7 @@ onEachEngine(engine => {
       await assert.rejects(list(token!), { code: 'sync_token_expired', status: 410 });
     });
 
-    it('has the same token for as long as an hour while nothing happens, and each is good for thirty days', async () => {
+    it('returns the same token for up to an hour without changes, each valid for thirty days', async () => {
       const { add, list, clock } = await open(engine);
       await add({ name: 'a' });
       clock.advance(1);
@@ -223,7 +223,7 @@ onEachEngine(engine => {
       assert.deepEqual((await list(token!)).rows, []);
     });
 
-    it('refuses a token of a store that was restored to an earlier state', async () => {
+    it('rejects a token after a restore from a backup', async () => {
       const { add, list } = await open(engine);
       const restored = await open(engine);
       for (const name of ['a', 'b']) await add({ name });
@@ -232,7 +232,7 @@ onEachEngine(engine => {
       await assert.rejects(restored.list(token!), { code: 'sync_token_expired', message: /restored/ });
     });
 
-    it('refuses what is neither a time nor a token', async () => {
+    it('rejects a value that is neither a time nor a token', async () => {
       const { list } = await open(engine);
       const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
       for (const since of [
@@ -255,7 +255,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('has an end as a change, though nobody swept before', async () => {
+    it('lists an expiry that no job has recorded yet', async () => {
       const { database, add, list, clock } = await open(engine);
       const { id } = await add({ name: 'a' });
       const hold = { petIds: [id], expiresAt: formatTime(START + 1000) };
@@ -269,7 +269,7 @@ onEachEngine(engine => {
       assert.deepEqual((await list(before.token!)).rows, [{ id, name: 'a', categoryId: 2, status: 'available' }]);
     });
 
-    it('goes on with what it has where storage takes nothing, and hears of the rest later', async () => {
+    it('works while storage rejects writes, and lists the expiry later', async () => {
       const { database, add, clock } = await open(engine);
       const { id } = await add({ name: 'a' });
       const hold = { petIds: [id], expiresAt: formatTime(START + 1000) };
@@ -298,7 +298,7 @@ onEachEngine(engine => {
       assert.equal((await getPet(database, id, clock.now())).status, 'available');
     });
 
-    it('looks at 20,000 events a page, and reads on behind them', async () => {
+    it('scans 20,000 events per page, and continues after them', async () => {
       const { database, add, list } = await open(engine);
       await add({ name: 'first' });
       for (let done = 0; done < 45_000; done += 500) {

@@ -1,17 +1,18 @@
-import type { SqlBool } from 'kysely';
 import {
   type CounterTable,
   type MaybePromise,
   type Params,
-  type Query,
+  queriesByShape,
   query,
   type Reader,
+  selectJsonTexts,
   sql,
   type Transaction,
 } from '../schema.ts';
+import type { PetFilter } from './filter.ts';
 import type { PetStatus } from './pet.ts';
 
-/** A change of the number of pets with a status or in a category. */
+/** A change of the number of pets with a status, in a category, or both. */
 export interface CountChange {
   readonly status?: PetStatus;
   readonly categoryId?: number;
@@ -45,7 +46,7 @@ const petCounters: CounterTable = {
         values[`key${row}`] = key;
         values[`by${row}`] = by;
       }
-      written.push(tx.run(addTo(rows.length), values as unknown as SumValues));
+      written.push(tx.run(incrementBy({ counters: rows.length }), values as unknown as IncrementValues));
     }
     return tx.engine === 'sqlite' ? undefined : Promise.all(written);
   },
@@ -55,9 +56,8 @@ const petCounters: CounterTable = {
 const ROWS_MAX = 8;
 
 /**
- * How many animals a filter lets through, from kept counters: without one, by one status, or by categories.
- * `undefined` for every other filter, which would have to be counted.
- * @param now a hold or order that has run out by then counts as gone
+ * Returns how many pets match a filter as of `now`, from the counters: all pets, those with one status, or those in some
+ * categories. Returns `undefined` for any other filter.
  */
 export async function countPets(
   reader: Reader,
@@ -65,25 +65,24 @@ export async function countPets(
     id,
     status,
     categoryId,
-  }: { id?: unknown; status?: readonly PetStatus[] | undefined; categoryId?: readonly number[] | undefined },
+  }: Pick<PetFilter, 'id' | 'status'> & { readonly categoryId?: readonly number[] | undefined },
   now: number,
 ): Promise<number | undefined> {
   if (id !== undefined || (status !== undefined && (status.length > 1 || categoryId !== undefined))) return undefined;
   if (status !== undefined) return (await countByStatus(reader, now))[status[0]!];
-  if (categoryId === undefined) {
-    const rows = await reader.all(countsOfAll, {});
-    return rows.reduce((sum, { pets }) => sum + pets, 0);
-  }
-  const rows = await reader.all(countsOf, { kind: 'category', keys: JSON.stringify(categoryId.map(String)) });
+  const rows =
+    categoryId === undefined
+      ? await reader.all(countsOfAll, {})
+      : await reader.all(countsByCategory, { keys: JSON.stringify(categoryId.map(String)) });
   return rows.reduce((sum, { pets }) => sum + pets, 0);
 }
 
-/** How many animals there are in each status, exactly. A hold or order that has run out by `now` counts as gone. */
+/** Returns the exact number of pets with each status as of `now`. */
 export async function countByStatus(reader: Reader, now: number): Promise<Record<PetStatus, number>> {
   const counts: Record<PetStatus, number> = { available: 0, pending: 0, sold: 0 };
-  // One look: between two of them an animal that has run out could be freed, and would count twice or not at all.
-  for (const { key, pets } of await reader.all(countsAndRunOut, { now })) {
-    if (key !== RUN_OUT) counts[key as PetStatus] += pets;
+  // One query: between two, a pet could become available and be counted twice or not at all.
+  for (const { key, pets } of await reader.all(countsAndExpired, { now })) {
+    if (key !== EXPIRED) counts[key as PetStatus] += pets;
     else {
       counts.available += pets;
       counts.pending -= pets;
@@ -92,7 +91,7 @@ export async function countByStatus(reader: Reader, now: number): Promise<Record
   return counts;
 }
 
-const RUN_OUT = 'run out';
+const EXPIRED = 'expired';
 
 /**
  * On PostgreSQL concurrent transactions would wait for each other's counter rows, so each counter is the sum of several
@@ -108,52 +107,42 @@ function slotOf(tx: Transaction): number {
 const SLOTS = 32;
 const slots = new WeakMap<Transaction, number>();
 
-type SumValues = { readonly slot: number } & Readonly<Record<`kind${number}`, 'status' | 'category'>> &
+type Kind = 'status' | 'category';
+type IncrementValues = { readonly slot: number } & Readonly<Record<`kind${number}`, Kind>> &
   Readonly<Record<`key${number}`, string>> &
   Readonly<Record<`by${number}`, number>>;
 
-const additions = new Map<number, Query<SumValues, unknown>>();
+const incrementBy = queriesByShape(['counters'], ({ counters }: { readonly counters: number }) =>
+  query((db, p: Params<IncrementValues>) =>
+    db
+      .insertInto('pet_counts')
+      .values(
+        Array.from({ length: counters }, (_, row) => ({
+          kind: p[`kind${row}`]!,
+          key: p[`key${row}`]!,
+          slot: p.slot,
+          pets: p[`by${row}`]!,
+        })),
+      )
+      .onConflict(conflict =>
+        conflict
+          .columns(['kind', 'key', 'slot'])
+          .doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', eb.ref('excluded.pets')) })),
+      ),
+  ),
+);
 
-function addTo(counters: number): Query<SumValues, unknown> {
-  let addition = additions.get(counters);
-  if (addition === undefined) {
-    addition = query((db, p: Params<SumValues>) =>
-      db
-        .insertInto('pet_counts')
-        .values(
-          Array.from({ length: counters }, (_, row) => ({
-            kind: p[`kind${row}`]!,
-            key: p[`key${row}`]!,
-            slot: p.slot,
-            pets: p[`by${row}`]!,
-          })),
-        )
-        .onConflict(conflict =>
-          conflict
-            .columns(['kind', 'key', 'slot'])
-            .doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', eb.ref('excluded.pets')) })),
-        ),
-    );
-    additions.set(counters, addition);
-  }
-  return addition;
-}
-
-const countsOf = query((db, p: Params<{ kind: 'status' | 'category'; keys: string }>, engine) =>
+const countsByCategory = query((db, p: Params<{ keys: string }>, engine) =>
   db
     .selectFrom('pet_counts')
     .select('pets')
-    .where('kind', '=', p.kind)
-    .where(
-      engine === 'sqlite'
-        ? sql<SqlBool>`key in (select value from json_each(${p.keys}))`
-        : sql<SqlBool>`key = any (array(select json_array_elements_text(${p.keys}::json)))`,
-    ),
+    .where('kind', '=', 'category')
+    .where('key', 'in', selectJsonTexts(p.keys, engine)),
 );
 
-const countsOfAll = query(db => db.selectFrom('pet_counts').select(['key', 'pets']).where('kind', '=', 'status'));
+const countsOfAll = query(db => db.selectFrom('pet_counts').select('pets').where('kind', '=', 'status'));
 
-const countsAndRunOut = query((db, p: Params<{ now: number }>) =>
+const countsAndExpired = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('pet_counts')
     .select(['key', 'pets'])
@@ -161,7 +150,7 @@ const countsAndRunOut = query((db, p: Params<{ now: number }>) =>
     .unionAll(
       db
         .selectFrom('pets')
-        .select(eb => [sql.lit(RUN_OUT).as('key'), eb.fn.countAll<number>().as('pets')])
+        .select(eb => [sql.lit(EXPIRED).as('key'), eb.fn.countAll<number>().as('pets')])
         .where('reserved_until', '<=', p.now),
     ),
 );

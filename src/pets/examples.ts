@@ -4,47 +4,47 @@ export const listExamples: readonly Example[] = [
   { name: 'first page', summary: 'The first twenty animals', status: 200 },
   {
     name: 'available cats by name',
-    summary: 'Two cats that are available, by name, and how many cats there are',
+    summary: 'Two available cats by name',
     query: 'limit=2&status=available&categoryId=2&sort=name',
     status: 200,
   },
   { name: 'some by id', summary: 'Two animals at once', query: 'id=1&id=2', status: 200 },
   {
     name: 'all there is to say',
-    summary: 'An animal with its price, its owner, its times and its entity tag',
+    summary: 'An animal with all its fields',
     query: 'id=1&view=full',
     status: 200,
   },
   {
     name: 'with categories below',
-    summary: 'The animals of a category and of every one below it',
+    summary: 'The animals of a category and its descendants',
     query: 'categoryId=2&includeDescendants=true',
     status: 200,
   },
   {
     name: 'changes since a time',
-    summary: 'What a mirror hears of: one animal was changed, another was taken out',
+    summary: 'One animal was changed, another was deleted',
     given: ['updatePet: set aside', 'deletePet: another animal'],
     query: 'updatedSince=2026-11-21T00:00:00Z&includeRemoved=true',
     status: 200,
   },
   {
     name: 'limit too large',
-    summary: 'A limit beyond the maximum is refused, not clamped',
+    summary: 'A limit beyond the maximum is rejected, not clamped',
     query: 'limit=101',
     status: 400,
     code: 'invalid_parameter',
   },
   {
     name: 'foreign cursor',
-    summary: 'A cursor that is none',
+    summary: 'An invalid cursor',
     query: 'cursor=abc',
     status: 400,
     code: 'invalid_parameter',
   },
   {
     name: 'changes by name',
-    summary: 'Changes come in their own order',
+    summary: 'Changes cannot be sorted',
     query: 'updatedSince=2026-11-21T00:00:00Z&sort=name',
     status: 400,
     code: 'invalid_parameter',
@@ -61,20 +61,20 @@ export const listExamples: readonly Example[] = [
 export const createExamples: readonly Example[] = [
   {
     name: 'a cat',
-    summary: 'A cat that is available',
+    summary: 'An available cat',
     body: { name: 'Minka', categoryId: 2, status: 'available' },
     status: 201,
   },
-  { name: 'the least', summary: 'Only what is required', body: { name: 'Bruno', categoryId: 1 }, status: 201 },
+  { name: 'the least', summary: 'Only the required members', body: { name: 'Bruno', categoryId: 1 }, status: 201 },
   {
     name: 'a new category',
-    summary: 'A category that was never seen before gets a placeholder',
+    summary: 'An unknown category gets a placeholder',
     body: { name: 'Pepe', categoryId: 9000 },
     status: 201,
   },
   {
     name: 'nothing required is there',
-    summary: 'Every missing or wrong field is named',
+    summary: 'The response names every missing or invalid member',
     body: { status: 'lost' },
     status: 400,
     code: 'invalid_body',
@@ -92,7 +92,7 @@ export const updateExamples: readonly Example[] = [
   },
   {
     name: 'free of charge',
-    summary: 'The version that was seen is changed, and no other: the price goes',
+    summary: 'Delete the price, if the version is still the expected one',
     path: { petId: '1' },
     headers: { 'If-Match': '"1.1"' },
     body: { price: null },
@@ -100,58 +100,58 @@ export const updateExamples: readonly Example[] = [
   },
   {
     name: 'no name',
-    summary: 'What cannot be taken away',
+    summary: 'A required member cannot be deleted',
     path: { petId: '1' },
     body: { name: null },
     status: 400,
     code: 'invalid_body',
   },
-  ...refusals({ body: { status: 'sold' } }),
+  ...rejections({ body: { status: 'sold' } }),
 ];
 
 export const replaceExamples: readonly Example[] = [
   {
     name: 'a new name',
-    summary: 'The animal gets another name',
+    summary: 'Give the animal another name',
     path: { petId: '1' },
     body: { name: 'Minka the Second', categoryId: 2 },
     status: 200,
   },
   {
     name: 'half an animal',
-    summary: 'What is required has to be there',
+    summary: 'A required member is missing',
     path: { petId: '1' },
     body: { name: 'Minka the Second' },
     status: 400,
     code: 'invalid_body',
   },
-  ...refusals({ body: { name: 'Minka', categoryId: 2, status: 'sold' } }),
+  ...rejections({ body: { name: 'Minka', categoryId: 2, status: 'sold' } }),
 ];
 
 export const removeExamples: readonly Example[] = [
-  { name: 'an animal', summary: 'The animal with the id 1 is gone', path: { petId: '1' }, status: 204 },
+  { name: 'an animal', summary: 'Delete the animal with the id 1', path: { petId: '1' }, status: 204 },
   {
     name: 'another animal',
-    summary: 'Only as it was seen: nobody has changed it since',
+    summary: 'Delete the animal only if nobody has changed it',
     path: { petId: '3' },
     headers: { 'If-Match': '"3.1"' },
     status: 204,
   },
-  ...refusals({}),
+  ...rejections({}),
 ];
 
 export const getExamples: readonly Example[] = [
   { name: 'one animal', summary: 'The animal with the id 1', path: { petId: '1' }, status: 200 },
   {
     name: 'all there is to say',
-    summary: 'The animal with its price, its owner, its times and its entity tag',
+    summary: 'The animal with all its fields',
     path: { petId: '1' },
     query: 'view=full',
     status: 200,
   },
   {
     name: 'no such animal',
-    summary: 'An id that no animal has',
+    summary: 'An id without an animal',
     path: { petId: '999999999' },
     status: 404,
     code: 'pet_not_found',
@@ -161,14 +161,14 @@ export const getExamples: readonly Example[] = [
 export const historyExamples: readonly Example[] = [
   {
     name: 'set aside',
-    summary: 'An animal was added, and went into foster care',
+    summary: 'An animal was added and went into foster care',
     given: ['updatePet: set aside'],
     path: { petId: '1' },
     status: 200,
   },
   {
     name: 'on hold',
-    summary: 'Anybody sees that an animal is on hold; only some, who holds it',
+    summary: 'Everyone sees that an animal is on hold; only some see who holds it',
     given: ['createHold: two cats'],
     as: 'stranger',
     path: { petId: '2' },
@@ -176,27 +176,27 @@ export const historyExamples: readonly Example[] = [
   },
   {
     name: 'taken out',
-    summary: 'The history of an animal that is not there any more',
+    summary: 'The history of a deleted animal',
     given: ['deletePet: another animal'],
     path: { petId: '3' },
     status: 200,
   },
   {
     name: 'never there',
-    summary: 'An id that no animal ever had',
+    summary: 'An id that was never assigned',
     path: { petId: '999999999' },
     status: 404,
     code: 'pet_not_found',
   },
 ];
 
-/** Examples of what any of them may answer instead; `sent` is what they have in common. */
-function refusals(sent: Pick<Example, 'body'>): Example[] {
+/** Returns the examples of rejected requests; `sent` is common to all of them. */
+function rejections(sent: Pick<Example, 'body'>): Example[] {
   return [
     {
       ...sent,
       name: 'by another account',
-      summary: 'An animal is changed by the account that it belongs to, or by an admin',
+      summary: 'Only the owner or an admin can change an animal',
       as: 'stranger',
       path: { petId: '1' },
       status: 403,
@@ -205,7 +205,7 @@ function refusals(sent: Pick<Example, 'body'>): Example[] {
     {
       ...sent,
       name: 'no such animal',
-      summary: 'An id that no animal has',
+      summary: 'An id without an animal',
       path: { petId: '999999999' },
       status: 404,
       code: 'pet_not_found',
@@ -213,7 +213,7 @@ function refusals(sent: Pick<Example, 'body'>): Example[] {
     {
       ...sent,
       name: 'on hold',
-      summary: 'While somebody holds the animal, only the hold moves it',
+      summary: 'A hold reserves the animal',
       given: ['createHold: two cats'],
       path: { petId: '1' },
       status: 409,
@@ -222,7 +222,7 @@ function refusals(sent: Pick<Example, 'body'>): Example[] {
     {
       ...sent,
       name: 'changed meanwhile',
-      summary: 'Somebody was faster: the version that was seen is not the one there is',
+      summary: 'The animal has changed since the expected version',
       given: ['updatePet: set aside'],
       path: { petId: '1' },
       headers: { 'If-Match': '"1.1"' },

@@ -15,7 +15,7 @@ const START = Date.parse('2026-11-21T12:00:00Z');
 const holder = { accountId: 5, admin: false };
 
 onEachEngine(engine => {
-  describe('sweepPets', () => {
+  describe('expireReservations', () => {
     /** So many animals, each held until so many milliseconds from the start on. */
     async function held(database: Database, ends: readonly number[]): Promise<number[]> {
       const ids: number[] = [];
@@ -34,7 +34,7 @@ onEachEngine(engine => {
       return ids;
     }
 
-    it('frees what has run out, each at its own moment, and nothing else', async () => {
+    it('ends each expired reservation as of its expiry, and no other', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const ids = await held(database, [1000, 2000, 3000]);
@@ -58,7 +58,7 @@ onEachEngine(engine => {
       assert.deepEqual(await countByStatus(database, START + 2000), { available: 2, pending: 1, sold: 0 });
     });
 
-    it('changes nothing that anybody sees', async () => {
+    it('changes nothing that readers see', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const [id] = (await held(database, [1000])) as [number];
@@ -68,7 +68,7 @@ onEachEngine(engine => {
       assert.deepEqual([await getPet(database, id, START + 5000), await countByStatus(database, START + 5000)], before);
     });
 
-    it('writes nothing where nothing is due', async () => {
+    it('writes nothing if nothing has expired', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       await held(database, [1000]);
@@ -77,7 +77,7 @@ onEachEngine(engine => {
       await assert.rejects(expireReservations(reading, START + 1000), /nothing is to be written/);
     });
 
-    it('frees any number, by several at once, and each animal once', async () => {
+    it('ends any number of reservations in several processes, each once', async () => {
       const clock = testClock(START);
       const place = await engine.place();
       const database = await engine.open({ place, clock });

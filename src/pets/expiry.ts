@@ -4,19 +4,19 @@ import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock.ts';
 
 /**
- * Frees every animal whose hold or order has run out by `now`, each at its own moment, and writes it down.
+ * Ends every reservation that has expired by `now`, as of its expiry, and records that the pet is available.
  *
- * Reads count them as free anyway; this is what mirrors and histories hear of it from. Nothing is lost when it breaks
- * off or is left out. Costs one look at an index where nothing is due; else a transaction for each hundred animals.
- * Safe to repeat, also by several processes at once: an animal that another one has in hand is left to it.
+ * Reads treat such a pet as available anyway, so a late or interrupted run loses nothing; histories and lists of changes
+ * show it after the run. It costs one index lookup if nothing is due, else one transaction per hundred pets. Safe to repeat
+ * and to run in several processes: each skips the pets that another has locked.
  * @throws {StorageError} as `Database.write`
  */
 export async function expireReservations(database: Database, now: number): Promise<void> {
-  // Where none can be had, the rest is in the hands of others.
-  while ((await sweepSome(database, now)) > 0);
+  // If a batch expires nothing, other processes have locked the rest.
+  while ((await expireBatch(database, now)) > 0);
 }
 
-/** The work of freeing the animals whose hold or order has run out, a hundred at a time. */
+/** Returns the job that ends expired reservations, a batch at a time. */
 export function reservationExpiryJob({
   database,
   clock,
@@ -28,13 +28,13 @@ export function reservationExpiryJob({
     name: 'pets',
     atOnce: 1,
     async take() {
-      return { rows: await sweepSome(database, Math.floor(clock.now())), jobs: [] };
+      return { rows: await expireBatch(database, Math.floor(clock.now())), jobs: [] };
     },
     async work() {},
   };
 }
 
-/** When the next animal is to be freed. */
+/** When the next reservation expires. */
 export const nextReservationExpiry: NextDue = db =>
   db
     .selectFrom('pets')
@@ -43,29 +43,26 @@ export const nextReservationExpiry: NextDue = db =>
     .orderBy('reserved_until')
     .limit(1);
 
-/** How many animals it freed. */
-async function sweepSome(database: Database, now: number): Promise<number> {
-  if ((await database.first(firstDue, { now })) === undefined) return 0;
+/** Returns the number of reservations that it ended. */
+async function expireBatch(database: Database, now: number): Promise<number> {
+  if ((await database.first(anyExpired, { now })) === undefined) return 0;
   return database.write(async tx => {
-    const due = await tx.all(someDue, { now: Math.min(now, tx.now), most: PETS_AT_ONCE });
-    if (due.length > 0) {
-      await lockPets(
-        tx,
-        due.map(({ id }) => id),
-      );
-    }
-    return due.length;
+    const due = await tx.all(lockExpired, { now: Math.min(now, tx.now), most: BATCH_SIZE });
+    const ids = due.map(({ id }) => id);
+    // Locking ends an expired reservation.
+    if (ids.length > 0) await lockPets(tx, ids);
+    return ids.length;
   });
 }
 
-/** How many animals are freed in one transaction. */
-const PETS_AT_ONCE = 100;
+/** Few enough that a transaction stays short. */
+const BATCH_SIZE = 100;
 
-const firstDue = query((db, p: Params<{ now: number }>) =>
+const anyExpired = query((db, p: Params<{ now: number }>) =>
   db.selectFrom('pets').select('id').where('reserved_until', '<=', p.now).orderBy('reserved_until').limit(1),
 );
 
-const someDue = query((db, p: Params<{ now: number; most: number }>, engine) => {
+const lockExpired = query((db, p: Params<{ now: number; most: number }>, engine) => {
   const pets = db
     .selectFrom('pets')
     .select('id')

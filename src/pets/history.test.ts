@@ -40,7 +40,7 @@ onEachEngine(engine => {
       return { database, id };
     }
 
-    it('tells everything that happened to an animal, oldest first, also of one that was taken out', async () => {
+    it('lists every change of a pet, oldest first, also of a deleted pet', async () => {
       const { database, id } = await life();
       const { rows: entries, next, previous } = await petHistory(database, owner, id, { limit: 100 });
       assert.deepEqual([next, previous], [undefined, undefined]);
@@ -115,7 +115,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('shows who did it, and for what, to the owner, to the one who did it and to admins', async () => {
+    it('shows the account and the cause to the owner, to that account and to admins', async () => {
       const { database, id } = await life();
       const shownTo = async (actor: Actor) =>
         (await petHistory(database, actor, id, { limit: 100 })).rows.map(({ accountId, holdId }) => [
@@ -146,7 +146,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('leads forward and backward through all of it', async () => {
+    it('pages forward and backward through all entries', async () => {
       const { database, id } = await life();
       const { rows: all } = await petHistory(database, owner, id, { limit: 100 });
       for (const limit of [1, 3, 4, 8]) {
@@ -166,7 +166,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('goes on with what happens later from a cursor of before', async () => {
+    it('continues with later changes from an earlier cursor', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const { id } = await database.write(tx => createPet(tx, 7, { name: 'x', categoryId: 2 }, 'open'));
@@ -181,7 +181,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses an animal that never was, and a cursor of another history', async () => {
+    it('rejects an unknown pet, and a cursor of another history', async () => {
       const { database, id } = await life();
       await assert.rejects(petHistory(database, operator, 4711, { limit: 20 }), { code: 'pet_not_found', status: 404 });
       const { next } = await petHistory(database, operator, id, { limit: 2 });

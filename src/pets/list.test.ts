@@ -27,9 +27,9 @@ const subsets: readonly (readonly PetStatus[] | undefined)[] = [
   [...statuses],
 ];
 
-describe('a list of animals', () => {
+describe('listPets', () => {
   onEachEngine(engine => {
-    it('leads forward and backward through everything that a filter lets through, in order', async () => {
+    it('pages forward and backward through all matching pets in order', async () => {
       const database = await engine.open();
       const names = ['b', 'a', 'B', 'é', 'e\u0301', 'z', '🐈', '\uffee', 'aa', 'b'];
       const pets: Pet[] = [];
@@ -46,7 +46,7 @@ describe('a list of animals', () => {
       }
     });
 
-    it('reads on over long stretches in which there is nothing, both ways', async () => {
+    it('pages across long ranges without matches in both directions', async () => {
       const database = await engine.open();
       const rare: Pet[] = [];
       const addRare = async (name: string) => rare.push(await add(database, { name, categoryId: 2, status: 'sold' }));
@@ -79,7 +79,7 @@ describe('a list of animals', () => {
       }
     });
 
-    it('with a category has those of all below it, few or many, and reads on over long stretches there, too', async () => {
+    it('includes the descendants of a category, few or many, across long ranges without matches', async () => {
       const database = await engine.open();
       const child = async (id: number, parent: number) => database.write(tx => tx.run(addCategory, { id, parent }));
       await child(1001, 2);
@@ -136,7 +136,7 @@ describe('a list of animals', () => {
       }
     });
 
-    it('lets an animal count as available from the very moment at which its hold runs out, swept or not', async () => {
+    it('treats a pet as available from the millisecond its hold expires, recorded or not', async () => {
       const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
       const start = clock.now();
       const database = await engine.open({ clock });
@@ -184,7 +184,7 @@ describe('a list of animals', () => {
       }
     });
 
-    it('shows all there is to say of an animal, as it is after its hold ran out', async () => {
+    it('shows the full view as it is after the hold expires', async () => {
       const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
       const now = clock.now();
       const database = await engine.open({ clock });
@@ -216,7 +216,7 @@ describe('a list of animals', () => {
       assert.deepEqual(await list(now + 5000), [free, other]);
     });
 
-    it('has the same place also when what stood there is gone or has changed', async () => {
+    it('keeps a cursor valid when the pet at its position changes or is deleted', async () => {
       const database = await engine.open();
       for (let index = 0; index < 9; index++) await add(database, { name: `Pet ${index}`, categoryId: 1 });
       const filter: PetFilter = { sort: 'name' };
@@ -229,7 +229,7 @@ describe('a list of animals', () => {
       );
     });
 
-    it('refuses a cursor of another list, and takes any name in one', async () => {
+    it('rejects a cursor of another list, and accepts any name in a cursor', async () => {
       const database = await engine.open();
       const here: PetFilter = { sort: 'name', status: ['sold'] };
       const cursor = encodeCursor(petList(here), { backward: false, id: 1, key: "x'; --\u{10ffff}" });

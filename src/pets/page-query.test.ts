@@ -21,8 +21,8 @@ const subsets: readonly (readonly PetStatus[] | undefined)[] = [
   ['available', 'pending', 'sold'],
 ];
 
-describe('the query of a page', () => {
-  it('follows an index whatever the filter and the sort, on the embedded engine', async () => {
+describe('pageQuery', () => {
+  it('follows an index for every filter and sort on SQLite', async () => {
     const sqlite = new SqliteDatabase(':memory:');
     for (const { up } of migrations) for (const statement of up(dialects.sqlite)) sqlite.exec(statement);
     const asked: string[] = [];

@@ -22,7 +22,7 @@ onEachEngine(engine => {
     database.write(async tx => petValues.plainOf(await createPet(tx, 7, pet, categories)));
 
   describe('createPet', () => {
-    it('adds an animal that belongs to the account, at the time of the clock', async () => {
+    it('creates a pet that belongs to the account, at the time of the clock', async () => {
       const database = await engine.open({ clock: testClock(1_795_000_000_123.5) });
       const pet = await add(database, { name: 'Minka', categoryId: 2 });
       assert.deepEqual(pet, { id: pet.id, name: 'Minka', categoryId: 2, status: 'available' });
@@ -43,7 +43,7 @@ onEachEngine(engine => {
       assert.deepEqual(petValues.plainOf(await getPet(database, pet.id, 0)), pet);
     });
 
-    it('gives ids upward from 1, and none a second time, also with many at once', async () => {
+    it('assigns increasing ids from 1 and reuses none, also concurrently', async () => {
       const database = await engine.open();
       const pets = await Promise.all(Array.from({ length: 200 }, () => add(database, { name: 'x', categoryId: 1 })));
       const ids = pets.map(({ id }) => id).toSorted((a, b) => a - b);
@@ -53,7 +53,7 @@ onEachEngine(engine => {
       assert.ok((await add(database, { name: 'x', categoryId: 1 })).id > ids.at(-1)!);
     });
 
-    it('stores every name as it was sent, and every category up to 2^53 − 1', async () => {
+    it('stores every name unchanged, and every category up to 2^53 − 1', async () => {
       const database = await engine.open();
       for (const name of ['  x ', 'é', 'e\u0301', '🐈', '\'"\\%_', '\u200d', '\u{10ffff}', '\ufffe', 'x'.repeat(255)]) {
         const pet = await add(database, { name, categoryId: Number.MAX_SAFE_INTEGER });
@@ -63,7 +63,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('makes a placeholder for a category that was never seen before, once, also with many at once', async () => {
+    it('creates one placeholder for an unknown category, also concurrently', async () => {
       const database = await engine.open();
       await Promise.all(
         Array.from({ length: 30 }, (_, index) => add(database, { name: 'x', categoryId: 5000 + (index % 2) })),
@@ -78,7 +78,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses a category that does not exist where they are strict, and changes nothing', async () => {
+    it('rejects an unknown category if categories are strict, and changes nothing', async () => {
       const database = await engine.open();
       await assert.rejects(add(database, { name: 'x', categoryId: 9 }, 'strict'), {
         code: 'category_not_found',
@@ -91,7 +91,7 @@ onEachEngine(engine => {
   });
 
   describe('getPet', () => {
-    it('refuses an id that no animal has', async () => {
+    it('rejects an unknown id', async () => {
       const database = await engine.open();
       await assert.rejects(async () => getPet(database, 1, 0), { code: 'pet_not_found', status: 404 });
       await assert.rejects(async () => getPet(database, Number.MAX_SAFE_INTEGER, 0), { code: 'pet_not_found' });
@@ -99,7 +99,7 @@ onEachEngine(engine => {
   });
 
   describe('updatePet', () => {
-    it('changes the members that are sent, and takes away those that are null', async () => {
+    it('changes the given members, and deletes those that are null', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const { id } = await add(database, { ...minka, statusReason: 'new', price: { amount: 5, currency: 'EUR' } });
@@ -123,7 +123,7 @@ onEachEngine(engine => {
       assert.equal((await change({ name: 'Moritz', categoryId: 2, price: null })).version, 3);
     });
 
-    it('changes the members of a price that are sent, and leaves no half of one', async () => {
+    it('changes the given members of a price, and rejects an incomplete price', async () => {
       const database = await engine.open();
       const { id } = await add(database, { ...minka, price: { amount: 5, currency: 'EUR' } });
       const change = async (price: PetPatch['price']) =>
@@ -141,7 +141,7 @@ onEachEngine(engine => {
       assert.deepEqual(await change({ amount: 0, currency: 'EUR' }), { amount: 0, currency: 'EUR' });
     });
 
-    it('is for the owner, admins and the operator alone', async () => {
+    it('allows only the owner, admins and the operator', async () => {
       const database = await engine.open();
       const { id } = await add(database, minka);
       const change = (actor: Actor, name: string) => database.write(tx => updatePet(tx, actor, id, { name }, 'open'));
@@ -155,7 +155,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('refuses an animal that is not there, whoever asks', async () => {
+    it('rejects an unknown pet for every caller', async () => {
       const database = await engine.open();
       for (const actor of [owner, operator]) {
         await assert.rejects(
@@ -165,7 +165,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('asks what is expected of the version there is, also when that comes of an end', async () => {
+    it('checks the precondition against the current version, also after an expiry', async () => {
       const { database, id, clock } = await heldPet();
       const seen: string[] = [];
       const change = (name: string) =>
@@ -189,14 +189,14 @@ onEachEngine(engine => {
       assert.equal((await getPet(database, id, clock.now())).name, 'z');
     });
 
-    it('leaves the status alone while a hold is in force, and nothing else', async () => {
+    it('rejects only a new status while a hold is active', async () => {
       const { database, id, clock } = await heldPet();
       const change = (patch: PetPatch) => database.write(tx => updatePet(tx, owner, id, patch, 'open'));
       for (const status of ['available', 'sold'] as const) {
         await assert.rejects(change({ status, name: 'no' }), {
           code: 'pet_reserved',
           status: 409,
-          message: `Animal ${id} is on hold until 2026-11-21T12:00:01.000Z; it may be free then.`,
+          message: `Animal ${id} is on hold until 2026-11-21T12:00:01.000Z; it may be available then.`,
           headers: ['Retry-After', '1'],
         });
       }
@@ -220,7 +220,7 @@ onEachEngine(engine => {
       assert.deepEqual(await countByStatus(database, clock.now()), { available: 0, pending: 0, sold: 1 });
     });
 
-    it('takes every way from one status to another where nothing is in force', async () => {
+    it('allows every change of status without a reservation', async () => {
       const database = await engine.open();
       const statuses = ['available', 'pending', 'sold'] as const;
       for (const from of statuses) {
@@ -233,7 +233,7 @@ onEachEngine(engine => {
       assert.deepEqual(await countByStatus(database, 0), { available: 3, pending: 3, sold: 3 });
     });
 
-    it('makes a placeholder for a new category, or refuses it where they are strict', async () => {
+    it('creates a placeholder for an unknown category, or rejects it if categories are strict', async () => {
       const database = await engine.open();
       const { id } = await add(database, minka);
       const change = (categoryId: number, categories: 'open' | 'strict') =>
@@ -251,7 +251,7 @@ onEachEngine(engine => {
     const replace = (database: Database, id: number, pet: NewPet, actor: Actor = owner) =>
       database.write(tx => replacePet(tx, actor, id, pet, 'open'));
 
-    it('replaces all members: optional ones that are left out are gone, and it is available', async () => {
+    it('replaces all members, deletes absent optional ones, and defaults the status to available', async () => {
       const database = await engine.open({ clock: testClock(START) });
       const whole = { statusReason: 'adopted', price: { amount: 5, currency: 'EUR' } };
       const { id } = await add(database, { ...minka, status: 'sold', ...whole });
@@ -264,7 +264,7 @@ onEachEngine(engine => {
       assert.equal((await replace(database, id, { ...minka, ...whole, status: 'sold' })).statusReason, 'adopted');
     });
 
-    it('is for the owner and admins, and for what is there', async () => {
+    it('allows only the owner and admins, and rejects an unknown pet', async () => {
       const database = await engine.open();
       const { id } = await add(database, minka);
       await assert.rejects(replace(database, id, minka, { accountId: 8, admin: false }), { code: 'not_owner' });
@@ -272,7 +272,7 @@ onEachEngine(engine => {
       assert.equal((await replace(database, id, { ...minka, name: 'y' }, operator)).name, 'y');
     });
 
-    it('may not move an animal that is held', async () => {
+    it('rejects a new status of a held pet', async () => {
       const { database, id, clock } = await heldPet();
       await assert.rejects(replace(database, id, { ...minka, name: 'y' }), { code: 'pet_reserved' });
       assert.equal((await replace(database, id, { ...minka, name: 'y', status: 'pending' })).name, 'y');
@@ -282,7 +282,7 @@ onEachEngine(engine => {
   });
 
   describe('deletePet', () => {
-    it('takes the animal out; the log keeps it as it was, and its id is never given again', async () => {
+    it('deletes the pet, records its last state, and never reuses its id', async () => {
       const clock = testClock(START);
       const database = await engine.open({ clock });
       const { id } = await add(database, { ...minka, status: 'sold', price: { amount: 5, currency: 'EUR' } });
@@ -304,7 +304,7 @@ onEachEngine(engine => {
       assert.ok((await add(database, minka)).id > id);
     });
 
-    it('is for the owner and admins, and for the version that they have in mind', async () => {
+    it('allows only the owner and admins, and only the expected version', async () => {
       const database = await engine.open();
       const { id } = await add(database, minka);
       await assert.rejects(
@@ -317,7 +317,7 @@ onEachEngine(engine => {
       await expecting(`"${id}.1"`);
     });
 
-    it('leaves an animal that is held, until the very millisecond of the end', async () => {
+    it('rejects a held pet until the millisecond of the expiry', async () => {
       const { database, id, clock } = await heldPet();
       const remove = () => database.write(tx => deletePet(tx, owner, id));
       clock.advance(999);
@@ -347,7 +347,7 @@ onEachEngine(engine => {
   }
 
   describe('countPets', () => {
-    it('counts by one status, by one category and in all, and nothing else', async () => {
+    it('counts by one status, by one category and in total, and by no other filter', async () => {
       const database = await engine.open();
       const statuses = ['available', 'pending', 'sold'] as const;
       await Promise.all(
@@ -368,7 +368,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('counts nothing that was undone', async () => {
+    it('counts nothing that was rolled back', async () => {
       const database = await engine.open();
       const undone = database.write(async tx => {
         await createPet(tx, 7, { name: 'x', categoryId: 1 }, 'open');

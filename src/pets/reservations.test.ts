@@ -15,7 +15,7 @@ const START = Date.parse('2026-11-21T12:00:00Z');
 
 onEachEngine(engine => {
   describe('reserve', () => {
-    it('keeps an available animal: it is pending, counted so, and the log says for what', async () => {
+    it('makes an available pet pending, counts it so, and records the cause', async () => {
       const { database, add, take } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });
@@ -34,7 +34,7 @@ onEachEngine(engine => {
       });
     });
 
-    it('refuses while something is in force, and says until when', async () => {
+    it('rejects a reserved pet, and says until when', async () => {
       const { add, take, clock } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1500 });
@@ -47,7 +47,7 @@ onEachEngine(engine => {
         await assert.rejects(take(id, { until: null }), {
           code: 'pet_reserved',
           status: 409,
-          message: `Animal ${id} is on hold until 2026-11-21T12:00:01.500Z; it may be free then.`,
+          message: `Animal ${id} is on hold until 2026-11-21T12:00:01.500Z; it may be available then.`,
           headers: ['Retry-After', retryAfter],
         });
       }
@@ -55,12 +55,12 @@ onEachEngine(engine => {
       await take(other, { until: null, order: true });
       await assert.rejects(take(other, { until: null }), {
         code: 'pet_reserved',
-        message: `Animal ${other} is ordered; when it may be free is not known.`,
+        message: `Animal ${other} is ordered; when it will be available is not known.`,
         headers: [],
       });
     });
 
-    it('takes an animal at the very millisecond at which another hold or order has run out, and not before', async () => {
+    it('reserves a pet from the millisecond its reservation expires, not before', async () => {
       for (const order of [false, true]) {
         const { database, add, take, clock } = await open(engine);
         const id = await add();
@@ -88,7 +88,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('refuses an animal that is sold or set aside', async () => {
+    it('rejects a pet that is sold or set aside', async () => {
       const { add, take } = await open(engine);
       const sold = await add('sold');
       const aside = await add('pending');
@@ -100,7 +100,7 @@ onEachEngine(engine => {
       await assert.rejects(take(aside, { until: null }), { code: 'invalid_status_transition', message: /set aside/ });
     });
 
-    it('is refused by the database itself, whatever the process believes', async () => {
+    it('is rejected by the unique index if the process has missed a reservation', async () => {
       const { database, add, take } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });
@@ -117,7 +117,7 @@ onEachEngine(engine => {
       assert.deepEqual(await countByStatus(database, START), { available: 0, pending: 1, sold: 0 });
     });
 
-    it('lets one of many have an animal, and the others hear that it is taken', async () => {
+    it('lets one of many concurrent attempts succeed, and tells the others', async () => {
       const { databases, add, take } = await open(engine);
       for (let round = 0; round < 5; round++) {
         const id = await add();
@@ -133,8 +133,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('passOn', () => {
-    it('passes an animal on from its hold to an order, and it is pending all the while', async () => {
+  describe('convertHold', () => {
+    it('replaces a hold by an order while the pet stays pending', async () => {
       const { database, add, take } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });
@@ -160,7 +160,7 @@ onEachEngine(engine => {
   });
 
   describe('endReservation', () => {
-    it('gives the animal a new status, and others may have it then', async () => {
+    it('sets the status, and allows new reservations', async () => {
       const { database, add, take } = await open(engine);
       for (const status of ['available', 'sold', 'pending'] as const) {
         const id = await add();
@@ -178,8 +178,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('moveEnd', () => {
-    it('moves the end, also to where there is none', async () => {
+  describe('changeExpiry', () => {
+    it('changes the expiry, also to none', async () => {
       const { database, add, take, clock } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });
@@ -194,8 +194,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('earliestEnd', () => {
-    it('tells the next moment at which something runs out, and nothing of what has', async () => {
+  describe('nextExpiry', () => {
+    it('returns the next expiry, and none that has passed', async () => {
       const { database, add, take } = await open(engine);
       assert.equal(await nextExpiry(database, START), undefined);
       for (const until of [START + 3000, START + 1000, null]) await take(await add(), { until });
@@ -207,7 +207,7 @@ onEachEngine(engine => {
   });
 
   describe('lockPets', () => {
-    it('locks in the order of ids, each once, and leaves out what is not there', async () => {
+    it('locks in the order of ids, each once, and leaves out unknown ids', async () => {
       const { database, add } = await open(engine);
       for (let index = 0; index < 3; index++) await add();
       const ids = await database.write(async tx => (await lockPets(tx, [3, 1, 99, 3, 2])).map(({ id }) => id));
@@ -218,7 +218,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('ends what has run out with the change of whoever comes first', async () => {
+    it('ends an expired reservation in the first transaction that locks the pet', async () => {
       const { database, add, take, clock } = await open(engine);
       const id = await add();
       await take(id, { until: START + 1000 });

@@ -2,50 +2,41 @@ import { problem } from '../errors.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { changePet, type LockedPet, type PetCause } from './change.ts';
+import { changePet, type LockedPet, type PetCause, type Reservation } from './change.ts';
 import type { PetStatus } from './pet.ts';
 
-/** The hold or the order that an animal is kept for. */
-export interface Reservation {
-  readonly holdId: number | null;
-  readonly orderId: number | null;
-  /** When it runs out; `null` where it does not. */
-  readonly until: number | null;
-}
+/** A new reservation of a pet, for a hold or an order. */
+type NewReservation = { readonly until: number | null } & ({ readonly holdId: number } | { readonly orderId: number });
 
-/** The hold or order in force on an animal, its end passed or not; `undefined` where there is none. */
+/** Returns the active reservation of a pet, expired or not; `undefined` if there is none. */
 export async function reservationOf(reader: Reader, petId: number): Promise<Reservation | undefined> {
-  return reader.first(inForce, { petId });
+  return reader.first(activeReservation, { petId });
 }
 
 /**
- * Keeps an animal for a hold or an order: it is pending from then on, and nobody else gets it.
- *
- * A unique index decides, whatever this process believes: of all that try at once one succeeds.
+ * Reserves a pet for a hold or an order, and makes it pending. A unique index guarantees that of concurrent attempts one
+ * succeeds.
  * @param pet locked in this transaction
- * @throws {Problem} `pet_reserved` while another hold or order is in force, `invalid_status_transition` when it is sold
- *   or was set aside
+ * @throws {Problem} `pet_reserved` if the pet is reserved; `invalid_status_transition` if it is sold or set aside
  */
 export async function reserve(
   tx: Transaction,
   pet: LockedPet,
-  what: { readonly until: number | null } & ({ readonly holdId: number } | { readonly orderId: number }),
+  reservation: NewReservation,
   accountId: number | null,
 ): Promise<LockedPet> {
   if (pet.reservation !== undefined) throw petReserved(pet.id, pet.reservation, tx.now);
   if (pet.status !== 'available') throw notAvailable(pet);
   const cause: PetCause =
-    'holdId' in what
-      ? { accountId, reason: 'held', holdId: what.holdId }
-      : { accountId, reason: 'order_placed', orderId: what.orderId };
-  await claim(tx, pet, what);
-  const kept = await changePet(tx, pet, { status: 'pending', reservedUntil: what.until }, cause);
-  return { ...kept, reservation: reservationFor(what) };
+    'holdId' in reservation
+      ? { accountId, reason: 'held', holdId: reservation.holdId }
+      : { accountId, reason: 'order_placed', orderId: reservation.orderId };
+  return changeReservation(tx, pet, reservation, { status: 'pending' }, cause);
 }
 
 /**
- * Passes an animal on from the hold that it is kept for to an order, in one step: nobody can come between.
- * @param pet locked in this transaction, with the hold in force
+ * Replaces the hold that reserves a pet by an order; the pet is never available in between.
+ * @param pet locked in this transaction, with an active hold
  */
 export async function convertHold(
   tx: Transaction,
@@ -53,21 +44,19 @@ export async function convertHold(
   order: { readonly orderId: number; readonly until: number | null },
   accountId: number | null,
 ): Promise<LockedPet> {
-  await tx.run(endInForce, { petId: pet.id });
-  await claim(tx, pet, order);
+  await tx.run(deactivate, { petId: pet.id });
   const holdId = pet.reservation?.holdId;
-  const cause: PetCause = {
+  const cause = {
     accountId,
     reason: 'order_placed',
     orderId: order.orderId,
     ...(holdId != null && { holdId }),
-  };
-  const kept = await changePet(tx, pet, { reservedUntil: order.until }, cause);
-  return { ...kept, reservation: reservationFor(order) };
+  } as const;
+  return changeReservation(tx, pet, order, {}, cause);
 }
 
 /**
- * Ends the hold or order that an animal is kept for; the animal gets a new status.
+ * Ends the reservation of a pet and sets its status.
  * @param pet locked in this transaction
  */
 export async function endReservation(
@@ -76,66 +65,58 @@ export async function endReservation(
   status: PetStatus,
   cause: PetCause,
 ): Promise<LockedPet> {
-  await tx.run(endInForce, { petId: pet.id });
-  const free = await changePet(tx, pet, { status, reservedUntil: null }, cause);
-  return { ...free, reservation: undefined };
+  await tx.run(deactivate, { petId: pet.id });
+  const ended = await changePet(tx, pet, { status, reservedUntil: null }, cause);
+  return { ...ended, reservation: undefined };
 }
 
-/** Moves the end of the hold or order that an animal is kept for; to `null` it runs out no more. */
+/** Changes when the reservation of a pet expires; with `null` it does not. */
 export async function changeExpiry(tx: Transaction, petId: number, until: number | null): Promise<void> {
-  await tx.run(moveReservation, { petId, until });
-  await tx.run(moveReservedUntil, { petId, until });
+  await tx.run(updateReservation, { petId, until });
+  await tx.run(updateReservedUntil, { petId, until });
 }
 
-/** The earliest moment after `now` at which a hold or an order runs out; `undefined` where none does. */
+/** Returns the earliest time after `now` at which a reservation expires; `undefined` if none does. */
 export async function nextExpiry(reader: Reader, now: number): Promise<number | undefined> {
-  return (await reader.first(nextEnd, { now }))?.until ?? undefined;
+  return (await reader.first(earliestExpiry, { now }))?.until ?? undefined;
 }
 
-/** The refusal that says until when an animal is kept for somebody else. */
+/** Returns the error for a reserved pet; it says when the reservation expires. */
 export function petReserved(petId: number, { holdId, until }: Reservation, now: number): Problem {
-  const what = holdId === null ? 'ordered' : 'on hold';
+  const state = holdId === null ? 'ordered' : 'on hold';
   const message =
     until === null
-      ? `Animal ${petId} is ${what}; when it may be free is not known.`
-      : `Animal ${petId} is ${what} until ${formatTime(until)}; it may be free then.`;
+      ? `Animal ${petId} is ${state}; when it will be available is not known.`
+      : `Animal ${petId} is ${state} until ${formatTime(until)}; it may be available then.`;
   const headers = until === null ? [] : ['Retry-After', String(Math.max(1, Math.ceil((until - now) / 1000)))];
   return problem('pet_reserved', message, { headers });
 }
 
 function notAvailable({ id, status }: LockedPet): Problem {
   const message =
-    status === 'sold' ? `Animal ${id} is sold.` : `Animal ${id} is set aside by its owner: pending, and not on hold.`;
+    status === 'sold'
+      ? `Animal ${id} is sold.`
+      : `Animal ${id} is set aside by its owner: it is pending without a hold or an order.`;
   return problem('invalid_status_transition', message);
 }
 
-/** Puts the row in that the unique index takes once for each animal. */
-async function claim(
+async function changeReservation(
   tx: Transaction,
   pet: LockedPet,
-  what: { readonly until: number | null } & ({ readonly holdId: number } | { readonly orderId: number }),
-): Promise<void> {
-  const claimed = await tx.run(insertReservation, {
-    petId: pet.id,
-    ownerId: pet.accountId,
-    ...reservationFor(what),
-  });
-  if (claimed > 0) return;
-  const other = await reservationOf(tx, pet.id);
-  throw petReserved(pet.id, other ?? { holdId: null, orderId: null, until: null }, tx.now);
+  { until, ...reservation }: NewReservation,
+  change: { readonly status?: PetStatus },
+  cause: PetCause,
+): Promise<LockedPet> {
+  const next: Reservation = { holdId: null, orderId: null, ...reservation, until };
+  if ((await tx.run(insertReservation, { petId: pet.id, ownerId: pet.accountId, ...next })) === 0) {
+    const other = await reservationOf(tx, pet.id);
+    throw petReserved(pet.id, other ?? { holdId: null, orderId: null, until: null }, tx.now);
+  }
+  const changed = await changePet(tx, pet, { ...change, reservedUntil: until }, cause);
+  return { ...changed, reservation: next };
 }
 
-function reservationFor(
-  what: { readonly until: number | null } & ({ readonly holdId: number } | { readonly orderId: number }),
-): Reservation {
-  return {
-    holdId: 'holdId' in what ? what.holdId : null,
-    orderId: 'orderId' in what ? what.orderId : null,
-    until: what.until,
-  };
-}
-
-const inForce = query((db, p: Params<{ petId: number }>) =>
+const activeReservation = query((db, p: Params<{ petId: number }>) =>
   db
     .selectFrom('reservations')
     .select(['hold_id as holdId', 'order_id as orderId', 'until'])
@@ -143,38 +124,34 @@ const inForce = query((db, p: Params<{ petId: number }>) =>
     .where('active', '=', sql.lit(1)),
 );
 
-/** Waits for another transaction that puts one in at the same time, and then gives way to it. */
-const insertReservation = query(
-  (
-    db,
-    p: Params<{ petId: number; ownerId: number; holdId: number | null; orderId: number | null; until: number | null }>,
-  ) =>
-    db
-      .insertInto('reservations')
-      .values({
-        pet_id: p.petId,
-        owner_id: p.ownerId,
-        hold_id: p.holdId,
-        order_id: p.orderId,
-        until: p.until,
-        active: 1,
-      })
-      .onConflict(conflict => conflict.column('pet_id').where('active', '=', sql.lit(1)).doNothing()),
+/** Inserts nothing if the pet has an active reservation; waits for a concurrent insert first. */
+const insertReservation = query((db, p: Params<Reservation & { petId: number; ownerId: number }>) =>
+  db
+    .insertInto('reservations')
+    .values({
+      pet_id: p.petId,
+      owner_id: p.ownerId,
+      hold_id: p.holdId,
+      order_id: p.orderId,
+      until: p.until,
+      active: 1,
+    })
+    .onConflict(conflict => conflict.column('pet_id').where('active', '=', sql.lit(1)).doNothing()),
 );
 
-const endInForce = query((db, p: Params<{ petId: number }>) =>
+const deactivate = query((db, p: Params<{ petId: number }>) =>
   db.updateTable('reservations').set({ active: 0 }).where('pet_id', '=', p.petId).where('active', '=', sql.lit(1)),
 );
 
-const moveReservation = query((db, p: Params<{ petId: number; until: number | null }>) =>
+const updateReservation = query((db, p: Params<{ petId: number; until: number | null }>) =>
   db.updateTable('reservations').set({ until: p.until }).where('pet_id', '=', p.petId).where('active', '=', sql.lit(1)),
 );
 
-const moveReservedUntil = query((db, p: Params<{ petId: number; until: number | null }>) =>
+const updateReservedUntil = query((db, p: Params<{ petId: number; until: number | null }>) =>
   db.updateTable('pets').set({ reserved_until: p.until }).where('id', '=', p.petId),
 );
 
-const nextEnd = query((db, p: Params<{ now: number }>) =>
+const earliestExpiry = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('pets')
     .select('reserved_until as until')

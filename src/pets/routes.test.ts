@@ -33,7 +33,7 @@ overEachEngine(engine => {
   const ids = (reply: Reply) => reply.body.map(({ id }: { id: number }) => id);
 
   describe('listPets', () => {
-    it('shows a held animal as available again at the very millisecond, in answers that are kept, too', async () => {
+    it('shows a held pet as available at the millisecond of the expiry, also in cached responses', async () => {
       const id = await add({ name: 'held', categoryId: 6 });
       const lists = ['status=available', 'status=pending', '', 'view=full', 'includeDescendants=true'];
       const look = async () => {
@@ -61,7 +61,7 @@ overEachEngine(engine => {
       }
     });
 
-    it('has the animals of a category and of those below it as the tree is right now', async () => {
+    it('lists the pets of a category and its descendants by the current tree', async () => {
       const { body: child } = await post('/categories', { name: 'Small birds', parentId: 6 });
       const id = await add({ name: 'Tweety', categoryId: child.id });
       const list = '/pets?categoryId=6&includeDescendants=true&limit=100';
@@ -82,7 +82,7 @@ overEachEngine(engine => {
       assert.ok(!ids(await ask('/pets?categoryId=6&includeDescendants=false&limit=100')).includes(id));
     });
 
-    it('refuses what does not go together', async () => {
+    it('rejects parameters that exclude each other', async () => {
       for (const [query, path] of [
         ['includeDescendants=true', 'includeDescendants'],
         ['includeDescendants=true&updatedSince=2026-11-21T00:00:00Z', 'includeDescendants'],
@@ -112,7 +112,7 @@ overEachEngine(engine => {
       }
     });
 
-    it('leads a mirror from page to page, and on from the token', async () => {
+    it('leads a client from page to page, and on from the token', async () => {
       // What has run out is written down by whoever asks first.
       await ask('/pets?updatedSince=2100-01-01T00:00:00Z');
       const since = new Date(clock.now() + 60_000).toISOString();
@@ -152,7 +152,7 @@ overEachEngine(engine => {
   });
 
   describe('getPet', () => {
-    it('shows all there is to say with view=full, with an etag that If-Match takes', async () => {
+    it('shows the full view with view=full, with an etag for If-Match', async () => {
       const id = await add({ name: 'whole', price: { amount: 12, currency: 'EUR' }, statusReason: 'new' });
       const full = await ask(`/pets/${id}?view=full`);
       const at = new Date(clock.now()).toISOString();
@@ -183,7 +183,7 @@ overEachEngine(engine => {
   });
 
   describe('getPetHistory', () => {
-    it('tells of an end that nobody has swept, page by page, and of an animal that is gone', async () => {
+    it('lists an unrecorded expiry page by page, and the history of a deleted pet', async () => {
       const id = await add({ name: 'old' });
       const until = new Date(clock.now() + 1000).toISOString();
       const stranger = await serving.newKey();
