@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isEmail } from './accounts/account.ts';
+import { isEmail } from './lib/email.ts';
 import { parseDuration, parseTime } from './lib/time.ts';
 import { UserError } from './lib/user-error.ts';
 import type { DeploymentName } from './schema.ts';

@@ -4,6 +4,7 @@ import type { holdFields } from './holds/hold.ts';
 import type { TableOf } from './lib/fields/field.ts';
 import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
+import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
 import type { petFields } from './pets/pet.ts';
 
@@ -28,9 +29,6 @@ export type NextDue = (
 
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
 export type DeploymentName = 'production' | 'staging';
-
-/** How far a message is. */
-export type MessageStatus = 'queued' | 'delivered' | 'failed';
 
 /** Whether events are delivered to a webhook: not yet or not any more by its owner's wish, or switched off by the store. */
 export type WebhookStatus = 'inactive' | 'active' | 'disabled';
@@ -69,31 +67,7 @@ export interface Tables {
     until: number | null;
     active: number;
   };
-  messages: {
-    id: Generated<number>;
-    /** Who sent it; null for the store itself. */
-    account_id: number | null;
-    /** Whose inbox it goes to; null for the store's own. */
-    to_account_id: number | null;
-    pet_id: number | null;
-    reply_to: string | null;
-    text: string;
-    status: MessageStatus;
-    /** When it came into the inbox; null until then. */
-    arrived_at: number | null;
-    /** When to mail it, or when who took it for mailing is given up; null where there is nothing to mail. */
-    due_at: number | null;
-    /** 1 while a process has taken it for mailing. */
-    leased: Generated<number>;
-    /** Counts how often it was taken for mailing: who took it before has no say any more. */
-    takes: Generated<number>;
-    /** The accounts to which it is still to be mailed, as a JSON array, where others have it; null before. */
-    mail_left: Generated<string | null>;
-    /** Counts the changes, from 1; what makes the ETag. */
-    version: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
+  messages: TableOf<typeof messageFields>;
   /** What came of mailing a message, once for each time that it was taken for it. */
   message_attempts: {
     message_id: number;

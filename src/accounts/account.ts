@@ -1,3 +1,4 @@
+import { isEmail } from '../lib/email.ts';
 import { nameFault } from '../lib/name.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type PlanName, plans } from '../plans/plan.ts';
@@ -54,14 +55,6 @@ export function checkNewAccount(account: NewAccount): void {
   }
 }
 
-/** The maximum length of an email address. */
-export const EMAIL_LENGTH_MAX = 254;
-
-/** Reports whether a text is an email address as browsers accept it: ASCII, without white space and control characters. */
-export function isEmail(text: string): boolean {
-  return emailForm.test(text) && text.length <= EMAIL_LENGTH_MAX && text.indexOf('@') <= 64;
-}
-
 function checkEmail(email: string): void {
   if (!isEmail(email)) {
     throw new UserError(
@@ -69,10 +62,6 @@ function checkEmail(email: string): void {
     );
   }
 }
-
-/** The pattern that browsers use for form fields (HTML Standard, "valid email address"). */
-const emailForm =
-  /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 
 function checkLimit(window: 'minute' | 'day', limit: number | undefined): void {
   if (limit === undefined) {

@@ -4,18 +4,16 @@ import type { Work } from '../lib/jobs/job-loop.ts';
 import { retryAfter } from '../lib/jobs/retry-schedule.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
-import { type Database, type MessageStatus, type NextDue, type Params, query } from '../schema.ts';
+import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import type { EmailFailure, EmailSender } from './email-sender.ts';
-import { messageIdOf } from './message.ts';
-import { messageEvent, type RecordedMessage, recordedColumns } from './rows.ts';
+import { type MessageStatus, messageIdOf, type RecordedMessageRow } from './message.ts';
+import { messageEvent, recordedColumns } from './rows.ts';
 
 /** A message that was claimed to be sent by e-mail. */
-export interface ClaimedMessage extends RecordedMessage {
+export interface ClaimedMessage extends RecordedMessageRow {
   readonly replyTo: string | null;
   readonly text: string;
-  /** Counts the claims of the message. */
   readonly claims: number;
-  /** The accounts that still wait for it, as a JSON array, once others have it; `null` before. */
   readonly deferredIds: string | null;
 }
 

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import type { EmailFault } from './rows.ts';
+import type { EmailFault } from './message.ts';
 
 /** An e-mail to send. */
 export interface Email {

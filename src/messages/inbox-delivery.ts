@@ -1,6 +1,7 @@
 import { recordAll } from '../events/log.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
-import { type Database, type MessageStatus, type NextDue, type Params, query, sql } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
+import type { MessageStatus } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
 /**

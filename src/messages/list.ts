@@ -1,7 +1,8 @@
 import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { type KeysetParams, keysetPage, type Params, queriesByShape, query, type Reader } from '../schema.ts';
-import { type MessageColumns, type MessageRow, messageColumns, rowOf } from './rows.ts';
+import type { MessageRow } from './message.ts';
+import { type MessageColumns, messageColumns, rowOf } from './rows.ts';
 
 /** Whether a list contains the messages that an account sent, or those in its inbox. */
 export type Box = 'sent' | 'inbox';

@@ -1,6 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { EMAIL_LENGTH_MAX, isEmail } from '../accounts/account.ts';
-import { PetId } from '../pets/pet.ts';
+import { EMAIL_LENGTH_MAX, isEmail } from '../lib/email.ts';
+import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
 export const MESSAGE_LENGTH_MAX = 10_000;
@@ -41,36 +44,9 @@ const ReplyTo = Type.Refine(
   () => 'must be an e-mail address like name@example.org, with at most 254 characters',
 );
 
-const ToPet = Type.Integer({
-  ...PetId,
-  description:
-    'The animal that the message is about: its owner receives it. Without it, the store receives the message.',
-});
-
-/** The body of `sendMessage`. */
-export const NewMessage = Type.Object(
-  { message: Text, petId: Type.Optional(ToPet), replyTo: Type.Optional(ReplyTo) },
-  { title: 'NewMessage', description: 'A message to send.' },
-);
-export type NewMessage = Static<typeof NewMessage>;
-
-const createdAt = Type.String({ format: 'date-time', description: 'When the message was sent.' });
-
-/** The response of `sendMessage` (contract, Message-send operation). */
-export const QueuedMessage = Type.Object(
-  {
-    id: MessageId,
-    message: Text,
-    status: Type.Enum(['queued'], { description: 'The message is stored and will be delivered.' }),
-    createdAt,
-  },
-  { title: 'QueuedMessage', description: 'A message that is stored and will be delivered.' },
-);
-export type QueuedMessage = Static<typeof QueuedMessage>;
-
 const Attempt = Type.Object(
   {
-    at: Type.String({ format: 'date-time', description: 'When it was attempted.' }),
+    at: timeSchema('When it was attempted.'),
     by: Type.Enum(['inbox', 'email'], { description: 'Whether the message was put into the inbox or sent by e-mail.' }),
     outcome: Type.Enum(['delivered', 'failed'], { description: 'Whether the attempt succeeded.' }),
     reason: Type.Optional(
@@ -83,31 +59,127 @@ const Attempt = Type.Object(
   { title: 'DeliveryAttempt', description: 'An attempt to deliver a message.' },
 );
 
-const accountId = (description: string) =>
-  Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 1, description: `${description}; absent for the store itself.` }),
-  );
+/** One attempt to send a message by e-mail, as it is stored. */
+export interface EmailAttempt {
+  readonly at: number;
+  readonly outcome: 'delivered' | 'failed';
+  readonly reason: EmailFault | null;
+}
+
+/** What the attempts of a message derive from. */
+interface StoredAttempts {
+  /** When it was delivered to the inbox; null before. */
+  readonly arrivedAt: number | null;
+  /** The attempts to send it by e-mail, oldest first. */
+  readonly emailAttempts: readonly EmailAttempt[];
+}
+
+/** Why an e-mail was not sent. */
+export type EmailFault = 'unreachable' | 'timeout' | 'refused' | 'postponed';
+
+const ToPet = idSchema(
+  'The animal that the message is about: its owner receives it. Without it, the store receives the message.',
+);
+
+/** The fields of a message, one entry each. Those of the last group belong to the delivery by e-mail. */
+export const messageFields = {
+  id: field(MessageId, {
+    column: 'id',
+    codec: { encode: idOf, decode: messageIdOf },
+    generated: true,
+    fixed: true,
+    view: 'plain',
+  }),
+  message: field(Text, { column: 'text', write: 'required', recorded: false, view: 'plain' }),
+  status: field(MessageStatus, { column: 'status', recorded: true, view: 'plain' }),
+  createdAt: field(timeSchema('When the message was sent.'), {
+    column: 'created_at',
+    codec: time,
+    recorded: true,
+    view: 'plain',
+  }),
+  accountId: field(idSchema('The account that sent it; absent for the store itself.'), {
+    column: 'account_id',
+    nullable: true,
+    recorded: true,
+  }),
+  toAccountId: field(idSchema('The account that receives it; absent for the store itself.'), {
+    column: 'to_account_id',
+    nullable: true,
+    recorded: true,
+  }),
+  petId: field(ToPet, { column: 'pet_id', write: 'optional', shown: idSchema('The animal that it is about.') }),
+  replyTo: field(ReplyTo, { column: 'reply_to', write: 'optional', recorded: false }),
+  updatedAt: field(timeSchema('When its delivery last changed.'), { column: 'updated_at', codec: time }),
+  attempts: field(Type.Array(Attempt, { description: 'Every attempt to deliver it, oldest first.' }), {
+    derive: attemptsOf,
+  }),
+  arrivedAt: field(Type.Integer(), { column: 'arrived_at', nullable: true, view: 'row' }),
+  version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
+
+  /** When to send it by e-mail, or when the lease of a process expires; null if there is nothing to send. */
+  dueAt: field(Type.Integer(), { column: 'due_at', nullable: true, view: 'lock' }),
+  /** 1 while a process has a lease. */
+  leased: field(Type.Integer(), { column: 'leased', generated: true, view: 'lock' }),
+  /** Counts the claims; the result of an earlier claim than the last is ignored. */
+  claims: field(Type.Integer(), { column: 'takes', generated: true, view: 'lock' }),
+  /** The accounts that still wait for it, as a JSON array, once others have it; null before. */
+  deferredIds: field(Type.String(), { column: 'mail_left', generated: true, nullable: true, view: 'lock' }),
+};
+type MessageFields = typeof messageFields;
+
+/** The body of `sendMessage`. */
+export const NewMessage = newSchema(messageFields, { title: 'NewMessage', description: 'A message to send.' });
+export type NewMessage = Static<typeof NewMessage>;
+
+/** The response of `sendMessage` (contract, Message-send operation). */
+export const QueuedMessage = Type.Object(
+  {
+    ...viewSchema(messageFields, 'plain', {}).properties,
+    status: Type.Enum(['queued'], { description: 'The message is stored and will be delivered.' }),
+  },
+  { title: 'QueuedMessage', description: 'A message that is stored and will be delivered.' },
+);
 
 /** A message as its sender and its recipient see it. */
-export const Message = Type.Object(
-  {
-    id: MessageId,
-    message: Text,
-    status: MessageStatus,
-    createdAt,
-    accountId: accountId('The account that sent it'),
-    toAccountId: accountId('The account that receives it'),
-    petId: Type.Optional(Type.Integer({ ...PetId, description: 'The animal that it is about.' })),
-    replyTo: Type.Optional(ReplyTo),
-    updatedAt: Type.String({ format: 'date-time', description: 'When its delivery last changed.' }),
-    attempts: Type.Array(Attempt, { description: 'Every attempt to deliver it, oldest first.' }),
-  },
-  { title: 'Message', description: 'A message and its delivery.' },
-);
+export const Message = viewSchema(messageFields, 'full', {
+  title: 'Message',
+  description: 'A message and its delivery.',
+});
 export type Message = Static<typeof Message>;
 
 /** A page of messages. */
 export const Messages = Type.Array(Message, { title: 'Messages', description: 'Messages.' });
+
+/** A message as it is stored, with its attempts. Times are milliseconds since the Unix epoch. */
+export type MessageRow = RowOf<MessageFields> & Pick<StoredAttempts, 'emailAttempts'>;
+
+/** The values that an insert sets. */
+export type InsertedMessageRow = InsertRowOf<MessageFields>;
+
+/** The columns that events record, with the id: never the text. */
+export type RecordedMessageRow = RecordedRowOf<MessageFields> & Pick<MessageRow, 'id'>;
+
+/** The data of an event about a message. */
+export interface MessageEventData {
+  /** The message after the change. */
+  readonly message: StateOf<MessageFields>;
+  /** The changed members with their values before. */
+  readonly was?: { readonly status: MessageStatus };
+}
+
+function attemptsOf({ arrivedAt, emailAttempts }: StoredAttempts) {
+  const toInbox = { by: 'inbox', outcome: 'delivered' } as const;
+  return [
+    ...(arrivedAt === null ? [] : [{ at: formatTime(arrivedAt), ...toInbox }]),
+    ...emailAttempts.map(({ at, outcome, reason }) => ({
+      at: formatTime(at),
+      by: 'email',
+      outcome,
+      ...(reason !== null && { reason }),
+    })),
+  ];
+}
 
 /**
  * Returns why a text is no valid message, as the end of a sentence, or `undefined` for a valid one: 1–10,000 code points

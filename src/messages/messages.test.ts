@@ -11,9 +11,8 @@ import { emailDelivery } from './email-delivery.ts';
 import type { Email, EmailFailure, EmailSender } from './email-sender.ts';
 import { inboxDelivery } from './inbox-delivery.ts';
 import { listMessages } from './list.ts';
-import { MESSAGE_LENGTH_MAX, textError } from './message.ts';
+import { MESSAGE_LENGTH_MAX, type MessageEventData, type MessageRow, textError } from './message.ts';
 import { getMessage, sendMessage } from './messages.ts';
-import type { MessageEventData, MessageRow } from './rows.ts';
 
 const noon = Date.parse('2026-11-21T12:00:00Z');
 const actor = (accountId: number, admin = false) => ({ accountId, admin });
@@ -113,7 +112,7 @@ onEachEngine(engine => {
         assert.deepEqual(await list(database, ada, 'sent'), []);
         const read = await getMessage(database, ada, toAda.id);
         assert.deepEqual(
-          [read.text, read.status, read.replyTo, read.petId, read.arrivedAt, read.version, read.emailAttempts],
+          [read.message, read.status, read.replyTo, read.petId, read.arrivedAt, read.version, read.emailAttempts],
           ['Is Minka\tnice?\n🐈', 'delivered', 'jo@example.org', 1, noon, 2, []],
         );
         assert.equal((await getMessage(database, bob, toAda.id)).id, toAda.id);

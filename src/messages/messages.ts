@@ -3,8 +3,8 @@ import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { getPet } from '../pets/pets.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { messageIdOf, type NewMessage } from './message.ts';
-import { type MessageColumns, type MessageRow, messageColumns, messageEvent, rowOf } from './rows.ts';
+import { type InsertedMessageRow, type MessageRow, messageIdOf, type NewMessage } from './message.ts';
+import { inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
 
 /**
  * Queues a message to the owner of a pet or, without one, to the store itself. Wake the inbox delivery after the commit.
@@ -13,24 +13,27 @@ import { type MessageColumns, type MessageRow, messageColumns, messageEvent, row
 export async function sendMessage(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
-  { message, petId, replyTo }: NewMessage,
+  message: NewMessage,
 ): Promise<MessageRow> {
+  const { petId } = message;
   const toAccountId = petId === undefined ? null : (await getPet(tx, petId, tx.now)).accountId;
-  return enqueue(tx, { accountId, toAccountId, petId: petId ?? null, replyTo: replyTo ?? null, text: message });
+  return enqueue(tx, message, { accountId, toAccountId });
 }
 
 /** Queues a message from the store itself to an account. */
 export function sendNotification(tx: Transaction, toAccountId: number, text: string): Promise<MessageRow> {
-  return enqueue(tx, { accountId: null, toAccountId, petId: null, replyTo: null, text });
+  return enqueue(tx, { message: text }, { accountId: null, toAccountId });
 }
 
-type NewRow = Pick<MessageRow, 'accountId' | 'toAccountId' | 'petId' | 'replyTo' | 'text'>;
-
-async function enqueue(tx: Transaction, values: NewRow): Promise<MessageRow> {
-  const { now } = tx;
-  const { id } = (await tx.first(insertMessage, { ...values, now }))!;
-  const created = { status: 'queued', arrivedAt: null, createdAt: now, updatedAt: now, version: 1 } as const;
-  const row: MessageRow = { ...values, id, ...created, emailAttempts: [] };
+async function enqueue(
+  tx: Transaction,
+  message: NewMessage,
+  parties: Pick<MessageRow, 'accountId' | 'toAccountId'>,
+): Promise<MessageRow> {
+  const created = { status: 'queued', arrivedAt: null, createdAt: tx.now, updatedAt: tx.now } as const;
+  const values = { ...messageValues.toRow(message), ...parties, ...created };
+  const { id } = (await tx.first(insertMessage, values))!;
+  const row: MessageRow = { ...values, id, version: 1, emailAttempts: [] };
   await record(tx, messageEvent(row, 'queued'));
   return row;
 }
@@ -53,20 +56,8 @@ function canSee(actor: Actor, { accountId, toAccountId, arrivedAt }: MessageColu
   return toAccountId === null ? actor.admin : toAccountId === actor.accountId && arrivedAt !== null;
 }
 
-const insertMessage = query((db, p: Params<NewRow & { now: number }>) =>
-  db
-    .insertInto('messages')
-    .values({
-      account_id: p.accountId,
-      to_account_id: p.toAccountId,
-      pet_id: p.petId,
-      reply_to: p.replyTo,
-      text: p.text,
-      status: 'queued',
-      created_at: p.now,
-      updated_at: p.now,
-    })
-    .returning('id'),
+const insertMessage = query((db, p: Params<InsertedMessageRow>) =>
+  db.insertInto('messages').values(inserted(p)).returning('id'),
 );
 
 const messageById = query((db, p: Params<{ id: number }>, engine) =>

@@ -5,7 +5,7 @@ import { getExamples, listExamples, sendExamples } from './examples.ts';
 import { listMessages } from './list.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from './message.ts';
 import { getMessage, sendMessage } from './messages.ts';
-import { messageEtag, messageOf, queuedOf } from './rows.ts';
+import { messageEtag, messageOf, messageValues } from './rows.ts';
 
 /** Sends a message. */
 export const send = operation({
@@ -29,7 +29,7 @@ export const send = operation({
     const { context, caller, body, baseUrl } = request;
     const response = await withIdempotency(request, async tx => {
       const message = await sendMessage(tx, caller, body);
-      const queued = queuedOf(message);
+      const queued = messageValues.plainOf(message);
       const location = `${baseUrl}/messages/${queued.id}`;
       return { body: queued, headers: ['Location', location, 'ETag', messageEtag(message)] };
     });

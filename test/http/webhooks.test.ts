@@ -416,7 +416,7 @@ overEachEngine(engine => {
       const [message] = await inboxOf(owner);
       assert.equal(message!.accountId, null);
       assert.match(
-        message!.text,
+        message!.message,
         new RegExp(`^Your webhook ${id} was disabled, because its receiver responded with status 410`),
       );
       assert.deepEqual(await inboxOf(stranger), []);

@@ -12,6 +12,7 @@ const stairs = [
   'pets/pet.ts',
   'holds/hold.ts',
   'orders/order.ts',
+  'messages/message.ts',
   'schema.ts',
   'migrations',
   'events',

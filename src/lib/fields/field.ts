@@ -153,6 +153,15 @@ export type WrittenRowOf<F extends Fields> = {
   readonly [C in ColumnOf<F> as C['field'] extends { write: string } ? C['key'] : never]: C['value'];
 };
 
+/** The columns that events record. */
+export type RecordedRowOf<F extends Fields> = {
+  readonly [C in ColumnOf<F> as C['field'] extends { recorded: false }
+    ? never
+    : C['field'] extends { write: string } | { recorded: true }
+      ? C['key']
+      : never]: C['value'];
+};
+
 /** The schema of a create or a replacement. */
 export type NewSchemaOf<F extends Fields> = TObject<{
   [K in WrittenKeys<F>]: F[K] extends { write: 'required' } ? F[K]['schema'] : TOptional<F[K]['schema']>;

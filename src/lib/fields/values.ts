@@ -8,6 +8,7 @@ import {
   type NewSchemaOf,
   type PatchSchemaOf,
   type PreviousOf,
+  type RecordedRowOf,
   type RowOf,
   type StateOf,
   type ViewSchemaOf,
@@ -55,9 +56,9 @@ export function valuesFor<F extends Fields>(fields: F) {
       return change as never;
     },
     /** Returns the recorded fields of a row, as events store them. */
-    stateOf: (row: WrittenRowOf<F>) => readAll(recorded, row) as StateOf<F>,
+    stateOf: (row: RecordedRowOf<F>) => readAll(recorded, row) as StateOf<F>,
     /** Returns the recorded fields that differ, as they were before; `undefined` where none does. */
-    changesOf(before: WrittenRowOf<F>, after: WrittenRowOf<F>): PreviousOf<F> | undefined {
+    changesOf(before: RecordedRowOf<F>, after: RecordedRowOf<F>): PreviousOf<F> | undefined {
       let was: Values | undefined;
       for (const { name, keys, read } of recorded) {
         if (keys.every(key => (before as Values)[key] === (after as Values)[key])) continue;
