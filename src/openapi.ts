@@ -2,7 +2,8 @@ import { messageRoutes, operations, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
-import { type Header, type OpenApiDocument, openApiOf, type Server } from './lib/http/openapi/document.ts';
+import { openApiOf } from './lib/http/openapi/document.ts';
+import type { Header, OpenApiDocument, Server } from './lib/http/openapi/types.ts';
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import { PREFIX, publicUrlOf } from './urls.ts';
 
@@ -93,7 +94,7 @@ export function openApiDocument(
     pagesUrl,
     codesOf,
     headers,
-    answerTo: (route, example) => recorded[route.operationId]?.[example.name],
+    responseTo: (route, example) => recorded[route.operationId]?.[example.name],
   });
 }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import Type from 'typebox';
 import { operationsOver, type Route } from '../route.ts';
-import { type Interface, openApiOf } from './document.ts';
+import { openApiOf } from './document.ts';
+import type { ApiDescription } from './types.ts';
 
 const Shelf = Type.Object(
   {
@@ -113,7 +114,7 @@ function documentedAs() {
   return { summary, description, errors, examples: [] };
 }
 
-function documentOf(routes: readonly Route<never>[], change: Partial<Interface> = {}) {
+function documentOf(routes: readonly Route<never>[], change: Partial<ApiDescription> = {}) {
   const entry = { status: 404, message: 'There is no such shelf.', meaning: 'No shelf has this id.', remedy: 'List.' };
   const document = openApiOf({
     info: { title: 'Shelves', version: '1' },
@@ -131,7 +132,7 @@ function documentOf(routes: readonly Route<never>[], change: Partial<Interface> 
     pagesUrl: 'https://pages.test',
     codesOf: one => ['missing_key', 'unreadable', ...one.errors],
     headers: { 'X-Request-Id': { description: 'Its id.', schema: { type: 'string' } } },
-    answerTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
+    responseTo: (_, example) => (example.name === 'first' ? { id: 1, size: 'large' } : undefined),
     ...change,
   });
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely

@@ -153,7 +153,7 @@ describe('a body that an operation does not take', () => {
     assert.throws(
       () => ask(release, strict, '{"note":"x"}'),
       (refusal: Problem) => {
-        const errors = [{ path: '/note', code: 'unknown_member', message: 'There is no such member.' }];
+        const errors = [{ path: '/note', code: 'unknown_member', message: 'Unknown member.' }];
         assert.deepEqual([refusal.status, refusal.code, refusal.errors], [400, 'invalid_body', errors]);
         return true;
       },

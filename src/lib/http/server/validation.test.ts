@@ -110,7 +110,7 @@ describe('a body reader', () => {
   });
 
   it('refuses unknown members where that is wanted, at every depth, and tells fifty at most', () => {
-    const unknown = 'unknown_member: There is no such member.';
+    const unknown = 'unknown_member: Unknown member.';
     assert.deepEqual(errorsOf({ name: 'x', more: 1, inner: { 'x/y~': true, deep: 1 } }, true), [
       `/more ${unknown}`,
       `/inner/deep ${unknown}`,

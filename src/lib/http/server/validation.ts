@@ -4,18 +4,16 @@ import { Compile, type Validator } from 'typebox/compile';
 import Format from 'typebox/format';
 import type { FieldError } from '../problem.ts';
 
-/** What reading a value came to: the value, or everything that is wrong with it. */
+/** A valid value, or its errors. */
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
 
-/** Why a body is no JSON at all, as a sentence. */
+/** Reports that a body is not JSON; the message is a sentence for the caller. */
 export class NotJson extends Error {}
 
 /**
- * The JSON value of a body's bytes.
- *
- * As RFC 8259 has it, with JavaScript's numbers; of a member that is given twice the last counts.
- * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or is larger than
- *   64 KiB and holds more than anything that is taken here: 10,000 levels, 20,000 values
+ * Parses a body as JSON (RFC 8259), with JavaScript's numbers. The last of duplicate members counts.
+ * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or is larger
+ *   than 64 KiB and has more than 10,000 levels or 20,000 values, which no operation accepts
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new NotJson('The body is empty; it must be one JSON value.');
@@ -27,45 +25,48 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // The parser's message quotes the body, which may hold a secret; only the place is worth passing on.
+    // The parser's message quotes the body, which may hold a secret; so only the position is passed on.
     const place = /at position \d+(?: \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0];
     throw new NotJson(place === undefined ? 'The body is not valid JSON.' : `The body is not valid JSON ${place}.`);
   }
 }
 
-/** Only so large a body can be nested so deeply, or have so many values, that reading it holds up everyone else. */
+/** Smaller bodies cannot have so many levels or values that parsing them delays other requests. */
 const LARGE_BYTES_MIN = 64 * 1024;
 const NESTING_MAX = 10_000;
 const VALUES_MAX = 20_000;
 
-/** Looks over a body without reading it: a few milliseconds for the largest. */
+/** Scans a large body without parsing it, in a few milliseconds. */
 function requireReadable(bytes: Buffer): void {
   let depth = 0;
   let values = 1;
-  let inString = false;
   for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]!;
-    if (inString) {
-      if (byte === BACKSLASH) index++;
-      else if (byte === QUOTE) inString = false;
-    } else if (byte === QUOTE) inString = true;
-    else if (byte === COMMA) {
-      if (++values > VALUES_MAX) throw new NotJson(`The body has more than ${VALUES_MAX.toLocaleString('en')} values.`);
-    } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
-      if (++depth > NESTING_MAX) {
-        throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
-      }
-    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
+    const byte = bytes[index];
+    if (byte === QUOTE) index = endOfString(bytes, index);
+    else if (byte === COMMA) values++;
+    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth++;
+    else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
+    if (values > VALUES_MAX) throw new NotJson(`The body has more than ${VALUES_MAX.toLocaleString('en')} values.`);
+    if (depth > NESTING_MAX) {
+      throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
+    }
   }
+}
+
+/** Returns the index of the closing quote of a JSON string, or the end of the bytes. */
+function endOfString(bytes: Buffer, start: number): number {
+  let index = start + 1;
+  while (index < bytes.length && bytes[index] !== QUOTE) index += bytes[index] === BACKSLASH ? 2 : 1;
+  return index;
 }
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\,[]{}');
 
-/** Longer than any time; the validator takes a text apart at each T in it. */
+/** Longer than any time. The validator splits a text at each T, which is slow for long ones. */
 const TIME_LENGTH_MAX = 64;
 Format.Set('date-time', text => text.length <= TIME_LENGTH_MAX && Format.IsDateTime(text));
 
-/** Judges JSON values by one schema. Types are never coerced. */
+/** Validates JSON values by one schema. Types are never coerced. */
 export class BodyReader {
   readonly #validator: Validator;
   readonly #schema: TSchema;
@@ -78,13 +79,13 @@ export class BodyReader {
   }
 
   /**
-   * The value, or one error for each field that is wrong, by JSON Pointer.
-   * @param strict whether members that the schema does not know are errors; else they are ignored
+   * Returns the value, or one error for each invalid field, by JSON Pointer.
+   * @param strict whether unknown members are errors; otherwise they are ignored
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
     const tooLong = this.#lists.flatMap(list => list.tooLong(value));
     const wrong = [...tooLong, ...this.#lists.flatMap(list => list.repeated(value))];
-    // Nobody looks at the items of a list that is too long: they may be all that a body can hold.
+    // The items of a list that is too long are not validated: there may be very many.
     const judged = tooLong.length === 0 ? value : without(value, tooLong);
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
       const found = this.#validator.Errors(judged).filter(error => !saysOnlyNotNull(error));
@@ -96,10 +97,10 @@ export class BodyReader {
   }
 }
 
-/** A list among the members of a body, with what the validator is not asked about. */
+/** The checks of a list member that the validator does not make. */
 interface List {
   tooLong(body: unknown): FieldError[];
-  /** Where it is not too long. */
+  /** Not for lists that are too long. */
   repeated(body: unknown): FieldError[];
 }
 
@@ -114,7 +115,7 @@ function listsOf(schema: TSchema): List[] {
       return Array.isArray(items) && isWrong(items) ? [{ path: `/${name}`, code: 'invalid_value', message }] : [];
     };
     const isTooLong = (items: readonly unknown[]) => items.length > maxItems;
-    // Lists are of numbers or texts.
+    // Items are numbers or strings.
     const isRepeated = (items: readonly unknown[]) => !isTooLong(items) && new Set(items).size < items.length;
     return {
       tooLong: body => judge(body, isTooLong, `Must not have more than ${maxItems} items.`),
@@ -123,15 +124,15 @@ function listsOf(schema: TSchema): List[] {
   });
 }
 
-/** A body without the members that these errors name. */
+/** Returns the body without the members that these errors name. */
 function without(body: unknown, errors: readonly FieldError[]): unknown {
   const names = new Set(errors.map(({ path }) => path.slice(1)));
   return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.has(name)));
 }
 
 /**
- * A schema but for `uniqueItems`. To judge that, the validator makes a hash of every item, going down into each, and a
- * copy of all of them for every one: seconds for what is small as a body.
+ * Returns a schema without `uniqueItems`. The validator would hash every item recursively and copy all items for each,
+ * which takes seconds for small bodies.
  */
 function withoutUniqueItems<Value>(schema: Value): Value {
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -141,27 +142,26 @@ function withoutUniqueItems<Value>(schema: Value): Value {
   return Object.create(Object.getPrototypeOf(schema), members) as Value;
 }
 
-/** What a member is that may also be `null`: the schema with this keyword. */
+/** Returns the schema with this keyword of a member that may be `null`, too. */
 function asNotNull(schema: TSchema, keyword: string): TSchema {
   const { anyOf } = schema as { anyOf?: readonly TSchema[] };
   return anyOf?.find(one => keyword in one) ?? schema;
 }
 
-/** Of the errors of one field the first: the others often only follow from it. */
+/** Returns the first error of each field; the others often follow from it. */
 function onePerField(errors: readonly FieldError[]): FieldError[] {
   const paths = new Set<string>();
   return errors.filter(({ path }) => !paths.has(path) && paths.add(path));
 }
 
-/** Enough to mend a request by, and no more than an answer should hold. */
+/** Limits the size of error responses. */
 const FIELD_ERRORS_MAX = 50;
 
 type SchemaError = ReturnType<Validator['Errors']>[number];
 
 /**
- * Whether an error only says that a member which may be `null`, too, is not `null`.
- *
- * What is wrong with the member as anything else is among the other errors: that is what the caller meant.
+ * Reports whether an error only says that a nullable member is not `null`. Another error says why it is not valid
+ * otherwise, which is what the caller meant.
  */
 function saysOnlyNotNull({ keyword, schemaPath, params }: SchemaError): boolean {
   if (keyword === 'anyOf') return true;
@@ -208,7 +208,7 @@ function fieldErrors(error: SchemaError, schema: TSchema): FieldError[] {
 
 function formatMessage(format: string): string {
   return format === 'date-time'
-    ? 'Must be a time as RFC 3339 has it, such as 2026-11-24T09:00:00Z.'
+    ? 'Must be an RFC 3339 time, such as 2026-11-24T09:00:00Z.'
     : `Must have the format ${format}.`;
 }
 
@@ -217,7 +217,7 @@ function patternMessage(pattern: unknown, schema: { readonly examples?: readonly
   return `Must match the pattern ${pattern}${example === undefined ? '' : `, as ${example} does`}.`;
 }
 
-/** The part of a schema that an error comes from. */
+/** Returns the part of a schema that an error comes from. */
 function schemaAt(schema: TSchema, { schemaPath }: SchemaError): TSchema | undefined {
   const way = schemaPath.split('/').slice(1);
   return way.reduce((part: unknown, step) => (part as Record<string, unknown> | undefined)?.[step], schema) as TSchema;
@@ -231,16 +231,16 @@ function unknownMembers(schema: TSchema, value: unknown, path = '', errors: Fiel
     const place = `${path}/${escapePointer(name)}`;
     if (Object.hasOwn(properties, name)) {
       unknownMembers(properties[name]!, (value as Record<string, unknown>)[name], place, errors);
-    } else errors.push({ path: place, code: 'unknown_member', message: 'There is no such member.' });
+    } else errors.push({ path: place, code: 'unknown_member', message: 'Unknown member.' });
   }
   return errors;
 }
 
 /**
- * Reads the query strings of one operation: one property of the schema a parameter.
+ * Parses the query strings of one operation. Each property of the schema is a parameter.
  *
- * Values are text: integers are plain decimal digits, booleans `true` or `false`, arrays take several values by comma or
- * by repetition, everything else is taken as it stands. A parameter that is given twice, or empty, is an error; nothing is clamped.
+ * Integers are plain decimal digits, booleans are `true` or `false`, arrays take several values, separated by commas or
+ * repeated. A parameter that is repeated or empty is an error; values out of range are not clamped.
  */
 export class QueryReader {
   readonly #parameters: ReadonlyMap<string, Parameter>;
@@ -252,35 +252,41 @@ export class QueryReader {
   }
 
   /**
-   * @param text the URL's query without its question mark
-   * @param strict whether parameters that the operation does not know are errors; else they are ignored
+   * @param text the query without its question mark
+   * @param strict whether unknown parameters are errors; otherwise they are ignored
    */
   read(text: string, strict: boolean): Reading<Record<string, unknown>> {
     const value: Record<string, unknown> = {};
     if (text === '') return { value };
     const errors: FieldError[] = [];
-    const given = new Map<string, string[]>();
-    for (const [name, part] of new URLSearchParams(text)) {
-      const parts = given.get(name);
-      if (parts === undefined) given.set(name, [part]);
-      else parts.push(part);
-    }
-    for (const [name, parts] of given) {
+    for (const [name, parts] of partsByName(text)) {
       const parameter = this.#parameters.get(name);
-      if (parameter !== undefined) {
-        const read = parameter.read(parts);
-        if ('value' in read) value[name] = read.value;
-        else errors.push(...read.errors);
-      } else if (strict && errors.length < FIELD_ERRORS_MAX) {
-        errors.push({
-          path: name.slice(0, 100).toWellFormed(),
-          code: 'unknown_parameter',
-          message: `There is no such parameter; there are ${[...this.#parameters.keys()].join(', ') || 'none'}.`,
-        });
-      }
+      const read =
+        parameter === undefined
+          ? this.#unknown(name, strict && errors.length < FIELD_ERRORS_MAX)
+          : parameter.read(parts);
+      if ('value' in read) value[name] = read.value;
+      else errors.push(...read.errors);
     }
     return errors.length === 0 ? { value } : { errors };
   }
+
+  #unknown(name: string, report: boolean): { readonly errors: readonly FieldError[] } {
+    if (!report) return { errors: [] };
+    const known = [...this.#parameters.keys()].join(', ') || 'none';
+    const message = `Unknown parameter. Known parameters: ${known}.`;
+    return { errors: [{ path: name.slice(0, 100).toWellFormed(), code: 'unknown_parameter', message }] };
+  }
+}
+
+function partsByName(text: string): Map<string, string[]> {
+  const parts = new Map<string, string[]>();
+  for (const [name, part] of new URLSearchParams(text)) {
+    const given = parts.get(name);
+    if (given === undefined) parts.set(name, [part]);
+    else given.push(part);
+  }
+  return parts;
 }
 
 class Parameter {
@@ -324,7 +330,7 @@ class Parameter {
     return this.#error('invalid_value', this.#expectation(value));
   }
 
-  /** What would be right instead of a value, or of none. */
+  /** Returns a sentence that says what is valid. */
   #expectation(value: unknown): string {
     const { type, minimum, maximum } = this.#value as Record<string, unknown>;
     const allowed = (this.#value as { enum?: readonly unknown[] }).enum;
@@ -343,8 +349,8 @@ class Parameter {
 }
 
 /**
- * The integer that a text spells plainly: decimal digits, no sign but a minus, no leading zero, exact in JavaScript.
- * `undefined` for every other text.
+ * Parses plain decimal digits, without leading zeros and with no sign but a minus. Returns `undefined` for other texts and
+ * for integers that JavaScript cannot represent exactly.
  */
 export function integerOf(text: string): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) return undefined;
@@ -356,7 +362,7 @@ function booleanOf(text: string): boolean | undefined {
   return text === 'true' ? true : text === 'false' ? false : undefined;
 }
 
-/** Whether a text that stands in the path is a value of the schema. */
+/** Returns the value of a path parameter, or `undefined` if it does not match the schema. */
 export function readPathParameter(validator: Validator, schema: TSchema, text: string): unknown {
   const value = (schema as { type?: string }).type === 'integer' ? integerOf(text) : text;
   return value !== undefined && validator.Check(value) ? value : undefined;

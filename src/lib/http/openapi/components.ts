@@ -1,0 +1,78 @@
+import type { Header } from './types.ts';
+
+export type Schema = Record<string, unknown>;
+
+/** Returns the name of a schema that is a component: its `$id`, or a `title` in the form of a type name. */
+export function nameOf(schema: object): string | undefined {
+  const { $id, title } = schema as Schema;
+  const name = $id ?? (/^[A-Z][A-Za-z]*$/.test(String(title ?? '')) ? title : undefined);
+  return name === undefined ? undefined : String(name);
+}
+
+/** The components of a document. Each is added when something first refers to it. */
+export class Components {
+  readonly sections: Record<'schemas' | 'parameters' | 'headers' | 'responses', Record<string, unknown>> = {
+    schemas: {},
+    parameters: {},
+    headers: {},
+    responses: {},
+  };
+
+  /** Returns a reference to a named schema; an unnamed one inline. */
+  schema(value: object): object {
+    const { $id: _, ...rest } = value as Schema;
+    const name = nameOf(value);
+    const members = Object.entries(rest)
+      .filter(([key]) => !key.startsWith('~') && !(key === 'title' && name !== undefined))
+      .map(([key, member]) => [key, this.#member(key, member)]);
+    const schema = constants(Object.fromEntries(members));
+    return name === undefined ? schema : this.#refer('schemas', name, schema);
+  }
+
+  parameter(name: string, parameter: object): object {
+    return this.#refer('parameters', name, parameter);
+  }
+
+  /** @param required whether every response that lists the header has it */
+  header(name: string, header: Header, required = true): object {
+    return this.#refer('headers', name, { ...header, ...(required && { required }) });
+  }
+
+  /** Returns a reference to a response, or the response inline if another one has its name. */
+  response(name: string, response: object): object {
+    const known = this.sections.responses[name];
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(response)) return response;
+    return this.#refer('responses', name, response);
+  }
+
+  /** Converts the schemas below the keywords that have some; other values, such as examples, stay as they are. */
+  #member(key: string, member: unknown): unknown {
+    if (typeof member !== 'object' || member === null) return member;
+    if (['items', 'additionalProperties', 'not', 'propertyNames', 'contains'].includes(key)) return this.schema(member);
+    if (['anyOf', 'allOf', 'oneOf', 'prefixItems'].includes(key))
+      return (member as object[]).map(one => this.schema(one));
+    if (['properties', 'patternProperties', '$defs'].includes(key)) {
+      return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, this.schema(one)]));
+    }
+    return member;
+  }
+
+  #refer(section: keyof Components['sections'], name: string, value: object): object {
+    const known = this.sections[section][name];
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value)) {
+      throw new Error(`two ${section} are named ${name}`);
+    }
+    this.sections[section][name] = value;
+    return { $ref: `#/components/${section}/${name}` };
+  }
+}
+
+/** Writes a union of string constants as `enum`, which generators know. */
+function constants(schema: Schema): Schema {
+  const { anyOf, ...rest } = schema as { anyOf?: Schema[] };
+  if (anyOf?.every(one => one.type === 'string' && 'const' in one)) {
+    return { type: 'string', enum: anyOf.map(one => one.const), ...rest };
+  }
+  const texts = Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string');
+  return texts ? { type: 'string', ...schema } : schema;
+}

@@ -1,0 +1,67 @@
+import { STATUS_CODES } from 'node:http';
+import { type FieldError, problemBody } from '../problem.ts';
+import { errorPages } from '../server/responses.ts';
+
+const errorMembers = {
+  code: { type: 'string', description: 'Machine-readable error code: snake_case, never renamed.' },
+  message: { type: 'string', description: 'Human-readable description.' },
+  status: { type: 'integer', description: 'The HTTP status code.' },
+  errors: {
+    type: 'array',
+    description: 'The invalid fields, if single fields are invalid.',
+    items: {
+      type: 'object',
+      required: ['path', 'code', 'message'],
+      properties: {
+        path: {
+          type: 'string',
+          description: 'A JSON Pointer into the body, or the name of the parameter or header.',
+        },
+        code: { type: 'string', description: 'Machine-readable reason.' },
+        message: { type: 'string', description: 'Human-readable description of what is valid.' },
+      },
+    },
+  },
+};
+
+/** The body of errors (contract, Error). */
+export const errorSchema = {
+  $id: 'Error',
+  type: 'object',
+  required: ['code', 'message', 'status'],
+  properties: errorMembers,
+};
+
+/** The body of errors as `application/problem+json` (RFC 9457). */
+export const problemSchema = {
+  $id: 'Problem',
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'message', 'requestId'],
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'The URL of the page on the code.' },
+    title: { type: 'string', description: 'The name of the HTTP status.' },
+    detail: { type: 'string', description: 'The same as `message`.' },
+    requestId: { type: 'string', description: 'The same as the `X-Request-Id` header.' },
+    ...errorMembers,
+  },
+};
+
+/** The body of an error response. */
+export interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly status: number;
+  readonly errors: readonly FieldError[] | undefined;
+}
+
+/** Returns the same error as `application/problem+json`. */
+export function asProblem(body: ErrorBody, pagesUrl: string): object {
+  return problemBody(
+    body,
+    `${pagesUrl}${errorPages}${body.code}`,
+    STATUS_CODES[body.status] ?? 'Error',
+    exampleRequestId,
+  );
+}
+
+const exampleRequestId = '5f2b8c1e9d3a4076';

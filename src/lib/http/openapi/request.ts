@@ -1,0 +1,79 @@
+import { type Example, impliedHeadersOf, type Route } from '../route.ts';
+import { type Components, nameOf, type Schema } from './components.ts';
+import { requestHeaderSchemas } from './headers.ts';
+
+/** Returns the `parameters` of an operation. */
+export function parametersOf(route: Route<never>, components: Components): object {
+  const examples = (values: [string, unknown][]) =>
+    values.length > 0 && { examples: Object.fromEntries(values.map(([name, value]) => [name, { value }])) };
+  const path = Object.entries(route.parameters ?? {}).map(([name, parameter]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: parameter.description,
+    schema: components.schema(parameter.schema),
+    ...examples(
+      successful(route).flatMap(example => {
+        const value = example.path?.[name];
+        return value === undefined ? [] : [[example.name, typed(value, parameter.schema)] as [string, unknown]];
+      }),
+    ),
+  }));
+  const required = new Set(route.query?.required as readonly string[] | undefined);
+  const query = Object.entries(route.query?.properties ?? {}).map(([name, property]) => {
+    const { description, ...rest } = property as Schema;
+    // The description of a named schema belongs to the component.
+    const schema = nameOf(property) === undefined ? rest : (property as Schema);
+    return {
+      name,
+      in: 'query',
+      required: required.has(name),
+      description,
+      ...(schema.type === 'array' && { style: 'form', explode: true }),
+      schema: components.schema(schema),
+    };
+  });
+  const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));
+  const implied = Object.entries(impliedHeadersOf(route))
+    .filter(([name]) => route.headers?.[name] === undefined)
+    .map(([name, says]) => components.parameter(name, headerParameter(name, says)));
+  const parameters = [...path, ...query, ...own, ...implied];
+  return parameters.length > 0 ? { parameters } : {};
+}
+
+function headerParameter(name: string, description: string): object {
+  const schema = { type: 'string', ...requestHeaderSchemas[name] };
+  return { name, in: 'header', required: false, description, schema };
+}
+
+/** Returns the `requestBody` of an operation. */
+export function bodyOf(route: Route<never>, components: Components): object {
+  if (!route.body) return {};
+  const examples = successful(route)
+    .filter(({ body }) => body !== undefined)
+    .map(({ name, summary, body }) => [name, { summary, value: body }]);
+  const content = {
+    schema: components.schema(route.body),
+    ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+  };
+  return {
+    requestBody: {
+      required: route.bodyOptional !== true,
+      content: {
+        'application/json': content,
+        ...(route.method === 'PATCH' && { 'application/merge-patch+json': content }),
+      },
+    },
+  };
+}
+
+/** Returns the examples whose response is a success. */
+export function successful(route: Route<never>): Example[] {
+  return route.examples.filter(example => example.code === undefined);
+}
+
+/** Returns the value of a path parameter by the type of its schema. */
+function typed(text: string, schema: object): unknown {
+  const { type } = schema as { type?: unknown };
+  return type === 'integer' || type === 'number' ? Number(text) : text;
+}

@@ -1,0 +1,59 @@
+import type { Catalogue } from '../problem.ts';
+import type { Example, Route } from '../route.ts';
+
+/** What an OpenAPI document is built from. */
+export interface ApiDescription {
+  /** The `info` object of the document. */
+  readonly info: Readonly<Record<string, unknown>>;
+  /** Base URLs; that of the address that serves the document is first. */
+  readonly servers: readonly Server[];
+  /** Returns the server of a route that another address serves. */
+  serverOf?(route: Route<never>): Server | undefined;
+  /** All tags in the order of the document; unused ones are omitted. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** Groups of tags (`x-tagGroups`). */
+  readonly tagGroups: readonly { readonly name: string; readonly tags: readonly string[] }[];
+  /** The description of the bearer token. */
+  readonly bearer: string;
+  readonly routes: readonly Route<never>[];
+  readonly errors: Catalogue;
+  /** The URL below which the pages on error codes are, without a trailing slash. */
+  readonly pagesUrl: string;
+  /** Returns every error code of a route, including those that all routes share. */
+  codesOf(route: Route<never>): readonly string[];
+  /** The headers of every response, whatever its status. */
+  readonly headers: Readonly<Record<string, Header>>;
+  /** Returns the recorded response to an example, if there is one. */
+  responseTo?(route: Route<never>, example: Example): unknown;
+}
+
+/** A base URL. */
+export interface Server {
+  readonly url: string;
+  readonly description: string;
+}
+
+/** An OpenAPI Header Object. */
+export interface Header {
+  readonly description: string;
+  readonly schema: object;
+}
+
+/** An OpenAPI 3.1 document. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly servers: ApiDescription['servers'];
+  readonly tags: ApiDescription['tags'];
+  readonly 'x-tagGroups': ApiDescription['tagGroups'];
+  readonly security: readonly object[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** An OpenAPI Operation Object. */
+export interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, object>>;
+  readonly [member: string]: unknown;
+}
