@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
@@ -19,21 +20,8 @@ export async function expireOrders(database: Database, now: number): Promise<voi
 }
 
 /** Returns the job that ends expired orders, a batch at a time. */
-export function orderExpiryJob({
-  database,
-  clock,
-}: {
-  readonly database: Database;
-  readonly clock: Clock;
-}): Work<never> {
-  return {
-    name: 'orders',
-    atOnce: 1,
-    async take() {
-      return { rows: await expireBatch(database, Math.floor(clock.now())), jobs: [] };
-    },
-    async work() {},
-  };
+export function orderExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): Work<never> {
+  return batchJob('orders', deps.clock, now => expireBatch(deps.database, now));
 }
 
 /** When the next order expires. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { Work } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock.ts';
@@ -17,21 +18,8 @@ export async function expireReservations(database: Database, now: number): Promi
 }
 
 /** Returns the job that ends expired reservations, a batch at a time. */
-export function reservationExpiryJob({
-  database,
-  clock,
-}: {
-  readonly database: Database;
-  readonly clock: Clock;
-}): Work<never> {
-  return {
-    name: 'pets',
-    atOnce: 1,
-    async take() {
-      return { rows: await expireBatch(database, Math.floor(clock.now())), jobs: [] };
-    },
-    async work() {},
-  };
+export function reservationExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): Work<never> {
+  return batchJob('pets', deps.clock, now => expireBatch(deps.database, now));
 }
 
 /** When the next reservation expires. */
