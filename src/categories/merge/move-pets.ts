@@ -7,34 +7,30 @@ import { petColumns, petValues } from '../../pets/rows.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
 /**
- * Moves animals from one category, which is merged, to another: those with the lowest ids, locked in that order. Each
- * gets a new version and an event, and is counted where it is then. What they are kept for stays as it is; what has run
- * out is ended first.
- *
- * A few statements, however many they are. The category that they go to stays until the transaction ends.
- * @param most how many at most
- * @returns how many it were
+ * Moves up to `most` pets of a category to another one, by id ascending, with a new version and an event each. Holds and
+ * orders stay as they are; expired ones end first. The number of statements is fixed. Lock the target first.
+ * @returns the number of pets moved
  */
 export async function movePets(
   tx: Transaction,
   { from, to, most, accountId }: { from: number; to: number; most: number; accountId: number | null },
 ): Promise<number> {
-  let moving = await tx.all(lockedIn, { category: from, most });
+  let moving = await tx.all(lockedPetsOf, { category: from, most });
   tx.refreshNow(Math.max(0, ...moving.map(({ updatedAt }) => updatedAt)));
   if (moving.length === 0) return 0;
-  const runOut = moving.filter(({ reservedUntil }) => reservedUntil !== null && reservedUntil <= tx.now);
-  if (runOut.length > 0) {
+  const expired = moving.filter(({ reservedUntil }) => reservedUntil !== null && reservedUntil <= tx.now);
+  if (expired.length > 0) {
     await lockPets(
       tx,
-      runOut.map(({ id }) => id),
+      expired.map(({ id }) => id),
     );
-    moving = await tx.all(lockedIn, { category: from, most });
+    moving = await tx.all(lockedPetsOf, { category: from, most });
   }
 
-  for (let first = 0; first < moving.length; first += RECORDED_AT_ONCE) {
+  for (let first = 0; first < moving.length; first += EVENTS_PER_INSERT) {
     await recordAll(
       tx,
-      moving.slice(first, first + RECORDED_AT_ONCE).map(pet => ({
+      moving.slice(first, first + EVENTS_PER_INSERT).map(pet => ({
         kind: 'pet',
         action: 'updated',
         subjectId: pet.id,
@@ -51,13 +47,13 @@ export async function movePets(
   return moving.length;
 }
 
-const RECORDED_AT_ONCE = 100;
+const EVENTS_PER_INSERT = 100;
 
 function movedTo(categoryId: number, before: PetState, ownerId: number): PetEventData {
   return { pet: { ...before, categoryId }, was: { categoryId: before.categoryId }, reason: 'category_merged', ownerId };
 }
 
-const lockedIn = query((db, p: Params<{ category: number; most: number }>, engine) => {
+const lockedPetsOf = query((db, p: Params<{ category: number; most: number }>, engine) => {
   const pets = db
     .selectFrom('pets')
     .select(petColumns.stored())
@@ -67,15 +63,15 @@ const lockedIn = query((db, p: Params<{ category: number; most: number }>, engin
   return engine === 'postgres' ? pets.forUpdate() : pets;
 });
 
-/** Whether an animal is kept: then its next version is that of its running out, as for `changePet`. */
-const isKept = sql`exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1)`;
+/** Whether a pet is reserved: its next version belongs to the expiry, so the move takes the one after. */
+const isReserved = sql`exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1)`;
 
 const move = query((db, p: Params<{ ids: string; category: number; now: number }>, engine) =>
   db
     .updateTable('pets')
     .set({
       category_id: p.category,
-      version: sql<number>`version + case when ${isKept} then 2 else 1 end`,
+      version: sql<number>`version + case when ${isReserved} then 2 else 1 end`,
       updated_at: p.now,
     })
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { pageHeaders } from './page-links.ts';
 
 describe('pageHeaders', () => {
-  it('leads to the first page, and where there are such pages to the next and the one before', () => {
+  it('links to the first page, and to the next and the previous one if they exist', () => {
     const url = 'https://x.example/v1/things?limit=5&cursor=here';
     const first = '<https://x.example/v1/things?limit=5>; rel="first"';
     const before = '<https://x.example/v1/things?limit=5&cursor=b>; rel="prev"';
@@ -18,7 +18,7 @@ describe('pageHeaders', () => {
     ]);
   });
 
-  it('keeps every other parameter, and lets nothing of a caller’s out of the brackets', () => {
+  it('keeps other parameters, and escapes characters that would end a link', () => {
     const [, link] = pageHeaders('https://x.example/things?a=1,2&a=3&b=>;"<%0D%0A&c', {
       next: undefined,
       previous: undefined,
