@@ -2,7 +2,7 @@ import type { Expression, SqlBool } from 'kysely';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import { type Price, petFields } from './pet.ts';
+import { petFields } from './pet.ts';
 
 /** The columns of queries over pets. */
 export const petColumns = columnsFor(petFields);
@@ -15,12 +15,4 @@ export function among(number: Expression<number>, json: Expression<string>, engi
   return engine === 'sqlite'
     ? sql<SqlBool>`${number} in ${selectJsonNumbers(json, engine)}`
     : sql<SqlBool>`${number} = any (array${selectJsonNumbers(json, engine)})`;
-}
-
-/** Returns the price in two columns; `undefined` where they are null. */
-export function priceOf(row: {
-  readonly priceAmount: number | null;
-  readonly priceCurrency: string | null;
-}): Price | undefined {
-  return row.priceAmount === null ? undefined : { amount: row.priceAmount, currency: row.priceCurrency! };
 }
