@@ -3,7 +3,6 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { load, type Request } from './load.ts';
 import { cores, type Running, run, start } from './processes.ts';
-import { processorTimeOf } from './product.ts';
 import { orders } from './rows.ts';
 import { scratch } from './scratch.ts';
 
@@ -91,9 +90,8 @@ async function timePerResponse(side: Side, row: RowName, seconds: number): Promi
         : row === 'create'
           ? [create]
           : orders(await addPets(side, ORDERS_PER_SECOND * seconds));
-  const before = await processorTimeOf(side.pid);
-  const { perSecond } = await load(side, requests, seconds, undefined, row === 'order' ? 'once' : 'random');
-  return (((await processorTimeOf(side.pid)) - before) * 1e6) / (perSecond * seconds);
+  const { processorUs } = await load(side, requests, seconds, undefined, row === 'order' ? 'once' : 'random');
+  return processorUs!;
 }
 
 /** Adds at least `count` pets; returns the ids of the newest `count`. */

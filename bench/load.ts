@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cores, run } from './processes.ts';
+import { cores, processorTimeOf, run } from './processes.ts';
 import { scratch } from './scratch.ts';
 
 /** A request that a load is made of. `{n}` in the path becomes a number that no other request of the load has. */
@@ -19,6 +19,8 @@ export interface Measured {
   /** Milliseconds from request to answer, as the load sees them. */
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Microseconds of processor time of the server per response; absent if its process is not known. */
+  readonly processorUs?: number;
 }
 
 /** How many connections a load holds, unless it says otherwise. */
@@ -31,7 +33,7 @@ export const CONNECTIONS = 64;
  * @throws when an answer was an error, or none came: then there is nothing to measure
  */
 export async function load(
-  target: { readonly baseUrl: string; readonly token: string },
+  target: { readonly baseUrl: string; readonly token: string; readonly pid?: number },
   requests: readonly Request[],
   seconds: number,
   connections: number = CONNECTIONS,
@@ -43,12 +45,16 @@ export async function load(
   using directory = scratch();
   const file = join(directory.path, 'requests');
   await writeFile(file, requests.map(line).join(''));
+  const before = target.pid === undefined ? 0 : await processorTimeOf(target.pid);
   const printed = await run(cores.load, [
     ...['wrk', '-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--latency'],
     ...['-H', `Authorization: Bearer ${target.token}`, '-s', new URL('load.lua', import.meta.url).pathname],
     ...[origin, '--', file, order],
   ]);
-  return read(printed);
+  const measured = read(printed);
+  if (target.pid === undefined) return measured;
+  const usedSeconds = (await processorTimeOf(target.pid)) - before;
+  return { ...measured, processorUs: (usedSeconds * 1e6) / (measured.perSecond * seconds) };
 }
 
 function read(printed: string): Measured {

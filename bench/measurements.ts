@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { CONNECTIONS, load, type Measured, type Request } from './load.ts';
-import { type Bytes, type Peer, startFastify, startNginx } from './peers.ts';
+import { type Bytes, type Peer, startFastify, startNginx, startNode } from './peers.ts';
 import { freePort } from './processes.ts';
 import { makeStore, memoryOf, type Product, type Store, startProduct, timeStart } from './product.ts';
 import { growthRows, orderRow, orders, peerRows, type Row } from './rows.ts';
@@ -29,18 +29,19 @@ export async function measureBesidePeers(
   store: Store,
   rows: readonly Row[],
   { progress, ...effort }: Effort,
-): Promise<Found<'product' | 'nginx' | 'fastify'>[]> {
+): Promise<Found<'product' | 'nginx' | 'fastify' | 'node'>[]> {
   await using product = await startProduct(store);
   const bytes = await bytesOf(product);
   await using nginx = await startNginx(bytes);
   await using fastify = await startFastify(bytes);
+  await using node = await startNode(bytes);
   const found = [];
   for (const row of rows) {
     progress(row.title);
     const requests = row.requests(store.animals);
     const peer = (peer: Peer) => () =>
       load(
-        { baseUrl: row.name === 'create' ? peer.createUrl : peer.baseUrl, token: store.token },
+        { baseUrl: row.name === 'create' ? peer.createUrl : peer.baseUrl, token: store.token, pid: peer.pid },
         requests,
         effort.seconds,
       );
@@ -48,6 +49,7 @@ export async function measureBesidePeers(
       product: () => load(product, requests, effort.seconds),
       nginx: peer(nginx),
       fastify: peer(fastify),
+      node: peer(node),
     };
     found.push({ row, rounds: await inTurns(sides, effort) });
   }

@@ -6,6 +6,7 @@ import { scratch } from './scratch.ts';
 /** A server to compare with, serving the bytes that the product serves. */
 export interface Peer extends AsyncDisposable {
   readonly name: string;
+  readonly pid: number;
   /** Serves lists and single animals. */
   readonly baseUrl: string;
   /** Serves what a POST is answered with. */
@@ -60,6 +61,7 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
   }
   return {
     name: 'nginx',
+    pid: nginx.pid,
     baseUrl,
     createUrl: `http://127.0.0.1:${createPort}/v1`,
     async [Symbol.asyncDispose]() {
@@ -69,11 +71,21 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
   };
 }
 
-/** Fastify without key, limits, validation or storage; every animal has the same bytes. */
-export async function startFastify({ list, animals, created }: Bytes): Promise<Peer> {
-  const script = new URL('bare-fastify.ts', import.meta.url).pathname;
+/** Starts Fastify without authentication, limits, validation or storage. Every pet has the same bytes. */
+export function startFastify(bytes: Bytes): Promise<Peer> {
+  return startScript('Fastify', 'bare-fastify.ts', bytes);
+}
+
+/** Starts a bare `node:http` server. Every pet has the same bytes. */
+export function startNode(bytes: Bytes): Promise<Peer> {
+  return startScript('node:http', 'bare-node.ts', bytes);
+}
+
+async function startScript(name: string, script: string, { list, animals, created }: Bytes): Promise<Peer> {
   const [animal = ''] = animals.values();
-  const fastify = start(cores.server, [process.execPath, script, list, animal, created]);
-  const baseUrl = await fastify.firstLine;
-  return { name: 'Fastify', baseUrl, createUrl: baseUrl, [Symbol.asyncDispose]: () => fastify[Symbol.asyncDispose]() };
+  const file = new URL(script, import.meta.url).pathname;
+  const server = start(cores.server, [process.execPath, file, list, animal, created]);
+  const baseUrl = await server.firstLine;
+  const dispose = () => server[Symbol.asyncDispose]();
+  return { name, baseUrl, createUrl: baseUrl, pid: server.pid, [Symbol.asyncDispose]: dispose };
 }

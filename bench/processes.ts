@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -107,3 +108,16 @@ export async function listening(url: string): Promise<void> {
     }
   }
 }
+
+/** Returns the seconds of processor time that a process has used, all threads included. */
+export async function processorTimeOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return (Number(user) + Number(system)) / TICKS_A_SECOND;
+}
+
+/** Linux reports processor time in this unit. */
+const TICKS_A_SECOND = 100;

@@ -139,16 +139,3 @@ export async function memoryOf(pid: number): Promise<{ nowMb: number; mostMb: nu
   const megabytes = (field: string) => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) * 1024) / 1e6;
   return { nowMb: megabytes('VmRSS'), mostMb: megabytes('VmHWM') };
 }
-
-/** Seconds of processor time that a process has taken so far, with all its threads. */
-export async function processorTimeOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const [user, system] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13);
-  return (Number(user) + Number(system)) / TICKS_A_SECOND;
-}
-
-/** What Linux counts processor time in, towards programs. */
-const TICKS_A_SECOND = 100;

@@ -12,7 +12,7 @@ export interface Results {
   readonly effort: { readonly seconds: number; readonly rounds: number };
   readonly disk: { readonly p50Ms: number; readonly p99Ms: number };
   readonly animals: { readonly small: number; readonly large: number };
-  readonly peers?: readonly Found<'product' | 'nginx' | 'fastify'>[];
+  readonly peers?: readonly Found<'product' | 'nginx' | 'fastify' | 'node'>[];
   readonly growth?: readonly Found<'small' | 'large'>[];
   readonly orders?: Rounds<'product' | 'many' | 'nginx'>;
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
@@ -178,8 +178,19 @@ function toldTargets({ latency, deliveries, streams, createDelivered, backlog }:
   return rows;
 }
 
-function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify'>[]): string {
-  const head = ['Row', 'product', 'nginx', 'Fastify', 'of nginx (least–most)', 'of Fastify', 'p50', 'p99'];
+function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify' | 'node'>[]): string {
+  const head = [
+    'Row',
+    'product',
+    'nginx',
+    'Fastify',
+    'of nginx (least–most)',
+    'of Fastify',
+    'node:http',
+    'processor time, of node:http',
+    'p50',
+    'p99',
+  ];
   return table(
     head,
     found.map(({ row, rounds }) => {
@@ -192,11 +203,19 @@ function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify'>[]): st
         perSecond(rounds.fastify),
         `**${toNginx.median.toFixed(2)}** (${toNginx.least.toFixed(2)}–${toNginx.most.toFixed(2)})`,
         ratio(rounds, 'product', 'fastify').median.toFixed(2),
+        perSecond(rounds.node),
+        processorTimes(rounds.product, rounds.node),
         ms(p50Ms),
         ms(p99Ms),
       ];
     }),
   );
+}
+
+/** Returns the processor time per response of one side, and how many times that of the other it is. */
+function processorTimes(one: readonly Measured[], other: readonly Measured[]): string {
+  const [a, b] = [one, other].map(rounds => median(rounds.map(({ processorUs = Number.NaN }) => processorUs)));
+  return `${a!.toFixed(1)} µs, ${(a! / b!).toFixed(1)} ×`;
 }
 
 function growthTable(found: readonly Found<'small' | 'large'>[]): string {

@@ -32,7 +32,7 @@ export function ratio<Side extends string>(
 
 /** What a side found in the middle of its rounds. */
 export function middle(rounds: readonly Measured[]): Measured {
-  const of = (field: keyof Measured) => median(rounds.map(round => round[field]));
+  const of = (field: 'perSecond' | 'p50Ms' | 'p99Ms') => median(rounds.map(round => round[field]));
   return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms') };
 }
 

@@ -4,16 +4,8 @@ import { addEvenly, measuredOf, until } from './changes.ts';
 import { fillDeliveries } from './fill.ts';
 import { load, type Measured } from './load.ts';
 import type { Effort, Found } from './measurements.ts';
-import {
-  asked,
-  makeStore,
-  memoryOf,
-  openData,
-  type Product,
-  processorTimeOf,
-  type Store,
-  startProduct,
-} from './product.ts';
+import { processorTimeOf } from './processes.ts';
+import { asked, makeStore, memoryOf, openData, type Product, type Store, startProduct } from './product.ts';
 import { activate, deactivate, makeWebhook, type Receiver, startReceiver } from './receiver.ts';
 import { createRow, peerRows } from './rows.ts';
 import { filesMax, openStreams, type Streams } from './streams.ts';

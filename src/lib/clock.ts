@@ -1,44 +1,43 @@
 /**
- * Tells the time, and never a time before one it told earlier.
+ * A monotonic clock.
  *
- * Every time that the product stores or shows comes from the one clock that its caller was given, never from the
- * database or from `Date.now()`, so that tests can move it.
+ * Every time that the product stores or returns comes from a Clock, never from the database or `Date.now()`, so that tests
+ * can control it.
  */
 export interface Clock {
-  /** Milliseconds since the Unix epoch, with a fraction; never less than any value returned before. */
+  /** Returns milliseconds since the Unix epoch, with a fraction; never less than before. */
   now(): number;
   /**
-   * The machine's own time in milliseconds since the Unix epoch, which may also be set back; left out where that is `now`.
-   * For what other machines compare with their clocks at once, and nothing else.
+   * Returns the machine's wall clock time in milliseconds since the Unix epoch, which may be set back; absent if `now` is the
+   * same. Use it only for values that other machines compare with their own clocks immediately.
    */
   wallTime?(): number;
 }
 
 /** The clock of a process. */
 export interface SystemClock extends Clock {
-  /** From now on tells no time before `ms` (milliseconds since the Unix epoch). */
+  /** Advances the clock to `ms` (milliseconds since the Unix epoch) if it is behind. */
   advanceTo(ms: number): void;
 }
 
-/** How often a clock compares itself with the wall clock. */
-const LOOK_MS = 1000;
+/** How often a clock reads the wall clock. */
+const SYNC_MS = 1000;
 
 /**
- * A clock that runs at the speed of the machine's monotonic clock from an anchor on the wall clock.
+ * Returns a clock that follows the machine's monotonic clock from an anchor on the wall clock.
  *
- * When the wall clock is set back, this one runs on; when it is set ahead (or the machine slept), this one follows within
- * a second. It never leads the wall clock of a machine whose time was not set back, and is behind it by less than the
- * millisecond that the wall clock's own time may lack.
- * @param startAtMs where the clock starts, for rehearsals (`PETSTORE_NOW`); left out, it is the wall clock's time
+ * If the wall clock is set back, this clock runs on. If it is set ahead, or the machine slept, this clock follows within a
+ * second. Unless the wall clock is set back, this clock is never ahead of it and less than a millisecond behind.
+ * @param startAtMs the start of a test clock (`PETSTORE_NOW`); by default the wall clock's time
  */
 export function systemClock(startAtMs?: number): SystemClock {
   let anchorMs = (startAtMs ?? Date.now()) - performance.now();
-  let nextLookMs = 0;
+  let nextSyncMs = 0;
   function now() {
     let elapsedMs = performance.now();
-    if (startAtMs === undefined && elapsedMs >= nextLookMs) {
-      nextLookMs = elapsedMs + LOOK_MS;
-      // The wall clock first: a process that is held up between the two never takes that for a lead.
+    if (startAtMs === undefined && elapsedMs >= nextSyncMs) {
+      nextSyncMs = elapsedMs + SYNC_MS;
+      // Read the wall clock first: a pause between the two reads must not put this clock ahead.
       const wallMs = Date.now();
       elapsedMs = performance.now();
       anchorMs = Math.max(anchorMs, wallMs - elapsedMs);
@@ -55,19 +54,19 @@ export function systemClock(startAtMs?: number): SystemClock {
   };
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that moves only when a test advances it. */
 export interface TestClock extends Clock {
-  /** Moves the clock ahead by `ms` milliseconds. */
+  /** Advances the clock by `ms` milliseconds. */
   advance(ms: number): void;
 }
 
-/** A clock for tests, standing at `startAtMs` (milliseconds since the Unix epoch) until it is moved. */
+/** Returns a test clock that starts at `startAtMs` (milliseconds since the Unix epoch). */
 export function testClock(startAtMs: number): TestClock {
   let nowMs = startAtMs;
   return {
     now: () => nowMs,
     advance(ms) {
-      if (ms < 0) throw new RangeError('a clock never runs backwards');
+      if (ms < 0) throw new RangeError('a clock cannot run backwards');
       nowMs += ms;
     },
   };

@@ -1,17 +1,17 @@
 import { StorageError } from './database.ts';
 
-/** How long it is waited for: with a read behind it, an answer still comes in time. */
-const MOMENT_MS = 500;
+/** Short enough that a request can still read and respond afterwards. */
+const WAIT_MS = 500;
 
 /**
- * Does what can as well be done later: where storage refuses it, it is left; where storage does not take it in a moment,
- * it goes on by itself. Every other error that comes in that time is thrown.
+ * Waits briefly for optional work. Ignores a StorageError; work that takes longer continues in the background.
+ * @throws any other error that occurs during the wait
  */
 export async function bestEffort(work: Promise<unknown>): Promise<void> {
-  const moment = Promise.withResolvers<void>();
-  const timer = setTimeout(moment.resolve, MOMENT_MS);
+  const timeout = Promise.withResolvers<void>();
+  const timer = setTimeout(timeout.resolve, WAIT_MS);
   try {
-    await Promise.race([work, moment.promise]);
+    await Promise.race([work, timeout.promise]);
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   } finally {

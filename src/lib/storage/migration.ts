@@ -1,9 +1,9 @@
 import type { EngineName } from './query.ts';
 
-/** The words in which the two engines differ, for statements that create tables. */
+/** The SQL in which the engines differ, for statements that create tables. */
 export interface Dialect {
   readonly engine: EngineName;
-  /** A primary key that the database assigns from 1 upward and never gives twice. */
+  /** A primary key that the database assigns, ascending from 1 and never reused. */
   readonly id: string;
   /** A 64-bit integer. */
   readonly int: string;
@@ -13,7 +13,7 @@ export interface Dialect {
   readonly end: string;
 }
 
-/** One step of the schema. Steps are append-only: what has been released is never edited. */
+/** A step of the schema. Released migrations are never edited. */
 export interface Migration {
   /** Sorts after every earlier one: `0001-first`. */
   readonly name: string;
@@ -26,7 +26,7 @@ export function addColumn(name: string, table: string, column: string, type: 'in
   return { name, up: words => [`alter table ${table} add column ${column} ${words[type]}`] };
 }
 
-/** The words of one engine. */
+/** The dialect of each engine. */
 export const dialects: Record<EngineName, Dialect> = {
   sqlite: {
     engine: 'sqlite',
