@@ -3,7 +3,7 @@ import { messageRoutes, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment, Webhooks } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
-import { workThatWaits } from './jobs.ts';
+import { startJobs } from './jobs.ts';
 import { createAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
 import { LastUsedTracker } from './keys/last-used.ts';
@@ -13,7 +13,7 @@ import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { Caller } from './lib/http/route.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
-import type { Worker } from './lib/jobs/job-loop.ts';
+import type { JobLoop } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { type Limiter, openLimiter } from './limits/limiter.ts';
@@ -86,7 +86,7 @@ async function assemble(options: AppOptions, resources: AsyncDisposableStack): P
     ...(config.valkeyUrl !== undefined && { valkeyUrl: config.valkeyUrl }),
   });
   resources.defer(() => limiter.close());
-  const jobs = new Map<DeploymentName, Worker>();
+  const jobs = new Map<DeploymentName, JobLoop>();
   const deployments = createDeployments(options, databases, webhooks, jobs, resources);
   const { addresses, metrics } = createAddresses(options, deployments, limiter, resources);
   const emailSender = config.mail && (await openEmailSender(config.mail));
@@ -96,7 +96,7 @@ async function assemble(options: AppOptions, resources: AsyncDisposableStack): P
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
       for (const { name, database, eventsKeptMs } of deployments.values()) {
-        const worker = workThatWaits({
+        const worker = startJobs({
           database,
           clock,
           log,
@@ -158,7 +158,7 @@ function createDeployments(
   { config, clock, log }: AppOptions,
   databases: Databases,
   webhooks: Webhooks,
-  jobs: ReadonlyMap<DeploymentName, Worker>,
+  jobs: ReadonlyMap<DeploymentName, JobLoop>,
   resources: AsyncDisposableStack,
 ): ReadonlyMap<string, Deployment> {
   const { categories, heldMax, streamsMax, eventsDays } = config;
@@ -167,8 +167,8 @@ function createDeployments(
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = () => {
-      jobs.get(name)?.nudge('events');
-      jobs.get(name)?.nudge('deliveries');
+      jobs.get(name)?.wake('events');
+      jobs.get(name)?.wake('deliveries');
     };
     deployments.set(name, {
       name,
@@ -179,7 +179,7 @@ function createDeployments(
       eventsKeptMs: eventsDays * DAY_MS,
       streamsMax,
       eventBus,
-      messageQueued: () => jobs.get(name)?.nudge('messages'),
+      messageQueued: () => jobs.get(name)?.wake('messages'),
       webhooks: { ...webhooks, wake },
     });
   }

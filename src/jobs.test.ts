@@ -5,7 +5,7 @@ import { type Engine, onEachEngine, type Place, silent } from '../test/support/e
 import { createAccount } from './accounts/accounts.ts';
 import { eventsOf } from './events/log.ts';
 import { createHold } from './holds/holds.ts';
-import { workThatWaits } from './jobs.ts';
+import { startJobs } from './jobs.ts';
 import { systemClock, testClock } from './lib/clock.ts';
 import { createEncryptor } from './lib/encryption.ts';
 import type { Log } from './lib/log.ts';
@@ -35,7 +35,7 @@ onEachEngine(engine => {
         await createAccount(tx, { email: 'root@example.org', name: 'Root', admin: true });
         await sendMessage(tx, caller, { message: 'Hello' });
       });
-      const worker = workThatWaits({ ...everything(counting), clock });
+      const worker = startJobs({ ...everything(counting), clock });
       await until(async () => (await database.first(triedOnce, {})) !== undefined);
       await pause(300);
       const before = { ...asked };
@@ -56,7 +56,7 @@ onEachEngine(engine => {
           return database.first(read, params);
         },
       });
-      const worker = workThatWaits({ ...everything(reading), clock });
+      const worker = startJobs({ ...everything(reading), clock });
       await until(async () => asked.length > 0);
       await worker.close(2000);
       const plan = (await database.all(planOf(asked[0]!), {})).map(({ detail }) => detail);
@@ -79,9 +79,7 @@ onEachEngine(engine => {
       await database.write(tx => placeOrder(tx, caller, { petId: 3 }));
       // Embedded, one process serves a file.
       const other = engine.name === 'postgres' ? await open(engine, clock, place) : { database };
-      const several = [database, other.database, database].map(one =>
-        workThatWaits({ database: one, clock, log: silent }),
-      );
+      const several = [database, other.database, database].map(one => startJobs({ database: one, clock, log: silent }));
       clock.advance(15 * MINUTE);
       await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
       assert.deepEqual(await actions(database, 'order', 1), ['placed']);
@@ -99,7 +97,7 @@ onEachEngine(engine => {
       const { clock, database } = await open(engine);
       await database.write(tx => createHold(tx, caller, { petIds: [1] }, 100));
       clock.advance(DAY);
-      const worker = workThatWaits({ database, clock, log: silent });
+      const worker = startJobs({ database, clock, log: silent });
       await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
       await worker.close(2000);
     });
@@ -107,7 +105,7 @@ onEachEngine(engine => {
     it('expires at the exact time on a running clock', async () => {
       const clock = systemClock();
       const { database } = await open(engine, clock);
-      const worker = workThatWaits({ database, clock, log: silent });
+      const worker = startJobs({ database, clock, log: silent });
       const end = Math.ceil(clock.now()) + 1500;
       await database.write(tx => createHold(tx, caller, { petIds: [1], expiresAt: formatTime(end) }, 100));
       await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
@@ -121,7 +119,7 @@ onEachEngine(engine => {
       const { slow, writes } = slowed(database);
       for (const petId of [1, 2, 3]) await database.write(tx => createHold(tx, caller, { petIds: [petId] }, 100));
       clock.advance(15 * MINUTE);
-      const worker = workThatWaits({ database: slow, clock, log: silent });
+      const worker = startJobs({ database: slow, clock, log: silent });
       await until(async () => writes.begun > 0);
       await worker.close(10_000);
       assert.equal(writes.begun, writes.ended);
@@ -146,17 +144,17 @@ onEachEngine(engine => {
       });
       const lines: string[] = [];
       const log: Log = { ...silent, warn: (_: unknown, text?: string) => lines.push(text!) };
-      const worker = workThatWaits({ database: ill, clock, log });
+      const worker = startJobs({ database: ill, clock, log });
       await until(async () => (await actions(database, 'hold', 1)).includes('expired'));
       await worker.close(2000);
       assert.equal(lines.length, 1);
-      assert.match(lines[0]!, /cannot be done for now/);
+      assert.match(lines[0]!, /cannot run because storage is unavailable/);
     });
 
     it('does not log that storage was closed', async () => {
       const { clock, database } = await open(engine);
       const lines: unknown[] = [];
-      const worker = workThatWaits({
+      const worker = startJobs({
         database,
         clock,
         log: { ...silent, warn: (...line: unknown[]) => lines.push(line) },

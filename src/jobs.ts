@@ -4,7 +4,7 @@ import { sendDisabledMessage } from './deliveries/disabled-message.ts';
 import { dispatchJob, nextDispatch } from './deliveries/dispatch.ts';
 import { holdExpiryJob, nextHoldExpiry } from './holds/expiry.ts';
 import type { Clock } from './lib/clock.ts';
-import { type Work, type Worker, workOff } from './lib/jobs/job-loop.ts';
+import { JobLoop, type JobType } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
 import { StorageError } from './lib/storage/database.ts';
@@ -13,116 +13,114 @@ import type { EmailSender } from './messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
 import { nextOrderExpiry, orderExpiryJob } from './orders/expiry.ts';
 import { nextReservationExpiry, reservationExpiryJob } from './pets/expiry.ts';
-import { type Forget, forgetting, nextToForget } from './retention.ts';
+import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
 
-/** What the work of a deployment needs. */
-export interface Means {
+/** What the jobs of a deployment need. */
+export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;
   /** Sends messages by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
-  /** What webhooks are sent with; without it nothing is delivered to any. */
+  /** Delivers webhooks; without it nothing is delivered. */
   readonly webhooks?: Pick<DeliveryDeps, 'accounts' | 'outgoing' | 'encryptor' | 'scheduleMs'> | undefined;
-  /** For how long events are told, in milliseconds; what came of their deliveries is kept as long, or for good. */
+  /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
   readonly eventsKeptMs?: number;
-  /** What is forgotten, instead of everything that is. */
-  readonly forgotten?: readonly Forget[];
+  /** The retention rules; all of them by default. */
+  readonly retention?: readonly DeleteExpired[];
 }
 
-/** One kind of work, and the queries that say when the next of it is due. */
-interface Waiting {
-  readonly work: Work<unknown>;
+/** A job type, and the queries for its next due time. */
+interface ScheduledJob {
+  readonly type: JobType<unknown>;
   readonly due: readonly NextDue[];
 }
 
 /**
- * Everything that waits as rows in a database.
- * @param nudge tells that there is more of a kind
- */
-function kindsOf(means: Means, nudge: (name: string) => void): readonly Waiting[] {
-  const { database, clock, log, emailSender, webhooks } = means;
-  const emailQueued = emailSender && (() => nudge('mail'));
-  const onDisabled: DeliveryDeps['onDisabled'] = async (tx, webhook) => {
-    await sendDisabledMessage(tx, webhook);
-    nudge('messages');
-  };
-  const toDeliver = () => nudge('deliveries');
-  const toDispatch = () => nudge('events');
-  return [
-    { work: reservationExpiryJob(means), due: [nextReservationExpiry] },
-    { work: holdExpiryJob(means), due: [nextHoldExpiry] },
-    { work: orderExpiryJob(means), due: [nextOrderExpiry] },
-    { work: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
-    ...(emailSender ? [{ work: emailDelivery({ database, log, sender: emailSender }), due: [nextEmailDelivery] }] : []),
-    ...(webhooks
-      ? [
-          {
-            work: dispatchJob({ ...webhooks, database, onDeliveries: toDeliver, onEvents: toDispatch }),
-            due: [nextDispatch],
-          },
-          {
-            work: deliveryJob({ ...webhooks, database, onDisabled, onFreeSlot: toDeliver, now: () => clock.now() }),
-            due: [nextHealthyDelivery, nextFailingDelivery],
-          },
-        ]
-      : []),
-    { work: forgetting(means), due: [nextToForget] },
-  ];
-}
-
-/**
- * Does what waits in a deployment's database, from now on: ends what has run out at the instant at which it does, delivers
- * messages and events, forgets what nobody needs any more. One loop, which asks one query a second while there is nothing to do.
+ * Starts the jobs of a deployment: expiry of holds and orders at the exact time, delivery of messages and events, and
+ * retention. While idle it runs one query a second.
  *
- * Several processes may do so on one database, and nothing is done twice. What goes wrong is tried again every second, and
- * logged once an episode. A mail server that is slow or away holds up
- * nothing but mail; a receiver of events nothing but what it is sent.
+ * Several processes can run the jobs of one database; nothing is done twice. Errors are retried every second, and logged
+ * once per series. A slow or unreachable mail server delays only e-mail; a webhook endpoint only its own deliveries.
  */
-export function workThatWaits(means: Means): Worker {
-  const { database, clock, log } = means;
-  const kinds = kindsOf(means, name => worker.nudge(name));
-  const dueAts = dueAtsOf(kinds);
-  const episodes = new LogThrottle();
-  const worker = workOff(
-    kinds.map(({ work }) => work),
+export function startJobs(deps: JobDeps): JobLoop {
+  const { database, clock, log } = deps;
+  const jobs = jobsOf(deps, name => loop.wake(name));
+  const dueTimes = dueTimesOf(jobs);
+  const throttle = new LogThrottle();
+  const loop = new JobLoop(
+    jobs.map(({ type }) => type),
     {
       clock,
-      lookMs: 1000,
+      pollMs: 1000,
       async dueAt() {
-        const row = (await database.first(dueAts, {}))!;
+        const row = (await database.first(dueTimes, {}))!;
         return Object.fromEntries(
-          kinds.map(({ work: { name }, due }) => [name, earliest(due.map((_, i) => row[`${name}${i}`]!))]),
+          jobs.map(({ type: { name }, due }) => [name, earliest(due.map((_, i) => row[`${name}${i}`]!))]),
         );
       },
-      failed(error, name = 'look') {
-        const storage = error instanceof StorageError;
-        if (!episodes.shouldLog(storage ? 'storage' : name)) return;
-        log.warn(
-          { err: error, work: name },
-          storage
-            ? 'Work that waits cannot be done for now; it is tried again every second.'
-            : 'A piece of work that waits has failed; it is tried again. Others of its kind that fail are not logged.',
-        );
+      onError(error, name = 'poll') {
+        const isStorage = error instanceof StorageError;
+        if (!throttle.shouldLog(isStorage ? 'storage' : name)) return;
+        log.warn({ err: error, job: name }, isStorage ? STORAGE_FAILED : JOB_FAILED);
       },
     },
   );
-  return worker;
+  return loop;
 }
 
-/** The first of them, of those that there are. */
+const STORAGE_FAILED = 'Jobs cannot run because storage is unavailable; they are retried every second.';
+const JOB_FAILED = 'A job failed and will be retried. Further failures of this type are not logged.';
+
+/** @param wake runs a job type immediately, because there are new jobs */
+function jobsOf(deps: JobDeps, wake: (name: string) => void): readonly ScheduledJob[] {
+  const { database, log, emailSender: sender } = deps;
+  const emailQueued = sender && (() => wake('mail'));
+  return [
+    { type: reservationExpiryJob(deps), due: [nextReservationExpiry] },
+    { type: holdExpiryJob(deps), due: [nextHoldExpiry] },
+    { type: orderExpiryJob(deps), due: [nextOrderExpiry] },
+    { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
+    ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
+    ...webhookJobs(deps, wake),
+    { type: retentionJob(deps), due: [nextRetention] },
+  ];
+}
+
+function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: string) => void): readonly ScheduledJob[] {
+  if (webhooks === undefined) return [];
+  const onDeliveries = () => wake('deliveries');
+  const onEvents = () => wake('events');
+  const onDisabled: DeliveryDeps['onDisabled'] = async (tx, webhook) => {
+    await sendDisabledMessage(tx, webhook);
+    wake('messages');
+  };
+  const deliver = deliveryJob({
+    ...webhooks,
+    database,
+    onDisabled,
+    onFreeSlot: onDeliveries,
+    now: () => clock.now(),
+  });
+  return [
+    { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
+    { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },
+  ];
+}
+
+/** Returns the earliest non-null time. */
 function earliest(times: readonly (number | null)[]): number | null {
-  const some = times.filter(time => time !== null);
-  return some.length === 0 ? null : Math.min(...some);
+  const known = times.filter(time => time !== null);
+  return known.length === 0 ? null : Math.min(...known);
 }
 
-/** When the next of each kind is due, in one query. */
-function dueAtsOf(kinds: readonly Waiting[]) {
+/** The next due time of each job type, in one query. */
+function dueTimesOf(jobs: readonly ScheduledJob[]) {
   return query<Record<never, never>, Record<string, number | null>>(
     (db, _: Params<Record<never, never>>, engine) =>
       db.selectNoFrom(
-        kinds.flatMap(({ work: { name }, due }) => due.map((next, index) => next(db, engine).as(`${name}${index}`))),
+        jobs.flatMap(({ type: { name }, due }) => due.map((next, index) => next(db, engine).as(`${name}${index}`))),
       ) as never,
   );
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onEachEngine, silent } from '../test/support/engines.ts';
-import { workThatWaits } from './jobs.ts';
+import { startJobs } from './jobs.ts';
 import { type TestClock, testClock } from './lib/clock.ts';
 import { StorageError } from './lib/storage/database.ts';
-import { type Forget, forgetting } from './retention.ts';
+import { type DeleteExpired, retentionJob } from './retention.ts';
 import { type Database, type Params, query, type Transaction } from './schema.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -18,7 +18,7 @@ onEachEngine(engine => {
     it('deletes expired rows and nothing else', async () => {
       const { database, clock } = await filled(350);
       const before = await rowsOfAll(database);
-      const worker = workThatWaits({ database, clock, log: silent });
+      const worker = startJobs({ database, clock, log: silent });
       await done(database, NOON);
       await worker.close(2000);
       assert.deepEqual(await left(database), {
@@ -36,25 +36,25 @@ onEachEngine(engine => {
     it('deletes at most a hundred rows per transaction and pauses in between', async () => {
       const { database } = await filled(350);
       const sizes: number[] = [];
-      const work = forgetting({ database });
+      const work = retentionJob({ database });
       for (;;) {
-        const { rows, jobs } = await work.take(1);
+        const { rows, jobs } = await work.claim(1);
         assert.deepEqual(jobs, []);
         if (rows === 0) break;
         sizes.push(rows);
       }
-      assert.ok(work.restMs! > 0);
+      assert.ok(work.pauseMs! > 0);
       assert.deepEqual(sizes, [100, 100, 100, 51, 2]);
     });
 
     it('runs once an hour and is idle in between', async () => {
       const { database, clock } = await filled(1);
       let looks = 0;
-      const kind: Forget = () => {
+      const kind: DeleteExpired = () => {
         looks++;
         return 0;
       };
-      const open = () => workThatWaits({ database, clock, log: silent, forgotten: [kind] });
+      const open = () => startJobs({ database, clock, log: silent, retention: [kind] });
       const worker = open();
       await done(database, NOON);
       clock.advance(HOUR - 1);
@@ -76,14 +76,14 @@ onEachEngine(engine => {
       const failing = writing(database, () => {
         if (++writes === 3) throw new StorageError('unavailable', 'The database is away.');
       });
-      const killed = forgetting({ database: failing });
-      await killed.take(1);
-      await killed.take(1);
-      await assert.rejects(killed.take(1), /away/);
+      const killed = retentionJob({ database: failing });
+      await killed.claim(1);
+      await killed.claim(1);
+      await assert.rejects(killed.claim(1), /away/);
       assert.equal((await left(database)).answers.length, 350 + 1 + 3 - 200);
       assert.equal(await database.first(ended, {}), undefined);
 
-      const worker = workThatWaits({ database, clock, log: silent });
+      const worker = startJobs({ database, clock, log: silent });
       await done(database, NOON);
       await worker.close(2000);
       assert.deepEqual((await left(database)).answers, ['nearly', 'new-0', 'new-1']);
@@ -93,7 +93,7 @@ onEachEngine(engine => {
       if (engine.name === 'sqlite') return t.skip('one process serves a file');
       const { database, clock, place } = await filled(350);
       const other = await engine.open({ place, clock });
-      const workers = [database, other, database].map(one => workThatWaits({ database: one, clock, log: silent }));
+      const workers = [database, other, database].map(one => startJobs({ database: one, clock, log: silent }));
       await done(database, NOON);
       // Who came to the end first may have left a few to those who had them in hand.
       for (let tries = 0; (await left(database)).answers.length > 3 && tries < 500; tries++) await pause(10);
@@ -142,7 +142,7 @@ async function rowsOfAll(database: Database) {
   return rows;
 }
 
-/** Waits until all is forgotten that was over at a time. */
+/** Waits until all is retention that was over at a time. */
 async function done(database: Database, at: number) {
   while ((await database.first(ended, {}))?.value !== String(at)) await pause(5);
 }
@@ -191,7 +191,7 @@ const counts = Object.fromEntries(
 
 const answers = query(db => db.selectFrom('idempotency').select('key'));
 const days = query(db => db.selectFrom('day_counts').select('day').orderBy('day'));
-const ended = query(db => db.selectFrom('facts').select('value').where('name', '=', 'forgotten'));
+const ended = query(db => db.selectFrom('facts').select('value').where('name', '=', 'retention'));
 
 const addAnswer = query((db, p: Params<{ key: string; at: number }>) =>
   db.insertInto('idempotency').values({ account_id: 1, key: p.key, fingerprint: 'f', body: '', created_at: p.at }),

@@ -1,65 +1,59 @@
 import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { deleteExpiredResponses } from './idempotency/retention.ts';
-import type { Work } from './lib/jobs/job-loop.ts';
+import type { JobType } from './lib/jobs/job-loop.ts';
 import { deleteOldDayCounts } from './limits/retention.ts';
 import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
- * Deletes some rows that nobody needs any more at `tx.now`; how many. It looks at an index, and asks nobody to wait: on
- * PostgreSQL it passes over rows that others have locked.
- * @param most how many at most
+ * A retention rule: deletes up to `limit` rows that have expired at `tx.now`, and returns how many. It follows an index,
+ * and on PostgreSQL skips rows that other transactions have locked.
  */
-export type Forget = (tx: Transaction, most: number) => MaybePromise<number>;
+export type DeleteExpired = (tx: Transaction, limit: number) => MaybePromise<number>;
 
-/**
- * What is forgotten. Everything else is kept; `docs/decisions/work-that-waits.md` goes through every table. A room that
- * keeps something for a time only adds a line here.
- */
-const everything = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly Forget[] => [
+/** All retention rules. Everything else is kept; docs/decisions/jobs.md lists every table. */
+const allRules = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly DeleteExpired[] => [
   deleteExpiredResponses,
   deleteOldDayCounts,
   deleteExpiredSecrets,
   purgeDeletedWebhooks,
-  (tx, most) => deleteOldDeliveries(tx, eventsKeptMs, most),
+  (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
 ];
 
 /**
- * The work of deleting what nobody needs any more: once an hour until nothing is left, a hundred rows at a time, and
- * most of the time it rests.
- *
- * What it breaks off is due at once. Safe to repeat, also by several processes at once.
+ * The retention job: deletes expired rows once an hour, a hundred at a time with pauses in between. An interrupted run
+ * continues immediately. Idempotent; several processes can run it.
  */
-export function forgetting({
+export function retentionJob({
   database,
   eventsKeptMs,
-  forgotten = everything(eventsKeptMs),
+  retention = allRules(eventsKeptMs),
 }: {
   database: Database;
   eventsKeptMs?: number;
-  forgotten?: readonly Forget[];
-}): Work<never> {
+  retention?: readonly DeleteExpired[];
+}): JobType<never> {
   return {
     name: 'retention',
-    atOnce: 1,
-    restMs: REST_MS,
-    async take() {
+    concurrency: 1,
+    pauseMs: PAUSE_MS,
+    async claim() {
       const rows = await database.write(async tx => {
-        for (const forget of forgotten) {
-          const some = await forget(tx, ROWS_AT_ONCE);
-          if (some > 0) return some;
+        for (const deleteExpired of retention) {
+          const deleted = await deleteExpired(tx, BATCH_SIZE);
+          if (deleted > 0) return deleted;
         }
-        await tx.run(noteEnd, { now: String(tx.now) });
+        await tx.run(recordRun, { now: String(tx.now) });
         return 0;
       });
       return { rows, jobs: [] };
     },
-    async work() {},
+    async run() {},
   };
 }
 
-/** An hour after it was done with everything; at once where it never was. */
-export const nextToForget: NextDue = (db, engine) => {
+/** An hour after the last complete run; immediately if there was none. */
+export const nextRetention: NextDue = (db, engine) => {
   const integer = sql.raw(engine === 'postgres' ? 'bigint' : 'integer');
   return db.selectNoFrom(({ fn, selectFrom, lit }) =>
     fn
@@ -73,15 +67,15 @@ export const nextToForget: NextDue = (db, engine) => {
   );
 };
 
-/** The fact of when it was last done with everything. */
+/** The name of the fact that stores the time of the last complete run. */
 const FACT = 'forgotten';
 const EVERY_MS = 60 * 60 * 1000;
 
-/** How many rows one transaction deletes, so that it holds up nobody for long; and how long others then have it to themselves. */
-const ROWS_AT_ONCE = 100;
-const REST_MS = 10;
+/** The rows per transaction and the pause after it, so that other writes are not delayed. */
+const BATCH_SIZE = 100;
+const PAUSE_MS = 10;
 
-const noteEnd = query((db, p: Params<{ now: string }>) =>
+const recordRun = query((db, p: Params<{ now: string }>) =>
   db
     .insertInto('facts')
     .values({ name: FACT, value: p.now })

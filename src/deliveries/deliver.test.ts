@@ -160,10 +160,10 @@ onEachEngine(engine => {
           const { id } = await webhook({ to: old });
           await pet('Minka');
           while ((await dispatch(database, database)) > 0);
-          const { jobs } = await worker.take(256);
+          const { jobs } = await worker.claim(256);
           assert.equal(jobs.length, 1);
           await database.write(tx => tx.run(leadTo, { id, url: receiver.url }));
-          await worker.work(jobs[0]!, never);
+          await worker.run(jobs[0]!, never);
           assert.equal(old.received.length, 1);
           const { status, failing_since } = (await database.first(webhookById, { id }))!;
           assert.deepEqual({ status, failing_since }, { status: 'active', failing_since: null });
@@ -218,9 +218,9 @@ onEachEngine(engine => {
         const busy = deliveryJob({ ...deps, outgoing: { ...deps.outgoing, post } });
         const sentTo: number[] = [];
         for (let round = 0; round < 3; round++) {
-          const { jobs } = await busy.take(4);
+          const { jobs } = await busy.claim(4);
           sentTo.push(...jobs.map(({ webhookId }) => webhookId));
-          for (const job of jobs) await busy.work(job, never);
+          for (const job of jobs) await busy.run(job, never);
         }
         assert.ok(sentTo.includes(id), String(sentTo));
       }));
@@ -254,12 +254,12 @@ onEachEngine(engine => {
           for (let n = 0; n < 40; n++) await pet(`number ${n}`);
           while ((await dispatch(database, database)) > 0);
           clock.advance(6 * SECOND);
-          const { jobs } = await worker.take(256);
+          const { jobs } = await worker.claim(256);
           const of = (webhookId: number) => jobs.filter((job: ClaimedDelivery) => job.webhookId === webhookId).length;
           assert.equal(of(id), 1);
           assert.equal(of(good.id), 16);
           slow.respond = succeed;
-          await Promise.all(jobs.map(job => worker.work(job, never)));
+          await Promise.all(jobs.map(job => worker.run(job, never)));
           await deliver();
           assert.equal(receiver.received.length, 40);
           assert.equal(slow.received.length, 42);
@@ -284,29 +284,29 @@ onEachEngine(engine => {
           for (let n = 0; n < 16; n++) slowIds.push((await webhook({ to: slow })).id);
           for (let n = 0; n < 20; n++) await pet(`number ${n}`);
           while ((await dispatch(database, database)) > 0);
-          const first = (await worker.take(1024)).jobs;
+          const first = (await worker.claim(1024)).jobs;
           assert.equal(first.length, 256);
-          const ends = first.map(job => worker.work(job, never));
+          const ends = first.map(job => worker.run(job, never));
 
           const { id } = await webhook();
           await pet('Minka');
           while ((await dispatch(database, database)) > 0);
-          assert.equal((await worker.take(1024)).jobs.length, 0);
+          assert.equal((await worker.claim(1024)).jobs.length, 0);
           await room;
-          const next = (await worker.take(1024)).jobs;
+          const next = (await worker.claim(1024)).jobs;
           assert.deepEqual(
             next.map(({ webhookId }) => webhookId),
             [id],
           );
-          await Promise.all(next.map(job => worker.work(job, never)));
+          await Promise.all(next.map(job => worker.run(job, never)));
           assert.equal(receiver.received.length, 1);
 
           for (const response of waiting) response.writeHead(204).end();
           await Promise.all(ends);
-          const rest = (await worker.take(1024)).jobs;
+          const rest = (await worker.claim(1024)).jobs;
           for (const slowId of slowIds) assert.equal(rest.filter(({ webhookId }) => webhookId === slowId).length, 4);
           slow.respond = succeed;
-          await Promise.all(rest.map(job => worker.work(job, never)));
+          await Promise.all(rest.map(job => worker.run(job, never)));
           await deliver(worker);
           assert.equal(slow.received.length, 16 * 21);
         } finally {
@@ -321,8 +321,8 @@ onEachEngine(engine => {
         await database.write(tx => tx.run(spoilSecret, { id }));
         await pet();
         while ((await dispatch(database, database)) > 0);
-        const { jobs } = await worker.take(256);
-        const done = await Promise.allSettled(jobs.map(job => worker.work(job, never)));
+        const { jobs } = await worker.claim(256);
+        const done = await Promise.allSettled(jobs.map(job => worker.run(job, never)));
         assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
         assert.equal(receiver.received.length, 1);
         assert.equal((await database.all(deliveriesOf, { id: good.id }))[0]!.status, 'delivered');
@@ -334,11 +334,11 @@ onEachEngine(engine => {
         await webhook();
         await pet();
         while ((await dispatch(database, database)) > 0);
-        assert.equal((await worker.take(256)).jobs.length, 1);
+        assert.equal((await worker.claim(256)).jobs.length, 1);
         const next = deliveryJob(deps);
         await deliver(next);
         assert.equal(receiver.received.length, 0);
-        if (engine.name === 'sqlite') await next.begin!();
+        if (engine.name === 'sqlite') await next.init!();
         else {
           // The lease covers the wait for a connection and the attempt.
           clock.advance(2 * TIMEOUT_MS);

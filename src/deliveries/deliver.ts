@@ -1,7 +1,7 @@
 import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
-import { paced } from '../lib/jobs/pacing.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
+import { adaptiveLimit } from '../lib/jobs/pacing.ts';
 import type { Database, Reader, Transaction } from '../schema.ts';
 import { type ClaimedDelivery, claimDueDeliveries, releaseClaims } from './claim.ts';
 import { createResultRecorder, type DisabledWebhook } from './record-result.ts';
@@ -31,19 +31,19 @@ const BATCH_MIN = 4;
  * The job that delivers events to webhooks: it claims due deliveries, sends each as a signed request, and records the
  * result, which schedules the next attempt.
  */
-export function deliveryJob(deps: DeliveryDeps): Work<ClaimedDelivery> {
+export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery> {
   const { database, accounts, outgoing, encryptor, now } = deps;
   const recordResult = createResultRecorder(deps);
   const slots = new DeliverySlots(() => deps.onFreeSlot?.());
-  const batchSize = paced(BATCH_MIN, FAST_SLOTS);
+  const batchSize = adaptiveLimit(BATCH_MIN, FAST_SLOTS);
 
   return {
     name: 'deliveries',
-    atOnce: SLOTS,
+    concurrency: SLOTS,
 
-    begin: () => releaseClaims(database),
+    init: () => releaseClaims(database),
 
-    async take(limit) {
+    async claim(limit) {
       const batch = Math.min(limit, await batchSize(), slots.fastFree);
       if (batch <= 0) return { rows: 0, jobs: [] };
       const { deliveries, webhooks, more } = await claimDueDeliveries(database, accounts, batch, slots);
@@ -51,7 +51,7 @@ export function deliveryJob(deps: DeliveryDeps): Work<ClaimedDelivery> {
       return { rows: webhooks, jobs: deliveries };
     },
 
-    work(delivery) {
+    run(delivery) {
       const at = Math.floor(now());
       return slots.run(
         delivery,

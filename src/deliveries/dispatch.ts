@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventsBehind, lastPlace, putInOrder } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
-import { giveWay } from '../lib/jobs/pacing.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
+import { yieldToRequests } from '../lib/jobs/pacing.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { activeSubscriptions, matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
@@ -21,7 +21,7 @@ export interface DispatchDeps {
 }
 
 /** The job that dispatches events: it creates a delivery of each event for each webhook that subscribes to it. */
-export function dispatchJob({ database, accounts, onDeliveries, onEvents }: DispatchDeps): Work<never> {
+export function dispatchJob({ database, accounts, onDeliveries, onEvents }: DispatchDeps): JobType<never> {
   /** The version of the webhooks table for which no webhook was active; `undefined` if one was. */
   let idleVersion: number | undefined;
   database.onChange?.('events', () => {
@@ -29,9 +29,9 @@ export function dispatchJob({ database, accounts, onDeliveries, onEvents }: Disp
   });
   return {
     name: 'events',
-    atOnce: 1,
-    async take() {
-      await giveWay();
+    concurrency: 1,
+    async claim() {
+      await yieldToRequests();
       const version = database.dataVersion('webhooks');
       const active = (await database.first(anyActiveWebhook, {})) !== undefined;
       idleVersion = active ? undefined : version;
@@ -39,7 +39,7 @@ export function dispatchJob({ database, accounts, onDeliveries, onEvents }: Disp
       if (rows > 0) onDeliveries();
       return { rows, jobs: [] };
     },
-    async work() {},
+    async run() {},
   };
 }
 

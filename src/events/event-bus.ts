@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { giveWay } from '../lib/jobs/pacing.ts';
+import { yieldToRequests } from '../lib/jobs/pacing.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { createSemaphore } from '../lib/semaphore.ts';
@@ -155,7 +155,7 @@ export class EventBus {
 
   async #run(): Promise<void> {
     for (;;) {
-      await giveWay();
+      await yieldToRequests();
       if (!this.#dirty || this.#stop === undefined) return;
       this.#dirty = false;
       await this.#publishNew(this.#session);

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
@@ -20,7 +20,7 @@ export async function expireHolds(database: Database, now: number): Promise<void
 }
 
 /** Returns the job that ends expired holds, a few at a time. */
-export function holdExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function holdExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
   return batchJob('holds', deps.clock, now => expireBatch(deps.database, now));
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { record } from '../events/log.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
 import { retryAfter } from '../lib/jobs/retry-schedule.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
@@ -36,25 +36,25 @@ export function emailDelivery({
   readonly database: Database;
   readonly sender: EmailSender;
   readonly log: Log;
-}): Work<ClaimedMessage> {
+}): JobType<ClaimedMessage> {
   const throttle = new LogThrottle();
   const sending = new Set<number>();
   return {
     name: 'mail',
-    atOnce: CONCURRENCY,
+    concurrency: CONCURRENCY,
 
-    async begin() {
+    async init() {
       // SQLite serves one process: leases left in the file belong to a process that has ended.
       if (database.engine === 'sqlite') await database.write(tx => tx.run(endLeases, { now: tx.now }));
     },
 
-    async take(most) {
+    async claim(most) {
       const claimed = await database.write(tx => tx.all(claim, { now: tx.now, until: tx.now + LEASE_MS, most }));
       // A message that this process sends still may have lost its lease while its result is being recorded.
       return { rows: claimed.length, jobs: claimed.filter(({ id }) => !sending.has(id)) };
     },
 
-    async work(message, stopping) {
+    async run(message, stopping) {
       sending.add(message.id);
       const renewal = setInterval(() => void renewLease(message), LEASE_RENEWAL_MS).unref();
       try {

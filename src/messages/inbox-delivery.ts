@@ -1,5 +1,5 @@
 import { recordAll } from '../events/log.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
 import type { MessageStatus } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
@@ -15,12 +15,12 @@ export function inboxDelivery({
 }: {
   readonly database: Database;
   readonly emailQueued?: (() => void) | undefined;
-}): Work<never> {
+}): JobType<never> {
   const emails = emailQueued !== undefined;
   return {
     name: 'messages',
-    atOnce: 1,
-    async take() {
+    concurrency: 1,
+    async claim() {
       const rows = await database.write(async tx => {
         const { now } = tx;
         const delivered = await tx.all(
@@ -37,7 +37,7 @@ export function inboxDelivery({
       if (rows > 0) emailQueued?.();
       return { rows, jobs: [] };
     },
-    async work() {},
+    async run() {},
   };
 }
 

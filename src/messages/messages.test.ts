@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
-import { workThatWaits } from '../jobs.ts';
+import { startJobs } from '../jobs.ts';
 import { testClock } from '../lib/clock.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
@@ -83,11 +83,11 @@ onEachEngine(engine => {
     const clock = testClock(noon);
     const database = await engine.open({ clock });
     await fill(database);
-    const worker = workThatWaits({ database, clock, log: silent, emailSender: sender });
+    const worker = startJobs({ database, clock, log: silent, emailSender: sender });
     try {
       await work(database, clock, async (from, message, more = {}) => {
         const row = await database.write(tx => sendMessage(tx, from, { message, ...more }));
-        worker.nudge('messages');
+        worker.wake('messages');
         return row;
       });
     } finally {
@@ -254,12 +254,12 @@ onEachEngine(engine => {
           for (const email of [two, three]) await createAccount(tx, { email, name: 'x', admin: true });
         });
         const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Hello store' }));
-        await inboxDelivery({ database, emailQueued() {} }).take(1);
+        await inboxDelivery({ database, emailQueued() {} }).claim(1);
         for (const _ of outcomes) {
           const work = emailDelivery({ database, sender, log: silent });
-          const { jobs } = await work.take(1);
+          const { jobs } = await work.claim(1);
           assert.equal(jobs.length, 1);
-          await work.work(jobs[0]!, new AbortController().signal);
+          await work.run(jobs[0]!, new AbortController().signal);
           clock.advance(50_000_000);
         }
         assert.deepEqual(
@@ -291,7 +291,7 @@ onEachEngine(engine => {
       const clock = testClock(noon);
       const database = await engine.open({ clock });
       const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Is anybody there?' }));
-      const worker = workThatWaits({ database, clock, log: silent, emailSender: sender });
+      const worker = startJobs({ database, clock, log: silent, emailSender: sender });
       await settled(database);
       await worker.close(5000);
       const { status, emailAttempts } = await getMessage(database, bob, id);
@@ -303,19 +303,19 @@ onEachEngine(engine => {
       const database = await engine.open({ clock });
       await fill(database);
       const { id } = await database.write(tx => sendMessage(tx, bob, { message: 'Hello', petId: 1 }));
-      await inboxDelivery({ database, emailQueued() {} }).take(1);
+      await inboxDelivery({ database, emailQueued() {} }).claim(1);
       const { sender } = mailbox(() => ({ reason: 'unreachable', final: false, detail: '' }));
       const work = emailDelivery({ database, sender, log: silent });
       for (let killed = 0; killed < 8; killed++) {
-        assert.equal((await work.take(1)).jobs.length, 1);
+        assert.equal((await work.claim(1)).jobs.length, 1);
         clock.advance(21_000);
       }
-      const { jobs } = await work.take(1);
-      await work.work(jobs[0]!, new AbortController().signal);
+      const { jobs } = await work.claim(1);
+      await work.run(jobs[0]!, new AbortController().signal);
       const { status, emailAttempts } = await getMessage(database, bob, id);
       assert.deepEqual([status, emailAttempts.length], ['queued', 1]);
       clock.advance(6000);
-      assert.equal((await work.take(1)).jobs.length, 1, 'due five seconds later, as after the first failure');
+      assert.equal((await work.claim(1)).jobs.length, 1, 'due five seconds later, as after the first failure');
     });
 
     it('does not delay inboxes while the mail server is slow', async () => {
@@ -342,11 +342,11 @@ onEachEngine(engine => {
         await new Promise(resolve => setTimeout(resolve, 2));
         return undefined;
       });
-      const workers = databases.map(database => workThatWaits({ database, clock, log: silent, emailSender: sender }));
+      const workers = databases.map(database => startJobs({ database, clock, log: silent, emailSender: sender }));
       await Promise.all(
         Array.from({ length: 60 }, async (_, index) => {
           await databases[index % 2]!.write(tx => sendMessage(tx, bob, { message: `${index}`, petId: 1 }));
-          for (const worker of workers) worker.nudge('messages');
+          for (const worker of workers) worker.wake('messages');
         }),
       );
       await settled(databases[0]!);
@@ -365,7 +365,7 @@ onEachEngine(engine => {
       await fill(first);
       const stuck = mailbox(() => new Promise(() => {}));
       const { id } = await first.write(tx => sendMessage(tx, bob, { message: 'Hello', petId: 1 }));
-      const killed = workThatWaits({ database: first, clock, log: silent, emailSender: stuck.sender });
+      const killed = startJobs({ database: first, clock, log: silent, emailSender: stuck.sender });
       await until(() => stuck.emails.length === 1);
       assert.equal(await first.first(untaken, {}), undefined);
       // It claims nothing more, and never finishes what it has.
@@ -374,7 +374,7 @@ onEachEngine(engine => {
 
       const next = await engine.open({ place, clock });
       const { emails, sender } = mailbox();
-      const worker = workThatWaits({ database: next, clock, log: silent, emailSender: sender });
+      const worker = startJobs({ database: next, clock, log: silent, emailSender: sender });
       if (engine.name === 'postgres') {
         await new Promise(resolve => setTimeout(resolve, 50));
         assert.equal(emails.length, 0, 'leased by the other process');

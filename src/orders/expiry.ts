@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent } from './events.ts';
@@ -20,7 +20,7 @@ export async function expireOrders(database: Database, now: number): Promise<voi
 }
 
 /** Returns the job that ends expired orders, a batch at a time. */
-export function orderExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function orderExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
   return batchJob('orders', deps.clock, now => expireBatch(deps.database, now));
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { Work } from '../lib/jobs/job-loop.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock.ts';
 
@@ -18,7 +18,7 @@ export async function expireReservations(database: Database, now: number): Promi
 }
 
 /** Returns the job that ends expired reservations, a batch at a time. */
-export function reservationExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): Work<never> {
+export function reservationExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
   return batchJob('pets', deps.clock, now => expireBatch(deps.database, now));
 }
 

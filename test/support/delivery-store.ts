@@ -144,9 +144,9 @@ async function openStore(engine: Engine) {
   async function deliver(by = worker) {
     while ((await dispatch(database, database)) > 0);
     for (;;) {
-      const { jobs } = await by.take(256);
+      const { jobs } = await by.claim(256);
       if (jobs.length === 0) return;
-      await Promise.all(jobs.map(job => by.work(job, never)));
+      await Promise.all(jobs.map(job => by.run(job, never)));
     }
   }
 

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, type TestClock, testClock } from '../clock.ts';
-import { type Work, workOff } from './job-loop.ts';
+import { JobLoop, type JobType } from './job-loop.ts';
 import { retryAfter } from './retry-schedule.ts';
 
-/** Rows of jobs of one kind by the time at which they are due, as one process keeps them. */
-function rows(clock: TestClock, name: string, due: readonly number[], more: Partial<Work<number>> = {}) {
+/** A job type whose rows are the times at which they are due. */
+function rows(clock: TestClock, name: string, due: readonly number[], more: Partial<JobType<number>> = {}) {
   const waiting = new Set(due);
   const done: number[] = [];
-  const work: Work<number> & { takes: number } = {
+  const work: JobType<number> & { takes: number } = {
     name,
-    atOnce: 3,
+    concurrency: 3,
     takes: 0,
-    async take(most) {
+    async claim(most) {
       work.takes++;
       const jobs = [...waiting].filter(at => at <= clock.now()).slice(0, most);
       for (const job of jobs) waiting.delete(job);
       return { rows: jobs.length, jobs };
     },
-    async work(job) {
+    async run(job) {
       done.push(job);
     },
     ...more,
@@ -27,22 +27,26 @@ function rows(clock: TestClock, name: string, due: readonly number[], more: Part
   return { waiting, done, work, next: () => (waiting.size === 0 ? null : Math.min(...waiting)) };
 }
 
-/** Works off several kinds, and counts the questions of when the next is due. */
-function works(clock: TestClock, kinds: readonly ReturnType<typeof rows>[], { lookMs = 60_000, failed = fails } = {}) {
-  const looks: number[] = [];
-  const worker = workOff(
+/** Starts a job loop over several types, and records its polls. */
+function startLoop(
+  clock: TestClock,
+  kinds: readonly ReturnType<typeof rows>[],
+  { pollMs = 60_000, onError = fails } = {},
+) {
+  const polls: number[] = [];
+  const loop = new JobLoop(
     kinds.map(({ work }) => work),
     {
       clock,
-      lookMs,
-      failed,
+      pollMs,
+      onError,
       dueAt() {
-        looks.push(performance.now());
+        polls.push(performance.now());
         return Object.fromEntries(kinds.map(({ work, next }) => [work.name, next()]));
       },
     },
   );
-  return { ...worker, looks };
+  return { loop, polls };
 }
 
 const until = async (met: () => boolean) => {
@@ -58,35 +62,35 @@ describe('the job loop', () => {
     let most = 0;
     let now = 0;
     const some = rows(clock, 'a', [1, 2, 3, 4, 5, 6, 7, 8, 9], {
-      async work(job) {
+      async run(job) {
         most = Math.max(most, ++now);
         await pause(2);
         now--;
         some.done.push(job);
       },
     });
-    const worker = works(clock, [some]);
+    const { loop } = startLoop(clock, [some]);
     await until(() => some.done.length === 9);
     assert.equal(most, 3);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 
   it('finds jobs immediately when nudged, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);
-    const worker = works(clock, [some], { lookMs: 50 });
+    const { loop, polls } = startLoop(clock, [some], { pollMs: 50 });
     await pause(120);
-    assert.ok(worker.looks.length <= 4, `${worker.looks.length} looks`);
+    assert.ok(polls.length <= 4, `${polls.length} polls`);
     assert.equal(some.work.takes, 0, 'nothing is taken where nothing is due');
     some.waiting.add(7);
-    worker.nudge('a');
+    loop.wake('a');
     await until(() => some.done.length === 1);
     some.waiting.add(8);
     await until(() => some.done.length === 2);
-    worker.nudge('there is no such kind');
-    await worker.close(1000);
+    loop.wake('unknown');
+    await loop.close(1000);
     some.waiting.add(9);
-    worker.nudge('a');
+    loop.wake('a');
     await pause(60);
     assert.deepEqual(some.done, [7, 8]);
   });
@@ -94,12 +98,11 @@ describe('the job loop', () => {
   it('polls all kinds with one query at a time', async () => {
     const clock = testClock(1000);
     const kinds = ['a', 'b', 'c', 'd', 'e'].map(name => rows(clock, name, []));
-    const worker = works(clock, kinds, { lookMs: 40 });
+    const { loop, polls } = startLoop(clock, kinds, { pollMs: 40 });
     await pause(200);
-    await worker.close(1000);
-    const { looks } = worker;
-    assert.ok(looks.length >= 3, `${looks.length} looks`);
-    for (const [index, at] of looks.entries()) assert.ok(index === 0 || at - looks[index - 1]! >= 40);
+    await loop.close(1000);
+    assert.ok(polls.length >= 3, `${polls.length} polls`);
+    for (const [index, at] of polls.entries()) assert.ok(index === 0 || at - polls[index - 1]! >= 40);
   });
 
   it('runs a job when it is due, whether polled before or after', async () => {
@@ -107,71 +110,71 @@ describe('the job loop', () => {
     const start = clock.now();
     const some = rows({ now: () => clock.now(), advance() {} }, 'a', [start + 60, start + 61, start + 140]);
     const at: number[] = [];
-    some.work.work = async job => void at.push(clock.now() - job);
-    const worker = works({ now: () => clock.now(), advance() {} }, [some]);
+    some.work.run = async job => void at.push(clock.now() - job);
+    const { loop, polls } = startLoop({ now: () => clock.now(), advance() {} }, [some]);
     await until(() => at.length === 3);
     for (const late of at) assert.ok(late >= 0 && late < 500, `${late} ms late`);
     // At the start, and once or twice after each time that something was taken.
-    assert.ok(worker.looks.length <= 7, `${worker.looks.length} looks`);
-    await worker.close(1000);
+    assert.ok(polls.length <= 7, `${polls.length} polls`);
+    await loop.close(1000);
   });
 
   it('isolates kinds: a slow, full or failing kind delays only itself', async () => {
     const clock = testClock(1000);
     const never = new Promise<never>(() => {});
-    const slow = rows(clock, 'slow', [1], { take: () => never });
-    const full = rows(clock, 'full', [1, 2, 3, 4], { atOnce: 2, work: () => never });
-    const ill = rows(clock, 'ill', [1], { take: () => Promise.reject(new Error('ill')) });
+    const slow = rows(clock, 'slow', [1], { claim: () => never });
+    const full = rows(clock, 'full', [1, 2, 3, 4], { concurrency: 2, run: () => never });
+    const ill = rows(clock, 'ill', [1], { claim: () => Promise.reject(new Error('ill')) });
     const well = rows(clock, 'well', [1]);
     const errors: unknown[] = [];
-    const worker = works(clock, [slow, full, ill, well], { failed: error => errors.push(error) });
+    const { loop } = startLoop(clock, [slow, full, ill, well], { onError: error => errors.push(error) });
     await until(() => well.done.length === 1 && full.waiting.size === 2);
     well.waiting.add(2);
-    worker.nudge('well');
+    loop.wake('well');
     await until(() => well.done.length === 2);
     full.waiting.add(5);
-    for (let times = 0; times < 10; times++) worker.nudge('full');
+    for (let times = 0; times < 10; times++) loop.wake('full');
     await pause(20);
     assert.equal(full.work.takes, 1, 'nothing is taken by one that is full');
     assert.equal(errors.length, 1);
-    await worker.close(1);
+    await loop.close(1);
   });
 
   it('accepts a nudge while it claims jobs', async () => {
     const clock = testClock(1000);
     const gate = Promise.withResolvers<void>();
     const some = rows(clock, 'a', [1], {
-      async take(most) {
+      async claim(most) {
         // What comes after these were seen.
         const jobs = [...some.waiting].slice(0, most);
         for (const job of jobs) some.waiting.delete(job);
         await gate.promise;
         return { rows: jobs.length, jobs };
       },
-      atOnce: 100,
+      concurrency: 100,
     });
-    const worker = works(clock, [some]);
+    const { loop } = startLoop(clock, [some]);
     await until(() => some.waiting.size === 0);
     some.waiting.add(2);
-    worker.nudge('a');
+    loop.wake('a');
     gate.resolve();
     await until(() => some.done.length === 2);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 
   it('does not report jobs that are left to the next process as failures', async () => {
     const gate = Promise.withResolvers<void>();
     const some = rows(testClock(1000), 'a', [1], {
-      async work() {
+      async run() {
         some.done.push(1);
         await gate.promise;
         throw new Error('The database is closed.');
       },
     });
     const errors: unknown[] = [];
-    const worker = works(testClock(1000), [some], { failed: error => errors.push(error) });
+    const { loop } = startLoop(testClock(1000), [some], { onError: error => errors.push(error) });
     await until(() => some.done.length === 1);
-    await worker.close(1);
+    await loop.close(1);
     gate.resolve();
     await pause(5);
     assert.deepEqual(errors, []);
@@ -180,20 +183,20 @@ describe('the job loop', () => {
   it('continues after an error and reports its kind', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', [1, 2], {
-      atOnce: 1,
-      async work(job) {
+      concurrency: 1,
+      async run(job) {
         if (job === 1) throw new Error('one');
         some.done.push(job);
       },
     });
     const errors: [string, string | undefined][] = [];
-    let looks = 0;
-    const worker = workOff([some.work], {
+    let polls = 0;
+    const loop = new JobLoop([some.work], {
       clock,
-      lookMs: 1,
-      failed: (error, name) => errors.push([(error as Error).message, name]),
+      pollMs: 1,
+      onError: (error, name) => errors.push([(error as Error).message, name]),
       dueAt() {
-        if (looks++ === 0) throw new Error('away');
+        if (polls++ === 0) throw new Error('away');
         return { a: some.next() };
       },
     });
@@ -202,7 +205,7 @@ describe('the job loop', () => {
       ['away', undefined],
       ['one', 'a'],
     ]);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 
   it('initializes a kind once before claiming, and retries on failure', async () => {
@@ -210,21 +213,21 @@ describe('the job loop', () => {
     const said: string[] = [];
     let fails = 1;
     const some = rows(clock, 'a', [1], {
-      async begin() {
+      async init() {
         said.push('begin');
         if (fails-- > 0) throw new Error('not yet');
       },
-      async work() {
+      async run() {
         said.push('work');
       },
     });
-    const worker = works(clock, [some], { lookMs: 5, failed: () => said.push('failed') });
+    const { loop } = startLoop(clock, [some], { pollMs: 5, onError: () => said.push('failed') });
     await until(() => said.includes('work'));
     some.waiting.add(2);
-    worker.nudge('a');
+    loop.wake('a');
     await until(() => said.length === 5);
     assert.deepEqual(said, ['begin', 'failed', 'begin', 'work', 'work']);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 
   it('waits for running jobs on close for a bounded time', async () => {
@@ -232,18 +235,18 @@ describe('the job loop', () => {
     const gate = Promise.withResolvers<void>();
     let stopping: AbortSignal | undefined;
     const some = rows(clock, 'a', [1], {
-      work(_, signal) {
+      run(_, signal) {
         stopping = signal;
         return gate.promise;
       },
     });
-    const worker = works(clock, [some]);
+    const { loop } = startLoop(clock, [some]);
     await until(() => stopping !== undefined);
     assert.equal(stopping!.aborted, false);
-    await worker.close(10);
+    await loop.close(10);
     assert.equal(stopping!.aborted, true);
     let closed = false;
-    const closing = worker.close(60_000).then(() => {
+    const closing = loop.close(60_000).then(() => {
       closed = true;
     });
     await pause(5);
@@ -255,38 +258,38 @@ describe('the job loop', () => {
   it('does not poll eagerly for jobs that other processes hold', async () => {
     const clock = testClock(1000);
     const stuck = rows(clock, 'stuck', [1], {
-      async take() {
+      async claim() {
         stuck.work.takes++;
         return { rows: 0, jobs: [] };
       },
     });
-    const going = rows(clock, 'going', [], { restMs: 1 });
-    const worker = works(clock, [stuck, going], { lookMs: 60 });
+    const going = rows(clock, 'going', [], { pauseMs: 1 });
+    const { loop } = startLoop(clock, [stuck, going], { pollMs: 60 });
     for (let job = 0; job < 100; job++) {
       going.waiting.add(job);
-      worker.nudge('going');
+      loop.wake('going');
       await pause(1);
     }
     assert.ok(going.done.length > 50);
     assert.ok(stuck.work.takes >= 2 && stuck.work.takes <= 8, `${stuck.work.takes} times taken`);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 
   it('pauses between claims while more jobs wait', async () => {
     const clock = testClock(1000);
     const at: number[] = [];
     const some = rows(clock, 'a', [], {
-      restMs: 15,
-      async take() {
+      pauseMs: 15,
+      async claim() {
         at.push(performance.now());
         return { rows: at.length < 5 ? 1 : 0, jobs: [] };
       },
     });
-    const worker = works(clock, [some]);
-    worker.nudge('a');
+    const { loop } = startLoop(clock, [some]);
+    loop.wake('a');
     await until(() => at.length === 5);
     for (const [index, time] of at.entries()) assert.ok(index === 0 || time - at[index - 1]! >= 15);
-    await worker.close(1000);
+    await loop.close(1000);
   });
 });
 

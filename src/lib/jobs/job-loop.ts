@@ -1,231 +1,238 @@
 import type { Clock } from '../clock.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** One kind of work that waits as rows, and how it is done. */
-export interface Work<Job> {
-  /** What it is called: what nudges and what is asked for its next due time say. */
+/** A type of job that is queued as rows of a database. */
+export interface JobType<Job> {
+  /** Identifies the type for `wake` and `dueAt`. */
   readonly name: string;
-  /** How many jobs are in hand at the same time, at most. */
-  readonly atOnce: number;
-  /** How long it leaves everybody else alone after each time that something was taken; 0 where left out. */
-  readonly restMs?: number;
-  /** Done once, before anything is taken; where it fails it is tried again. */
-  begin?(): Promise<void>;
+  /** The maximum number of jobs that run at the same time. */
+  readonly concurrency: number;
+  /** The pause after each claim that found rows, so that other work can run; 0 by default. */
+  readonly pauseMs?: number;
+  /** Runs once before the first claim; retried if it fails. */
+  init?(): Promise<void>;
   /**
-   * Takes some of what is due, so that no other process does: in one short transaction either does it, or notes in its
-   * rows that it is in hand for a while and answers with it.
-   * @param most how many jobs may be answered with
+   * Claims due rows, so that no other process runs them. In one short transaction it either does the work itself, or
+   * leases the rows and returns them as jobs.
+   * @param limit the maximum number of jobs to return
    */
-  take(most: number): Promise<Taken<Job>>;
+  claim(limit: number): Promise<Claimed<Job>>;
   /**
-   * Does one job, and notes in its row what came of it. One that fails is due again when the while is over.
-   * @param stopping aborted when the process ends: what cannot be noted then is left to the next one
+   * Runs one job and records its result. A job that fails is due again when its lease expires.
+   * @param stopping aborted when the process stops: results that cannot be recorded are left to the next process
    */
-  work(job: Job, stopping: AbortSignal): Promise<void>;
+  run(job: Job, stopping: AbortSignal): Promise<void>;
 }
 
-/** What was taken. */
-export interface Taken<Job> {
-  /** How many rows there were: where there was none, others have what is due. */
+/** The result of a claim. */
+export interface Claimed<Job> {
+  /** The number of rows; 0 if other processes hold all that is due. */
   readonly rows: number;
-  /** What is still to be done. */
+  /** The jobs that remain to be run. */
   readonly jobs: readonly Job[];
 }
 
-/** Who works it off. */
-export interface Worker {
-  /** Looks at one kind at once: there may be more of it. Nothing happens where there is no such kind. */
-  nudge(name: string): void;
-  /** Takes nothing new in hand, and waits for what is in hand, for `boundMs` at most. Safe to repeat. */
-  close(boundMs: number): Promise<void>;
+/** The options of a job loop. */
+export interface JobLoopOptions {
+  readonly clock: Clock;
+  readonly pollMs: number;
+  /**
+   * Returns when the next job of each type is due, by its name, in milliseconds since the Unix epoch, in one cheap query;
+   * null or absent if none is queued.
+   */
+  dueAt(): MaybePromise<Readonly<Record<string, number | null>>>;
+  /** Called with every error, and with the name of the job type if the error has one. */
+  onError(error: unknown, name?: string): void;
 }
 
 /**
- * Works off what waits, from now on, all kinds in one loop: what is due at once, and what will be when it is.
+ * Runs the queued jobs of all types in one loop, each when it is due.
  *
- * Asks once every `lookMs` when there is nothing to do, one question for all kinds together, and sleeps until the earliest
- * time that it knows. That finds what other processes left behind; what this process adds it is nudged for. No kind waits
- * for another. What is due and cannot be had, because others have it in hand or something is ill, is tried again once
- * every `lookMs`. Several processes may share the rows. A process that is killed loses nothing: what it had in hand is due
- * again.
- * @param options.dueAt when the next of each kind is due (milliseconds since the Unix epoch, also in the past), by its name;
- *   null or absent where none waits; one cheap query
- * @param options.failed told of everything that goes wrong here, with the kind that it happened to
+ * Without due jobs it polls every `pollMs`, with one query for all types, and sleeps until the earliest due time. Polling
+ * finds the jobs that other processes queued; for its own the process calls `wake`. No type waits for another. Due jobs
+ * that cannot be claimed, because other processes hold them or storage fails, are retried every `pollMs`. Several processes
+ * can share the rows. A killed process loses nothing: its leases expire.
  */
-export function workOff(
-  works: readonly Work<unknown>[],
-  options: {
-    readonly clock: Clock;
-    readonly lookMs: number;
-    dueAt(): MaybePromise<Readonly<Record<string, number | null>>>;
-    failed(error: unknown, name?: string): void;
-  },
-): Worker {
-  const { clock, lookMs, dueAt, failed } = options;
-  const lines = new Map(works.map(work => [work.name, lineOf(work)]));
-  const stopping = new AbortController();
-  let looking: Promise<void> | undefined;
-  let lookedMs = Number.NEGATIVE_INFINITY;
-  let nextLookMs = lookedMs;
-  let timer: NodeJS.Timeout | undefined;
+export class JobLoop {
+  readonly #options: JobLoopOptions;
+  readonly #queues: ReadonlyMap<string, Queue>;
+  readonly #stopping = new AbortController();
+  #polling: Promise<void> | undefined;
+  #lastPollMs = Number.NEGATIVE_INFINITY;
+  #nextPollMs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
 
-  turn();
-  return {
-    nudge(name) {
-      const line = lines.get(name);
-      if (line === undefined) return;
-      nudgeLine(line);
-      turn();
-    },
-    async close(boundMs) {
-      stopping.abort();
-      clearTimeout(timer);
-      const bound = Promise.withResolvers<void>();
-      const end = setTimeout(bound.resolve, boundMs);
-      await Promise.race([allDone(), bound.promise]);
-      clearTimeout(end);
-    },
-  };
-
-  async function allDone(): Promise<void> {
-    await Promise.all([looking, ...[...lines.values()].map(line => line.taking)]);
-    await Promise.all([...lines.values()].flatMap(line => [...line.inHand]));
+  constructor(types: readonly JobType<unknown>[], options: JobLoopOptions) {
+    this.#options = options;
+    this.#queues = new Map(types.map(type => [type.name, new Queue(type)]));
+    this.#schedule();
   }
 
-  /** Begins whatever is to be done now, and sleeps until there is more. All that ends comes by here. */
-  function turn(): void {
-    if (stopping.signal.aborted) return;
+  /** Claims jobs of a type immediately, because there may be new ones. Ignores unknown types. */
+  wake(name: string): void {
+    const queue = this.#queues.get(name);
+    if (queue === undefined) return;
+    queue.wake();
+    this.#schedule();
+  }
+
+  /** Stops claiming, and waits for running jobs for at most `timeoutMs`. Idempotent. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#stopping.abort();
+    clearTimeout(this.#timer);
+    const { promise: timeout, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMs);
+    await Promise.race([this.#idle(), timeout]);
     clearTimeout(timer);
-    if (looking === undefined && performance.now() >= nextLookMs) {
-      looking = look().then(() => {
-        looking = undefined;
-        turn();
+  }
+
+  async #idle(): Promise<void> {
+    const queues = [...this.#queues.values()];
+    await Promise.all([this.#polling, ...queues.map(queue => queue.claiming)]);
+    await Promise.all(queues.flatMap(queue => [...queue.running]));
+  }
+
+  /** Starts everything that is due, and sleeps until the next due time. Runs again after every poll, claim and job. */
+  #schedule(): void {
+    if (this.#stopping.signal.aborted) return;
+    clearTimeout(this.#timer);
+    if (this.#polling === undefined && performance.now() >= this.#nextPollMs) {
+      this.#polling = this.#poll().then(() => {
+        this.#polling = undefined;
+        this.#schedule();
       });
     }
-    let waitMs = looking === undefined ? nextLookMs - performance.now() : Number.POSITIVE_INFINITY;
-    for (const line of lines.values()) {
-      const aheadMs = aheadOf(line);
-      if (aheadMs > 0) {
-        waitMs = Math.min(waitMs, aheadMs);
+    let waitMs = this.#polling === undefined ? this.#nextPollMs - performance.now() : Number.POSITIVE_INFINITY;
+    for (const queue of this.#queues.values()) {
+      const dueInMs = queue.dueInMs(this.#options.clock.now());
+      if (dueInMs > 0) {
+        waitMs = Math.min(waitMs, dueInMs);
         continue;
       }
-      line.taking = take(line).then(() => {
-        line.taking = undefined;
-        turn();
+      queue.claiming = this.#claim(queue).then(() => {
+        queue.claiming = undefined;
+        this.#schedule();
       });
     }
-    if (waitMs < Number.POSITIVE_INFINITY) timer = setTimeout(turn, Math.max(1, Math.ceil(waitMs))).unref();
+    if (waitMs === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(() => this.#schedule(), Math.max(1, Math.ceil(waitMs))).unref();
   }
 
-  async function look(): Promise<void> {
-    lookedMs = performance.now();
-    nextLookMs = lookedMs + lookMs;
-    const takes = new Map(Array.from(lines.values(), line => [line, line.takes]));
+  async #poll(): Promise<void> {
+    this.#lastPollMs = performance.now();
+    this.#nextPollMs = this.#lastPollMs + this.#options.pollMs;
+    const claimsBefore = new Map(Array.from(this.#queues.values(), queue => [queue, queue.claims]));
     try {
-      const due = await dueAt();
-      for (const [line, before] of takes) {
-        // What was taken meanwhile may be among what was seen.
-        if (line.takes !== before || line.taking !== undefined) lookSoon();
-        else line.dueAt = due[line.work.name] ?? null;
+      const due = await this.#options.dueAt();
+      for (const [queue, claims] of claimsBefore) {
+        // A claim since then may have taken what the poll found.
+        if (queue.claims !== claims || queue.claiming !== undefined) this.#pollSoon();
+        else queue.dueAt = due[queue.type.name] ?? null;
       }
     } catch (error) {
-      if (!stopping.signal.aborted) failed(error);
+      this.#reportError(error);
     }
   }
 
-  /** The next due time is not known any more. */
-  function lookSoon(): void {
-    nextLookMs = Math.min(nextLookMs, lookedMs + LOOKS_APART_MS);
+  /** Polls early, because the next due time is unknown. */
+  #pollSoon(): void {
+    this.#nextPollMs = Math.min(this.#nextPollMs, this.#lastPollMs + POLL_INTERVAL_MIN_MS);
   }
 
-  /** In how many milliseconds something of it can be taken, as far as is known. */
-  function aheadOf({ work, taking, inHand, wanted, dueAt, restsUntilMs }: Line): number {
-    // Whatever ends comes by again.
-    if (taking !== undefined || inHand.size >= work.atOnce) return Number.POSITIVE_INFINITY;
-    const aheadMs = wanted ? 0 : dueAt === null ? Number.POSITIVE_INFINITY : dueAt - clock.now();
-    return Math.max(aheadMs, restsUntilMs - performance.now());
-  }
-
-  async function take(line: Line): Promise<void> {
-    const { work, inHand } = line;
-    const most = work.atOnce - inHand.size;
-    const wasDue = line.dueAt !== null && line.dueAt <= clock.now();
-    if (wasDue) line.dueAt = null;
-    line.wanted = false;
-    line.takes++;
+  async #claim(queue: Queue): Promise<void> {
+    const { type, running } = queue;
+    const limit = type.concurrency - running.size;
+    const wasDue = queue.startClaim(this.#options.clock.now());
     try {
-      if (!line.begun) await work.begin?.();
-      line.begun = true;
-      const { rows, jobs } = await work.take(most);
-      for (const job of jobs) start(line, job);
-      if (rows > 0) {
-        // As many as asked for, or done with being taken: there may be more. Else the next due time is to be asked for.
-        if (jobs.length === 0 || jobs.length >= most) line.wanted = true;
-        else lookSoon();
-        rest(line, work.restMs ?? 0);
-        line.busy = true;
-      } else if (line.busy) {
-        line.busy = false;
-        lookSoon();
-      } else if (wasDue && !line.wanted) {
-        rest(line, lookMs);
-      }
+      if (!queue.initialized) await type.init?.();
+      queue.initialized = true;
+      const { rows, jobs } = await type.claim(limit);
+      for (const job of jobs) this.#start(queue, job);
+      if (rows > 0) this.#afterClaim(queue, jobs.length === 0 || jobs.length >= limit);
+      else if (queue.foundRows) {
+        queue.foundRows = false;
+        this.#pollSoon();
+      } else if (wasDue && !queue.wanted) queue.pause(this.#options.pollMs);
     } catch (error) {
-      line.wanted = true;
-      rest(line, lookMs);
-      if (!stopping.signal.aborted) failed(error, work.name);
+      queue.wanted = true;
+      queue.pause(this.#options.pollMs);
+      this.#reportError(error, type.name);
     }
   }
 
-  function start(line: Line, job: unknown): void {
-    const { work, inHand } = line;
-    const done = work
-      .work(job, stopping.signal)
-      .catch(error => {
-        if (!stopping.signal.aborted) failed(error, work.name);
-      })
+  #afterClaim(queue: Queue, maybeMore: boolean): void {
+    if (maybeMore) queue.wanted = true;
+    else this.#pollSoon();
+    queue.pause(queue.type.pauseMs ?? 0);
+    queue.foundRows = true;
+  }
+
+  #start({ type, running, wake }: Queue, job: unknown): void {
+    const done = type
+      .run(job, this.#stopping.signal)
+      .catch(error => this.#reportError(error, type.name))
       .then(() => {
-        inHand.delete(done);
-        // It may be what others waited for.
-        nudgeLine(line);
-        turn();
+        running.delete(done);
+        // Other jobs may have waited for this one.
+        wake();
+        this.#schedule();
       });
-    inHand.add(done);
+    running.add(done);
+  }
+
+  #reportError(error: unknown, name?: string): void {
+    if (!this.#stopping.signal.aborted) this.#options.onError(error, name);
   }
 }
 
-/** Looks are so far apart also where one thing after another becomes due. */
-const LOOKS_APART_MS = 20;
+/** The minimum interval between polls, even when one job after another becomes due. */
+const POLL_INTERVAL_MIN_MS = 20;
 
-/** How it stands with one kind of work. */
-interface Line {
-  readonly work: Work<unknown>;
-  readonly inHand: Set<Promise<void>>;
-  begun: boolean;
-  /** Whether to take, whatever is known to be due. */
+/** The state of one job type. */
+class Queue {
+  readonly type: JobType<unknown>;
+  readonly running = new Set<Promise<void>>();
+  initialized: boolean;
+  /** Whether to claim, whatever the known due time. */
   wanted: boolean;
-  /** When the next is due, as far as is known. */
-  dueAt: number | null;
-  /** Nothing is taken until then, on the scale of `performance.now()`. */
-  restsUntilMs: number;
-  /** Whether something was there when it was taken from last. */
-  busy: boolean;
-  taking: Promise<void> | undefined;
-  /** Counts the times that it was taken from. */
-  takes: number;
-}
+  /** The next known due time. */
+  dueAt: number | null = null;
+  /** Whether the last claim found rows. */
+  foundRows = false;
+  claiming: Promise<void> | undefined;
+  /** The number of claims so far. */
+  claims = 0;
+  /** No claim before this time, as `performance.now()`. */
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
-function lineOf(work: Work<unknown>): Line {
-  const begun = work.begin === undefined;
-  const none = { dueAt: null, restsUntilMs: Number.NEGATIVE_INFINITY, busy: false, taking: undefined, takes: 0 };
-  return { work, inHand: new Set(), begun, wanted: !begun, ...none };
-}
+  constructor(type: JobType<unknown>) {
+    this.type = type;
+    this.initialized = type.init === undefined;
+    this.wanted = !this.initialized;
+  }
 
-function nudgeLine(line: Line): void {
-  line.wanted = true;
-  line.restsUntilMs = Number.NEGATIVE_INFINITY;
-}
+  readonly wake = (): void => {
+    this.wanted = true;
+    this.#pausedUntilMs = Number.NEGATIVE_INFINITY;
+  };
 
-function rest(line: Line, ms: number): void {
-  line.restsUntilMs = performance.now() + ms;
+  pause(ms: number): void {
+    this.#pausedUntilMs = performance.now() + ms;
+  }
+
+  /** Returns in how many milliseconds to claim; infinite while it claims or runs at its limit. */
+  dueInMs(now: number): number {
+    if (this.claiming !== undefined || this.running.size >= this.type.concurrency) return Number.POSITIVE_INFINITY;
+    const dueInMs = this.wanted ? 0 : this.dueAt === null ? Number.POSITIVE_INFINITY : this.dueAt - now;
+    return Math.max(dueInMs, this.#pausedUntilMs - performance.now());
+  }
+
+  /** Records the start of a claim, and reports whether a job was known to be due. */
+  startClaim(now: number): boolean {
+    const wasDue = this.dueAt !== null && this.dueAt <= now;
+    if (wasDue) this.dueAt = null;
+    this.wanted = false;
+    this.claims++;
+    return wasDue;
+  }
 }

@@ -1,33 +1,30 @@
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/**
- * Lets others who share the thread go first: for one turn of its loop, and for a while longer where that was a long one.
- * What comes meanwhile can be done together, which takes less than one by one.
- */
-export async function giveWay(): Promise<void> {
-  if ((await turnMs()) > LONG_TURN_MS) await pause(WHILE_MS);
+/** Yields to requests: for one turn of the event loop, and longer if that turn was long, so that work is batched. */
+export async function yieldToRequests(): Promise<void> {
+  if ((await turnMs()) > LONG_TURN_MS) await pause(PAUSE_MS);
 }
 
 /**
- * How many jobs to begin at once, so that others who share the thread are served in between: more while its turns are
- * short, half as many after one that was long.
- * @param least so many are begun at once also where the thread is busy all the time
- * @param most and never more than this
+ * Returns a function that limits how many jobs start at once, so that requests are served in between: it grows while
+ * turns of the event loop are short, and halves after a long one.
+ * @param min the lowest limit
+ * @param max the highest limit
  */
-export function paced(least: number, most: number): () => Promise<number> {
-  let some = most;
+export function adaptiveLimit(min: number, max: number): () => Promise<number> {
+  let limit = max;
   return async () => {
-    some = (await turnMs()) > LONG_TURN_MS ? Math.max(least, Math.floor(some / 2)) : Math.min(most, some + least);
-    return some;
+    limit = (await turnMs()) > LONG_TURN_MS ? Math.max(min, Math.floor(limit / 2)) : Math.min(max, limit + min);
+    return limit;
   };
 }
 
-/** How long the next turn of the event loop takes. */
+/** Measures the next turn of the event loop. */
 async function turnMs(): Promise<number> {
-  const beganMs = performance.now();
-  await turn();
-  return performance.now() - beganMs;
+  const startMs = performance.now();
+  await nextTurn();
+  return performance.now() - startMs;
 }
 
 const LONG_TURN_MS = 3;
-const WHILE_MS = 10;
+const PAUSE_MS = 10;

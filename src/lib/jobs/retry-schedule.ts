@@ -1,16 +1,15 @@
 /**
- * When to try again what has failed, in milliseconds from now; `undefined` when it was tried often enough.
+ * Returns the delay before the next attempt, in milliseconds; `undefined` after the last one.
  *
- * Each wait is up to a tenth shorter or longer than the schedule says, so that what failed together does not come back
- * together.
- * @param schedule how long to wait after the first failure, after the second, and so on, in milliseconds
- * @param failures how often it has failed by now, at least once
+ * Each delay varies by up to a tenth (jitter), so that jobs that failed together are not retried together.
+ * @param schedule the delays after the first failure, the second, and so on, in milliseconds
+ * @param failures the number of failures so far, at least 1
  */
 export function retryAfter(
   schedule: readonly number[],
   failures: number,
   random: () => number = Math.random,
 ): number | undefined {
-  const wait = schedule[failures - 1];
-  return wait === undefined ? undefined : Math.round(wait * (0.9 + 0.2 * random()));
+  const delay = schedule[failures - 1];
+  return delay === undefined ? undefined : Math.round(delay * (0.9 + 0.2 * random()));
 }
