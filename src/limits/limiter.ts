@@ -34,7 +34,7 @@ export interface LimiterHealth {
  * The rate limiter: counts the requests of one process against their plans, and returns the rate limit headers.
  *
  * A request consumes both windows (a sliding minute and a UTC day) or neither; a rejected request costs nothing.
- * See docs/decisions/limits.md.
+ * See docs/decisions/rate-limits.md.
  */
 export interface Limiter {
   /** Counts an authenticated request, or rejects it. Returns a promise only when it has to read, write or call Valkey. */
