@@ -3,6 +3,7 @@ import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Engine, onEachEngine, silent } from '../../test/support/engines.ts';
+import { long } from '../../test/support/selection.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -146,7 +147,7 @@ onEachEngine(engine => {
           }
         }
       }),
-      { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 3000 : 100 },
+      { numRuns: long ? 3000 : 100 },
     );
   });
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { long } from '../../test/support/selection.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
 
 const start = Date.UTC(2026, 2, 4, 12);
-const runs = { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 20_000 : 1000 };
+const runs = { numRuns: long ? 20_000 : 1000 };
 
 /** Pauses between requests in milliseconds: mostly short, often whole seconds, sometimes a fraction of a millisecond. */
 const pauses = fc.array(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Engine, onEachEngine, onPostgres, silent } from '../../test/support/engines.ts';
+import { describeUnless } from '../../test/support/selection.ts';
 import { ValkeyServer, valkeyUrl, withoutValkey, withoutValkeyServer } from '../../test/support/valkey-server.ts';
 import { eventsOf } from '../events/log.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -13,7 +14,7 @@ import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './l
 
 const seconds = () => Math.ceil(Date.now() / 1000);
 
-where(withoutValkey, 'counts that nodes share', () =>
+describeUnless(withoutValkey, 'counts that nodes share', () =>
   onEachEngine(engine => {
     test('accepts exactly 60 of 200 parallel requests over two nodes', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
@@ -104,7 +105,7 @@ where(withoutValkey, 'counts that nodes share', () =>
   }),
 );
 
-where(withoutValkeyServer, 'when Valkey goes away', () => {
+describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
   let server: ValkeyServer;
   const own = (name: string, work: () => Promise<void>) =>
     test(name, async () => {
@@ -232,13 +233,6 @@ describe('nodes on one database', () => {
     });
   });
 });
-
-/** Registers a suite where nothing stands against it; else one line says why it was left out, and under CI it fails. */
-function where(against: string | undefined, name: string, suite: () => void) {
-  if (against === undefined) describe(name, suite);
-  else if (process.env.CI === 'true') it(name, () => Promise.reject(new Error(against)));
-  else it(name, { skip: against }, () => {});
-}
 
 /** Limiters of several nodes on one empty database. */
 async function begin(engine: Engine, url: string, count: number) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, it } from 'node:test';
 import fc from 'fast-check';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
+import { describeUnless, long } from '../../test/support/selection.ts';
 import { ValkeyServer, withoutValkeyServer } from '../../test/support/valkey-server.ts';
 import { testClock } from '../lib/clock.ts';
 import { type Params, query } from '../schema.ts';
@@ -28,9 +29,7 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
-describe('the Valkey script', () => {
-  const without = process.env.CI === 'true' ? undefined : withoutValkeyServer;
-  if (without !== undefined) return it('on a server of its own', { skip: without }, () => {});
+describeUnless(withoutValkeyServer, 'the Valkey script', () => {
   let server: ValkeyServer;
   let valkey: Valkey;
   before(async () => {
@@ -76,7 +75,7 @@ describe('the Valkey script', () => {
             }
           }
         }),
-        { numRuns: process.env.PETSTORE_TEST_LONG === '1' ? 1000 : 60 },
+        { numRuns: long ? 1000 : 60 },
       );
       await limiter.close();
       assert.ok(bans > 0, 'some were banned');

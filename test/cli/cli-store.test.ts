@@ -16,6 +16,7 @@ import { createPet } from '../../src/pets/pets.ts';
 import { type Database, type DeploymentName, query } from '../../src/schema.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
+import { skipFor } from '../support/selection.ts';
 import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
 
 type Environment = Readonly<Record<string, string>>;
@@ -280,7 +281,7 @@ const engines: { name: string; skip: string | false; open(): Promise<Environment
   },
   {
     name: 'on PostgreSQL',
-    skip: process.env.CI === 'true' ? false : (withoutPostgres ?? false),
+    skip: skipFor(withoutPostgres),
     async open() {
       await onServer(connection =>
         run(connection, `create database ${postgresName} template template0 encoding 'UTF8'`),

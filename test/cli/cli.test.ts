@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { sampleAnimals } from '../../src/seeds/animals.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
+import { skipFor } from '../support/selection.ts';
 import { type Process, send, serveApart } from '../support/serving.ts';
 
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
@@ -339,7 +340,7 @@ describe('serve', () => {
   });
 });
 
-describe('on PostgreSQL', { skip: process.env.CI === 'true' ? false : withoutPostgres }, () => {
+describe('on PostgreSQL', { skip: skipFor(withoutPostgres) }, () => {
   const name = `petstore_cli_${process.pid}`;
   const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
   before(() => onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`)));

@@ -6,7 +6,8 @@ import { messageRoutes, operations, routes } from '../../src/api.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { assertAnswer, dial, long, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { assertAnswer, dial, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
 
 type Address = 'production' | 'staging' | 'messages';
 

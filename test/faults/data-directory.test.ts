@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { after, describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { long, newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
 
 const environment = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;

@@ -6,9 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
-import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { long, skipFor } from '../support/selection.ts';
+import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
 
-const skip = process.env.CI !== 'true' && withoutPostgres !== undefined ? withoutPostgres : false;
+const skip = skipFor(withoutPostgres);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
 /** What every answer may take at most, and until when all must be well after the database came back. */

@@ -6,7 +6,8 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assertAnswer, long, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 

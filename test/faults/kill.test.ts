@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { long, type Process, send, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { type Process, send, serveApart } from '../support/serving.ts';
 
 const ROUNDS = long ? 100 : 10;
 const WRITERS = 32;

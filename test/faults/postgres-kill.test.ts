@@ -8,8 +8,9 @@ import { migrations } from '../../src/migrations/index.ts';
 import { type Params, query } from '../../src/schema.ts';
 import { silent } from '../support/engines.ts';
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
+import { long, skipFor } from '../support/selection.ts';
 
-const rounds = process.env.PETSTORE_TEST_LONG === '1' ? 100 : 10;
+const rounds = long ? 100 : 10;
 const WRITERS = 32;
 
 const addPet = query((db, p: Params<{ name: string }>) =>
@@ -20,7 +21,7 @@ const addPet = query((db, p: Params<{ name: string }>) =>
 );
 const everyPet = query(db => db.selectFrom('pets').select(['id', 'name']));
 
-const skip = process.env.CI !== 'true' && withoutCluster !== undefined ? withoutCluster : false;
+const skip = skipFor(withoutCluster);
 
 it(`loses no acknowledged row and gives no id twice when PostgreSQL is killed ${rounds} times under ${WRITERS} writers`, {
   skip,

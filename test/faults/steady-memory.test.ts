@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { newToken } from '../../src/keys/token.ts';
-import { dial, long, newProcessKey, parseReplies, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { dial, newProcessKey, parseReplies, serveApart } from '../support/serving.ts';
 
 const CONNECTIONS = 64;
 const REQUESTS = long ? 400_000 : 160_000;

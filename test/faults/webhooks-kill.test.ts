@@ -9,7 +9,8 @@ import type { Delivery } from '../../src/deliveries/delivery.ts';
 import type { PublicEvent } from '../../src/events/public/public-event.ts';
 import type { Message } from '../../src/messages/message.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { long, newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { long, skipFor } from '../support/selection.ts';
+import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { storedAt, storedIn } from '../support/stored.ts';
@@ -47,7 +48,7 @@ describe('Kills under load, with a receiver that fails at random', {
   overEachEngine(engine => {
     const rounds = ROUNDS[engine.name];
     const embedded = engine.name === 'sqlite';
-    const skip = !embedded && process.env.CI !== 'true' && withoutValkeyServer !== undefined && withoutValkeyServer;
+    const skip = embedded ? false : skipFor(withoutValkeyServer);
 
     it(`delivers every event in order, and e-mails every message, after ${rounds} kills`, { skip }, async t => {
       const directory = await mkdtemp(join(tmpdir(), 'petstore-webhooks-kill-'));

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { long, newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
 import { assertStoredIsSound, storedIn } from '../support/stored.ts';
 
 const ROUNDS = long ? 40 : 6;

@@ -8,10 +8,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
+import { long } from '../support/selection.ts';
 import {
   assertAnswer,
   dial,
-  long,
   newProcessKey,
   type Process,
   send,

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { operations as allRoutes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
+import { long } from '../support/selection.ts';
 import {
   assertAnswer,
-  long,
   newProcessKey,
   type Process,
   type Reply,

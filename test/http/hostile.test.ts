@@ -3,10 +3,10 @@ import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { long } from '../support/selection.ts';
 import {
   assertAnswer,
   dial,
-  long,
   newProcessKey,
   type Process,
   type RawReply,

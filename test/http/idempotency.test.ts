@@ -14,6 +14,7 @@ import {
   sendExample,
   untilDelivered,
 } from '../support/examples.ts';
+import { skipFor } from '../support/selection.ts';
 import { assertAnswer, newProcessKey, type Reply, type Serving, send, serve, serveApart } from '../support/serving.ts';
 import { valkeyUrl, withoutValkey } from '../support/valkey-server.ts';
 
@@ -344,7 +345,7 @@ overEachEngine(engine => {
 });
 
 overPostgres(engine => {
-  const skip = process.env.CI !== 'true' && withoutValkey !== undefined ? withoutValkey : false;
+  const skip = skipFor(withoutValkey);
 
   it('creates one animal for concurrent requests to two nodes', { skip }, async () => {
     const environment = {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { assertAnswer, long, type Reply, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { assertAnswer, type Reply, type Serving, send, sendRaw, serve } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 const behind = (address: string) => ({ 'X-Forwarded-For': address });

@@ -8,9 +8,9 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
+import { long } from '../support/selection.ts';
 import {
   assertAnswer,
-  long,
   newProcessKey,
   type Reply,
   type Sending,

@@ -14,7 +14,7 @@ import type { FullPet } from '../../src/pets/pet.ts';
 import { createPet, deletePet, updatePet } from '../../src/pets/pets.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../../src/schema.ts';
 import { type Engine, onEachEngine } from '../support/engines.ts';
-import { long } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
 
 const WRITERS = 60;
 const CHANGES_EACH = long ? 60 : 15;

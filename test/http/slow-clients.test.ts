@@ -6,7 +6,8 @@ import { Agent } from 'node:http';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { long, newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { long } from '../support/selection.ts';
+import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
 
 const SLOW = 5000;
 const REQUESTS = long ? 6000 : 2500;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { after, describe, it } from 'node:test';
+import { long } from '../support/selection.ts';
 import {
   assertAnswer,
   dial,
-  long,
   newProcessKey,
   type Process,
   parseReplies,

@@ -12,6 +12,7 @@ import type { Pet, PetStatus } from '../../src/pets/pet.ts';
 import { getPet } from '../../src/pets/pets.ts';
 import { type Database, type Params, query } from '../../src/schema.ts';
 import { type Engine, onEachEngine, onPostgres } from '../support/engines.ts';
+import { long } from '../support/selection.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
 import { emptyModel, petAt } from './model.ts';
@@ -25,7 +26,6 @@ import type { AnyEvent, Attempt, Read } from './steps.ts';
 import { sweepAll, sweeps } from './sweeps.ts';
 import { type Known, type Random, randomFrom, wishOf } from './wishes.ts';
 
-const long = process.env.PETSTORE_TEST_LONG === '1';
 /** What many wish at once is repeated by the seed, though not how they meet. */
 const given = process.env.PETSTORE_TEST_SEED;
 

@@ -10,14 +10,15 @@ import { expireReservations } from '../../src/pets/expiry.ts';
 import { createPet } from '../../src/pets/pets.ts';
 import { type Database, type Params, query, type Reader } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
+import { long } from '../support/selection.ts';
 import { openNodes } from './nodes.ts';
 
 const START_MS = 1_795_000_000_000;
 const MINUTE_MS = 60_000;
 const BUYERS = 50;
-const ROUNDS = process.env.PETSTORE_TEST_LONG === '1' ? 3000 : 100;
+const ROUNDS = long ? 3000 : 100;
 /** Rounds end when this is over, however many there were. */
-const ROUNDS_MS = process.env.PETSTORE_TEST_LONG === '1' ? 300_000 : 4_000;
+const ROUNDS_MS = long ? 300_000 : 4_000;
 
 onEachEngine(engine => {
   it('promises an animal to one of fifty who want it at once, held or ordered, over two nodes', async t => {

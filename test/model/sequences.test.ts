@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
+import { long } from '../support/selection.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
 import { type Command, type Herd, herd, sequence } from './commands.ts';
@@ -17,7 +18,6 @@ import { type Callers, resolve } from './resolve.ts';
 import { assertStorageIsSound } from './soundness.ts';
 import { sweepAll, sweeps } from './sweeps.ts';
 
-const long = process.env.PETSTORE_TEST_LONG === '1';
 /** What fails is repeated exactly by the seed that is told then: `PETSTORE_TEST_SEED=…`. */
 const given = process.env.PETSTORE_TEST_SEED;
 

@@ -7,11 +7,12 @@ import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { startProxy } from '../support/proxy.ts';
-import { long, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { long, skipFor } from '../support/selection.ts';
+import { type Process, type Reply, send, serveApart } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const without = withoutPostgres ?? withoutCluster ?? withoutValkeyServer;
-const skip = process.env.CI !== 'true' && without !== undefined ? without : false;
+const skip = skipFor(without);
 
 const execute = promisify(execFile);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;

@@ -4,10 +4,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onServer, run } from '../support/engines.ts';
 import { overPostgres, type ServedEngine } from '../support/engines-over-http.ts';
-import { long, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { long, skipFor } from '../support/selection.ts';
+import { newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
-const skip = process.env.CI !== 'true' && withoutValkeyServer !== undefined ? withoutValkeyServer : false;
+const skip = skipFor(withoutValkeyServer);
 
 /** The number of animals, and of callers that order each of them. */
 const ANIMALS = long ? 1000 : 120;

@@ -5,14 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { type BadNetwork, startProxy } from '../support/proxy.ts';
-import { long, newProcessKey, type Process, serveApart } from '../support/serving.ts';
+import { long, skipFor } from '../support/selection.ts';
+import { newProcessKey, type Process, serveApart } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredIsSound, storedAt } from '../support/stored.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const without = withoutCluster ?? withoutValkeyServer;
-const skip = process.env.CI !== 'true' && without !== undefined ? without : false;
+const skip = skipFor(without);
 
 const ROUNDS = long ? 20 : 2;
 /** On each of the two nodes. */

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { after, describe, it } from 'node:test';
+import { after, describe } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
 import type { EngineName } from '../../src/lib/storage/query.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import { onServer, postgresUrl, run, silent, withoutPostgres } from './engines.ts';
+import { describeUnless } from './selection.ts';
 
 /** An engine that the product is served on. */
 export interface ServedEngine {
@@ -24,9 +25,7 @@ export function overEachEngine(suite: (engine: ServedEngine) => void) {
 
 /** The same for PostgreSQL alone. */
 export function overPostgres(suite: (engine: ServedEngine) => void) {
-  if (withoutPostgres === undefined) describe('on PostgreSQL', () => suite(postgres()));
-  else if (process.env.CI === 'true') it('on PostgreSQL', () => Promise.reject(new Error(withoutPostgres)));
-  else it('on PostgreSQL', { skip: withoutPostgres }, () => {});
+  describeUnless(withoutPostgres, 'on PostgreSQL', () => suite(postgres()));
 }
 
 function postgres(): ServedEngine {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, beforeEach, describe, it } from 'node:test';
+import { after, afterEach, beforeEach, describe } from 'node:test';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Database } from '../../src/lib/storage/database.ts';
@@ -13,6 +13,7 @@ import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
 import type { EngineName } from '../../src/lib/storage/query.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../src/migrations/index.ts';
+import { describeUnless, withoutServers } from './selection.ts';
 
 /**
  * An engine that a suite runs on. What a test opened is closed when the test ends, all else when the suite does; what was
@@ -45,13 +46,15 @@ export type Place = { readonly directory: string } | { readonly url: string; rea
 /** The PostgreSQL server that tests may make databases on. */
 export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
 
-/** Why suites on PostgreSQL are left out; `undefined` where the server answers. */
-export const withoutPostgres: string | undefined = await postgresServer(postgresUrl)
-  .connect('petstore test')
-  .then(
-    connection => void connection.release(),
-    error => `left out: ${error.message} (PETSTORE_TEST_DATABASE_URL)`,
-  );
+/** Why suites on PostgreSQL are skipped; `undefined` if they run. */
+export const withoutPostgres: string | undefined =
+  withoutServers ??
+  (await postgresServer(postgresUrl)
+    .connect('petstore test')
+    .then(
+      connection => void connection.release(),
+      error => `left out: ${error.message} (PETSTORE_TEST_DATABASE_URL)`,
+    ));
 
 /** Registers a suite of tests for each of the two engines. */
 export function onEachEngine(suite: (engine: Engine) => void) {
@@ -59,11 +62,9 @@ export function onEachEngine(suite: (engine: Engine) => void) {
   onPostgres(suite);
 }
 
-/** Registers a suite of tests for PostgreSQL; where no server answers it is left out with one line, under CI it fails. */
+/** Registers a suite of tests for PostgreSQL. */
 export function onPostgres(suite: (engine: Engine) => void) {
-  if (withoutPostgres === undefined) describe('on PostgreSQL', () => suite(postgres()));
-  else if (process.env.CI === 'true') it('on PostgreSQL', () => Promise.reject(new Error(withoutPostgres)));
-  else it('on PostgreSQL', { skip: withoutPostgres }, () => {});
+  describeUnless(withoutPostgres, 'on PostgreSQL', () => suite(postgres()));
 }
 
 /** A log that nobody reads. */

@@ -17,9 +17,6 @@ import { openLog } from '../../src/lib/log.ts';
 import type { PlanName } from '../../src/plans/plan.ts';
 import type { Database } from '../../src/schema.ts';
 
-/** Whether the long forms of the proofs run. */
-export const long = process.env.PETSTORE_TEST_LONG === '1';
-
 /** What each of the three addresses is called at. */
 export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
 

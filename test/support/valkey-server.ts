@@ -3,20 +3,24 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectValkey } from '../../src/limits/valkey.ts';
 import { freePort } from './free-port.ts';
+import { withoutServers } from './selection.ts';
 
 /** The Valkey or Redis that tests may count in; each product's keys have a prefix of their own there. */
 export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.0.1:6379';
 
-/** Why suites on Valkey are left out; `undefined` where the server answers. */
-export const withoutValkey: string | undefined = await connectValkey(valkeyUrl, () => {}).then(
-  valkey => void valkey.close(),
-  error => `left out: ${error.message} (PETSTORE_TEST_VALKEY_URL)`,
-);
+/** Why suites on Valkey are skipped; `undefined` if they run. */
+export const withoutValkey: string | undefined =
+  withoutServers ??
+  (await connectValkey(valkeyUrl, () => {}).then(
+    valkey => void valkey.close(),
+    error => `left out: ${error.message} (PETSTORE_TEST_VALKEY_URL)`,
+  ));
 
 const program = ['valkey-server', 'redis-server'].find(name => spawnSync(name, ['--version']).status === 0);
 
 /** Why suites that end and start a server of their own are left out; `undefined` where one can be started. */
-export const withoutValkeyServer = program === undefined ? 'left out: no valkey-server or redis-server' : undefined;
+export const withoutValkeyServer =
+  withoutServers ?? (program === undefined ? 'left out: no valkey-server or redis-server' : undefined);
 
 /** A server of a test's own, empty at each start. */
 export class ValkeyServer {

@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import { errors } from '../../src/errors.ts';
+import { skipFor } from '../support/selection.ts';
 import { type Serving, serve } from '../support/serving.ts';
 
 const executablePath = process.env.PETSTORE_TEST_CHROMIUM ?? '/usr/bin/chromium';
-const absent = existsSync(executablePath) || process.env.CI === 'true' ? false : 'left out: there is no Chromium';
+const skip = skipFor(existsSync(executablePath) ? undefined : 'left out: there is no Chromium');
 
-describe('pages in a browser', { skip: absent }, () => {
+describe('pages in a browser', { skip }, () => {
   let service: Serving;
   let browser: Browser;
   before(async () => {

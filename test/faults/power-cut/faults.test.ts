@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../../src/lib/clock.ts';
 import type { Health } from '../../../src/lib/storage/database.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
+import { long } from '../../support/selection.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 import {
   ended,
@@ -18,8 +19,6 @@ import {
 } from './recorder.ts';
 import type { Note } from './replay.ts';
 import { migrations, rowsAfter, total } from './rows.ts';
-
-const long = process.env.PETSTORE_TEST_LONG === '1';
 
 describe('a flush that fails', { skip: withoutRecorder ?? false }, () => {
   it('ends the process, and nothing is a success any more', async () => {

@@ -6,11 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../../src/lib/clock.ts';
 import { SqliteConnection } from '../../../src/lib/storage/sqlite/connection.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
+import { long } from '../../support/selection.ts';
 import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, type Note, pick, randomFrom } from './replay.ts';
 import { addRow, migrations, rowsAfter, total } from './rows.ts';
 
-const long = process.env.PETSTORE_TEST_LONG === '1';
 const images = long ? 500 : 50;
 const rows = long ? 3000 : 1000;
 const WAL_HEADER_BYTES = 32;

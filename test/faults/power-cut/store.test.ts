@@ -6,11 +6,11 @@ import Sqlite from 'better-sqlite3';
 import { testClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../../src/migrations/index.ts';
+import { long } from '../../support/selection.ts';
 import { assertStoredIsSound, type Stored, storedIn } from '../../support/stored.ts';
 import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, randomFrom } from './replay.ts';
 
-const long = process.env.PETSTORE_TEST_LONG === '1';
 const images = long ? 400 : 30;
 const requests = long ? 4000 : 1500;
 const seed = Number(process.env.PETSTORE_TEST_SEED ?? Date.now() % 2 ** 31);

@@ -1,0 +1,28 @@
+import { describe, it } from 'node:test';
+
+/**
+ * Which tests a run includes. `test/run --quick` selects the files of the quick tests; in those, suites on PostgreSQL and
+ * Valkey are skipped.
+ */
+const quick = process.env.PETSTORE_TEST_QUICK === '1';
+
+/** Whether this is a run of the long tests (`npm run test:long`), with many more rounds. */
+export const long = process.env.PETSTORE_TEST_LONG === '1';
+
+/** Why suites that need a server are skipped in this run. `undefined` in a run of all tests. */
+export const withoutServers = quick ? 'not one of the quick tests' : undefined;
+
+/** Whether a missing server or program fails its tests instead of skipping them. */
+const mustRunAll = process.env.CI === 'true' && !quick;
+
+/** Returns the `skip` option of tests that cannot run for the reason `missing`. In CI they run, and fail. */
+export function skipFor(missing: string | undefined): string | false {
+  return missing === undefined || mustRunAll ? false : missing;
+}
+
+/** Registers a suite. If something is missing, one line says why it is skipped; in CI it fails. */
+export function describeUnless(missing: string | undefined, name: string, suite: () => void) {
+  if (missing === undefined) describe(name, suite);
+  else if (mustRunAll) it(name, () => Promise.reject(new Error(missing)));
+  else it(name, { skip: missing }, () => {});
+}
