@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { lastPlace } from '../events/ordering.ts';
+import { lastPosition } from '../events/ordering.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { webhookEtag } from '../webhooks/rows.ts';
@@ -32,7 +32,7 @@ export async function activateTested(
   if (webhook.version !== tested.version) {
     throw problem('webhook_test_failed', `Webhook ${id} was changed during the test. Activate it again.`);
   }
-  const end = await lastPlace(tx);
+  const end = await lastPosition(tx);
   if (Number(dispatched.value) < end && (await tx.first(otherActiveWebhook, { id })) === undefined) {
     await tx.run(moveDispatched, { upTo: String(end) });
   }

@@ -125,7 +125,7 @@ async function loadDeliveries(
   const positions = new Set(claims.flatMap(({ deliveries }) => deliveries.map(({ position }) => position)));
   if (positions.size === 0) return [];
   const events = await withOwners(database, await eventsAt(database, [...positions]));
-  const eventAt = new Map(events.map(event => [event.place, event]));
+  const eventAt = new Map(events.map(event => [event.position, event]));
   const ownerIds = claims.map(({ webhook }) => webhook.accountId);
   const admins = await adminsAmong(accounts, ownerIds);
   return claims.flatMap(({ webhook: { id: webhookId, url, accountId }, slow, deliveries, secrets }) => {

@@ -15,7 +15,7 @@ import { onEachEngine } from '../../test/support/engines.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { mergeCategory } from '../categories/merge/merge.ts';
 import { operator } from '../events/event.ts';
-import { putInOrder } from '../events/ordering.ts';
+import { assignPositions } from '../events/ordering.ts';
 import { createHold } from '../holds/holds.ts';
 import { signatureHeaders } from '../lib/signature.ts';
 import { sendMessage } from '../messages/messages.ts';
@@ -67,7 +67,7 @@ onEachEngine(engine => {
       open(async ({ webhook, pet, database }) => {
         const [first] = await Promise.all(Array.from({ length: 120 }, () => webhook()));
         for (let added = 0; added < 40; added++) await pet();
-        await putInOrder(database);
+        await assignPositions(database);
         const statements: number[] = [];
         const counted = Object.assign(Object.create(database) as typeof database, {
           write: <T>(work: (tx: Transaction) => MaybePromise<T>) => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eventsBehind, lastPlace, putInOrder } from '../events/ordering.ts';
+import { assignPositions, eventsAfter, lastPosition } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { yieldToRequests } from '../lib/jobs/pacing.ts';
@@ -77,9 +77,9 @@ const DELIVERIES_PER_TRANSACTION = 2000;
  * @returns the number of examined events; 0 if none is left, or another process was faster
  */
 export async function dispatch(database: Database, accounts: Reader): Promise<number> {
-  await bestEffort(putInOrder(database));
+  await bestEffort(assignPositions(database));
   // Read first: a webhook that is activated from here on starts at this position or later.
-  const end = await lastPlace(database);
+  const end = await lastPosition(database);
   const subscriptions = await activeSubscriptions(database, accounts);
   if (subscriptions.length === 0) return 0;
   try {
@@ -93,8 +93,8 @@ export async function dispatch(database: Database, accounts: Reader): Promise<nu
 async function dispatchLog(database: Database, subscriptions: readonly Subscription[], end: number): Promise<number> {
   const from = (await database.first(dispatchedPosition, {}))!.position;
   if (from >= end) return 0;
-  const events = await withOwners(database, await eventsBehind(database, from, end, EVENTS_PER_DISPATCH));
-  const upTo = events.length < EVENTS_PER_DISPATCH ? end : events.at(-1)!.place;
+  const events = await withOwners(database, await eventsAfter(database, from, end, EVENTS_PER_DISPATCH));
+  const upTo = events.length < EVENTS_PER_DISPATCH ? end : events.at(-1)!.position;
   let last: Matches = [];
   for (let index = 0; index < subscriptions.length; index += WEBHOOKS_PER_TRANSACTION) {
     // Let other work of the event loop run.

@@ -12,7 +12,7 @@ export interface NewDelivery {
 
 /** Returns the delivery of an event. */
 export function newDelivery(event: OwnedEvent): NewDelivery {
-  return { position: event.place, type: `${event.kind}.${event.action}`, orderingKey: orderingKeyOf(event) };
+  return { position: event.position, type: `${event.kind}.${event.action}`, orderingKey: orderingKeyOf(event) };
 }
 
 /** Returns the key within which deliveries keep the order of events: a pet with its orders, or any other subject. */

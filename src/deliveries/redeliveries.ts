@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { eventsAt, eventsBehind, lastPlace, placeBefore } from '../events/ordering.ts';
+import { eventsAfter, eventsAt, lastPosition, positionBefore } from '../events/ordering.ts';
 import { withOwners } from '../events/owners.ts';
 import { positionOf } from '../events/public/public-event.ts';
 import { canSee } from '../events/public/visibility.ts';
@@ -57,8 +57,8 @@ export async function redeliverSince(
     const from = formatTime(running.since);
     throw problem('redelivery_running', `The redelivery of all events since ${from} is still running.`);
   }
-  const after = await placeBefore(tx, since);
-  return (await tx.first(insertRedelivery, { webhookId, after, upTo: await lastPlace(tx), since, now: tx.now }))!;
+  const after = await positionBefore(tx, since);
+  return (await tx.first(insertRedelivery, { webhookId, after, upTo: await lastPosition(tx), since, now: tx.now }))!;
 }
 
 /** Thrown to roll back a transaction whose deliveries were selected for another version of a webhook. */
@@ -76,11 +76,11 @@ export async function dispatchRedelivery(database: Database, subscriptions: read
   const subscription = subscriptions.find(({ id }) => id === redelivery?.webhookId);
   if (redelivery === undefined || subscription === undefined) return 0;
   const { id, after, upTo, since } = redelivery;
-  const batch = await eventsBehind(database, after, upTo, EVENTS_PER_BATCH);
+  const batch = await eventsAfter(database, after, upTo, EVENTS_PER_BATCH);
   const recordedSince = batch.filter(({ at }) => at >= since);
   const events = await withOwners(database, recordedSince);
   const matches = await matchEvents(database, [{ ...subscription, afterPosition: 0 }], events);
-  const next = batch.length < EVENTS_PER_BATCH ? upTo : batch.at(-1)!.place;
+  const next = batch.length < EVENTS_PER_BATCH ? upTo : batch.at(-1)!.position;
   const moved = await database.write(async tx => {
     const rows =
       next >= upTo

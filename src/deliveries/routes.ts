@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import { putInOrder } from '../events/ordering.ts';
+import { assignPositions } from '../events/ordering.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import type { Problem } from '../lib/http/problem.ts';
@@ -111,7 +111,7 @@ function respondToSince(request: RedeliveryRequest, since: number) {
   return withIdempotencyAfter(
     request,
     // Includes the events that were committed before now.
-    () => putInOrder(context.database),
+    () => assignPositions(context.database),
     async tx => {
       const { id } = await redeliverSince(tx, caller, path.webhookId, since, tx.now - context.eventsKeptMs);
       return { body: { id, since: formatTime(since) } };

@@ -1,5 +1,5 @@
 import { type Deployment, nowOf, operation } from '../deployment.ts';
-import { putInOrder } from '../events/ordering.ts';
+import { assignPositions } from '../events/ordering.ts';
 import { withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { webhookResponse } from '../webhooks/routes.ts';
 import { webhookEtag } from '../webhooks/rows.ts';
@@ -56,7 +56,7 @@ export const activate = operation({
         await database.write(tx => storeTest(tx, webhook.id, result));
         requireSuccess(result.outcome);
         // Events that were committed before now are not delivered.
-        await putInOrder(database);
+        await assignPositions(database);
         return webhook;
       },
       async (tx, tested) => webhookResponse(await activateTested(tx, caller, tested, expect)),

@@ -5,7 +5,7 @@ import { LogThrottle } from '../lib/log-throttle.ts';
 import { createSemaphore } from '../lib/semaphore.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { type Database, query, sql } from '../schema.ts';
-import { eventsBehind, lastPlace, positionColumn, putInOrder } from './ordering.ts';
+import { assignPositions, eventsAfter, lastPosition, positionColumn } from './ordering.ts';
 import { type OwnedEvent, withOwners } from './owners.ts';
 
 /** All events after one position up to another, in order. */
@@ -89,8 +89,8 @@ export class EventBus {
 
   /** Returns the position of the last committed event, as far as storage can tell. */
   async lastPosition(): Promise<number> {
-    await bestEffort(putInOrder(this.#database));
-    return lastPlace(this.#database);
+    await bestEffort(assignPositions(this.#database));
+    return lastPosition(this.#database);
   }
 
   /** Drops all subscribers. */
@@ -165,9 +165,9 @@ export class EventBus {
   async #publishNew(session: number): Promise<void> {
     this.#dataVersion = this.#database.dataVersion('events');
     const newest = await this.#database.first(newestEvent, {});
-    if (newest?.unordered) await bestEffort(putInOrder(this.#database));
+    if (newest?.unordered) await bestEffort(assignPositions(this.#database));
     else if ((newest?.position ?? 0) <= this.#position) return;
-    const end = await lastPlace(this.#database);
+    const end = await lastPosition(this.#database);
     if (session !== this.#session) return;
     // Subscribers read earlier events for themselves; the empty batch gives them the position.
     if (this.#position === UNKNOWN) await this.#publish({ after: end, upTo: end, events: [] });
@@ -178,8 +178,8 @@ export class EventBus {
   }
 
   async #read(after: number, end: number): Promise<Batch> {
-    const events = await eventsBehind(this.#database, after, end, BATCH_SIZE);
-    const upTo = events.length < BATCH_SIZE ? end : events.at(-1)!.place;
+    const events = await eventsAfter(this.#database, after, end, BATCH_SIZE);
+    const upTo = events.length < BATCH_SIZE ? end : events.at(-1)!.position;
     return { after, upTo, events: await withOwners(this.#database, events) };
   }
 

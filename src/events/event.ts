@@ -33,6 +33,6 @@ export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subject
 }
 
 /** An event with its position in the total order of all events. */
-export interface PlacedEvent<Data> extends Event<Data> {
-  readonly place: number;
+export interface PositionedEvent<Data> extends Event<Data> {
+  readonly position: number;
 }

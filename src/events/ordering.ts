@@ -1,5 +1,5 @@
 import { type Database, type EventKind, type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import type { PlacedEvent } from './event.ts';
+import type { PositionedEvent } from './event.ts';
 import { eventColumns, parseEvent } from './log.ts';
 
 /**
@@ -11,28 +11,28 @@ import { eventColumns, parseEvent } from './log.ts';
  * at a time.
  * @throws {StorageError} when it cannot write; events without a position are then seen later, none is lost
  */
-export async function putInOrder(database: Database): Promise<void> {
+export async function assignPositions(database: Database): Promise<void> {
   if (database.engine === 'sqlite') return;
   while ((await database.first(anyWithoutPosition, {})) !== undefined) {
     const assigned = await database.write(async tx => {
       await tx.first(lockOrdering, {});
-      return tx.run(assignPositions, { most: ASSIGN_BATCH_SIZE });
+      return tx.run(assignBatch, { most: ASSIGN_BATCH_SIZE });
     });
     if (assigned < ASSIGN_BATCH_SIZE) return;
   }
 }
 
 /** Returns the position of the last event; 0 without events. */
-export async function lastPlace(reader: Reader): Promise<number> {
-  return (await reader.first(lastInOrder, {}))?.place ?? 0;
+export async function lastPosition(reader: Reader): Promise<number> {
+  return (await reader.first(lastInOrder, {}))?.position ?? 0;
 }
 
 /**
  * Returns a position before every event that was recorded at `time` or later. Some events recorded shortly before may
  * follow it, too: clocks of processes differ, and transactions commit in another order than they start.
  */
-export async function placeBefore(reader: Reader, time: number): Promise<number> {
-  return (await reader.first(lastRecordedBefore, { time: time - CLOCK_TOLERANCE_MS }))?.place ?? 0;
+export async function positionBefore(reader: Reader, time: number): Promise<number> {
+  return (await reader.first(lastRecordedBefore, { time: time - CLOCK_TOLERANCE_MS }))?.position ?? 0;
 }
 
 /**
@@ -40,22 +40,22 @@ export async function placeBefore(reader: Reader, time: number): Promise<number>
  * @param upTo the last position to read
  * @param limit the maximum number of events
  */
-export async function eventsBehind(
+export async function eventsAfter(
   reader: Reader,
   after: number,
   upTo: number,
   limit: number,
-): Promise<PlacedEvent<unknown>[]> {
-  return (await reader.all(eventsAfter, { after, upTo, limit })).map(parseEvent<unknown, Row>);
+): Promise<PositionedEvent<unknown>[]> {
+  return (await reader.all(eventsInRange, { after, upTo, limit })).map(parseEvent<unknown, Row>);
 }
 
 /** Returns the events at these positions, in order; missing ones are left out. */
-export async function eventsAt(reader: Reader, places: readonly number[]): Promise<PlacedEvent<unknown>[]> {
-  return (await reader.all(eventsAtPositions, { places: JSON.stringify(places) })).map(parseEvent<unknown, Row>);
+export async function eventsAt(reader: Reader, positions: readonly number[]): Promise<PositionedEvent<unknown>[]> {
+  return (await reader.all(eventsAtPositions, { positions: JSON.stringify(positions) })).map(parseEvent<unknown, Row>);
 }
 
 /** A range of the event log. */
-export interface Stretch {
+export interface EventRange {
   /** The position before the range. */
   readonly after: number;
   /** The last position of the range. */
@@ -72,9 +72,9 @@ export interface Stretch {
 export async function lastEvents<Data>(
   reader: Reader,
   kind: EventKind,
-  stretch: Stretch,
+  stretch: EventRange,
   limit: number,
-): Promise<PlacedEvent<Data>[]> {
+): Promise<PositionedEvent<Data>[]> {
   return (await reader.all(lastOfEachSubject, { kind, ...stretch, limit })).map(parseEvent<Data, Row>);
 }
 
@@ -92,7 +92,7 @@ const ASSIGN_BATCH_SIZE = 5000;
  */
 const CLOCK_TOLERANCE_MS = 10_000;
 
-type Row = Omit<PlacedEvent<never>, 'data'> & { data: string };
+type Row = Omit<PositionedEvent<never>, 'data'> & { data: string };
 
 const anyWithoutPosition = query(db => db.selectFrom('events').select('id').where('seq', 'is', null).limit(1));
 
@@ -101,31 +101,36 @@ const lockOrdering = query(db =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore events'), 0)`.as('locked')),
 );
 
-const assignPositions = query((db, p: Params<{ most: number }>) =>
+const assignBatch = query((db, p: Params<{ most: number }>) =>
   db
     .updateTable('events')
     .from(
-      sql<{ id: number; place: number }>`(
-        select id, (select coalesce(max(seq), 0) from events) + row_number() over (order by id) as place
+      sql<{ id: number; position: number }>`(
+        select id, (select coalesce(max(seq), 0) from events) + row_number() over (order by id) as position
         from (select id from events where seq is null order by id limit ${p.most}) as first
       )`.as('new'),
     )
-    .set({ seq: sql`new.place` })
+    .set({ seq: sql`new.position` })
     .whereRef('events.id', '=', 'new.id' as never),
 );
 
-const placeOf = (engine: Reader['engine'], table = 'events') =>
-  sql<number>`${sql.ref(`${table}.${positionColumn(engine)}`)}`.as('place');
+const selectPosition = (engine: Reader['engine'], table = 'events') =>
+  sql<number>`${sql.ref(`${table}.${positionColumn(engine)}`)}`.as('position');
 
 const lastInOrder = query((db, _: Params<Record<never, never>>, engine) => {
   const column = positionColumn(engine);
-  return db.selectFrom('events').select(placeOf(engine)).where(column, 'is not', null).orderBy(column, 'desc').limit(1);
+  return db
+    .selectFrom('events')
+    .select(selectPosition(engine))
+    .where(column, 'is not', null)
+    .orderBy(column, 'desc')
+    .limit(1);
 });
 
 const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) =>
   db
     .selectFrom('events')
-    .select(placeOf(engine))
+    .select(selectPosition(engine))
     .where('at', '<', p.time)
     .where(positionColumn(engine), 'is not', null)
     .orderBy('at', 'desc')
@@ -133,12 +138,12 @@ const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) =>
     .limit(1),
 );
 
-const eventsAfter = query<{ after: number; upTo: number; limit: number }, Row>(
+const eventsInRange = query<{ after: number; upTo: number; limit: number }, Row>(
   (db, p: Params<{ after: number; upTo: number; limit: number }>, engine) => {
     const column = positionColumn(engine);
     return db
       .selectFrom('events')
-      .select([placeOf(engine), ...eventColumns])
+      .select([selectPosition(engine), ...eventColumns])
       .where(column, '>', p.after)
       .where(column, '<=', p.upTo)
       .orderBy(column)
@@ -146,22 +151,22 @@ const eventsAfter = query<{ after: number; upTo: number; limit: number }, Row>(
   },
 );
 
-const eventsAtPositions = query<{ places: string }, Row>((db, p: Params<{ places: string }>, engine) => {
+const eventsAtPositions = query<{ positions: string }, Row>((db, p: Params<{ positions: string }>, engine) => {
   const column = positionColumn(engine);
   return db
     .selectFrom('events')
-    .select([placeOf(engine), ...eventColumns])
-    .where(column, 'in', selectJsonNumbers(p.places, engine))
+    .select([selectPosition(engine), ...eventColumns])
+    .where(column, 'in', selectJsonNumbers(p.positions, engine))
     .orderBy(column);
 });
 
-const lastOfEachSubject = query<Stretch & { kind: EventKind; limit: number }, Row>(
-  (db, p: Params<Stretch & { kind: EventKind; limit: number }>, engine) => {
+const lastOfEachSubject = query<EventRange & { kind: EventKind; limit: number }, Row>(
+  (db, p: Params<EventRange & { kind: EventKind; limit: number }>, engine) => {
     const column = positionColumn(engine);
     return (
       db
         .selectFrom('events as event')
-        .select([placeOf(engine, 'event'), ...eventColumns])
+        .select([selectPosition(engine, 'event'), ...eventColumns])
         .where(`event.${column}`, '>', p.after)
         .where(`event.${column}`, '<=', p.upTo)
         // An expression has no index: otherwise SQLite would read and sort all events of the kind.

@@ -1,8 +1,8 @@
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
-import type { PlacedEvent } from './event.ts';
+import type { PositionedEvent } from './event.ts';
 
 /** An event with the accounts that decide who can see it. */
-export interface OwnedEvent extends PlacedEvent<LoggedData> {
+export interface OwnedEvent extends PositionedEvent<LoggedData> {
   /** The owner of the pet, category or key; the owners of the pets of a hold. */
   readonly ownerIds: readonly number[];
 }
@@ -25,8 +25,8 @@ export interface LoggedData {
 /**
  * Adds the owners to events. Events of earlier releases do not name them; they are read, in one query per kind.
  */
-export async function withOwners(reader: Reader, events: readonly PlacedEvent<unknown>[]): Promise<OwnedEvent[]> {
-  const logged = events as readonly PlacedEvent<LoggedData>[];
+export async function withOwners(reader: Reader, events: readonly PositionedEvent<unknown>[]): Promise<OwnedEvent[]> {
+  const logged = events as readonly PositionedEvent<LoggedData>[];
   const unnamed = Map.groupBy(
     logged.filter(event => namedOwners(event) === undefined),
     ({ kind }) => kind,
@@ -47,7 +47,7 @@ export async function withOwners(reader: Reader, events: readonly PlacedEvent<un
 }
 
 /** Returns the owners that the event itself names. A built-in category has none. */
-function namedOwners({ kind, data }: PlacedEvent<LoggedData>): readonly number[] | undefined {
+function namedOwners({ kind, data }: PositionedEvent<LoggedData>): readonly number[] | undefined {
   if (data.ownerIds !== undefined) return data.ownerIds;
   if (data.ownerId !== undefined) return [data.ownerId];
   return kind === 'category' ? [] : undefined;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { operator } from '../events/event.ts';
 import { recordAll } from '../events/log.ts';
-import { putInOrder } from '../events/ordering.ts';
+import { assignPositions } from '../events/ordering.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { StorageError } from '../lib/storage/database.ts';
@@ -317,7 +317,7 @@ onEachEngine(engine => {
       }
       await add({ name: 'last' });
       // So many get their places in more than the moment that a reader waits.
-      await putInOrder(database);
+      await assignPositions(database);
       let page = await list(ever);
       const pages = [page.rows.map(({ id }) => id)];
       while (page.next !== undefined) {

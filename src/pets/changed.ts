@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
-import type { PlacedEvent } from '../events/event.ts';
-import { lastEvents, lastPlace, placeBefore, putInOrder } from '../events/ordering.ts';
+import type { PositionedEvent } from '../events/event.ts';
+import { assignPositions, lastEvents, lastPosition, positionBefore } from '../events/ordering.ts';
 import {
   decodeListToken,
   decodeOpaque,
@@ -80,8 +80,8 @@ async function wholeRange(database: Database, { updatedSince }: ChangeFilter, no
 
   await bestEffort(recordPending(database, now));
   // No event gets a position before this one any more.
-  const end = await lastPlace(database);
-  if (token === undefined) return { after: Math.min(await placeBefore(database, since!), end), end, since: since! };
+  const end = await lastPosition(database);
+  if (token === undefined) return { after: Math.min(await positionBefore(database, since!), end), end, since: since! };
   if (token.position <= end) return { after: token.position, end, since: 0 };
   throw problem('sync_token_expired', 'The sync token is newer than the store, which was restored from a backup.');
 }
@@ -89,13 +89,13 @@ async function wholeRange(database: Database, { updatedSince }: ChangeFilter, no
 /** Records expired reservations, and gives every event its position. */
 async function recordPending(database: Database, now: number): Promise<void> {
   await bestEffort(expireReservations(database, now));
-  await putInOrder(database);
+  await assignPositions(database);
 }
 
 /** Returns the range that follows a page. */
 async function remainingRange(reader: Reader, filter: ChangeFilter, cursor: string): Promise<Range> {
   const [after, end] = decodeListToken(listOf(filter), cursor, 2) ?? [];
-  if (!isCount(after) || !isCount(end) || after > end || end > (await lastPlace(reader))) throw invalidCursor();
+  if (!isCount(after) || !isCount(end) || after > end || end > (await lastPosition(reader))) throw invalidCursor();
   return { after, end, since: parseTime(filter.updatedSince) ?? 0 };
 }
 
@@ -123,7 +123,7 @@ async function scan(
       const page = found.slice(0, limit);
       return { found: page, upTo: page.at(-1)!.position };
     }
-    position = events.length < size ? scanEnd : events.at(-1)!.place;
+    position = events.length < size ? scanEnd : events.at(-1)!.position;
     size = SCAN_BATCH;
     // SQLite blocks the event loop; let other requests run.
     if (position < scanEnd) await setImmediate();
@@ -135,14 +135,14 @@ async function matching(
   reader: Reader,
   { status, includeRemoved }: ChangeFilter,
   categories: readonly number[] | undefined,
-  events: readonly PlacedEvent<PetEventData>[],
+  events: readonly PositionedEvent<PetEventData>[],
   now: number,
 ): Promise<Found[]> {
   const ids = JSON.stringify(events.map(({ subjectId }) => subjectId));
   const rows = new Map((await reader.all(petsByIds, { ids, now })).map(row => [row.id, row]));
   const inCategories = (id: number) => categories === undefined || categories.includes(id);
   return events.flatMap((event): Found[] => {
-    const { place: position } = event;
+    const { position } = event;
     const row = rows.get(event.subjectId);
     if (row !== undefined) {
       const matches = inCategories(row.categoryId) && (status === undefined || status.includes(row.status));
@@ -154,7 +154,7 @@ async function matching(
   });
 }
 
-function removedPetOf({ subjectId, at, data }: PlacedEvent<PetEventData>): RemovedPet {
+function removedPetOf({ subjectId, at, data }: PositionedEvent<PetEventData>): RemovedPet {
   const { name, categoryId } = data.pet;
   return { id: subjectId, name, categoryId, deletedAt: formatTime(data.at ?? at) };
 }

@@ -63,7 +63,7 @@ export async function matchEvents(
     const hasCategory = (event: OwnedEvent) =>
       categoryIds === null || categories.get(event)!.some(id => categoryIds.includes(id));
     const received = events.filter(
-      event => event.place > afterPosition && hasType(event) && hasCategory(event) && canSee(actor, event),
+      event => event.position > afterPosition && hasType(event) && hasCategory(event) && canSee(actor, event),
     );
     if (received.length > 0) matches.set(subscription, received);
   }

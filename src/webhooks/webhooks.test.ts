@@ -9,7 +9,7 @@ import { redeliverEvent, redeliverSince } from '../deliveries/redeliveries.ts';
 import { deleteOldDeliveries, purgeDeletedWebhooks } from '../deliveries/retention.ts';
 import { sendTest, storeTest } from '../deliveries/test-delivery.ts';
 import { type Actor, operator } from '../events/event.ts';
-import { lastPlace, putInOrder } from '../events/ordering.ts';
+import { assignPositions, lastPosition } from '../events/ordering.ts';
 import { eventIdAt } from '../events/public/public-event.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
@@ -278,16 +278,16 @@ onEachEngine(engine => {
       const pet = await store.pet();
       const active = await store.activate();
       assert.deepEqual([active.status, active.version, active.failingSince], ['active', 2, null]);
-      const place = await lastPlace(store.database);
+      const position = await lastPosition(store.database);
       const { behind_place, due_at } = (await store.webhook())!;
-      assert.deepEqual([behind_place, due_at], [place, null]);
+      assert.deepEqual([behind_place, due_at], [position, null]);
       await store.addPending(1);
       await store.database.write(tx => deactivateWebhook(tx, owner, 1));
       await store.database.write(tx => updatePet(tx, owner, pet, { name: 'Moritz' }, 'open'));
       await store.activate();
       const later = (await store.webhook())!;
-      assert.equal(later.behind_place, await lastPlace(store.database));
-      assert.ok(later.behind_place > place);
+      assert.equal(later.behind_place, await lastPosition(store.database));
+      assert.ok(later.behind_place > position);
       assert.equal(later.due_at, START);
     });
 
@@ -298,12 +298,12 @@ onEachEngine(engine => {
       await store.pet();
       await store.activate(1);
       const first = await store.dispatched();
-      assert.equal(first, await lastPlace(store.database));
+      assert.equal(first, await lastPosition(store.database));
       assert.ok(first > 0);
       await store.pet();
       await store.activate(2, stranger);
       assert.equal(await store.dispatched(), first, 'the first webhook still receives the events in between');
-      assert.ok((await lastPlace(store.database)) > first);
+      assert.ok((await lastPosition(store.database)) > first);
     });
 
     it('rejects a webhook that changed during the test, and accepts a concurrent activation', async () => {
@@ -460,10 +460,10 @@ onEachEngine(engine => {
       const third = { accountId: 4, admin: false };
       await store.database.write(tx => createHold(tx, third, { petIds: [petId] }, 10));
       await store.activate(1, stranger);
-      const holdEvent = eventIdAt(await lastPlace(store.database));
+      const holdEvent = eventIdAt(await lastPosition(store.database));
       const again = (eventId: string, visibleTo: Actor) =>
         store.database.write(tx => redeliverEvent(tx, admin, 1, eventId, visibleTo, 0));
-      const events = Array.from({ length: await lastPlace(store.database) }, (_, index) => eventIdAt(index + 1));
+      const events = Array.from({ length: await lastPosition(store.database) }, (_, index) => eventIdAt(index + 1));
       const outcomes = await Promise.all(
         events.map(id =>
           again(id, stranger).then(
@@ -489,7 +489,7 @@ onEachEngine(engine => {
       assert.match((await rejection(since(START - DAY - 1), 'events_expired')).message, /2026-11-20T12:00:00/);
       const { id } = await since(START - DAY);
       const [row] = await store.database.all(everyRedelivery, {});
-      const upTo = await lastPlace(store.database);
+      const upTo = await lastPosition(store.database);
       assert.deepEqual(row, { id, webhook_id: 1, place: 0, up_to: upTo, since: START - DAY, created_at: START });
       assert.match((await rejection(since(START), 'redelivery_running')).message, /2026-11-20T12:00:00/);
     });
@@ -522,13 +522,13 @@ async function open(engine: Engine) {
       const result = await sendTest(deps, { id, url: receiver.url });
       await database.write(tx => storeTest(tx, id, result));
       assert.equal('status' in result.outcome && result.outcome.status, 204);
-      await putInOrder(database);
+      await assignPositions(database);
       return database.write(tx => activateTested(tx, actor, webhook));
     },
     /** Creates a pet; returns its id. */
     async pet(): Promise<number> {
       const { id } = await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
-      await putInOrder(database);
+      await assignPositions(database);
       return id;
     },
     /** Inserts pending deliveries. */

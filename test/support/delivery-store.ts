@@ -3,7 +3,7 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import { deliveryJob } from '../../src/deliveries/deliver.ts';
 import { dispatch } from '../../src/deliveries/dispatch.ts';
 import type { DisabledWebhook } from '../../src/deliveries/record-result.ts';
-import { lastPlace, putInOrder } from '../../src/events/ordering.ts';
+import { assignPositions, lastPosition } from '../../src/events/ordering.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { openOutgoingClient } from '../../src/lib/http/client/client.ts';
@@ -117,8 +117,8 @@ async function openStore(engine: Engine) {
   async function webhook(
     more: { accountId?: number; types?: string[]; categoryIds?: number[]; to?: Receiver } = {},
   ): Promise<{ id: number; secret: Buffer }> {
-    await putInOrder(database);
-    const position = await lastPlace(database);
+    await assignPositions(database);
+    const position = await lastPosition(database);
     const secret = randomBytes(32);
     const { id } = await database.write(async tx => {
       const row = (await tx.first(insertWebhook, {

@@ -148,7 +148,7 @@ export class EventStream implements ResponseStream, Subscriber {
       messages.push(message);
       bytes += message.length;
       if (bytes < WRITE_BYTES) continue;
-      this.#position = event.place;
+      this.#position = event.position;
       if (!this.#write(Buffer.concat(messages))) return;
       messages = [];
       bytes = 0;
@@ -158,7 +158,7 @@ export class EventStream implements ResponseStream, Subscriber {
   }
 
   #isWanted(event: OwnedEvent): boolean {
-    return event.place > this.#position && this.#isSelected(event) && canSee(this.#options.actor, event);
+    return event.position > this.#position && this.#isSelected(event) && canSee(this.#options.actor, event);
   }
 
   /** Returns false if the client has stopped reading. */

@@ -17,7 +17,7 @@ import { approveOrder, deliverOrder } from '../../orders/steps.ts';
 import { createPet, deletePet, updatePet } from '../../pets/pets.ts';
 import { type Database, type Params, query, type Transaction } from '../../schema.ts';
 import { operator } from '../event.ts';
-import { putInOrder } from '../ordering.ts';
+import { assignPositions } from '../ordering.ts';
 import { type EventFilter, listEvents } from './list-events.ts';
 import type { PublicEvent } from './public-event.ts';
 
@@ -267,7 +267,7 @@ onEachEngine(engine => {
       for (let added = 0; added < 7; added++) await add();
       assert.deepEqual(
         (await all(stranger, {}, 3)).map(({ id }) => id),
-        [1, 2, 3, 4, 5, 6, 7].map(place => `evt_${place}`),
+        [1, 2, 3, 4, 5, 6, 7].map(position => `evt_${position}`),
       );
       const page = await listEvents(database, stranger, {}, { limit: 100 }, clock.now(), DAY);
       assert.equal(page.end, 'evt_7');
@@ -343,7 +343,7 @@ onEachEngine(engine => {
       });
       await write(tx => createHold(tx, owner, { petIds: [1] }, 100));
       // Who lists gives it but a moment, and so many may take longer.
-      await putInOrder(database);
+      await assignPositions(database);
       const first = await listEvents(database, owner, { types: ['hold.*'] }, { limit: 100 }, clock.now(), DAY);
       assert.deepEqual(first.events, []);
       assert.notEqual(first.next, undefined);

@@ -5,7 +5,7 @@ import type { PageRequest } from '../../lib/http/pagination/paginate.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
 import type { Database, Reader } from '../../schema.ts';
 import type { Actor } from '../event.ts';
-import { eventsBehind, lastPlace, placeBefore, putInOrder } from '../ordering.ts';
+import { assignPositions, eventsAfter, lastPosition, positionBefore } from '../ordering.ts';
 import { type OwnedEvent, withOwners } from '../owners.ts';
 import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
 import { canSee, canSeeActor, publicEvent } from './visibility.ts';
@@ -42,8 +42,8 @@ export async function listEvents(
   retentionMs: number,
 ): Promise<EventPage> {
   const from = startOf(filter, cursor);
-  await bestEffort(putInOrder(database));
-  const end = await lastPlace(database);
+  await bestEffort(assignPositions(database));
+  const end = await lastPosition(database);
   const retained = await retentionStart(database, now, retentionMs);
   let position = from === undefined ? retained.position : requireRetained(from, retained.position, end);
 
@@ -51,14 +51,14 @@ export async function listEvents(
   const scanEnd = Math.min(end, position + SCAN_LIMIT);
   const events: PublicEvent[] = [];
   for (let size = limit + 1; position < scanEnd; size = BATCH_SIZE) {
-    const batch = await eventsBehind(database, position, scanEnd, size);
+    const batch = await eventsAfter(database, position, scanEnd, size);
     const kept = batch.filter(({ at }) => at >= retained.since);
     for (const event of await withOwners(database, kept)) {
       if (!isSelected(event) || !canSee(actor, event)) continue;
       if (events.length === limit) return { events, next: encodePosition(filter, positionOf(events.at(-1)!.id)) };
       events.push(publicEvent(event, canSeeActor(actor, event)));
     }
-    position = batch.length < size ? scanEnd : batch.at(-1)!.place;
+    position = batch.length < size ? scanEnd : batch.at(-1)!.position;
     // Reads of the embedded engine block the event loop: let other requests run in between.
     if (position < scanEnd) await nextTurn();
   }
@@ -75,7 +75,7 @@ export async function retentionStart(
   retentionMs: number,
 ): Promise<{ readonly position: number; readonly since: number }> {
   const since = now - retentionMs;
-  return { position: await placeBefore(reader, since), since };
+  return { position: await positionBefore(reader, since), since };
 }
 
 /**

@@ -125,8 +125,8 @@ export type PublicEvent = Static<typeof PublicEvent>;
 export const PublicEvents = Type.Array(PublicEvent, { $id: 'Events' });
 
 /** Returns the id of the event at a position. */
-export function eventIdAt(place: number): string {
-  return `evt_${place}`;
+export function eventIdAt(position: number): string {
+  return `evt_${position}`;
 }
 
 /** Returns the position of an event id that matches the pattern. */

@@ -38,14 +38,14 @@ export function canSeeActor(actor: Actor, event: OwnedEvent): boolean {
  * @param showActor whether it includes the causing account, hold and order
  */
 export function publicEvent(event: OwnedEvent, showActor: boolean): PublicEvent {
-  const { kind, action, place, at, accountId, subjectId, ownerIds, data } = event;
+  const { kind, action, position, at, accountId, subjectId, ownerIds, data } = event;
   const resource = resourceOf(event);
   const cause = causeOf(data, showActor);
   return {
-    id: eventIdAt(place),
+    id: eventIdAt(position),
     type: `${kind}.${action}` as PublicEvent['type'],
     time: formatTime(data.at ?? at),
-    sequence: place,
+    sequence: position,
     ...(showActor && accountId !== null && { accountId }),
     data: {
       id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
