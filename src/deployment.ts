@@ -1,9 +1,10 @@
+import { type ErrorCode, errors } from './errors.ts';
 import type { EventBus } from './events/event-bus.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Encryptor } from './lib/encryption.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
-import { operationsOver } from './lib/http/route.ts';
+import { type Example, operationsOver } from './lib/http/route.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
 
 /** One deployment, production or staging, with what the handlers of its routes use. */
@@ -51,3 +52,18 @@ export const operation = operationsOver<Deployment>();
 
 /** Defines a list operation that serves one deployment: pagination, its headers and their documentation included. */
 export const listOperation = listOperationsOver<Deployment>();
+
+/**
+ * Returns an example of a request to an operation.
+ * @param result the status of the response, or its error code
+ * @param request what is sent, and by whom; see `Example`
+ */
+export function example(
+  name: string,
+  summary: string,
+  result: number | ErrorCode,
+  request: Omit<Example, 'name' | 'summary' | 'status' | 'code'> = {},
+): Example {
+  const outcome = typeof result === 'number' ? { status: result } : { status: errors[result].status, code: result };
+  return { name, summary, ...request, ...outcome };
+}

@@ -1,6 +1,5 @@
 import Type from 'typebox';
-import { nowOf, operation } from '../deployment.ts';
-import type { Example } from '../lib/http/route.ts';
+import { example, nowOf, operation } from '../deployment.ts';
 import { countByStatus } from '../pets/counts.ts';
 
 const count = () => Type.Integer({ format: 'int64', minimum: 0 });
@@ -11,9 +10,7 @@ const Inventory = Type.Object(
   { title: 'Inventory', description: 'The number of animals in each status.' },
 );
 
-const examples: readonly Example[] = [
-  { name: 'a small store', summary: 'Four animals, one of them ordered', given: ['placeOrder: a cat'], status: 200 },
-];
+const examples = [example('a small store', 'Four animals, one of them ordered', 200, { given: ['placeOrder: a cat'] })];
 
 /** Counts the pets by status. */
 export const get = operation({

@@ -1,42 +1,24 @@
-import type { Example } from '../../lib/http/route.ts';
+import { example } from '../../deployment.ts';
 
 const cats = { categoryId: '2' };
 
-export const mergeExamples: readonly Example[] = [
-  {
-    name: 'a placeholder',
-    summary: 'A category that an animal created becomes part of a built-in one',
+export const mergeExamples = [
+  example('a placeholder', 'A category that an animal created becomes part of a built-in one', 200, {
     as: 'admin',
     given: ['createPet: a new category'],
     path: { categoryId: '9000' },
     body: { intoId: 4 },
-    status: 200,
-  },
-  {
-    name: 'cycle',
-    summary: 'The target is a descendant',
+  }),
+  example('cycle', 'The target is a descendant', 'category_cycle', {
     as: 'admin',
     given: ['createCategory: a subcategory'],
     path: cats,
     body: { intoId: 1001 },
-    status: 409,
-    code: 'category_cycle',
-  },
-  {
-    name: 'unknown target',
-    summary: 'The target does not exist',
+  }),
+  example('unknown target', 'The target does not exist', 'category_not_found', {
     as: 'admin',
     path: cats,
     body: { intoId: 4711 },
-    status: 400,
-    code: 'category_not_found',
-  },
-  {
-    name: 'not an admin',
-    summary: 'Only admins merge',
-    path: cats,
-    body: { intoId: 1 },
-    status: 403,
-    code: 'not_owner',
-  },
+  }),
+  example('not an admin', 'Only admins merge', 'not_owner', { path: cats, body: { intoId: 1 } }),
 ];
