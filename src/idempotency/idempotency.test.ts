@@ -164,7 +164,7 @@ onEachEngine(engine => {
     assert.equal(await things(), 0);
   });
 
-  describe('an error', () => {
+  describe('errors', () => {
     it('rolls back and stores nothing, so the key can be used again', async () => {
       for (const code of ['invalid_body', 'pet_not_found', 'pet_reserved'] as const) {
         const failing = async (tx: Transaction) => {

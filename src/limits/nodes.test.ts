@@ -19,7 +19,7 @@ onPostgres(engine => {
     await one.close();
   });
 
-  test('counts a node as live although its clock stands still or is a minute off', async () => {
+  test('counts a node as live although its clock is stopped or off by a minute', async () => {
     const database = await engine.open();
     const one = await joinNodes(database, systemClock(), 'one');
     const two = await joinNodes(database, testClock(Date.now() - 50_000), 'two');

@@ -70,7 +70,7 @@ describe('openEmailSender', () => {
     }
   });
 
-  it('tells permanent failures from temporary ones', async () => {
+  it('distinguishes permanent from temporary failures', async () => {
     for (const [behaviour, reason, final] of [
       [{ sender: '553 not from you' }, 'refused', false],
       [{ recipient: '550 no such user' }, 'refused', true],

@@ -55,7 +55,7 @@ onEachEngine(engine => {
       await store.assertSound();
     });
 
-    it('keeps the price of the moment of the order', async () => {
+    it('keeps the price at the time of the order', async () => {
       const store = await openOrderStore(engine, 0);
       const petId = await store.add({ price: { amount: 12_500, currency: 'EUR' } });
       const { id } = await store.place(petId);

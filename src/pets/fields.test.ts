@@ -87,7 +87,7 @@ describe('a new optional field of pets', () => {
     assert.deepEqual(Object.keys(await list('plain')), ['id', 'name', 'categoryId', 'status']);
   });
 
-  it('is absent where it has no value', async () => {
+  it('is absent if it has no value', async () => {
     const id = await create({ microchip: undefined });
     assert.ok(!('microchip' in (await get(id))));
     assert.ok(!('microchip' in (await lastEvent(id)).data));

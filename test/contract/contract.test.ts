@@ -12,7 +12,7 @@ const noon = Date.parse('2026-11-20T12:00:00Z');
 describe('createPet', () => {
   const { post, use } = service();
 
-  it('adds an animal and answers 201 with exactly its fields, in order', async () => {
+  it('returns 201 with exactly the fields of the pet, in order', async () => {
     const reply = await post({ name: 'Minka', categoryId: 2, status: 'pending' });
     assertAnswer(reply);
     assert.equal(reply.status, 201);
@@ -22,18 +22,18 @@ describe('createPet', () => {
     assert.deepEqual((await send(reply.headers.location!, { key: use().key })).body, reply.body);
   });
 
-  it('takes available where no status is given', async () => {
+  it('uses the status available by default', async () => {
     assert.equal((await post({ name: 'Minka', categoryId: 2 })).body.status, 'available');
   });
 
-  it('assigns ids upward and ignores one that is sent', async () => {
+  it('assigns ascending ids and ignores an id in the body', async () => {
     const one = await post({ name: 'Minka', categoryId: 2 });
     const other = await post({ id: 1, name: 'Minka', categoryId: 2 });
     assert.equal(other.status, 201);
     assert.ok(other.body.id > one.body.id);
   });
 
-  it('stores names as they were sent', async () => {
+  it('stores names unchanged', async () => {
     for (const name of [
       '  padded  ',
       'Ä',
@@ -56,7 +56,7 @@ describe('createPet', () => {
     }
   });
 
-  it('refuses names that are none', async () => {
+  it('rejects invalid names', async () => {
     for (const name of [
       '',
       ' ',
@@ -89,7 +89,7 @@ describe('createPet', () => {
     }
   });
 
-  it('takes every category from 1 to 2^53 − 1, and numbers as JSON writes them', async () => {
+  it('accepts category ids from 1 to 2^53 − 1, in every JSON number format', async () => {
     for (const [sent, stored] of [
       ['1', 1],
       ['9007199254740991', Number.MAX_SAFE_INTEGER],
@@ -105,7 +105,7 @@ describe('createPet', () => {
     }
   });
 
-  it('refuses categories that are none, and coerces nothing', async () => {
+  it('rejects invalid categories and coerces nothing', async () => {
     for (const sent of [
       '0',
       '-1',
@@ -129,7 +129,7 @@ describe('createPet', () => {
     }
   });
 
-  it('refuses a status that is none of the three, null among them', async () => {
+  it('rejects an unknown status, and null', async () => {
     for (const status of ['lost', 'Available', 'available ', '', null, 1, true, [], ['sold'], {}]) {
       const reply = await post({ name: 'x', categoryId: 2, status });
       assert.equal(reply.status, 400, JSON.stringify(status));
@@ -137,7 +137,7 @@ describe('createPet', () => {
     }
   });
 
-  it('names every field that is missing or wrong', async () => {
+  it('names every missing or invalid field', async () => {
     assert.deepEqual(paths(await post({})), ['/categoryId', '/name']);
     assert.deepEqual(paths(await post({ status: 'lost', categoryId: 'x' })), ['/categoryId', '/name', '/status']);
     for (const body of ['null', '[]', '1', '"x"', 'true', '[{"name":"x","categoryId":1}]']) {
@@ -147,7 +147,7 @@ describe('createPet', () => {
     }
   });
 
-  it('ignores unknown members, and refuses them under handling=strict', async () => {
+  it('ignores unknown members, and rejects them with handling=strict', async () => {
     const pet = { name: 'x', categoryId: 2, colour: 'red', id: 7 };
     assert.equal((await post(pet)).status, 201);
     for (const prefer of [
@@ -167,7 +167,7 @@ describe('createPet', () => {
     assert.equal(applied.headers['preference-applied'], 'handling=strict');
   });
 
-  it('takes the last of duplicate members, and __proto__ as one like any other', async () => {
+  it('uses the last of duplicate members, and treats __proto__ like any other', async () => {
     const reply = await post('{"name":"one","name":"other","categoryId":1,"categoryId":2}');
     assert.deepEqual([reply.body.name, reply.body.categoryId], ['other', 2]);
     const proto = '{"__proto__":{"status":"sold"},"constructor":1,"name":"x","categoryId":2}';
@@ -176,7 +176,7 @@ describe('createPet', () => {
     assert.deepEqual(paths(await post(proto, { Prefer: 'handling=strict' })), ['/__proto__', '/constructor']);
   });
 
-  it('answers 400 invalid_json to what is no JSON', async () => {
+  it('returns 400 invalid_json for malformed JSON', async () => {
     const good = '{"name":"x","categoryId":2}';
     for (const body of [
       '',
@@ -205,12 +205,12 @@ describe('createPet', () => {
     }
   });
 
-  it('quotes nothing of a body that is no JSON', async () => {
+  it('quotes nothing from malformed JSON', async () => {
     const reply = await post('{"password": hunter2, "x": 1}');
     assert.doesNotMatch(reply.text, /hunter2|password/);
   });
 
-  it('takes application/json in every spelling, and refuses every other content type with 400', async () => {
+  it('accepts every spelling of application/json, and rejects other content types with 400', async () => {
     const body = '{"name":"x","categoryId":2}';
     for (const type of [
       'application/json',
@@ -251,7 +251,7 @@ describe('createPet', () => {
     }
   });
 
-  it('judges the key before the body', async () => {
+  it('checks the API key before the body', async () => {
     const { urls } = use();
     const reply = await send(`${urls.production}/pets`, {
       method: 'POST',
@@ -261,7 +261,7 @@ describe('createPet', () => {
     assert.equal(reply.status, 401);
   });
 
-  it('refuses a category that does not exist where categories are strict, and makes none up', async () => {
+  it('rejects an unknown category if categories are strict, and creates none', async () => {
     const strict = await serve({ environment: { PETSTORE_CATEGORIES: 'strict' } });
     try {
       const key = await strict.newKey();
@@ -295,19 +295,19 @@ describe('listPets', () => {
     }
   });
 
-  it('answers a bare array of exactly the fields, twenty by id where nothing is said', async () => {
+  it('returns an array of twenty pets sorted by id, with exactly their fields, by default', async () => {
     const reply = await get('/pets');
     assertAnswer(reply);
     assert.equal(reply.text, JSON.stringify(pets.slice(0, 20)));
   });
 
-  it('takes limits from 1 to 100', async () => {
+  it('accepts limits from 1 to 100', async () => {
     for (const limit of [1, 2, 20, 99, 100]) {
       assert.deepEqual((await get(`/pets?limit=${limit}`)).body, pets.slice(0, limit));
     }
   });
 
-  it('refuses every other limit, never clamping', async () => {
+  it('rejects every other limit instead of clamping it', async () => {
     for (const query of [
       'limit=0',
       'limit=101',
@@ -341,7 +341,7 @@ describe('listPets', () => {
     assert.equal((await get('/pets?%6Cimit=1')).body.length, 1);
   });
 
-  it('filters by status, by one or several, with commas or repeated', async () => {
+  it('filters by one or several statuses, comma-separated or repeated', async () => {
     for (const status of statuses) {
       assert.deepEqual(
         (await get(`/pets?limit=100&status=${status}`)).body,
@@ -360,7 +360,7 @@ describe('listPets', () => {
     assert.deepEqual((await get('/pets?limit=100&status=available,pending,sold')).body, pets);
   });
 
-  it('refuses what is no status', async () => {
+  it('rejects an unknown status', async () => {
     for (const query of [
       'status=',
       'status=lost',
@@ -381,7 +381,7 @@ describe('listPets', () => {
     }
   });
 
-  it('filters by ids, up to 100, and by category', async () => {
+  it('filters by up to 100 ids, and by category', async () => {
     const some = [pets[3]!, pets[17]!, pets[40]!];
     const ids = some.map(({ id }) => id);
     assert.deepEqual((await get(`/pets?id=${ids.join()}`)).body, some);
@@ -403,7 +403,7 @@ describe('listPets', () => {
     }
   });
 
-  it('sorts by id or by name, by code point and with ties by id', async () => {
+  it('sorts by id, or by name in code point order and then by id', async () => {
     const byName = pets.toSorted((a, b) => compareCodePoints(a.name, b.name) || a.id - b.id);
     assert.deepEqual((await get('/pets?limit=100&sort=name')).body, byName);
     assert.deepEqual((await get('/pets?limit=100&sort=-name')).body, byName.toReversed());
@@ -414,7 +414,7 @@ describe('listPets', () => {
     }
   });
 
-  it('leads through every list forward and backward to the same animals, whatever the filter and the sort', async () => {
+  it('links the same pets forward and backward, for every filter and sort', async () => {
     const filters = [
       '',
       'status=available',
@@ -473,7 +473,7 @@ describe('listPets', () => {
     }
   });
 
-  it('has links that keep every parameter but the cursor', async () => {
+  it('keeps all parameters except the cursor in its links', async () => {
     const page = await get('/pets?limit=2&status=available,sold&unknown=a%26b');
     const next = new URL(links(page)['next']!);
     assert.equal(next.origin + next.pathname, `${use().urls.production}/pets`);
@@ -482,14 +482,14 @@ describe('listPets', () => {
     assert.equal(next.searchParams.get('limit'), '2');
   });
 
-  it('has the same links however the path is spelled', async () => {
+  it('returns the same links for every spelling of the path', async () => {
     const plain = links(await get('/pets?limit=2'));
     for (const path of ['/%70ets?limit=2', '/pets/?limit=2', '/p%65t%73?limit=2']) {
       assert.deepEqual(links(await get(path)), plain, path);
     }
   });
 
-  it('takes a cursor with its own filters and sort alone', async () => {
+  it('rejects a cursor with other filters or another sort', async () => {
     const cursor = new URL(
       (await get('/pets?limit=2&status=sold&sort=name')).headers['x-next'] as string,
     ).searchParams.get('cursor');
@@ -510,7 +510,7 @@ describe('listPets', () => {
     }
   });
 
-  it('refuses a cursor that is none of ours', async () => {
+  it('rejects a forged cursor', async () => {
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     for (const cursor of [
       'abc',
@@ -532,7 +532,7 @@ describe('listPets', () => {
     }
   });
 
-  it('misses nothing that was there when a walk began', async () => {
+  it('misses no pet that existed when paging started', async () => {
     const seen: number[] = [];
     let url: string | undefined = `${use().urls.production}/pets?limit=9`;
     while (url !== undefined) {
@@ -550,7 +550,7 @@ describe('listPets', () => {
     );
   });
 
-  it('counts exactly where counters are kept, and says so', async () => {
+  it('returns an exact count if there is a counter for the filter', async () => {
     const exact = { Prefer: 'count=exact' };
     for (const [query, count] of [
       ['', pets.length],
@@ -576,7 +576,7 @@ describe('listPets', () => {
     assert.equal(second.headers['x-total-count'], String(pets.length));
   });
 
-  it('ignores unknown parameters, and refuses them under handling=strict', async () => {
+  it('ignores unknown parameters, and rejects them with handling=strict', async () => {
     assert.equal((await get('/pets?limit=1&colour=red&__proto__=1&constructor=x')).body.length, 1);
     const strict = { Prefer: 'handling=strict' };
     const reply = await get('/pets?limit=1&colour=red&__proto__=1', strict);
@@ -590,14 +590,14 @@ describe('listPets', () => {
     ]);
   });
 
-  it('shows an animal at once that was acknowledged', async () => {
+  it('lists a pet immediately after it was created', async () => {
     await get('/pets?limit=1&sort=-id');
     const { body } = await post({ name: 'Newest', categoryId: 1 });
     assert.deepEqual((await get('/pets?limit=1&sort=-id')).body, [body]);
     pets.push(body);
   });
 
-  it('shows at the very next request what another process has changed', async () => {
+  it('shows changes of another process in the next response', async () => {
     const script = `
       import Database from 'better-sqlite3';
       const database = new Database(process.argv[1]);
@@ -648,14 +648,14 @@ describe('getPet', () => {
     id = (await post({ name: 'Minka', categoryId: 2 })).body.id;
   });
 
-  it('answers the animal with exactly its fields', async () => {
+  it('returns the pet with exactly its fields', async () => {
     const reply = await get(`/pets/${id}`);
     assertAnswer(reply);
     assert.equal(reply.text, `{"id":${id},"name":"Minka","categoryId":2,"status":"available"}`);
     assert.equal((await get(`/pets/${id}/`)).text, reply.text);
   });
 
-  it('answers 404 to an id that no animal has, and to what is no plain decimal integer', async () => {
+  it('returns 404 for an unknown id, and for anything but a plain decimal integer', async () => {
     for (const petId of [
       '999999',
       `0${id}`,
@@ -693,7 +693,7 @@ describe('getPet', () => {
     }
   });
 
-  it('says on every answer that it goes away, when, and what to use instead', async () => {
+  it('announces its removal in every response: the date and the replacement', async () => {
     const { urls, key } = use();
     const good = await get(`/pets/${id}`);
     const limited = await use().serving.newKey({ scopes: ['orders:read'] });
@@ -723,7 +723,7 @@ describe('getPet', () => {
     assert.equal((await post({ name: 'x', categoryId: 1 })).headers['sunset'], undefined);
   });
 
-  it('is removed on 5 December 2030, by the clock: 410, its successors go on', async () => {
+  it('returns 410 from 5 December 2030 on; its replacements keep working', async () => {
     const clock = testClock(Date.parse('2030-12-04T23:59:59Z'));
     const serving = await serve({ clock });
     try {
@@ -752,10 +752,10 @@ describe('getPet', () => {
   });
 });
 
-describe('an error', () => {
+describe('errors', () => {
   const { use, get, post } = service();
 
-  it('is a problem of RFC 9457 for those who ask, its type a page that explains it', async () => {
+  it('are RFC 9457 problems on request; the type is the URL of a page that explains the error', async () => {
     for (const accept of [
       'application/problem+json',
       'application/json;q=0.5, Application/Problem+JSON',
@@ -795,7 +795,7 @@ describe('an error', () => {
     }
   });
 
-  it('names single fields with a path, a code and a sentence', async () => {
+  it('name each field with a path, a code and a message', async () => {
     for (const reply of [await post({ status: 1 }), await get('/pets?limit=0&status=x&id=x')]) {
       assert.ok(reply.body.errors.length >= 3);
       for (const one of reply.body.errors) {
@@ -806,7 +806,7 @@ describe('an error', () => {
     }
   });
 
-  it('is bounded, however much is wrong', async () => {
+  it('are bounded in size, however many fields are invalid', async () => {
     const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`m${index}`, 1]));
     const reply = await post({ name: 'x', categoryId: 1, ...members }, { Prefer: 'handling=strict' });
     assert.equal(reply.status, 400);
@@ -817,7 +817,7 @@ describe('an error', () => {
     assert.ok(query.text.length < 40_000);
   });
 
-  it('404 and 405 are told apart, to those who have a key', async () => {
+  it('distinguish 404 from 405 for callers with a key', async () => {
     for (const path of [
       '/nothing',
       '/',
@@ -861,7 +861,7 @@ describe('an error', () => {
   });
 });
 
-describe('an API key', () => {
+describe('API keys', () => {
   const { use } = service();
   const list = (sending: Sending, address: 'production' | 'staging' | 'messages' = 'production') =>
     send(`${use().urls[address]}${address === 'messages' ? '/messages' : '/pets'}`, sending);
@@ -876,7 +876,7 @@ describe('an API key', () => {
     use().clock.advance(2000);
   }
 
-  it('is read behind the scheme in any case, with one or more spaces', async () => {
+  it('follow the scheme, in any case, after one or more spaces', async () => {
     const { token } = use().key;
     for (const scheme of ['Bearer ', 'bearer ', 'BEARER ', 'bEaReR   ', 'Bearer      ']) {
       assert.equal((await withHeader(scheme + token)).status, 200, scheme);
@@ -884,7 +884,7 @@ describe('an API key', () => {
     assert.equal((await withHeader(`Bearer ${token} `)).status, 200);
   });
 
-  it('that is missing is missing_api_key', async () => {
+  it('return missing_api_key if they are missing', async () => {
     const { token } = use().key;
     await assertRefused(await list({}), 'missing_api_key');
     for (const header of [`Basic ${token}`, token, `Bearer${token}`, 'Bearer', 'Token x', ' ']) {
@@ -896,7 +896,7 @@ describe('an API key', () => {
     );
   });
 
-  it('that is cut, mistyped or foreign is malformed_api_key', async () => {
+  it('return malformed_api_key if they are truncated, mistyped or foreign', async () => {
     const { token } = use().key;
     const typo = token.slice(0, 30) + (token[30] === 'A' ? 'B' : 'A') + token.slice(31);
     for (const wrong of [
@@ -916,7 +916,7 @@ describe('an API key', () => {
     }
   });
 
-  it('that nobody has is invalid_api_key, also with the id of a real one', async () => {
+  it('return invalid_api_key if they are unknown, even with the id of a real key', async () => {
     const foreign = await serve();
     try {
       await assertRefused(await list({ key: await foreign.newKey() }), 'invalid_api_key');
@@ -933,7 +933,7 @@ describe('an API key', () => {
     }
   });
 
-  it('that has expired or was revoked is told so, from that very moment', async () => {
+  it('return expired_api_key or revoked_api_key from that millisecond', async () => {
     const { clock, serving } = use();
     const expiring = await serving.newKey({ expiresAt: clock.now() + 5000 });
     assert.equal((await list({ key: expiring })).status, 200);
@@ -947,7 +947,7 @@ describe('an API key', () => {
     await assertRefused(await list({ key: revoked }), 'revoked_api_key');
   });
 
-  it('of the other deployment is wrong_deployment, with the right address', async () => {
+  it('return wrong_deployment with the right URL on the other deployment', async () => {
     const { serving, key, urls } = use();
     const staging = await serving.newKey({ deployment: 'staging' });
     const toProduction = await list({ key: staging });
@@ -960,7 +960,7 @@ describe('an API key', () => {
     for (const either of [key, staging]) assert.equal((await list({ key: either }, 'messages')).status, 200);
   });
 
-  it('with scopes opens what they open, and 403 insufficient_scope otherwise', async () => {
+  it('allow what their scopes allow, and return 403 insufficient_scope otherwise', async () => {
     const { serving, urls } = use();
     const pet = { name: 'x', categoryId: 1 };
     const reader = await serving.newKey({ scopes: ['pets:read'] });
@@ -985,7 +985,7 @@ describe('an API key', () => {
     assert.equal((await send(`${urls.production}/nothing`, { key: other })).status, 404);
   });
 
-  it('opens one deployment only: what is added there is not seen here', async () => {
+  it('separate production from staging', async () => {
     const { serving, urls, key } = use();
     const staging = await serving.newKey({ deployment: 'staging' });
     const { body } = await send(`${urls.staging}/pets`, {
@@ -1004,10 +1004,10 @@ describe('an API key', () => {
   }
 });
 
-describe('a browser', () => {
+describe('CORS', () => {
   const { use, get } = service();
 
-  it('may ask first, without a key and without a cost', async () => {
+  it('allows preflight requests without a key, free of charge', async () => {
     const { urls } = use();
     const remaining = async () => (await send(`${urls.production}/pets`)).headers['x-ratelimit-remaining'];
     const before = Number(await remaining());
@@ -1037,7 +1037,7 @@ describe('a browser', () => {
     assert.equal(Number(await remaining()), before - 1);
   });
 
-  it('may read every header that a client needs, from any origin, on every answer', async () => {
+  it('exposes every header that a client needs to every origin, in every response', async () => {
     for (const reply of [
       await get('/pets', { Origin: 'https://app.example' }),
       await get('/pets/0', { Origin: 'null' }),
@@ -1069,7 +1069,7 @@ describe('a browser', () => {
     }
   });
 
-  it('that only asks for the methods needs a key', async () => {
+  it('requires a key for OPTIONS requests that are no preflight', async () => {
     const { urls, key } = use();
     assert.equal((await send(`${urls.production}/pets`, { method: 'OPTIONS' })).status, 401);
     assertAnswer(await send(`${urls.production}/pets`, { method: 'OPTIONS', key }));

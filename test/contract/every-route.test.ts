@@ -88,18 +88,18 @@ describe('every route', () => {
     await serving.stop();
   });
 
-  it('exists, and states who may call it', () => {
+  it('exists and defines its access', () => {
     assert.ok(operations.length >= 3);
     for (const { operationId, access } of operations) assert.ok(access.key && access.scope, operationId);
   });
 
-  it('has an operation, a path and a method of its own', () => {
+  it('has a unique operationId, and a unique method and path', () => {
     assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
     assert.equal(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size, operations.length);
   });
 
   for (const path of paths) {
-    it(`${path} opens to nobody without a valid key, at every address, by every method, in every spelling`, async t => {
+    it(`${path} requires a valid key on every address, for every method and spelling`, async t => {
       const whole = long || thorough.includes(path);
       const first = `/${path.split('/')[1]}`;
       let requests = 0;

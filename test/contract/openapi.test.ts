@@ -58,7 +58,7 @@ function faults(schema: Json, value: unknown): unknown[] {
 }
 
 describe('the OpenAPI document', () => {
-  test('has every route as an operation, and no other', () => {
+  test('has exactly the routes as operations', () => {
     assert.deepEqual(
       operations
         .map(({ path, method, operation }) => `${operation.operationId} ${method.toUpperCase()} ${path}`)
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  test('uses the names of the interface', () => {
+  test('uses the documented schema names', () => {
     for (const name of ['Pet', 'NewPet', 'Pets', 'PetStatus', 'Error'])
       assert.ok(document.components.schemas[name], name);
     assert.deepEqual(document.components.schemas.PetStatus.enum, ['available', 'pending', 'sold']);
@@ -75,7 +75,7 @@ describe('the OpenAPI document', () => {
     assert.equal(document.info.version, '1.0.0');
   });
 
-  test('marks what goes away, with its day', () => {
+  test('marks deprecated operations with their sunset date', () => {
     const gone = operations.filter(({ operation }) => operation.deprecated).map(({ operation }) => operation);
     assert.deepEqual(
       gone.map(operation => [operation.operationId, operation['x-deprecated-sunset']]),
@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  test('says of every operation what it promises: retries, versions, what goes and what is not settled', () => {
+  test('documents idempotency, preconditions, deprecation and stability of every operation', () => {
     for (const { method, operation, route } of operations) {
       const { parameters = [], responses, requestBody } = operation;
       const takes = (name: string) => parameters.some((one: Json) => one.in === 'header' && one.name === name);
@@ -128,7 +128,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('hides the list of orders from the panel that tries things', () => {
+  test('hides the list of orders from the interactive console', () => {
     const hidden = operations.filter(({ operation }) => operation['x-hideTryItPanel'] === true);
     assert.deepEqual(
       hidden.map(({ operation }) => operation.operationId),
@@ -136,7 +136,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  test('documents every error code, but for those that no operation can answer', () => {
+  test('documents every error code that an operation can return', () => {
     const documented = new Set(
       operations.flatMap(({ operation }) =>
         Object.values(operation.responses as Record<string, Json>).flatMap(response =>
@@ -150,7 +150,7 @@ describe('the OpenAPI document', () => {
 
   for (const { operation } of operations) {
     for (const [status, response] of Object.entries(operation.responses as Record<string, Json>)) {
-      test(`${operation.operationId} ${status} has limit headers and examples that fit their schemas`, () => {
+      test(`${operation.operationId} ${status} has rate limit headers, and examples that match their schemas`, () => {
         for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-Request-Id']) {
           assert.ok(response.headers[name], name);
         }
@@ -169,7 +169,7 @@ describe('the OpenAPI document', () => {
   }
 });
 
-describe('what is answered is what is documented', () => {
+describe('responses and their documentation', () => {
   const clock = testClock(examplesAt);
   let service: Serving;
   let sent: readonly SentExample[];
@@ -182,7 +182,7 @@ describe('what is answered is what is documented', () => {
   });
   after(() => service.stop());
 
-  test('every address serves its own document, with itself as the first server', async () => {
+  test('every address serves its own document with its own URL as the first server', async () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
       const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
       assert.equal(served.servers[0].url, service.urls[name]);
@@ -196,7 +196,7 @@ describe('what is answered is what is documented', () => {
     }
   });
 
-  test('the examples of answers are real (`npm run docs` records them)', async () => {
+  test('the example responses are recorded responses (`npm run docs` records them)', async () => {
     assert.equal(recordedResponses(sent), await readResponsesFile());
   });
 
@@ -395,7 +395,7 @@ describe('what is answered is what is documented', () => {
   };
 
   for (const [code, provoke] of Object.entries(provocations)) {
-    test(`${code} is answered as documented`, async () => {
+    test(`${code} is returned as documented`, async () => {
       const [operation, response] = await provoke();
       const { status, headers } = response;
       const body: Json = await response.json();
@@ -405,14 +405,14 @@ describe('what is answered is what is documented', () => {
     });
   }
 
-  test('an error is answered as a problem on request', async () => {
+  test('an error is a problem document on request', async () => {
     const response = await list(undefined, { accept: 'application/problem+json' });
     const { status, headers } = response;
     assert.match(headers.get('content-type')!, /^application\/problem\+json/);
     fits('listPets', { status, headers, contentType: headers.get('content-type')!, body: await response.json() });
   });
 
-  test('what is neither an example nor provoked here takes a fault, or is no answer of an operation', () => {
+  test('every error code is in an example, provoked here, or listed as needing a fault', () => {
     const shown = routes.flatMap(route => route.examples.flatMap(example => example.code ?? []));
     const brought = new Set([...shown, ...Object.keys(provocations)]);
     const faulty = ['request_timeout', 'internal_error', 'storage_full', 'storage_unavailable', 'shutting_down'];

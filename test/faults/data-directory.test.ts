@@ -60,7 +60,7 @@ describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
     },
   };
   for (const [which, prepare] of Object.entries(cases)) {
-    it(`${which} is refused in one sentence, by every command`, async () => {
+    it(`${which} is rejected in one sentence by every command`, async () => {
       const directory = await prepare(temporary());
       const commands = [
         ['serve', '--json'],
@@ -76,7 +76,7 @@ describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
     });
   }
 
-  it('on a file system that takes no writes is refused in one sentence', async context => {
+  it('on a read-only file system is rejected in one sentence', async context => {
     const directory = mounted(context, 'size=12m');
     if (directory === undefined) return;
     await servedOnce(directory);
@@ -91,7 +91,7 @@ describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
     }
   });
 
-  it('that this user may not enter is refused in one sentence', {
+  it('that is not accessible is rejected in one sentence', {
     skip: process.getuid?.() === 0 && 'left out: root may enter everything',
   }, async () => {
     const directory = join(temporary(), 'data');
@@ -103,7 +103,7 @@ describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
 });
 
 describe('a data directory', { timeout: 120_000 }, () => {
-  it('may be reached through a symbolic link, and is the same one', async context => {
+  it('is the same directory through a symbolic link', async context => {
     const directory = temporary();
     const link = join(temporary(), 'link');
     symlinkSync(directory, link);
@@ -116,7 +116,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
     assert.equal((await service.stop()).code, 0);
   });
 
-  it('is served by exactly one of two that start at the same moment', async () => {
+  it('is served by exactly one of two processes that start at the same time', async () => {
     for (let round = 0; round < (long ? 20 : 3); round++) {
       const directory = temporary();
       const started = await Promise.allSettled([serveApart({ directory }), serveApart({ directory })]);
@@ -128,7 +128,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
     }
   });
 
-  it('has whole samples whenever its first start, or a reset, was killed', async context => {
+  it('has complete seeds even if its first start or a reset was killed', async context => {
     const rounds = long ? 40 : 4;
     const whole = await start(context, temporary());
     const wanted = await staged(whole);
@@ -149,8 +149,8 @@ describe('a data directory', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the day counts', { timeout: 120_000 }, () => {
-  it('forget no request over kills, charge a block at most for each, and are exact after a clean stop', async context => {
+describe('the daily limit', { timeout: 120_000 }, () => {
+  it('loses no request across kills, charges at most one block for each, and is exact after a clean stop', async context => {
     const block = 60;
     const directory = temporary();
     let service = await start(context, directory);

@@ -15,12 +15,12 @@ const TIMEOUT_MS = 60_000;
 const MIB = 2 ** 20;
 
 describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
-  it('refuses writes alone, and is written to again once there is space', async context => {
+  it('rejects only writes, and accepts them again once there is space', async context => {
     const disk = smallDisk(context, 12);
     if (disk !== undefined) await refusesWritesAlone(context, disk.directory, {}, disk);
   });
 
-  it('does so also where the disk says it at every write', { skip: withoutRecorder ?? false }, async context => {
+  it('does the same if every write fails with ENOSPC', { skip: withoutRecorder ?? false }, async context => {
     const directory = temporaryDirectory();
     const full = join(temporaryDirectory(), 'full');
     await refusesWritesAlone(
@@ -115,7 +115,7 @@ async function refusesWritesAlone(
 }
 
 describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
-  it('holds up no reader, and writers for a bounded time', async context => {
+  it('delays no reads, and writes for a bounded time', async context => {
     const { service, stall, key } = await startStallable(context);
     const newcomer = await newProcessKey(service, 'free');
     const acknowledged = await addMany(service, key, 50);
@@ -155,7 +155,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
     assert.equal((await service.stop()).code, 0);
   });
 
-  it('does not keep a service from ending with 0', async context => {
+  it('does not prevent a shutdown with exit code 0', async context => {
     const { service, stall, key, directory, environment } = await startStallable(context);
     const acknowledged = await addMany(service, key, 20);
     writeFileSync(stall, '');
@@ -174,7 +174,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
 });
 
 describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
-  it('ends the service at once, a refusal being the last that anyone hears, and the next start has everything', async context => {
+  it('ends the service at once with an error response, and the next start has everything', async context => {
     const directory = temporaryDirectory();
     const key = await prepared(context, directory);
     const flushes = String(150 + Math.floor(Math.random() * 100));
@@ -209,8 +209,8 @@ describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOU
   });
 });
 
-describe('a write-ahead log that somebody deletes', { timeout: TIMEOUT_MS }, () => {
-  it('ends the service with the next write, which is refused', async context => {
+describe('a deleted write-ahead log', { timeout: TIMEOUT_MS }, () => {
+  it('ends the service at the next write, which fails', async context => {
     const directory = temporaryDirectory();
     const service = await startService(context, { directory });
     const key = await newProcessKey(service);
@@ -228,7 +228,7 @@ describe('a write-ahead log that somebody deletes', { timeout: TIMEOUT_MS }, () 
 
 describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, () => {
   for (const seconds of long ? [3, 20] : [3]) {
-    it(`holds up no reader and no more than writes (${seconds} s)`, async context => {
+    it(`delays only writes (${seconds} s)`, async context => {
       const directory = temporaryDirectory();
       const service = await startService(context, { directory });
       const key = await newProcessKey(service);
@@ -263,7 +263,7 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
 });
 
 describe('another process that never stops reading', { timeout: TIMEOUT_MS }, () => {
-  it('makes the write-ahead log no longer than 64 MiB, and writes wait for its end at worst', async context => {
+  it('keeps the write-ahead log below 64 MiB; writes wait for the reader at worst', async context => {
     const directory = temporaryDirectory();
     const service = await startService(context, { directory });
     const key = await newProcessKey(service);

@@ -12,7 +12,7 @@ const ROUNDS = long ? 100 : 10;
 const WRITERS = 32;
 
 describe(`after ${ROUNDS} kills under ${WRITERS} writers`, () => {
-  it('no acknowledged animal is lost, no id was given twice, and no counted request is forgotten', async () => {
+  it('loses no acknowledged pet and no counted request, and assigns no id twice', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-kill-'));
     const names = new Map<number, string>();
     let token: string | undefined;

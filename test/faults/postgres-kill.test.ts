@@ -23,7 +23,7 @@ const everyPet = query(db => db.selectFrom('pets').select(['id', 'name']));
 
 const skip = skipFor(withoutCluster);
 
-it(`loses no acknowledged row and gives no id twice when PostgreSQL is killed ${rounds} times under ${WRITERS} writers`, {
+it(`loses no acknowledged row and assigns no id twice when PostgreSQL is killed ${rounds} times under ${WRITERS} writers`, {
   skip,
   timeout: rounds * 10_000 + 60_000,
 }, async t => {

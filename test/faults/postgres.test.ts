@@ -117,8 +117,8 @@ onPostgres(engine => {
     return { url, schema: place.schema, proxy, log, database, open, add, isThere, calls, wellAgain, beside };
   }
 
-  describe('a database that swallows what it is sent', together, () => {
-    it('lets no call wait longer than a request may, and is well soon after', async t => {
+  describe('a database that receives but never responds', together, () => {
+    it('fails every call within the request timeout, and recovers soon after', async t => {
       const { proxy, log, database, calls, wellAgain } = await begin(t);
       await Promise.all(calls());
       proxy.swallow();
@@ -135,7 +135,7 @@ onPostgres(engine => {
       assert.ok(log.length <= 4, inspect(log));
     });
 
-    it('says that the outcome is not known when it was the commit that was swallowed', async t => {
+    it('reports an unknown outcome if the commit got no response', async t => {
       const { proxy, database, wellAgain } = await begin(t);
       await until(() => database.topicVersion('keys') !== undefined);
       const before = database.topicVersion('keys');
@@ -156,7 +156,7 @@ onPostgres(engine => {
       assert.notEqual(database.topicVersion('keys'), before);
     });
 
-    it('is heard nothing from after a second, however quiet it is', async t => {
+    it('is detected within a second, even without traffic', async t => {
       const { proxy, database } = await begin(t);
       await until(() => database.topicVersion('keys') !== undefined);
       proxy.swallow();
@@ -165,7 +165,7 @@ onPostgres(engine => {
       await until(() => database.topicVersion('keys') !== undefined);
     });
 
-    it('does not hold up closing', async t => {
+    it('does not delay closing', async t => {
       const { proxy, database, calls } = await begin(t);
       proxy.swallow();
       const outcomes = Promise.allSettled(calls());
@@ -174,8 +174,8 @@ onPostgres(engine => {
     });
   });
 
-  describe('a database that goes away', { timeout: 60_000 }, () => {
-    it('refuses at once while it is away, and is well when it is back', async t => {
+  describe('a database that disconnects', { timeout: 60_000 }, () => {
+    it('fails immediately while it is down, and recovers when it is back', async t => {
       const { proxy, database, calls, wellAgain } = await begin(t);
       proxy.refuse();
       proxy.cut();
@@ -185,7 +185,7 @@ onPostgres(engine => {
       await wellAgain();
     });
 
-    it('loses nothing acknowledged and says nothing but "unavailable" when connections are cut under load', async t => {
+    it('loses nothing acknowledged and reports only "unavailable" when connections are cut under load', async t => {
       const { proxy, database, add, beside } = await begin(t);
       const acknowledged: string[] = [];
       let going = true;
@@ -209,7 +209,7 @@ onPostgres(engine => {
       for (const name of acknowledged) assert.ok(all.has(name), `${name} is lost`);
     });
 
-    it('does not fail a call for a connection that died while nobody used it', async t => {
+    it('does not fail a call because an idle connection was closed', async t => {
       const { calls, beside } = await begin(t);
       await Promise.all(calls());
       await beside(statement => statement(END_ALL));
@@ -218,7 +218,7 @@ onPostgres(engine => {
   });
 
   describe('a transaction on PostgreSQL', together, () => {
-    it('begins anew after a deadlock, so that both come through', async t => {
+    it('is retried after a deadlock, so both commit', async t => {
       const { database, add } = await begin(t);
       await add('a');
       await add('b');
@@ -234,7 +234,7 @@ onPostgres(engine => {
       assert.equal(met, 3);
     });
 
-    it('begins anew when it could not be serialized, but not for ever', async t => {
+    it('is retried after a serialization failure, a limited number of times', async t => {
       const { beside, add, isThere } = await begin(t);
       await beside(async statement => {
         await statement('create sequence tries');
@@ -248,7 +248,7 @@ onPostgres(engine => {
       await refusedWithin(REQUEST_MS, add('never'));
     });
 
-    it('changes nothing when its work hides that a statement was refused', async t => {
+    it('changes nothing if its work swallows the error of a statement', async t => {
       const { database, add, isThere } = await begin(t);
       await add('a');
       await assert.rejects(
@@ -261,13 +261,13 @@ onPostgres(engine => {
       assert.ok(!(await isThere('b')));
     });
 
-    it('cannot be used after its end', async t => {
+    it('cannot be used after it ends', async t => {
       const { database } = await begin(t);
       const tx = await database.write(tx => ({ tx }));
       await assert.rejects(async () => tx.tx.run(addFact, { name: 'a' }), /has ended/);
     });
 
-    it('is refused when the disk is full, which health tells until a write succeeds', async t => {
+    it('fails when the disk is full, which health reports until a write succeeds', async t => {
       const { database, add, isThere, beside } = await begin(t);
       await beside(async statement => {
         await statement(`create function fill() returns trigger language plpgsql as $$ begin
@@ -282,7 +282,7 @@ onPostgres(engine => {
       await until(async () => (await database.health()).writes === 'ok');
     });
 
-    it('is refused by a database that takes no changes, which health tells', async t => {
+    it('fails on a read-only database, which health reports', async t => {
       const { add, open } = await begin(t);
       await add('a');
       const standby = await open({ options: '-c default_transaction_read_only=on' });
@@ -296,7 +296,7 @@ onPostgres(engine => {
       assert.deepEqual(await standby.health(), { ok: true, writes: 'unavailable', detail });
     });
 
-    it('leaves nothing behind on its connection when its own work takes too long', async t => {
+    it('leaves its connection clean if its work times out', async t => {
       const { database, calls, isThere } = await begin(t);
       await refusedWithin(
         2 * REQUEST_MS,
@@ -309,7 +309,7 @@ onPostgres(engine => {
       assert.equal(await isThere('a'), false);
     });
 
-    it('ends in time when a statement takes too long, or a lock is not given', async t => {
+    it('times out if a statement takes too long or a lock is not available', async t => {
       const { beside, database, add, wellAgain } = await begin(t);
       await add('a');
       await beside(async statement => {
@@ -327,8 +327,8 @@ onPostgres(engine => {
     });
   });
 
-  describe('the lock of a server', together, () => {
-    it('is given to one at a time, for each schema and name', async t => {
+  describe('the server lock', together, () => {
+    it('has one holder at a time per schema and name', async t => {
       const { schema, database, open } = await begin(t);
       const other = await open();
       assert.equal(await database.tryAdvisoryLock('only'), true);
@@ -340,7 +340,7 @@ onPostgres(engine => {
       assert.equal(await other.tryAdvisoryLock('only'), true);
     });
 
-    it('is taken again when the connection was lost, also when the server has not noticed', async t => {
+    it('is acquired again after the connection was lost, even if the server has not noticed', async t => {
       const { proxy, log, database, open, wellAgain } = await begin(t);
       assert.equal(await database.tryAdvisoryLock('only'), true);
       const other = await open({ direct: true });
@@ -356,7 +356,7 @@ onPostgres(engine => {
       assert.deepEqual(await database.health(), { ok: true, writes: 'ok', detail: '' });
     });
 
-    it('is free again when its holder was killed', async t => {
+    it('is released when its holder is killed', async t => {
       const { url, schema, database } = await begin(t);
       const holder = spawn(
         process.execPath,
@@ -370,7 +370,7 @@ onPostgres(engine => {
       assert.equal(await database.tryAdvisoryLock('only'), true);
     });
 
-    it('is never given to a CLI connection', async t => {
+    it('is never granted to a CLI connection', async t => {
       const { open } = await begin(t);
       assert.equal(await (await open({ role: 'cli' })).tryAdvisoryLock('only'), false);
     });
@@ -395,7 +395,7 @@ onPostgres(engine => {
         },
       );
 
-    it('refuses in one sentence without the password', async t => {
+    it('reports errors in one sentence without the password', async t => {
       const { url } = await begin(t);
       const closed = new URL(url);
       closed.password = secret;
@@ -416,7 +416,7 @@ onPostgres(engine => {
       assert.match(await refused(`postgres://u:${secret}@localhost/x`, 'a"b'), /schema/);
     });
 
-    it('refuses a database that was never migrated, and one in another encoding', async t => {
+    it('rejects a database that was never migrated, and one with another encoding', async t => {
       const { url } = await begin(t);
       assert.match(
         await refused(url.href, 'nowhere'),

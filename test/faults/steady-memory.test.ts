@@ -16,7 +16,7 @@ const MIB = 2 ** 20;
 const without = process.platform === 'linux' ? false : 'left out: resident memory is read from /proc';
 
 describe('memory', { skip: without, timeout: 300_000 }, () => {
-  it(`stands still over ${REQUESTS} requests of all kinds, wrong keys and forwarded addresses`, async t => {
+  it(`is steady over ${REQUESTS} requests of all kinds, invalid keys and forwarded addresses`, async t => {
     const service = await serveApart({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.0/8' } });
     t.after(async () => {
       await service.stop('SIGKILL');

@@ -67,7 +67,7 @@ async function until(holds: () => unknown) {
 
 onEachEngine(engine => {
   describe('a database', { timeout: 60_000 }, () => {
-    it('has the usual categories from the first migration', async () => {
+    it('has the built-in categories from the first migration', async () => {
       const database = await engine.open();
       const names = query(db => db.selectFrom('categories').select('name').orderBy('id'));
       const rows = await database.all(names, {});
@@ -76,7 +76,7 @@ onEachEngine(engine => {
       assert.equal(database.engine, engine.name);
     });
 
-    it('gives integers up to 2^53 as numbers, sums and counts too', async () => {
+    it('returns integers up to 2^53 as numbers, including sums and counts', async () => {
       const database = await engine.open();
       const pet = await database.write(tx => tx.first(addPet, { name: 'Rex', categoryId: 1 }));
       assert.deepEqual(pet, { id: 1, created_at: 9_007_199_254_740_991 });
@@ -99,7 +99,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('keeps text as it was given', async () => {
+    it('stores text unchanged', async () => {
       const database = await engine.open();
       for (const value of ['', ' ', "'; drop table facts; --", '$1 ? :a \\', 'ﷺ\u2028\u{10ffff}', 'é\u0301', '\t\n']) {
         await database.write(tx => tx.run(setFact, { name: 'text', value }));
@@ -107,7 +107,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('answers with nothing where there is nothing', async () => {
+    it('returns no rows if there are none', async () => {
       const database = await engine.open();
       assert.equal(await database.first(factByName, { name: 'none' }), undefined);
       assert.deepEqual(await database.all(everyFact, {}), []);
@@ -115,7 +115,7 @@ onEachEngine(engine => {
   });
 
   describe('a transaction', { timeout: 60_000 }, () => {
-    it('shows its own changes to itself, and to others once it is over', async () => {
+    it('sees its own changes; others see them after the commit', async () => {
       const database = await engine.open();
       const seen = await database.write(async tx => {
         assert.equal(await tx.run(setFact, { name: 'a', value: '1' }), 1);
@@ -125,7 +125,7 @@ onEachEngine(engine => {
       assert.deepEqual(await database.first(factByName, { name: 'a' }), { value: '1' });
     });
 
-    it('is not seen by another process before it is over, and at once afterwards', async () => {
+    it('is visible to another process right after the commit, not before', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
       const other = await engine.open({ place, role: 'cli' });
@@ -138,7 +138,7 @@ onEachEngine(engine => {
       assert.deepEqual(await one.first(factByName, { name: 'a' }), { value: '2' });
     });
 
-    it('undoes everything when its work throws, and throws that on', async () => {
+    it('rolls back if its work throws, and rethrows the error', async () => {
       const database = await engine.open();
       const fault = new Error('a change of mind');
       await assert.rejects(
@@ -153,7 +153,7 @@ onEachEngine(engine => {
       assert.deepEqual(await database.first(factByName, { name: 'a' }), { value: '2' });
     });
 
-    it('undoes everything when a unique index refuses, which can be recognised', async () => {
+    it('rolls back on a unique violation, which is recognizable', async () => {
       const database = await engine.open();
       await database.write(tx => tx.first(addAccount, { email: 'a@example.org', now: tx.now }));
       await assert.rejects(
@@ -167,7 +167,7 @@ onEachEngine(engine => {
       assert.deepEqual(await database.first(countAccounts, {}), { accounts: 1 });
     });
 
-    it('refuses what a constraint other than a unique one forbids, and says so differently', async () => {
+    it('distinguishes other constraint violations from unique violations', async () => {
       const database = await engine.open();
       await assert.rejects(
         database.write(tx => tx.first(addPet, { name: 'Rex', categoryId: 999 })),
@@ -175,7 +175,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('lets one of many win a unique value, and gives ids once', async () => {
+    it('lets one of many insert a unique value, and assigns each id once', async () => {
       const database = await engine.open();
       const outcomes = await Promise.allSettled(
         Array.from({ length: 60 }, (_, index) =>
@@ -190,7 +190,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('loses no change of many writers to the same row', async () => {
+    it('loses no update of concurrent writers to the same row', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
       const other = await engine.open({ place, role: 'cli' });
@@ -202,7 +202,7 @@ onEachEngine(engine => {
       assert.deepEqual(await one.first(sumOfCounts, {}), { pets: 100 });
     });
 
-    it('takes place at one time: whole milliseconds of the clock, never before an earlier one', async () => {
+    it('has one time in whole milliseconds, never before an earlier transaction', async () => {
       const clock = testClock(1_800_000_000_000.75);
       const database = await engine.open({ clock });
       let before = 0;
@@ -221,13 +221,13 @@ onEachEngine(engine => {
     });
   });
 
-  describe('announcements', { timeout: 60_000 }, () => {
+  describe('notifications', { timeout: 60_000 }, () => {
     async function heardBy(database: Database, topic: string): Promise<number> {
       await until(() => database.topicVersion(topic) !== undefined);
       return database.topicVersion(topic) as number;
     }
 
-    it('move for the process that made them as soon as the transaction is over', async () => {
+    it('advance in the same process as soon as the transaction commits', async () => {
       const database = await engine.open();
       let before = await heardBy(database, 'keys');
       for (let round = 0; round < 5; round++) {
@@ -238,7 +238,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('move for other processes', async () => {
+    it('advance in other processes', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
       const other = await engine.open({ place, role: 'cli' });
@@ -254,7 +254,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('are not made by a transaction that was undone', async () => {
+    it('are not sent by a transaction that rolls back', async () => {
       const database = await engine.open();
       const before = await heardBy(database, 'keys');
       await assert.rejects(
@@ -268,7 +268,7 @@ onEachEngine(engine => {
   });
 
   describe('version', { timeout: 60_000 }, () => {
-    it('moves with every change, or is not there at all', async () => {
+    it('changes with every commit, or is undefined', async () => {
       const place = await engine.place();
       const one = await engine.open({ place });
       const other = await engine.open({ place, role: 'cli' });
@@ -283,7 +283,7 @@ onEachEngine(engine => {
   });
 
   describe('closing', { timeout: 60_000 }, () => {
-    it('finishes what is in flight and refuses what comes later', async () => {
+    it('finishes pending work and rejects later work', async () => {
       const place = await engine.place();
       const database = await engine.open({ place });
       const writes = Array.from({ length: 20 }, (_, index) =>
@@ -299,13 +299,13 @@ onEachEngine(engine => {
       assert.equal((await again.all(everyFact, {})).length, 20);
     });
 
-    it('may be asked for twice', async () => {
+    it('is idempotent', async () => {
       const database = await engine.open();
       await Promise.all([database.close(), database.close()]);
       await database.close();
     });
 
-    it('leaves a database that is well before', async () => {
+    it('leaves the database intact', async () => {
       const database = await engine.open();
       assert.deepEqual(await database.health(), { ok: true, writes: 'ok', detail: '' });
     });

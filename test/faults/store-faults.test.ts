@@ -30,7 +30,7 @@ for (const { name, setting, code, ordered, does } of [
   },
 ]) {
   describe(`the store on a disk that is ${name}`, { skip: withoutRecorder ?? false, timeout: 60_000 }, () => {
-    it(`${does}, answers history and mirrors, and ends it once later on`, async t => {
+    it(`${does}, serves history and mirrors, and expires the hold once later`, async t => {
       const directory = temporaryDirectory();
       const switched = join(temporaryDirectory(), 'switched');
       const service = await start(t, directory, { ...recorded(directory), [setting]: switched });
@@ -95,7 +95,7 @@ for (const { name, setting, code, ordered, does } of [
 }
 
 describe('the store on a disk whose flush fails', { skip: withoutRecorder ?? false, timeout: 60_000 }, () => {
-  it('tells of no success that the next start does not have, and each key has one effect over both lives', async t => {
+  it('reports no success that the next start has lost, and runs once per Idempotency-Key across the restart', async t => {
     const directory = temporaryDirectory();
     let service = await start(t, directory);
     const keys = [await newProcessKey(service), await newProcessKey(service), await newProcessKey(service)];

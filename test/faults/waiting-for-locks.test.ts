@@ -103,9 +103,9 @@ const changes: readonly {
 ];
 
 onPostgres(engine => {
-  describe('what waited for a lock', () => {
+  describe('a change that waited for a lock', () => {
     for (const { name, lock, before, make, on } of changes) {
-      it(`happened when it had it: ${name}`, async t => {
+      it(`is dated when it got the lock: ${name}`, async t => {
         const clock = testClock(START);
         const place = await engine.place();
         const database = await engine.open({ place, clock });
@@ -125,7 +125,7 @@ onPostgres(engine => {
       });
     }
 
-    it('a hold without an end lasts its quarter of an hour from then, and one that would be over is refused', async t => {
+    it('a hold without an expiry lasts 15 minutes from then, and one that would have expired is rejected', async t => {
       const clock = testClock(START);
       const place = await engine.place();
       const database = await engine.open({ place, clock });
@@ -155,7 +155,7 @@ onPostgres(engine => {
 });
 
 onEachEngine(engine => {
-  it('nothing happens to a thing before what happened to it last, also by a clock that is behind', async () => {
+  it('never dates a change before the last change of the resource, even if the clock is behind', async () => {
     const place = await engine.place();
     const ahead = testClock(START + 700);
     const database = await engine.open({ place, clock: ahead });

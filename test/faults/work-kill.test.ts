@@ -16,8 +16,8 @@ const MESSAGES = 50;
 const START = Date.parse('2026-11-21T12:00:00Z');
 const DAY = 86_400_000;
 
-describe(`work that waits, after ${ROUNDS} kills while it is done`, { timeout: long ? 600_000 : 120_000 }, () => {
-  it('is done by the next one, each piece once: what ran out, what is to arrive, what is to be forgotten', async t => {
+describe(`jobs, after ${ROUNDS} kills while they run`, { timeout: long ? 600_000 : 120_000 }, () => {
+  it('are each done once by the next process: expiry, delivery and retention', async t => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-work-kill-'));
     let running: Process | undefined;
     t.after(async () => {

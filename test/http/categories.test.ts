@@ -120,7 +120,7 @@ describe('categories over HTTP', () => {
       ['a parent that is null', { name: 'x', parentId: null }, '/parentId'],
       ['the parent 0', { name: 'x', parentId: 0 }, '/parentId'],
     ] as const) {
-      it(`refuses ${what} with 400`, async () => {
+      it(`rejects ${what} with 400`, async () => {
         refused(await ask('POST', '/categories', body), 400, 'invalid_body', path);
       });
     }
@@ -133,7 +133,7 @@ describe('categories over HTTP', () => {
 
   describe('getCategory', () => {
     for (const id of ['0', '-1', '007', '1.0', 'x', '999999999', '9007199254740992']) {
-      it(`answers 404 for ${id}`, async () => {
+      it(`returns 404 for ${id}`, async () => {
         refused(await ask('GET', `/categories/${id}`), 404, 'no_such_category');
       });
     }
@@ -308,7 +308,7 @@ describe('categories over HTTP', () => {
     });
 
     for (const query of ['parentId=0', 'parentId=x', 'placeholder=1', 'slug=', 'slug=A', 'limit=101', 'cursor=abc']) {
-      it(`refuses ${query}`, async () => {
+      it(`rejects ${query}`, async () => {
         refused(await ask('GET', `/categories?${query}`), 400, 'invalid_parameter', query.split('=')[0]!);
       });
     }

@@ -14,7 +14,7 @@ import {
   serve,
 } from '../support/serving.ts';
 
-describe('every answer', () => {
+describe('response headers', () => {
   let serving: Serving;
   let key: IssuedKey;
   let base: string;
@@ -37,7 +37,7 @@ describe('every answer', () => {
 
   const authorized = () => `Authorization: Bearer ${key.token}\r\n`;
 
-  describe('to what never became a request carries the numbers, an id and an Error', () => {
+  describe('responses to malformed requests have rate limit headers, a request id and an Error', () => {
     const broken: Record<string, string> = {
       'a garbage line': 'GARBAGE\r\n\r\n',
       'no HTTP at all': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -80,7 +80,7 @@ describe('every answer', () => {
       });
     }
 
-    it('400: a chunk that is no number, behind a good key', async () => {
+    it('400: an invalid chunk size, with a valid key', async () => {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\n`;
       for (const chunk of ['zz\r\n', '-1\r\n', '2\r\n{}x\r\n', '2\n{}\r\n', '99999999999999999999\r\n']) {
         const reply = await only(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk}`);
@@ -89,7 +89,7 @@ describe('every answer', () => {
       }
     });
 
-    it('400 with a good key too, where the request is malformed', async () => {
+    it('400: a malformed request with a valid key', async () => {
       for (const line of ['GET /v1/pets/%ZZ HTTP/1.1', 'GET /v1/pets?limit=%ZZ HTTP/1.1']) {
         const reply = await only(`${line}\r\nHost: x\r\n${authorized()}\r\n`);
         assertAnswer(reply);
@@ -97,7 +97,7 @@ describe('every answer', () => {
       }
     });
 
-    it('431: headers over 16 KiB, in one, in many, in the URL', async () => {
+    it('431: more than 16 KiB of headers, in one, in many, or in the URL', async () => {
       for (const head of [
         `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Y: ${'a'.repeat(17_000)}\r\n\r\n`,
         `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${'X-Y: aaaaaaaaaaaaaaaaaaaa\r\n'.repeat(900)}\r\n`,
@@ -111,21 +111,21 @@ describe('every answer', () => {
       }
     });
 
-    it('takes a URL and headers of just under 16 KiB', async () => {
+    it('accepts a URL and headers just under 16 KiB', async () => {
       const reply = await only(`GET /v1/${'a'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n${authorized()}\r\n`);
       assert.equal(reply.status, 404);
       const query = `GET /v1/pets?unknown=${'a'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n${authorized()}\r\n`;
       assert.equal((await only(query)).status, 200);
     });
 
-    it('417: a foreign expectation', async () => {
+    it('417: an unknown expectation', async () => {
       const reply = await only(`GET /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Expect: the-moon\r\n\r\n`);
       assertAnswer(reply);
       assert.equal(reply.status, 417);
       assert.equal(reply.body.code, 'expectation_failed');
     });
 
-    it('answers once, however much nonsense follows', async () => {
+    it('responds once, whatever follows a malformed request', async () => {
       const nonsense = Array.from({ length: 50 }, () => 'NONSENSE\r\n'.repeat(200));
       const { replies, rest } = await sendRaw(base, nonsense);
       assert.equal(replies.length, 1);
@@ -134,14 +134,14 @@ describe('every answer', () => {
     });
   });
 
-  it('to a valid expectation comes after 100 Continue', async () => {
+  it('sends 100 Continue before the response', async () => {
     const body = JSON.stringify({ name: 'Minka', categoryId: 2 });
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`;
     const { replies } = await sendRaw(base, [head, body], { count: 1 });
     assert.equal(replies[0]!.status, 201);
   });
 
-  it('with a body over 1 MiB is 413, by length and by chunks', async () => {
+  it('returns 413 for a body over 1 MiB, by length and by chunks', async () => {
     const long = await send(`${base}/pets`, { method: 'POST', key, body: Buffer.alloc(1024 * 1024 + 1, ' ') });
     assertAnswer(long);
     assert.equal(long.status, 413);
@@ -153,12 +153,12 @@ describe('every answer', () => {
     assert.equal(reply.status, 413);
   });
 
-  it('with a body of exactly 1 MiB is judged', async () => {
+  it('accepts a body of exactly 1 MiB', async () => {
     const reply = await send(`${base}/pets`, { method: 'POST', key, body: Buffer.alloc(1024 * 1024, ' ') });
     assert.equal(reply.body.code, 'invalid_json');
   });
 
-  it('of the interface carries them, whatever its status', async () => {
+  it('are in every response of the API, whatever its status', async () => {
     const pet = { name: 'Minka', categoryId: 2 };
     const reader = await serving.newKey({ scopes: ['pets:read'] });
     for (const [status, path, sending] of [
@@ -196,7 +196,7 @@ describe('every answer', () => {
     }
   });
 
-  it('on the message address carries them', async () => {
+  it('are in every response of the message address', async () => {
     for (const method of ['POST', 'GET', 'PATCH']) {
       for (const path of ['/messages', '/', '/v1/pets', '/nothing']) {
         if (method === 'GET' && path === '/') continue;
@@ -211,7 +211,7 @@ describe('every answer', () => {
     }
   });
 
-  it('to a browser that does not say what it will send allows every header that an operation reads', async () => {
+  it('allow every header that an operation reads if a preflight names none', async () => {
     const { headers } = await send(`${base}/pets`, {
       method: 'OPTIONS',
       headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PATCH' },
@@ -225,7 +225,7 @@ describe('every answer', () => {
     for (const { method, operationId } of routes) assert.ok(methods.includes(method), operationId);
   });
 
-  it('lets browsers read every header that an operation documents', async () => {
+  it('expose every header that an operation documents', async () => {
     const { headers } = await send(`${base}/pets`, { key });
     const exposed = String(headers['access-control-expose-headers']).toLowerCase().split(', ');
     const documented = routes.flatMap(({ successes }) => successes.flatMap(one => Object.keys(one.headers ?? {})));
@@ -234,7 +234,7 @@ describe('every answer', () => {
     }
   });
 
-  it('names the preferences that were applied in one header', async () => {
+  it('name all applied preferences in one header', async () => {
     for (const [prefer, applied] of [
       ['count=exact', 'count=exact'],
       ['handling=strict', 'handling=strict'],
@@ -246,7 +246,7 @@ describe('every answer', () => {
     }
   });
 
-  it('has integers that agree with each other', async () => {
+  it('have consistent rate limit numbers', async () => {
     const free = await serving.newKey({ plan: 'free' });
     const nowS = Date.now() / 1000;
     const { headers } = await send(`${base}/pets`, { key: free });
@@ -257,7 +257,7 @@ describe('every answer', () => {
     assert.match(String(headers['ratelimit']), /^"minute";r=59;t=6[01], "day";r=999;t=\d+$/);
   });
 
-  it('takes over a well-formed X-Request-Id and makes one otherwise, always another', async () => {
+  it('repeat a valid X-Request-Id; otherwise each response gets a new one', async () => {
     for (const id of ['a', 'x'.repeat(128), '0190f2c4-1b2c.~+/=:_']) {
       const reply = await send(`${base}/pets`, { key, headers: { 'X-Request-Id': id } });
       assert.equal(reply.headers['x-request-id'], id);
@@ -272,7 +272,7 @@ describe('every answer', () => {
     assert.equal(made.size, 7);
   });
 
-  it('has each header once, but Link', async () => {
+  it('have each header once, except Link', async () => {
     for (const [path, sending] of [
       ['/pets?limit=1', { key }],
       ['/pets/1', { key }],
@@ -286,13 +286,13 @@ describe('every answer', () => {
     }
   });
 
-  it('closes a CONNECT', async () => {
+  it('closes the connection of a CONNECT request', async () => {
     const { replies, closed } = await sendRaw(base, `CONNECT /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}\r\n`);
     assert.deepEqual(replies, []);
     assert.ok(closed);
   });
 
-  it('to an offer to upgrade is the usual one', async () => {
+  it('ignores an offer to upgrade', async () => {
     for (const upgrade of [
       'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n',
       'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n',
@@ -306,13 +306,13 @@ describe('every answer', () => {
     }
   });
 
-  it('to HTTP/1.0 needs no Host', async () => {
+  it('needs no Host header for HTTP/1.0', async () => {
     const reply = await only(`GET /v1/pets HTTP/1.0\r\n${authorized()}\r\n`);
     assertAnswer(reply);
     assert.equal(reply.status, 200);
   });
 
-  it('to HEAD is that of GET without its body', async () => {
+  it('are the same for HEAD as for GET', async () => {
     for (const [path, sending] of [
       ['/pets', { key }],
       ['/pets/1', { key }],
@@ -329,7 +329,7 @@ describe('every answer', () => {
     }
   });
 
-  it('outside of the interface carries none of the numbers where it is a page or a document', async () => {
+  it('have no rate limits on pages and documents', async () => {
     for (const path of ['/', '/openapi.json', '/livez', '/readyz', '/errors', '/errors/pet_not_found']) {
       for (const headers of [{}, { Authorization: `Bearer ${key.token}` }]) {
         const reply = await send(origin + path, { headers });
@@ -340,7 +340,7 @@ describe('every answer', () => {
     }
   });
 
-  it('outside of the interface carries the address’s numbers, and counts nothing, where it is an Error', async () => {
+  it('have the rate limits of the address on errors outside of the API, which are not counted', async () => {
     const replies = [];
     for (const path of ['/nothing', '/v2/pets', '/errors/nothing', '/deprecations/nothing']) {
       for (const headers of [
@@ -357,7 +357,7 @@ describe('every answer', () => {
     assert.equal(new Set(replies).size, 1);
   });
 
-  it('on the message address asks for a key, but for its document and its health', async () => {
+  it('requires a key on the message address, except for its document and health', async () => {
     for (const path of ['/', '/errors', '/errors/pet_not_found', '/deprecations/getPet', '/messages', '/nothing']) {
       assert.equal((await send(serving.urls.messages + path)).body.code, 'missing_api_key', path);
     }
@@ -368,7 +368,7 @@ describe('every answer', () => {
     assert.equal((await send(refused.body.type)).status, 200);
   });
 
-  it('outside of the interface that leads nowhere is a page for those who prefer one', async () => {
+  it('returns a not-found page outside of the API to clients that prefer HTML', async () => {
     const json = await send(`${origin}/nothing`);
     assert.equal(json.status, 404);
     assertError(json);
@@ -380,7 +380,7 @@ describe('every answer', () => {
     assert.match(String(within.headers['content-type']), /^application\/json/);
   });
 
-  it('reaches a client that is still sending', async () => {
+  it('sends a response to a client that is still sending', async () => {
     const socket = dial(base);
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\nContent-Length: 50000000\r\n\r\n`;
     socket.write(head);

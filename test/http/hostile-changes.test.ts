@@ -53,7 +53,7 @@ overEachEngine(engine => {
   }
 
   for (const route of routes.filter(({ body }) => body !== undefined)) {
-    it(`${route.operationId} takes a body in its form, and refuses every other`, async t => {
+    it(`${route.operationId} accepts valid bodies and rejects all others`, async t => {
       const examples = route.examples.filter(({ code, body }) => code === undefined && body !== undefined);
       const good = examples.map(({ body }) => body as object);
       const seen: Record<number, number> = {};
@@ -71,7 +71,7 @@ overEachEngine(engine => {
     });
   }
 
-  it('answers any If-Match, If-None-Match and Idempotency-Key: done, known, refused, never anything else', async t => {
+  it('handles every If-Match, If-None-Match and Idempotency-Key with an expected status', async t => {
     t.diagnostic(`PETSTORE_TEST_SEED=${seed}`);
     const id = await create();
     const seen: Record<number, number> = {};
@@ -93,7 +93,7 @@ overEachEngine(engine => {
     assert.ok(seen[200]! > 10 && seen[400]! > 10 && seen[412]! > 10, JSON.stringify(seen));
   });
 
-  it('judges headers as long as they come', async () => {
+  it('evaluates headers of the maximum length', async () => {
     const id = await create();
     const tag = String(await readTag(id));
     const long = 15_000;
@@ -117,7 +117,7 @@ overEachEngine(engine => {
     }
   });
 
-  it('takes several headers of one name for one list', async () => {
+  it('treats repeated headers as one list', async () => {
     const id = await create();
     const tag = String(await readTag(id));
     const ask = (headers: Record<string, string[]>) =>
@@ -129,7 +129,7 @@ overEachEngine(engine => {
     assert.equal((await ask({ 'Idempotency-Key': ['a', 'a'] })).status, 400);
   });
 
-  it('knows the types of a body by name: a merge patch where a part is changed, JSON everywhere', async () => {
+  it('accepts JSON bodies everywhere, and merge patches for PATCH', async () => {
     const id = await create();
     const change = async (method: string, type: string) => {
       const reply = await send(`${base}/pets/${id}`, { method, key, headers: { 'Content-Type': type }, body: minka });
@@ -152,7 +152,7 @@ overEachEngine(engine => {
     }
   });
 
-  it('passes over a body where none is read, however it is sent, and never takes it for a request', async () => {
+  it('skips a body that the operation does not read, and never parses it as a request', async () => {
     const body = 'GET /v1/stolen HTTP/1.1\r\nHost: x\r\n\r\n';
     const forms: Record<string, string> = {
       'with a length': `Content-Length: ${body.length}\r\n\r\n${body}`,
@@ -177,7 +177,7 @@ overEachEngine(engine => {
     assert.deepEqual([huge.status, huge.body.code], [413, 'body_too_large']);
   });
 
-  it('leaves the service as it was: it answers, and its log is quiet', async () => {
+  it('leaves the service responsive and its log empty', async () => {
     assert.equal((await send(`${base}/pets?limit=1`, { key })).status, 200);
     assert.ok(!service.log().includes('internal_error'), service.log().slice(0, 2000));
     assert.equal(service.child.exitCode, null);

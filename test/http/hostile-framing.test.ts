@@ -6,7 +6,7 @@ const body = '{"name":"Minka","categoryId":2}';
 /** What a smuggler wants to be read as a request of its own: it would add an animal. */
 const smuggledBody = '{"name":"Smuggled","categoryId":7}';
 
-describe('broken framing', () => {
+describe('malformed HTTP framing', () => {
   let serving: Serving;
   let base: string;
   let authorized: string;
@@ -70,7 +70,7 @@ describe('broken framing', () => {
   };
 
   for (const [what, head] of Object.entries(heads)) {
-    it(`with ${what} is one 400, and what follows is no request`, async () => {
+    it(`with ${what} returns one 400 and ignores what follows`, async () => {
       const before = await countSmuggled();
       for (const content of [`0\r\n\r\n${smuggled()}`, `4\r\n${smuggled()}`, smuggled()]) {
         const answered = await statuses(`POST /v1/pets HTTP/1.1\r\n${authorized}${head}\r\n${content}`);
@@ -80,7 +80,7 @@ describe('broken framing', () => {
     });
   }
 
-  it('in chunks is one 400, and what follows is no request', async () => {
+  it('in chunks returns one 400 and ignores what follows', async () => {
     const before = await countSmuggled();
     const head = `POST /v1/pets HTTP/1.1\r\n${authorized}Transfer-Encoding: chunked\r\n\r\n`;
     for (const chunks of [
@@ -102,14 +102,14 @@ describe('broken framing', () => {
     assert.equal(await countSmuggled(), before);
   });
 
-  it('by chunk extensions without end is refused', async () => {
+  it('with endless chunk extensions is rejected', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\n${authorized}Transfer-Encoding: chunked\r\n\r\n`;
     assert.deepEqual(await statuses(`${head}2;${'a'.repeat(100_000)}\r\n{}\r\n0\r\n\r\n`), [413]);
     const many = Array.from(body, character => `1;x=${'y'.repeat(40)}\r\n${character}\r\n`).join('');
     assert.deepEqual(await statuses(`${head}${many}0\r\n\r\n`), [201]);
   });
 
-  it('by trailers without end is refused', async () => {
+  it('with endless trailers is rejected', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\n${authorized}Transfer-Encoding: chunked\r\n\r\n`;
     assert.deepEqual(await statuses(`${head}0\r\n${'X-Y: zzzzzzzzzzzzzzzzzzzz\r\n'.repeat(2000)}\r\n`), [431]);
     const chunk = `${body.length.toString(16)}\r\n${body}\r\n`;
@@ -120,14 +120,14 @@ describe('broken framing', () => {
     }
   });
 
-  it('does not come from good chunks, however they are cut', async () => {
+  it('does not reject valid chunks, however they are split', async () => {
     const chunk = `${body.length.toString(16).padStart(6, '0').toUpperCase()}\r\n${body}\r\n0\r\n\r\n`;
     const bytes = `POST /v1/pets HTTP/1.1\r\n${authorized}transfer-encoding: CHUNKED\r\n\r\n${chunk}`;
     assert.deepEqual(await statuses(bytes.split('')), [201]);
     assert.deepEqual(await statuses(bytes + bytes + list()), [201, 201, 200]);
   });
 
-  it('behind good requests is answered after them, once, and ends the connection', async () => {
+  it('after valid requests gets one response after theirs, and ends the connection', async () => {
     const before = await countSmuggled();
     for (const broken of [
       'NONSENSE\r\n\r\n',
@@ -148,7 +148,7 @@ describe('broken framing', () => {
     assert.equal(await countSmuggled(), before);
   });
 
-  it('is nothing behind an answer that ends the connection', async () => {
+  it('gets no response after a response that ends the connection', async () => {
     const before = await countSmuggled();
     const closing = create().replace('\r\n', '\r\nConnection: close\r\n');
     assert.deepEqual(await statuses(closing + smuggled()), [201]);
@@ -159,7 +159,7 @@ describe('broken framing', () => {
     assert.equal(await countSmuggled(), before);
   });
 
-  it('has as many answers as there were requests, in their order', async () => {
+  it('gets one response per request, in order', async () => {
     const bytes = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? create() : list())).join('');
     assert.deepEqual(
       await statuses(bytes),
@@ -176,7 +176,7 @@ describe('broken framing', () => {
     );
   });
 
-  it('is not seen in the body of a request that takes none', async () => {
+  it('is ignored in the body of a request that reads none', async () => {
     const before = await countSmuggled();
     const inside = smuggled();
     for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']) {
@@ -188,7 +188,7 @@ describe('broken framing', () => {
     assert.equal(await countSmuggled(), before);
   });
 
-  it('that is cut off ends the connection, with 400 where anything had come', async () => {
+  it('that is cut off ends the connection, with 400 if any bytes arrived', async () => {
     const whole = create();
     for (const length of [1, 10, 40, 100, whole.length - 1]) {
       const answered = await statuses(whole.slice(0, length));
@@ -197,7 +197,7 @@ describe('broken framing', () => {
     assert.deepEqual(await statuses(''), []);
   });
 
-  it('of huge and deep bodies is 400, and the next request is answered', async () => {
+  it('of huge or deep bodies returns 400, and the next request succeeds', async () => {
     for (const text of [
       '['.repeat(1024 * 1024),
       '{"a":'.repeat(200_000),

@@ -14,7 +14,7 @@ const TRIES = 6;
 const MIB = 1024 * 1024;
 const HEADER = 15_800;
 
-describe('nobody is held up for more than 50 ms', () => {
+describe('the event loop is blocked for at most 50 ms', () => {
   let serving: Serving;
   let base: string;
   let key: string;
@@ -105,7 +105,7 @@ describe('nobody is held up for more than 50 ms', () => {
     });
   }
 
-  it('while another process holds the write lock: reads go on, writes wait or answer 503, and work again', async t => {
+  it('while another process holds the write lock, reads continue, and writes wait or return 503', async t => {
     const file = serving.file;
     const script = `
       import Database from 'better-sqlite3';

@@ -8,7 +8,7 @@ import { assertAnswer, type Reply, type Serving, send, sendRaw, serve } from '..
 const noon = Date.parse('2026-11-20T12:00:00Z');
 const behind = (address: string) => ({ 'X-Forwarded-For': address });
 
-describe('a plan', () => {
+describe('rate limits of a plan', () => {
   let serving: Serving;
   let clock: TestClock;
   const url = (path = '/pets') => serving.urls.production + path;
@@ -21,7 +21,7 @@ describe('a plan', () => {
 
   const count = (replies: readonly Reply[], status: number) => replies.filter(reply => reply.status === status).length;
 
-  it('of Free lets exactly 60 of 200 parallel requests pass, and the next one at the moment of Reset', async () => {
+  it('accept exactly 60 of 200 parallel requests on Free, and the next one at Reset', async () => {
     const key = await serving.newKey({ plan: 'free' });
     clock.advance(250);
     const replies = await Promise.all(Array.from({ length: 200 }, () => send(url(), { key })));
@@ -51,7 +51,7 @@ describe('a plan', () => {
     assert.equal((await send(url(), { key })).status, 200);
   });
 
-  it('is one for all keys of an account, and another on each deployment', async () => {
+  it('are shared by the keys of an account, not by deployments', async () => {
     const one = await serving.newKey({ plan: 'free' });
     const other = await serving.newKey({ accountId: one.accountId });
     const staging = await serving.newKey({ accountId: one.accountId, deployment: 'staging' });
@@ -68,7 +68,7 @@ describe('a plan', () => {
     assert.deepEqual([counted.status, counted.headers['x-ratelimit-remaining']], [400, '58']);
   });
 
-  it('counts every authenticated request once, whatever its answer', async () => {
+  it('count every authenticated request once, whatever its response', async () => {
     const key = await serving.newKey({ plan: 'free' });
     const remaining = async (path: string, sending = {}) =>
       Number((await send(url(path), { key, ...sending })).headers['x-ratelimit-remaining']);
@@ -91,7 +91,7 @@ describe('a plan', () => {
     assert.equal(await remaining('/pets'), 52);
   });
 
-  it('has a day that ends at midnight UTC', async () => {
+  it('reset the day at midnight UTC', async () => {
     const key = await serving.newKey({ plan: 'free' });
     for (let minute = 0; minute < 17; minute++) {
       const due = minute < 16 ? 60 : 40;
@@ -109,7 +109,7 @@ describe('a plan', () => {
     assert.equal((await send(url(), { key })).status, 200);
   });
 
-  it('is never shown to or touched by those who hold no valid key', async () => {
+  it('are neither visible to nor used by requests without a valid key', async () => {
     const key = await serving.newKey({ plan: 'free' });
     const headers = behind('198.51.100.1');
     for (const wrong of [key.token.slice(0, -1), `${key.token}x`, key.token.replace('live', 'test'), '', 'x']) {
@@ -120,8 +120,8 @@ describe('a plan', () => {
     assert.equal((await send(url(), { key })).headers['x-ratelimit-remaining'], '59');
   });
 
-  describe('of an address without a valid key', () => {
-    it('lets 60 refusals a minute pass as 401, over all addresses together, then 429', async () => {
+  describe('rate limits of an address without a valid key', () => {
+    it('return 401 for 60 requests a minute, over all addresses together, then 429', async () => {
       const headers = behind('198.51.100.2');
       const key = await serving.newKey();
       const bases = Object.values(serving.urls);
@@ -141,7 +141,7 @@ describe('a plan', () => {
       assert.equal((await send(url(), { headers })).status, 401);
     });
 
-    it('costs nothing for a preflight, also when nothing is left', async () => {
+    it('do not count preflight requests, and never reject them', async () => {
       const headers = { ...behind('198.51.100.3'), Origin: 'https://x', 'Access-Control-Request-Method': 'GET' };
       for (let index = 0; index < 70; index++) {
         const reply = await send(url(), { method: 'OPTIONS', headers });
@@ -152,7 +152,7 @@ describe('a plan', () => {
       assert.deepEqual([reply.status, reply.headers['x-ratelimit-remaining']], [204, '0']);
     });
 
-    it('goes by what a trusted proxy forwards, and by a /64 of IPv6', async () => {
+    it('use the address that a trusted proxy forwards, and the /64 of IPv6 addresses', async () => {
       const remaining = async (address: string) =>
         Number((await send(url(), { headers: behind(address) })).headers['x-ratelimit-remaining']);
       assert.equal(await remaining('203.0.113.5'), 59);
@@ -172,7 +172,7 @@ describe('a plan', () => {
       }
     });
 
-    it('goes by nothing that an untrusted peer forwards', async () => {
+    it('ignore addresses that an untrusted peer forwards', async () => {
       const open = await serve({ clock });
       try {
         const remaining: number[] = [];
@@ -188,8 +188,8 @@ describe('a plan', () => {
   });
 });
 
-describe('Reset in real time', () => {
-  it('is the moment at which a request passes', { skip: !long && 'PETSTORE_TEST_LONG' }, async () => {
+describe('X-RateLimit-Reset in real time', () => {
+  it('is when the next request is accepted', { skip: !long && 'PETSTORE_TEST_LONG' }, async () => {
     const serving = await serve();
     try {
       const key = await serving.newKey({ plan: 'free' });

@@ -22,7 +22,7 @@ const HOLDERS = [101, 102, 103, 104, 105, 106, 107, 108];
 
 describe('a mirror', () => {
   onEachEngine(engine => {
-    it('has in the end just what the store has, whoever wrote meanwhile and however late it was committed', async t => {
+    it('ends up identical to the store under concurrent writers and late commits', async t => {
       const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
       const { databases, mirrored } = await openSeveral(engine, clock);
       let writing = true;
@@ -57,7 +57,7 @@ describe('a mirror', () => {
       );
     });
 
-    it('that begins when all is done has it all as well', async () => {
+    it('is complete if it starts after all writes', async () => {
       const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
       const { databases, mirrored } = await openSeveral(engine, clock);
       await Promise.all(databases.map(database => write(database, clock)));

@@ -14,7 +14,7 @@ import {
   serveApart,
 } from '../support/serving.ts';
 
-describe('a service that is told to stop', () => {
+describe('graceful shutdown', () => {
   const started: Process[] = [];
   after(async () => {
     for (const service of started) {
@@ -34,7 +34,7 @@ describe('a service that is told to stop', () => {
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
   const pet = '{"name":"Minka","categoryId":2}';
 
-  it('finishes what is in flight, refuses what is new, ends with 0, and has everything it acknowledged', async () => {
+  it('finishes pending requests, rejects new ones, exits with 0 and keeps everything it acknowledged', async () => {
     const { service, key, base } = await start();
     // Writers that go on until they are refused; the stop comes in the midst of their flushes.
     const acknowledged: number[] = [];
@@ -89,7 +89,7 @@ describe('a service that is told to stop', () => {
     assert.deepEqual(await again.stop('SIGINT'), { code: 0, signal: null });
   });
 
-  it('says so at /readyz to whoever still asks', async () => {
+  it('returns 503 from /readyz', async () => {
     const { service, key, base } = await start();
     const slow = new Line(dial(base));
     const begun = slow.ask(post(key, pet).slice(0, -10));
@@ -112,7 +112,7 @@ describe('a service that is told to stop', () => {
     assert.equal((await service.stop()).code, 0);
   });
 
-  it('waits no longer than ten seconds for a request that does not end', {
+  it('waits at most ten seconds for a pending request', {
     skip: !long && 'PETSTORE_TEST_LONG',
   }, async () => {
     const { service, key, base } = await start();

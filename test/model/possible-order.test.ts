@@ -39,15 +39,15 @@ const ROUNDS = long ? 3000 : 300;
 /** Rounds end when this is over, however many there were. */
 const ROUNDS_MS = long ? 1_200_000 : 8_000;
 
-describe('many callers at once', () => {
+describe('concurrent callers', () => {
   onEachEngine(engine => {
-    it('get the answers that they could have got one after the other', { timeout: 2 * ROUNDS_MS + 60_000 }, t =>
+    it('get responses that some sequential order explains', { timeout: 2 * ROUNDS_MS + 60_000 }, t =>
       rounds(t, engine, { aheadMs: 0, forMs: ROUNDS_MS }),
     );
   });
 
   onPostgres(engine => {
-    it('get such answers also where the clocks of two nodes differ', { timeout: 2 * ROUNDS_MS + 60_000 }, t =>
+    it('get such responses even if the clocks of two nodes differ', { timeout: 2 * ROUNDS_MS + 60_000 }, t =>
       rounds(t, engine, { aheadMs: 700, forMs: ROUNDS_MS / 2 }),
     );
   });

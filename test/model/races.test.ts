@@ -21,7 +21,7 @@ const ROUNDS = long ? 3000 : 100;
 const ROUNDS_MS = long ? 300_000 : 4_000;
 
 onEachEngine(engine => {
-  it('promises an animal to one of fifty who want it at once, held or ordered, over two nodes', async t => {
+  it('reserves a pet for one of fifty concurrent holds and orders on two nodes', async t => {
     const clock = testClock(START_MS);
     const nodes = await openNodes(engine, [clock, clock]);
     const [database] = nodes as [Database];
@@ -60,7 +60,7 @@ onEachEngine(engine => {
     }
   });
 
-  it('counts every animal once, also one that is freed during the counting', async () => {
+  it('counts every pet once, even one that becomes available during the count', async () => {
     const clock = testClock(START_MS);
     const [database] = await openNodes(engine, [clock]);
     const pet = await database!.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));

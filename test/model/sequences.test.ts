@@ -27,9 +27,9 @@ const RUNS = long ? 10_000 : 600;
 /** In the short form PostgreSQL takes as many as there is time for. */
 const POSTGRES_MS = 10_000;
 
-describe('any sequence of operations', () => {
+describe('random sequences of operations', () => {
   onEachEngine(engine => {
-    it('leaves the store as it leaves a model of the store', { timeout: long ? 7_200_000 : 300_000 }, async t => {
+    it('have the same effect on the store as on the model', { timeout: long ? 7_200_000 : 300_000 }, async t => {
       const since = performance.now();
       const seeds = given === undefined ? Array.from({ length: LANES }, () => randomInt(2 ** 31)) : [Number(given)];
       const outcomes = new Map<string, number>();

@@ -90,7 +90,7 @@ function statuses(replies: readonly Reply[]): Record<number, number> {
 }
 
 describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 180_000 }, () => {
-  it('let exactly 60 of 200 parallel requests on Free through, whichever node they reach', async t => {
+  it('accept exactly 60 of 200 parallel requests on Free, whichever node they reach', async t => {
     const url = await makeDatabase(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
     const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
@@ -99,7 +99,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
   });
 
-  it('refuse a revoked key within a second of the command, also where announcements do not come through', async t => {
+  it('reject a revoked key within a second of the command, even without notifications', async t => {
     const url = await makeDatabase(t);
     const { hostname, port } = new URL(url);
     const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
@@ -125,7 +125,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     }
   });
 
-  it('need Valkey: a second node without it does not start while the first one lives', async t => {
+  it('need Valkey: a second node without it does not start while the first one runs', async t => {
     const url = await makeDatabase(t);
     const first = await startNode(t, { PETSTORE_DATABASE_URL: url });
     const second = execute(launcher, ['serve', '--json'], {
@@ -150,7 +150,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     assert.equal((await ready(next)).status, 200);
   });
 
-  it('go on with their shares of each limit while Valkey is away, and return by themselves', async t => {
+  it('enforce a share of each limit while Valkey is down, and recover by themselves', async t => {
     const url = await makeDatabase(t);
     const valkey = await valkeyFor(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: valkey.url };
@@ -175,7 +175,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     assert.deepEqual(statuses(later), { 200: 60, 429: 140 });
   });
 
-  it('answer 503 in time while PostgreSQL is killed and restarted under load, and lose nothing', async t => {
+  it('return 503 in time while PostgreSQL is killed and restarted under load, and lose nothing', async t => {
     const cluster = await startCluster();
     t.after(() => cluster.remove());
     await migrate(cluster.url);

@@ -38,7 +38,7 @@ overEachEngine(engine => {
     return server.petstore('key', 'create', '--account', account, '--deployment', 'staging', ...options);
   };
 
-  it('an account and what a command does to its keys are told to it and to admins, without a secret', async () => {
+  it('shows events of accounts and keys to their account and to admins, without secrets', async () => {
     const { id: accountId } = accounts.owner;
     const first = await newStagingKey('owner', '--scope', 'pets:read', '--expires', '90d');
     const second = await server.petstore('key', 'rotate', String(first['id']), '--overlap', '1h');
@@ -94,7 +94,7 @@ overEachEngine(engine => {
     );
   });
 
-  it('a ban by real refusals is told once, and so is that it was lifted; staging tells nothing of it', async () => {
+  it('shows the start and the lifting of a ban once, and not in staging', async () => {
     const { id, token } = await newStagingKey('owner');
     const ask = () => send(`${server.urls.staging}/pets?limit=1`, { key: String(token) });
     for (let asked = 0; asked < 60; asked++) assert.equal((await ask()).status, 200);

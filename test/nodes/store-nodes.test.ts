@@ -22,7 +22,7 @@ const CALLERS = 8;
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
 describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }, () => {
-  it(`does each thing once and answers in time, also when ${ROUNDS} times a node, PostgreSQL and its connections are killed`, async t => {
+  it(`runs each operation once and responds in time while a node, PostgreSQL and its connections are killed ${ROUNDS} times`, async t => {
     const cluster = await startCluster();
     t.after(() => cluster.remove());
     const proxy = await startProxy({ host: '127.0.0.1', port: cluster.port });

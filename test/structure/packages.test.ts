@@ -16,18 +16,18 @@ const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.m
 const { '': root, ...packages } = lock.packages;
 const runtime = Object.entries(packages).filter(([, one]) => !one.dev);
 
-describe('the packages that the running product consists of', () => {
-  test('are at most 12 that it names', () => {
+describe('runtime packages', () => {
+  test('number at most 12 direct dependencies', () => {
     const direct = Object.keys(root?.dependencies ?? {});
     assert.ok(direct.length <= 12, `${direct.length}: ${direct.join(', ')}`);
   });
 
-  test(`are at most 100 in all (${runtime.length} today)`, () => {
+  test(`number at most 100 in all (${runtime.length} today)`, () => {
     assert.ok(runtime.length > 0);
     assert.ok(runtime.length <= 100, String(runtime.length));
   });
 
-  test('are pinned to one version each, and to its contents', () => {
+  test('are pinned to one version and its checksum', () => {
     const named = Object.entries({ ...root?.dependencies });
     assert.deepEqual(
       named.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version)),

@@ -102,8 +102,8 @@ const stairOf = (file: string) =>
 const inside = (one: Import) => one.target.endsWith('.ts');
 const packageOf = (target: string) => target.match(/^(@[^/]+\/)?[^/]+/)![0];
 
-describe('the staircase: imports only go down', () => {
-  test('every file of src stands on a stair', () => {
+describe('the layers: imports only go down', () => {
+  test('every file of src belongs to a layer', () => {
     assert.deepEqual(
       files.filter(file => stairOf(file) === undefined),
       [],
@@ -123,7 +123,7 @@ describe('the staircase: imports only go down', () => {
   }
 
   for (const technique of techniques) {
-    test(`${technique} uses no other technique, but for types`, () => {
+    test(`${technique} imports only types from other techniques`, () => {
       const others = techniques.filter(one => one !== technique);
       const across = imports
         .filter(one => one.file.startsWith(technique) && !one.typeOnly)
@@ -133,12 +133,12 @@ describe('the staircase: imports only go down', () => {
     });
   }
 
-  test('lib never says "pet"', () => {
+  test('lib never mentions pets', () => {
     const said = files.filter(file => stairOf(file) === 'lib').filter(file => /\bpets?\b/i.test(codeOf(file)));
     assert.deepEqual(said, []);
   });
 
-  test('no file reaches the end of a circle', () => {
+  test('no file is part of an import cycle', () => {
     const circles: string[] = [];
     const done = new Set<string>();
     const walk = (file: string, path: readonly string[]) => {
@@ -153,7 +153,7 @@ describe('the staircase: imports only go down', () => {
   });
 });
 
-describe('the doors: an outside package comes in through few files', () => {
+describe('packages are imported in few files', () => {
   for (const [name, through] of Object.entries(doors)) {
     test(`${name} through ${through.join(' and ')}`, () => {
       const users = new Set(
@@ -163,7 +163,7 @@ describe('the doors: an outside package comes in through few files', () => {
     });
   }
 
-  test('there is no other package', () => {
+  test('no other package is imported', () => {
     const others = imports
       .filter(
         one =>
@@ -176,7 +176,7 @@ describe('the doors: an outside package comes in through few files', () => {
     assert.deepEqual(others, []);
   });
 
-  test('the environment is read by the command line alone', () => {
+  test('only the command line reads the environment', () => {
     const readers = files
       .filter(file => stairOf(file) !== 'cli')
       .filter(file => /process\.env|\benv\b.*from 'node:process'/.test(readFileSync(join(src, file), 'utf8')));

@@ -158,8 +158,8 @@ async function contents(database: Database) {
 
 const refusal = (pattern: RegExp) => (error: Error) => error instanceof UserError && pattern.test(error.message);
 
-describe('the steps of the schema', () => {
-  it('have names that sort in their order, and are never two of one name', () => {
+describe('migrations', () => {
+  it('have unique names that sort in their order', () => {
     const names = migrations.map(({ name }) => name);
     assert.deepEqual(names, [...new Set(names)].toSorted());
     for (const name of names) assert.match(name, /^\d{4}-[a-z0-9-]+$/);
@@ -167,8 +167,8 @@ describe('the steps of the schema', () => {
 });
 
 onEachEngine(engine => {
-  describe('0002, by which the store opens', () => {
-    it('gives categories their slugs, and every animal the event of its creation', async () => {
+  describe('0002', () => {
+    it('adds slugs to categories and a creation event to every pet', async () => {
       const place = await engine.place();
       const before = await engine.open({ place, migrations: migrations.slice(0, 1) });
       await before.write(async tx => {
@@ -215,8 +215,8 @@ onEachEngine(engine => {
     });
   });
 
-  describe('a database that is brought up to date', { timeout: 60_000 }, () => {
-    it('keeps everything that it held, and can do what is new', async () => {
+  describe('migrating a database', { timeout: 60_000 }, () => {
+    it('keeps all data, and supports the new operations', async () => {
       const place = await engine.place();
       const before = await engine.open({ place });
       await fill(before);
@@ -249,7 +249,7 @@ onEachEngine(engine => {
       assert.deepEqual(await after.write(tx => tx.first(add, {})), { id: 501, chip: '900' });
     });
 
-    it('is brought there once by many who come at the same time', async () => {
+    it('runs once for concurrent processes', async () => {
       const place = await engine.place();
       // On the embedded engine one process serves, any number visit.
       const databases = await Promise.all(
@@ -265,7 +265,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('is left as it was by a step that fails, and goes on from there', async () => {
+    it('leaves the database unchanged if a migration fails, and continues from there', async () => {
       const place = await engine.place();
       const before = await engine.open({ place });
       await fill(before);
@@ -279,14 +279,14 @@ onEachEngine(engine => {
       assert.equal((await further.all(petsByName, {})).length, 500);
     });
 
-    it('holds nothing when its very first step fails', async () => {
+    it('creates nothing if the first migration fails', async () => {
       const place = await engine.place();
       await assert.rejects(engine.open({ place, migrations: [broken] }));
       const database = await engine.open({ place });
       assert.deepEqual(await database.all(petsByName, {}), []);
     });
 
-    it('is refused by a program that does not know its last step', async () => {
+    it('rejects a database with a migration that the program does not know', async () => {
       const place = await engine.place();
       await (await engine.open({ place, migrations: [...migrations, next] })).close();
       for (const role of ['server', 'cli'] as const) {
@@ -297,7 +297,7 @@ onEachEngine(engine => {
       }
     });
 
-    it('is brought up to date by command only, where several machines may serve it', async t => {
+    it('happens only by command if several machines may serve the database', async t => {
       if (engine.name === 'sqlite') return t.skip('the embedded engine does it by itself');
       const place = await engine.place();
       const behind = refusal(/^The database at .* is not up to date: run "petstore migrate" first\.$/);

@@ -35,7 +35,7 @@ describe('pages in a browser', { skip }, () => {
     ...Object.keys(errors).map(code => `/errors/${code}`),
   ];
   for (const colorScheme of ['light', 'dark'] as const) {
-    it(`are whole on a phone, ${colorScheme}, and load nothing from elsewhere`, async () => {
+    it(`fit a phone in the ${colorScheme} scheme and load nothing from other origins`, async () => {
       const origin = new URL(service.urls.staging).origin;
       const context = await browser.newContext({ viewport: { width: 320, height: 640 }, colorScheme });
       const page = await context.newPage();
@@ -59,7 +59,7 @@ describe('pages in a browser', { skip }, () => {
     });
   }
 
-  it('lead on: every link of every page has an answer', async () => {
+  it('have no broken links', async () => {
     const origin = new URL(service.urls.staging).origin;
     const page = await browser.newPage();
     const links = new Set<string>();
@@ -70,7 +70,7 @@ describe('pages in a browser', { skip }, () => {
     for (const link of links) assert.equal((await fetch(link)).status, 200, link);
   });
 
-  it('lead on behind a proxy that puts a path before them', async t => {
+  it('have no broken links behind a proxy that adds a path prefix', async t => {
     const outside = 'http://shop.test/petstore';
     const behind = await serve({ environment: { PETSTORE_STAGING_PUBLIC_URL: outside } });
     t.after(() => behind.stop());

@@ -210,7 +210,7 @@ onEachEngine(engine => {
       );
     });
 
-    it('rejects callers who are no admins, unknown targets, cycles and too many levels', async () => {
+    it('rejects callers other than admins, unknown targets, cycles and too many levels', async () => {
       const database = await open();
       const from = (await category(database, 'from')).id;
       const below = (await category(database, 'below', from)).id;

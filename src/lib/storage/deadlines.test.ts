@@ -6,7 +6,7 @@ import { VisibilityDeadlines } from './deadlines.ts';
 const late = () => new Error('late');
 
 describe('Deadlines', () => {
-  it('lets readers come to a moment before the earliest end of what is under way, until that is over', () => {
+  it('lets readers advance to just before the earliest deadline of pending work, until it ends', () => {
     const { clock, deadlines } = made();
     assert.equal(deadlines.readTimestamp(1000), 1000);
     const one = deadlines.forTransaction();
@@ -25,7 +25,7 @@ describe('Deadlines', () => {
     assert.equal(deadlines.readTimestamp(1500), 1500);
   });
 
-  it('does not take readers back before an end that they have come to', () => {
+  it('never moves readers back before a deadline that they have reached', () => {
     const { clock, deadlines } = made();
     clock.advance(10);
     const one = deadlines.forTransaction();
@@ -35,7 +35,7 @@ describe('Deadlines', () => {
     assert.equal(deadlines.readTimestamp(1011), 1010);
   });
 
-  it('judges at last with a margin, and only what has an end', () => {
+  it('checks with a margin at the end, and only work with a deadline', () => {
     const { clock, deadlines } = made(250);
     const one = deadlines.forTransaction();
     one.check();

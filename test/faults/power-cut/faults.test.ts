@@ -21,7 +21,7 @@ import type { Note } from './replay.ts';
 import { migrations, rowsAfter, total } from './rows.ts';
 
 describe('a flush that fails', { skip: withoutRecorder ?? false }, () => {
-  it('ends the process, and nothing is a success any more', async () => {
+  it('ends the process, and no write succeeds any more', async () => {
     const directory = temporaryDirectory();
     const served = serve(directory, { RECORD_EIO_AT: '12' });
     const added: number[] = [];
@@ -45,7 +45,7 @@ describe('a flush that fails', { skip: withoutRecorder ?? false }, () => {
 });
 
 describe('a full disk', { skip: withoutRecorder ?? false }, () => {
-  it('refuses writes as full, reads go on, and writes work again once there is space', async () => {
+  it('rejects writes as full while reads continue, and accepts writes once there is space', async () => {
     const directory = temporaryDirectory();
     const full = join(temporaryDirectory(), 'full');
     const served = serve(directory, { RECORD_FULL: full });
@@ -59,7 +59,7 @@ describe('a full disk', { skip: withoutRecorder ?? false }, () => {
 });
 
 describe('a full disk while a flush is under way', { skip: withoutRecorder ?? false }, () => {
-  it('shows nothing that is not flushed, although SQLite throws away what it knew', async () => {
+  it('shows no unflushed data, although SQLite discards its cache', async () => {
     const directory = temporaryDirectory();
     const [stall, full] = [join(temporaryDirectory(), 'stall'), join(temporaryDirectory(), 'full')];
     const served = serve(directory, { RECORD_STALL: stall, RECORD_FULL: full });
@@ -82,7 +82,7 @@ describe('a full disk while a flush is under way', { skip: withoutRecorder ?? fa
 });
 
 describe('a small disk', () => {
-  it('is filled by writes, which are refused then, and work again once there is space', async context => {
+  it('rejects writes when full, and accepts them once there is space', async context => {
     const disk = smallDisk(context, 3);
     if (disk === undefined) return;
     const served = serve(disk.directory, {});
@@ -92,7 +92,7 @@ describe('a small disk', () => {
 });
 
 describe('a disk that stalls', { skip: withoutRecorder ?? false }, () => {
-  it('holds up writes but no reads, says so, and answers when it goes on', async () => {
+  it('delays writes but not reads, reports it, and completes the writes when it continues', async () => {
     const stall = join(temporaryDirectory(), 'stall');
     const served = serve(temporaryDirectory(), { RECORD_STALL: stall });
     await served.call('add', 'before');
@@ -111,7 +111,7 @@ describe('a disk that stalls', { skip: withoutRecorder ?? false }, () => {
     assert.equal(await served.close(), 0);
   });
 
-  it('answers a write in the end with what is known', {
+  it('reports the known outcome of a write in the end', {
     skip: long ? false : 'takes 10 s: with PETSTORE_TEST_LONG=1',
   }, async () => {
     const stall = join(temporaryDirectory(), 'stall');
@@ -126,7 +126,7 @@ describe('a disk that stalls', { skip: withoutRecorder ?? false }, () => {
 
 describe('a process that is killed', () => {
   const rounds = long ? 100 : 10;
-  it(`loses no row that it acknowledged and gives no id twice (${rounds} rounds)`, async () => {
+  it(`loses no acknowledged row and assigns no id twice (${rounds} rounds)`, async () => {
     const directory = temporaryDirectory();
     const acknowledged = new Map<number, string>();
     for (let round = 0; round < rounds; round++) {

@@ -24,27 +24,27 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
     honest = await record(join(directory, 'honest'), {});
   });
 
-  it(`opens, whole, with everything that anybody was told or shown (${images} images, seed ${seed})`, async () => {
+  it(`opens intact with everything that was acknowledged or read (${images} images, seed ${seed})`, async () => {
     const { failures, checkpoints, facts } = await replay(honest, images, directory);
     assert.deepEqual(failures, []);
     assert.ok(checkpoints >= 10, `${checkpoints} checkpoints were recorded`);
     assert.ok(facts > images * 100, `${facts} facts were looked for`);
   });
 
-  it('would be caught if answers did not wait for the flush', async () => {
+  it('detects acknowledgements that do not wait for the flush', async () => {
     const flushers = new Set(flushesWhileServing(honest).map(({ thread }) => thread));
     const unflushed = honest.filter(one => one.op !== 'flush ended' || !flushers.has(one.thread));
     const { failures } = await replay(unflushed, 20, directory, 1);
     assert.notEqual(failures.length, 0);
   });
 
-  it('would be caught if readers saw what is not flushed', async () => {
+  it('detects reads of unflushed data', async () => {
     const leaky = await record(join(directory, 'leaky'), { LEAK: '1' });
     const { failures } = await replay(leaky, 2000, directory, 1);
     assert.notEqual(failures.length, 0);
   });
 
-  it('the thread that answers flushes nothing', () => {
+  it('flushes nothing on the main thread', () => {
     const flushes = flushesWhileServing(honest);
     assert.notEqual(flushes.length, 0);
     assert.deepEqual(
@@ -53,7 +53,9 @@ describe('after a power cut', { skip: withoutRecorder ?? false }, () => {
     );
   });
 
-  it('not even when a command has written while it opened its readers', { timeout: 60_000 }, async () => {
+  it('flushes nothing on the main thread, even if a command writes while the readers open', {
+    timeout: 60_000,
+  }, async () => {
     const home = join(directory, 'between');
     mkdirSync(home);
     const [log, pausing] = [join(directory, 'between.log'), join(directory, 'between.pause')];

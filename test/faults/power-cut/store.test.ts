@@ -18,7 +18,7 @@ const seed = Number(process.env.PETSTORE_TEST_SEED ?? Date.now() % 2 ** 31);
 describe('after a power cut of a store', { skip: withoutRecorder ?? false, timeout: 600_000 }, () => {
   const parent = temporaryDirectory();
 
-  it(`every acknowledged animal, hold and order is there with the answer to its retry, and no animal is promised twice (${images} images, seed ${seed})`, async t => {
+  it(`keeps every acknowledged pet, hold and order with the response to its retry, and reserves no pet twice (${images} images, seed ${seed})`, async t => {
     const happenings = await record(temporaryDirectory(), join(parent, 'log'));
     const random = randomFrom(seed);
     const disk = new Disk(random);

@@ -151,14 +151,14 @@ describe('the OpenAPI document of some routes', () => {
   const { get, patch: move, delete: remove } = document.paths['/shelves/{shelfId}'];
   const add = document.paths['/shelves'].post;
 
-  test('says 3.1, asks for a bearer token everywhere, and groups its tags', () => {
+  test('is OpenAPI 3.1, requires a bearer token everywhere and groups its tags', () => {
     assert.match(document.openapi, /^3\.1\./);
     assert.deepEqual(document.security, [{ bearerAuth: [] }]);
     assert.equal(document.components.securitySchemes.bearerAuth.scheme, 'bearer');
     assert.deepEqual(document['x-tagGroups'], [{ name: 'All', tags: ['Shelves'] }]);
   });
 
-  test('names each operation after its route and says what it needs', () => {
+  test('names each operation after its route and lists its parameters', () => {
     assert.equal(get.operationId, 'getShelf');
     assert.deepEqual(get.security, [{ bearerAuth: ['shelves:read'] }]);
     assert.equal(add.security, undefined);
@@ -191,7 +191,7 @@ describe('the OpenAPI document of some routes', () => {
     assert.deepEqual([prefer.in, prefer.name], ['header', 'Prefer']);
   });
 
-  test('refers to a named schema also where a parameter has it, in its own words', () => {
+  test('references a named schema in parameters, with their own description', () => {
     const Colour = Type.Enum(['red', 'blue'], { title: 'Colour', description: 'How it looks.' });
     const body = Type.Object({ colour: Colour });
     const query = Type.Object({ colour: Type.Optional(Colour) });
@@ -201,7 +201,7 @@ describe('the OpenAPI document of some routes', () => {
     assert.equal(components.schemas.Colour.description, 'How it looks.');
   });
 
-  test('names the headers that follow from what an operation is, once for all', () => {
+  test('defines shared headers once', () => {
     const headersOf = (operation: { parameters: { in?: string }[] }) =>
       operation.parameters
         .map(parameter => follow(document, parameter))
@@ -224,7 +224,7 @@ describe('the OpenAPI document of some routes', () => {
     assert.equal(get.parameters[3].description, 'What you would like.', 'its own words stand above those of all');
   });
 
-  test('takes a merge patch where a part is changed, and no body where it may be left out', () => {
+  test('accepts merge patches for PATCH, and marks optional bodies', () => {
     assert.deepEqual(Object.keys(move.requestBody.content), ['application/json', 'application/merge-patch+json']);
     assert.deepEqual([add.requestBody.required, move.requestBody.required], [true, false]);
     assert.equal(remove.requestBody, undefined);
@@ -253,7 +253,7 @@ describe('the OpenAPI document of some routes', () => {
     assert.equal(add.responses[304], undefined);
   });
 
-  test('says on each success, and on 304, that preferences may have been applied', () => {
+  test('documents Preference-Applied on every success and on 304', () => {
     const responses = [get.responses[200], get.responses[304], add.responses[201], remove.responses[204]];
     for (const { headers } of responses) {
       assert.equal(follow(document, headers['Preference-Applied']).required, undefined);
@@ -261,17 +261,17 @@ describe('the OpenAPI document of some routes', () => {
     }
   });
 
-  test('tells a replay by its header, and a conflict in how long it may be over', () => {
+  test('documents the replay header, and Retry-After on conflicts', () => {
     assert.ok(add.responses[201].headers['Idempotency-Replayed']);
     assert.equal(get.responses[200].headers['Idempotency-Replayed'], undefined);
     assert.equal(follow(document, move.responses[409]).headers['Retry-After'].required, undefined);
   });
 
-  test('shows the recorded answer of an example', () => {
+  test('shows the recorded response of an example', () => {
     assert.deepEqual(get.responses[200].content['application/json'].examples.first.value, { id: 1, size: 'large' });
   });
 
-  test('answers each error status in both shapes, with an example for each code', () => {
+  test('documents each error status in both formats, with an example per code', () => {
     const { content, headers, description } = follow(document, get.responses[404]);
     assert.match(description, /`shelf_not_found`: No shelf has this id\./);
     assert.deepEqual(content['application/json'].examples.shelf_not_found.value, {
@@ -287,7 +287,7 @@ describe('the OpenAPI document of some routes', () => {
     assert.deepEqual(document.components.schemas.Error.required, ['code', 'message', 'status']);
   });
 
-  test('puts the headers of a deprecation on every answer to what could be read, and WWW-Authenticate on 401', () => {
+  test('documents deprecation headers on every response after routing, and WWW-Authenticate on 401', () => {
     for (const [status, required] of [
       [200, true],
       [404, true],
@@ -308,14 +308,14 @@ describe('the OpenAPI document of some routes', () => {
     assert.equal(get['x-hideTryItPanel'], true);
   });
 
-  test('says a shared error response once', () => {
+  test('defines a shared error response once', () => {
     const twice = documentOf([addShelf, { ...addShelf, operationId: 'addAgain', path: '/again' }]);
     const reference = { $ref: '#/components/responses/Unauthorized' };
     assert.deepEqual(twice.paths['/shelves'].post.responses[401], reference);
     assert.deepEqual(twice.paths['/again'].post.responses[401], reference);
   });
 
-  test('holds no component that nothing refers to', () => {
+  test('has no unused component', () => {
     const text = JSON.stringify(document);
     for (const section of ['schemas', 'parameters', 'headers', 'responses']) {
       for (const name of Object.keys(document.components[section])) {
@@ -324,7 +324,7 @@ describe('the OpenAPI document of some routes', () => {
     }
   });
 
-  test('refuses a code without entry, a tag without words, and one name for two shapes', () => {
+  test('rejects an unknown code, a tag without a description, and one name for two schemas', () => {
     assert.throws(() => documentOf([getShelf], { codesOf: () => ['unknown'] }), /unknown/);
     assert.throws(() => documentOf([getShelf], { tags: [] }), /Shelves/);
     const other = { ...addShelf, body: Type.String({ $id: 'Shelf' }) };

@@ -86,7 +86,7 @@ const note = Type.Object({ note: Type.Optional(Type.String()) });
 describe('a body that may be left out', () => {
   const step = answering('POST', { body: note, bodyOptional: true });
 
-  it('is an object without members then, whatever type is named', () => {
+  it('is an empty object then, whatever its content type', () => {
     for (const [headers, body] of [
       [{}, undefined],
       [{}, ''],
@@ -98,7 +98,7 @@ describe('a body that may be left out', () => {
     }
   });
 
-  it('is judged where it is there', () => {
+  it('is validated if present', () => {
     assert.equal(ask(step, json, '{"note":"x"}').bytes, '{"note":"x"}');
     assert.equal(
       codeOf(() => ask(step, {}, '{}')),
@@ -131,11 +131,11 @@ describe('a body that may be left out', () => {
   });
 });
 
-describe('a body that an operation does not take', () => {
+describe('a body that the operation does not read', () => {
   const release = answering('POST', {}, sent => ({ body: { sent } }));
   const strict = { ...json, prefer: 'handling=strict' };
 
-  it('is not judged, and still tells one request from another', () => {
+  it('is not validated, but distinguishes requests', () => {
     for (const [headers, body, sent] of [
       [json, '{ "note": "x" }', { note: 'x' }],
       [json, '{', '{'],
@@ -146,7 +146,7 @@ describe('a body that an operation does not take', () => {
     }
   });
 
-  it('has no members where asked to be strict', () => {
+  it('must have no members with handling=strict', () => {
     for (const body of [undefined, '', '{}']) {
       assert.equal(ask(release, strict, body).bytes, body === '{}' ? '{"sent":{}}' : '{}');
     }
@@ -171,10 +171,10 @@ describe('a body that an operation does not take', () => {
   });
 });
 
-describe('a body that is refused', () => {
+describe('an invalid body', () => {
   const strict = { ...json, prefer: 'handling=strict' };
 
-  it('is asked about before, with what was read of it, where the request may be retried', async () => {
+  it('is reported to the idempotency check first', async () => {
     const asked: unknown[] = [];
     const options = { beforeInvalidBody: async ({ body }: { body: unknown }) => void asked.push(body) };
     const step = answering('POST', { body: note });
@@ -194,7 +194,7 @@ describe('a body that is refused', () => {
     assert.equal(asked.length, 4);
   });
 
-  it('is answered with what is thrown then', async () => {
+  it('is reported with the error of that check', async () => {
     const other = new Problem('other', 422, 'Another.');
     const options = { beforeInvalidBody: () => Promise.reject(other) };
     await assert.rejects(async () => await ask(answering('POST', { body: note }), json, '{', options), other);
@@ -213,7 +213,7 @@ describe('a merge patch', () => {
   });
 });
 
-describe('an answer to a reader', () => {
+describe('the response to a read', () => {
   const list = answering('GET', {}, () => ({ body: [1], headers: ['Link', '<x>; rel="next"', 'x-next', 'x'] }));
   const thing = answering('GET', {}, () => ({ body: { id: 1 }, headers: ['ETag', '"1.1"'] }));
   const tagOf = ({ headers }: EncodedResponse) => headers[headers.indexOf('ETag') + 1]!;
@@ -231,7 +231,7 @@ describe('an answer to a reader', () => {
     assert.deepEqual(strict.headers.slice(-2), ['Preference-Applied', 'handling=strict']);
   });
 
-  it('refuses parameters that it does not know where asked to be strict, also when it knows none', () => {
+  it('rejects unknown parameters with handling=strict, even if the operation has none', () => {
     const asked = (prefer: string) => ask(list, { prefer }, undefined, {}, '?zz=1');
     assert.equal(
       codeOf(() => asked('handling=strict')),
@@ -241,7 +241,7 @@ describe('an answer to a reader', () => {
     assert.equal(ask(list, { prefer: 'handling=strict' }, undefined, {}, '?').status, 200);
   });
 
-  it('is 304 with the tag alone for those who have it', () => {
+  it('is 304 with the entity tag if the tag matches', () => {
     const etag = tagOf(ask(list));
     const known = { status: 304, bytes: '', headers: ['ETag', etag] };
     assert.deepEqual(ask(list, { 'if-none-match': etag }), known);
@@ -254,7 +254,7 @@ describe('an answer to a reader', () => {
     );
   });
 
-  it('has no tag where something was changed, but the one it gave itself', () => {
+  it('has only the entity tag that a change sets itself', () => {
     const add = answering('POST', {}, () => ({ status: 201, body: {} }));
     assert.deepEqual(ask(add, { 'if-none-match': '*' }), { status: 201, bytes: '{}', headers: [] });
   });
@@ -276,7 +276,7 @@ describe('a change of a thing that has a tag', () => {
     }
   });
 
-  it('must name its version where that is required, unless it is a step', () => {
+  it('requires If-Match if configured, except for steps', () => {
     for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
       const change = answering(method, { conditional: true });
       assert.equal(
@@ -290,12 +290,12 @@ describe('a change of a thing that has a tag', () => {
   });
 });
 
-it('an answer without a body has none', () => {
+it('a response without a body has no content', () => {
   const remove = answering('DELETE', { successes: [{ status: 204, description: '' }] }, () => ({}));
   assert.deepEqual(ask(remove), { status: 204, bytes: '', headers: [] });
 });
 
-it('a stream says that a preference was applied', () => {
+it('a stream reports applied preferences', () => {
   const stream = { begin() {}, drained() {}, closed() {} };
   const follow = answering('GET', { streams: true }, () => ({ stream }));
   assert.deepEqual(ask(follow, { prefer: 'handling=strict' }), {
@@ -307,7 +307,7 @@ it('a stream says that a preference was applied', () => {
   assert.deepEqual(ask(follow).headers, []);
 });
 
-it('preferences that were applied stand in one header', () => {
+it('applied preferences are in one header', () => {
   const list = answering('GET', {}, () => ({ body: [], headers: ['Preference-Applied', 'count=exact'] }));
   const { headers } = ask(list, { prefer: 'count=exact, handling=strict' });
   assert.deepEqual(headers.slice(0, 2), ['Preference-Applied', 'count=exact, handling=strict']);

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import { clientAddress, trustedProxies } from './client-address.ts';
 
 describe('trustedProxies', () => {
-  it('takes addresses and networks of both versions', () => {
+  it('accepts addresses and networks of both IP versions', () => {
     trustedProxies(['10.0.0.0/8', '192.0.2.1', '::1', 'fd00::/8', '0.0.0.0/0', '::/0']);
     trustedProxies([]);
   });
 
-  it('refuses what is neither, by its name', () => {
+  it('rejects anything else and names it', () => {
     for (const entry of ['x', '10.0.0.0/33', '::/129', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/', '10.0.0.0/-1', '']) {
       assert.throws(
         () => trustedProxies([entry]),
@@ -22,7 +22,7 @@ describe('clientAddress', () => {
   const proxies = trustedProxies(['10.0.0.0/8', '2001:db8::/32']);
   const behind = (forwarded: string | undefined) => clientAddress('10.0.0.1', forwarded, proxies);
 
-  it('is the peer’s where the peer is not trusted, whatever it forwards', () => {
+  it('is that of an untrusted peer, whatever it forwards', () => {
     assert.equal(clientAddress('198.51.100.1', undefined, proxies), '198.51.100.1');
     assert.equal(clientAddress('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
     assert.equal(clientAddress('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
@@ -38,7 +38,7 @@ describe('clientAddress', () => {
     assert.equal(behind('10.3.3.3'), '10.3.3.3');
   });
 
-  it('reads ports and brackets, and stops at what is no address', () => {
+  it('parses ports and brackets, and stops at an invalid address', () => {
     assert.equal(behind('203.0.113.1:8080'), '203.0.113.1');
     assert.equal(behind('[2001:470::1]:443'), '2001:470::1');
     assert.equal(behind('[2001:470::1]'), '2001:470::1');
@@ -48,11 +48,11 @@ describe('clientAddress', () => {
     assert.equal(behind('203.0.113.1, nonsense, 10.4.4.4'), '10.4.4.4');
   });
 
-  it('is empty where the connection has none any more', () => {
+  it('is empty if the connection is closed', () => {
     assert.equal(clientAddress(undefined, '203.0.113.1', proxies), '');
   });
 
-  it('stands zones of link-local addresses', () => {
+  it('accepts zones of link-local addresses', () => {
     assert.equal(clientAddress('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
     assert.equal(behind('fe80::1%eth0'), 'fe80::1%eth0');
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ResponseCache } from './response-cache.ts';
 
-describe('kept answers', () => {
+describe('cached responses', () => {
   it('are good for the version that they were made from, and finished', () => {
     const kept = new ResponseCache();
     const answer = kept.set(1, undefined, '/a', { body: ['a'], headers: ['X', 'y'] });
@@ -14,7 +14,7 @@ describe('kept answers', () => {
     assert.equal(kept.get(2, 0, '/a'), undefined);
   });
 
-  it('go with the first answer of another version, also when it comes late', () => {
+  it('are evicted by the first response of another version, even a late one', () => {
     const kept = new ResponseCache();
     kept.set(1, undefined, '/a', { body: 1 });
     kept.set(2, undefined, '/b', { body: 2 });
@@ -24,7 +24,7 @@ describe('kept answers', () => {
     assert.equal(kept.get(2, 0, '/c'), undefined);
   });
 
-  it('are good until the moment at which the data changes by itself', () => {
+  it('are valid until the data changes by itself', () => {
     const kept = new ResponseCache();
     const answer = kept.set(1, 100, '/a', { body: 1 });
     assert.equal(kept.get(1, 99, '/a'), answer);
@@ -34,13 +34,13 @@ describe('kept answers', () => {
     assert.notEqual(kept.get(1, 100, '/b'), undefined);
   });
 
-  it('are none where an answer must not be kept', () => {
+  it('are not stored if a response must not be cached', () => {
     const kept = new ResponseCache();
     kept.set(undefined, undefined, '/a', { body: 1 });
     assert.equal(kept.get(undefined, 0, '/a'), undefined);
   });
 
-  it('never take more than a few megabytes', () => {
+  it('never use more than a few megabytes', () => {
     const kept = new ResponseCache();
     const body = 'x'.repeat(100_000);
     let held = 0;

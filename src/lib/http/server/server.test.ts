@@ -183,12 +183,12 @@ describe('a server of routes', () => {
     port = (await start()).port;
   });
 
-  it('answers a request, and one after it on the same connection', async () => {
+  it('responds to two requests on one connection', async () => {
     const text = await exchange(port, [get('/v1/things') + last('/v1/things')]);
     assert.deepEqual(statuses(text), [200, 200]);
   });
 
-  it('tells a fault of its own without the cause, which is noted', async () => {
+  it('reports an internal error without its cause, which is logged', async () => {
     for (const path of ['/v1/things/broken', '/v1/things/broken-later']) {
       causes.length = 0;
       const text = await exchange(port, [last(path)]);
@@ -200,7 +200,7 @@ describe('a server of routes', () => {
     }
   });
 
-  it('tells a fault of the gate like every other, with the numbers of the address', async () => {
+  it('reports an error of the authenticator like any other, with the rate limits of the address', async () => {
     for (const authenticate of [() => Promise.reject(new Error('away')), () => fail()]) {
       const { port } = await start({}, { ...openGate, authenticate });
       const text = await exchange(port, [last('/v1/things')]);
@@ -212,7 +212,7 @@ describe('a server of routes', () => {
     }
   });
 
-  it('answers 408 when headers are slow, and closes', async () => {
+  it('returns 408 for slow headers, and closes the connection', async () => {
     const { port } = await start({ headersMs: 60 });
     for (const begun of ['', 'GET /v1/things HTTP/1.1\r\nHost: x\r\nX-Slow: ']) {
       const text = await exchange(port, begun === '' ? [] : [begun]);
@@ -222,26 +222,26 @@ describe('a server of routes', () => {
     }
   });
 
-  it('answers 408 when a body is slow, and closes', async () => {
+  it('returns 408 for a slow body, and closes the connection', async () => {
     const { port } = await start({ headersMs: 50, requestMs: 100 });
     const text = await exchange(port, [`${post(100)}{"name":`]);
     assert.deepEqual(statuses(text), [408]);
     assert.match(text, /X-Gate: shown to 127\.0\.0\.1\r\n/);
   });
 
-  it('answers a request whose body goes on for too long after the answer only once', async () => {
+  it('responds once to a request whose body continues too long after the response', async () => {
     const { port } = await start({ headersMs: 50, requestMs: 100 });
     const text = await exchange(port, ['GET /v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc']);
     assert.deepEqual(statuses(text), [200]);
   });
 
-  it('lets go of a connection that stays idle after its answer', async () => {
+  it('closes a connection that stays idle', async () => {
     const { port } = await start({ idleMs: 50 });
     const text = await exchange(port, [get('/v1/things')]);
     assert.deepEqual(statuses(text), [200]);
   });
 
-  it('lets go of a connection whose answer nobody reads', async () => {
+  it('closes a connection whose client does not read the response', async () => {
     const { port } = await start({ stalledMs: 100 });
     const accepted = nextAccepted();
     const socket = connect(port, '127.0.0.1');
@@ -260,7 +260,7 @@ describe('a server of routes', () => {
     assert.ok(bytes < LARGE_BYTES, `${bytes} bytes came`);
   });
 
-  it('lets go of the connection that was unused for longest when there are too many', async () => {
+  it('closes the least recently used connection if there are too many', async () => {
     const { port } = await start({ connectionsMax: 3 });
     const open = async () => {
       const socket = connect(port, '127.0.0.1');
@@ -279,7 +279,7 @@ describe('a server of routes', () => {
     }
   });
 
-  it('answers requests that were sent at once in their order, and the one that breaks last', async () => {
+  it('responds to pipelined requests in order, and to a malformed one last', async () => {
     waiting = 0;
     const answered = exchange(port, [`${get('/v1/things/slow')}${get('/v1/things')}NONSENSE\r\n\r\n`]);
     while (waiting === 0) await pause(5);
@@ -292,7 +292,7 @@ describe('a server of routes', () => {
     });
   });
 
-  it('reads no further ahead than a client could mean it, and answers all in the end', async () => {
+  it('limits how many pipelined requests it reads ahead, and responds to all', async () => {
     waiting = 0;
     const request = `GET /v1/things/slow HTTP/1.1\r\nHost: x\r\nX-Padding: ${'x'.repeat(2000)}\r\n`;
     const answered = exchange(port, [`${request}\r\n`.repeat(999), `${request}Connection: close\r\n\r\n`]);
@@ -306,7 +306,7 @@ describe('a server of routes', () => {
     });
   });
 
-  it('begins one request of a connection in a turn, and serves others in between', async () => {
+  it('starts one pipelined request per turn of the event loop, and serves others in between', async () => {
     const open = async () => {
       const socket = connect(port, '127.0.0.1');
       await once(socket, 'connect');
@@ -326,7 +326,7 @@ describe('a server of routes', () => {
     assert.ok(before < 50, `${before} of 100 were answered before the one of somebody else`);
   });
 
-  it('takes a body in thousands of pieces, and not in tens of thousands', async () => {
+  it('accepts a body in thousands of chunks, but not in tens of thousands', async () => {
     const head =
       'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n';
     const inPieces = (count: number) =>
@@ -339,7 +339,7 @@ describe('a server of routes', () => {
     assert.match(text, /"code":"body_too_large"/);
   });
 
-  it('answers also who has ended its side of the connection', async () => {
+  it('responds to a client that has half-closed the connection', async () => {
     waiting = 0;
     const socket = connect(port, '127.0.0.1');
     socket.end(get('/v1/things/slow'));
@@ -354,7 +354,7 @@ describe('a server of routes', () => {
     });
   });
 
-  it('answers a body that breaks once, after the requests before it', async () => {
+  it('responds once to a malformed body, after the requests before it', async () => {
     const chunked =
       'POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
     const text = await exchange(port, [`${get('/v1/things')}${chunked}2\r\n{}\r\nnonsense\r\n`]);
@@ -362,7 +362,7 @@ describe('a server of routes', () => {
     assert.match(text, /"code":"malformed_request"/);
   });
 
-  it('stops: what is in flight is answered, what comes on its connection is refused, idle connections end', async () => {
+  it('stops: completes pending requests, rejects later ones, and closes idle connections', async () => {
     const { server, port } = await start();
     const idle = connect(port, '127.0.0.1');
     await once(idle, 'connect');
@@ -389,7 +389,7 @@ describe('a server of routes', () => {
     await closed;
   });
 
-  it('stops after its bound whatever is still in flight', async () => {
+  it('stops after its time limit even with pending requests', async () => {
     const { server, port } = await start();
     const begun = connect(port, '127.0.0.1');
     begun.write('GET /v1/things HTTP/1.1\r\nHost: x\r\n');
@@ -401,7 +401,7 @@ describe('a server of routes', () => {
     await ended;
   });
 
-  it('does not start with a route that does not state who may call it', () => {
+  it('does not start with a route that defines no access', () => {
     const open = { ...things, access: undefined } as unknown as typeof things;
     assert.throws(
       () =>

@@ -4,14 +4,14 @@ import Type from 'typebox';
 import { BodyReader, integerOf, NotJson, parseJson, QueryReader } from './validation.ts';
 
 describe('parseJson', () => {
-  it('reads what RFC 8259 has, the last of duplicate members and __proto__ as one like any other', () => {
+  it('parses RFC 8259 JSON: uses the last of duplicate members, and treats __proto__ like any other', () => {
     assert.deepEqual(parseJson(Buffer.from(' {"a":1,"a":[2.0,"\\u00e9"]}\n')), { a: [2, 'é'] });
     const value = parseJson(Buffer.from('{"__proto__":{"a":1}}')) as { a?: number };
     assert.ok(Object.hasOwn(value, '__proto__'));
     assert.equal(value.a, undefined);
   });
 
-  it('refuses everything else, quoting nothing of it', () => {
+  it('rejects everything else without quoting it', () => {
     for (const bytes of [
       '',
       ' ',
@@ -31,14 +31,14 @@ describe('parseJson', () => {
     }
   });
 
-  it('refuses large bodies that nest too deeply, and counts no brackets in strings', () => {
+  it('rejects large bodies that nest too deeply, and ignores brackets in strings', () => {
     const deep = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}${' '.repeat(70_000)}`);
     parseJson(deep(10_000));
     assert.throws(() => parseJson(deep(10_001)), /nested more than 10,000 levels/);
     parseJson(Buffer.from(JSON.stringify({ a: `\\"${'[{'.repeat(50_000)}` })));
   });
 
-  it('refuses large bodies of more values than anything has, and counts no commas in strings', () => {
+  it('rejects large bodies with too many values, and ignores commas in strings', () => {
     const wide = (values: number) => Buffer.from(`[${new Array(values).fill('[{}]').join()}]`);
     assert.equal((parseJson(wide(20_000)) as unknown[]).length, 20_000);
     assert.throws(() => parseJson(wide(20_001)), /more than 20,000 values/);
@@ -58,7 +58,7 @@ describe('a body reader of members that may be null', () => {
     return 'errors' in reading ? reading.errors.map(({ path, code }) => `${path} ${code}`) : [];
   };
 
-  it('says what is wrong with the value, and not besides that it is not null', () => {
+  it('reports the error of the value, not that it is not null', () => {
     assert.deepEqual(errorsOf({ price: { amount: -1 } }), ['/price/amount out_of_range']);
     assert.deepEqual(errorsOf({ price: {} }), ['/price/amount required']);
     assert.deepEqual(errorsOf({ price: 5 }), ['/price invalid_type']);
@@ -66,7 +66,7 @@ describe('a body reader of members that may be null', () => {
     assert.deepEqual(errorsOf({ price: null, ids: null }, true), []);
   });
 
-  it('finds unknown members inside them where it is strict', () => {
+  it('finds unknown members in them with handling=strict', () => {
     assert.deepEqual(errorsOf({ price: { amount: 1, x: 1 } }), []);
     assert.deepEqual(errorsOf({ price: { amount: 1, x: 1 } }, true), ['/price/x unknown_member']);
   });
@@ -86,12 +86,12 @@ describe('a body reader', () => {
     return 'errors' in reading ? reading.errors.map(({ path, code, message }) => `${path} ${code}: ${message}`) : [];
   };
 
-  it('gives back what fits as it is', () => {
+  it('returns a valid value unchanged', () => {
     const value = { name: '🐈🐈🐈', size: 9, more: 1 };
     assert.deepEqual(reader.read(value, false), { value });
   });
 
-  it('says one thing of every field that does not', () => {
+  it('reports one error per invalid field', () => {
     assert.deepEqual(errorsOf({ size: 0, kind: 'c', inner: {} }).toSorted(), [
       '/inner/x~1y~0 required: x/y~ is required.',
       '/kind invalid_value: Must be one of a, b.',
@@ -109,7 +109,7 @@ describe('a body reader', () => {
     assert.equal(errorsOf(null).length, 1);
   });
 
-  it('refuses unknown members where that is wanted, at every depth, and tells fifty at most', () => {
+  it('rejects unknown members at every depth if strict, and reports at most fifty', () => {
     const unknown = 'unknown_member: Unknown member.';
     assert.deepEqual(errorsOf({ name: 'x', more: 1, inner: { 'x/y~': true, deep: 1 } }, true), [
       `/more ${unknown}`,
@@ -135,7 +135,7 @@ describe('a body reader of lists', () => {
     return 'errors' in reading ? reading.errors.map(({ path, message }) => `${path} ${message}`) : [];
   };
 
-  it('says of each what is wrong with it, beside all else', () => {
+  it('reports the error of each beside the others', () => {
     const longer = Array.from({ length: 21 }, (_, index) => index + 1);
     assert.deepEqual(errorsOf({ ids: longer, name: 'abc' }), [
       '/ids Must not have more than 20 items.',
@@ -153,7 +153,7 @@ describe('a body reader of lists', () => {
     ]);
   });
 
-  it('looks at no item of one that is too long', () => {
+  it('checks no item of an array that is too long', () => {
     let looked = 0;
     const items = new Proxy(new Array(30_000).fill(1), {
       get(target, member) {
@@ -165,7 +165,7 @@ describe('a body reader of lists', () => {
     assert.equal(looked, 0);
   });
 
-  it('does not go down into what is no item', () => {
+  it('does not descend into invalid items', () => {
     const deep = (open: string, close: string) => JSON.parse(`${open.repeat(30_000)}1${close.repeat(30_000)}`);
     assert.deepEqual(errorsOf({ ids: [deep('[', ']')] }), ['/ids/0 Must be an integer.']);
     assert.deepEqual(errorsOf({ ids: [deep('{"a":', '}'), deep('{"a":', '}')], types: [deep('[', ']')] }), [
@@ -181,7 +181,7 @@ describe('a body reader of lists', () => {
 });
 
 describe('a body reader of times', () => {
-  it('takes none that is longer than any time, without taking it apart', () => {
+  it('rejects text longer than any timestamp without parsing it', () => {
     const reader = new BodyReader(Type.Object({ at: Type.String({ format: 'date-time' }) }));
     const split = mock.method(String.prototype, 'split');
     const fits = (at: string) => 'value' in reader.read({ at }, false);
@@ -216,7 +216,7 @@ describe('a query reader', () => {
     assert.deepEqual([read('all=true'), read('all=false')], [{ all: true }, { all: false }]);
   });
 
-  it('refuses what is empty, twice, too much or out of its bounds', () => {
+  it('rejects empty, duplicate, too many or out-of-range values', () => {
     assert.deepEqual(read('limit='), ['limit invalid_value']);
     assert.deepEqual(read('limit=1&limit=1'), ['limit given_twice']);
     assert.deepEqual(read('limit=101&kind=c&text='), [
@@ -245,7 +245,7 @@ describe('a query reader', () => {
 });
 
 describe('integerOf', () => {
-  it('reads plain decimal digits and nothing else', () => {
+  it('accepts only plain decimal digits', () => {
     assert.deepEqual(['0', '7', '-7', '9007199254740991'].map(integerOf), [0, 7, -7, 9007199254740991]);
     for (const text of [
       '',

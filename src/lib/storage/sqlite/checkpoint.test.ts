@@ -9,12 +9,12 @@ import { WalFlush } from './flush.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { Snapshots } from './snapshots.ts';
 
-describe('a checkpoint while somebody else reads', () => {
+describe('a checkpoint while another process reads', () => {
   for (const [what, behind] of [
     ['all that is committed', 0],
     ['what was committed earlier', 3],
   ] as const) {
-    it(`leaves a log that the next commit does not begin anew, once ${what} is no longer read`, async t => {
+    it(`leaves a log that the next commit does not restart, once ${what} is no longer read`, async t => {
       const { writer, connect, checkpoints, released, header, commit } = make(t);
       for (let number = 0; number < 5; number++) commit();
       const other = connect();
@@ -32,7 +32,7 @@ describe('a checkpoint while somebody else reads', () => {
     });
   }
 
-  it('lets no commit be made before its last frame is written, and says that the lock is missing', async t => {
+  it('allows no commit before its last frame is written, and reports the missing lock', async t => {
     const { connect, checkpoints, released, commit } = make(t);
     commit();
     const [other, locking] = [connect(), connect()];

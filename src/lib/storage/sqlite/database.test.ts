@@ -72,7 +72,7 @@ const reason = (expected: StorageError['reason']) => (error: unknown) =>
   error instanceof StorageError && error.reason === expected;
 
 describe('write', { concurrency: true }, () => {
-  it('answers what the work answers, and what it changed is read from then on', async () => {
+  it('returns the result of the work; its changes are visible from then on', async () => {
     const database = await open();
     assert.equal(await database.write(adding('a')), 1);
     assert.deepEqual(await database.first(textOf, { id: 1 }), { text: 'a' });
@@ -92,7 +92,7 @@ describe('write', { concurrency: true }, () => {
     assert.deepEqual(seen, { text: 'b' });
   });
 
-  it('undoes work that throws, and nothing of the writes beside it', async () => {
+  it('rolls back work that throws, but no concurrent writes', async () => {
     const database = await open();
     const outcomes = await Promise.allSettled([
       database.write(adding('a')),
@@ -112,7 +112,7 @@ describe('write', { concurrency: true }, () => {
     assert.deepEqual(await textsOf(database), ['a', 'c']);
   });
 
-  it('keeps the order in which writes came, and never mixes them', async () => {
+  it('runs writes in order and never interleaves them', async () => {
     const database = await open();
     const ids = await Promise.all(Array.from({ length: 300 }, (_, number) => database.write(adding(`${number}`))));
     assert.deepEqual(
@@ -143,7 +143,7 @@ describe('write', { concurrency: true }, () => {
     assert.match(String(late), /transaction has ended/);
   });
 
-  it('gives all of a transaction one time: whole milliseconds of the clock', async () => {
+  it('gives a transaction one time in whole milliseconds', async () => {
     const clock = testClock(1000.7);
     const database = await open(undefined, { clock });
     assert.equal(await database.write(tx => tx.now), 1000);
@@ -151,7 +151,7 @@ describe('write', { concurrency: true }, () => {
     assert.equal(await database.write(tx => tx.now), 1001);
   });
 
-  it('waits for a lock that another process holds, while reads go on', async () => {
+  it('waits for the lock of another process while reads continue', async () => {
     const file = newFile();
     const database = await open(file);
     const other = connect(file);
@@ -166,7 +166,7 @@ describe('write', { concurrency: true }, () => {
     assert.equal(await waiting, 1);
   });
 
-  it('is unavailable when the lock is not free in time, having changed nothing', async () => {
+  it('is unavailable if the lock is not released in time, and changes nothing', async () => {
     const file = newFile();
     const database = await open(file);
     const other = connect(file);
@@ -182,7 +182,7 @@ describe('write', { concurrency: true }, () => {
 });
 
 describe('version and heard', () => {
-  it('stand still while nothing changes', async () => {
+  it('stay the same while nothing changes', async () => {
     const database = await open();
     const before = [database.dataVersion('notes'), database.topicVersion('keys')];
     await database.write(tx => tx.first(textOf, { id: 1 }));
@@ -191,7 +191,7 @@ describe('version and heard', () => {
     assert.deepEqual([database.dataVersion('notes'), database.topicVersion('keys')], before);
   });
 
-  it('move with a change, for its own table and topic alone', async () => {
+  it('change only for the table and topic of a commit', async () => {
     const database = await open();
     const before = {
       version: database.dataVersion('notes'),
@@ -209,7 +209,7 @@ describe('version and heard', () => {
     assert.equal(database.topicVersion('bans'), before.bans);
   });
 
-  it('do not move with what was undone', async () => {
+  it('do not change after a rollback', async () => {
     const database = await open();
     const before = [database.dataVersion('notes'), database.topicVersion('keys')];
     const undone = database.write(async tx => {
@@ -221,7 +221,7 @@ describe('version and heard', () => {
     assert.deepEqual([database.dataVersion('notes'), database.topicVersion('keys')], before);
   });
 
-  it('move with a command’s change, for the very next read', async () => {
+  it('change for the next read after a command commits', async () => {
     const file = newFile();
     const database = await open(file);
     const visitor = await open(file, { role: 'cli' });
@@ -259,7 +259,7 @@ describe('the write-ahead log', () => {
   const walBytes = (file: string) => statSync(`${file}-wal`).size;
   const text = (number: number) => `${number} ${'x'.repeat(50_000)}`;
 
-  it('stays below 64 MiB, however steadily others read', async () => {
+  it('stays below 64 MiB under constant reads', async () => {
     const file = newFile();
     const database = await open(file);
     let most = 0;
@@ -282,7 +282,7 @@ describe('the write-ahead log', () => {
     assert.equal((await textsOf(database)).length, 16 * 150);
   });
 
-  it('is emptied once the program has gone that kept it from being emptied, and refuses writes as full till then', async () => {
+  it('rejects writes as full while another process blocks the checkpoint, and is emptied afterwards', async () => {
     const file = newFile();
     const database = await open(file, { checkpointBytes: 2 ** 20 });
     await database.write(adding('a'));
@@ -311,7 +311,7 @@ describe('the write-ahead log', () => {
 });
 
 describe('open', () => {
-  it('makes a missing directory, and finds at the second start what was written', async () => {
+  it('creates a missing directory, and finds its data at the next start', async () => {
     const file = join(directory, 'deep', 'er', 'notes.db');
     const database = await open(file);
     await database.write(adding('a'));
@@ -333,7 +333,7 @@ describe('open', () => {
     connection.close();
   });
 
-  it('leaves nothing behind of a step that fails', async () => {
+  it('rolls back a migration that fails', async () => {
     const file = newFile();
     const broken: Migration = { name: '0002-broken', up: () => ['create table half (id integer)', 'create nonsense'] };
     await assert.rejects(open(file, { migrations: [first, broken] }), /nonsense/);
@@ -373,7 +373,7 @@ describe('open', () => {
     ['a directory', /cannot be opened for reading and writing/, file => mkdirSync(file)],
   ];
   for (const [name, sentence, make] of refusals) {
-    it(`refuses ${name} in one sentence`, async () => {
+    it(`rejects ${name} in one sentence`, async () => {
       const file = newFile();
       mkdirSync(join(file, '..'));
       await make(file);
@@ -386,12 +386,12 @@ describe('open', () => {
     });
   }
 
-  it('refuses a directory that is a file', async () => {
+  it('rejects a directory that is a file', async () => {
     writeFileSync(join(directory, 'file'), '');
     await assert.rejects(open(join(directory, 'file', 'notes.db')), UserError);
   });
 
-  it('refuses a SQLite that may corrupt a file with two writers', () => {
+  it('rejects a SQLite version that may corrupt a file with two writers', () => {
     assert.throws(() => requireSqlite('3.51.2'), UserError);
     assert.throws(() => requireSqlite('3.9.9'), UserError);
     for (const version of ['3.51.3', '3.52.0', '4.0.0']) requireSqlite(version);
@@ -400,7 +400,7 @@ describe('open', () => {
 });
 
 describe('close', () => {
-  it('finishes what was asked for, then refuses, and may be repeated', async () => {
+  it('finishes pending work, then rejects new work, idempotently', async () => {
     const file = newFile();
     const database = await open(file);
     const writing = database.write(adding('a'));
@@ -438,7 +438,7 @@ describe('lockDataDirectory', () => {
     lockDataDirectory(data).release();
   });
 
-  it('is had by one of several that ask at the same moment, though the others have its file open', t => {
+  it('has one holder among processes that open its file at the same time', t => {
     const data = join(directory, 'asked-for');
     lockDataDirectory(data).release();
     const other = new SqliteDatabase(join(data, 'serve.lock'), { timeout: 0 });
