@@ -4,7 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
 import type { EngineName } from '../../src/lib/storage/query.ts';
 import { migrations } from '../../src/migrations/index.ts';
-import { onServer, postgresUrl, run, silent, withoutPostgres } from './engines.ts';
+import { onServer, postgresUrl, run, silent, TIMEOUT_SCALE, withoutPostgres } from './engines.ts';
 import { describeUnless } from './selection.ts';
 
 /** An engine that the product is served on. */
@@ -50,6 +50,7 @@ function postgres(): ServedEngine {
           clock: systemClock(),
           role: 'cli',
           migrate: true,
+          timeoutScale: TIMEOUT_SCALE,
           log: silent,
         });
         await database.close();

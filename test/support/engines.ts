@@ -46,10 +46,13 @@ export type Place = { readonly directory: string } | { readonly url: string; rea
 /** The PostgreSQL server that tests may make databases on. */
 export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
 
+/** The tests share a busy machine: PostgreSQL gets 15 s for a connection and 24 s for a call. */
+export const TIMEOUT_SCALE = 10;
+
 /** Why suites on PostgreSQL are skipped; `undefined` if they run. */
 export const withoutPostgres: string | undefined =
   withoutServers ??
-  (await postgresServer(postgresUrl)
+  (await postgresServer(postgresUrl, undefined, TIMEOUT_SCALE)
     .connect('petstore test')
     .then(
       connection => void connection.release(),
@@ -156,6 +159,7 @@ function postgres(): Engine {
         log: options.log ?? silent,
         // The server's connections are shared by all test files that run at once.
         connectionsMax: 6,
+        timeoutScale: TIMEOUT_SCALE,
       });
       opened.add(database);
       return database;
@@ -165,7 +169,7 @@ function postgres(): Engine {
 
 /** Runs work on a connection to the test server's own database. */
 export async function onServer<T>(work: (connection: Connection) => Promise<T>, url = postgresUrl): Promise<T> {
-  const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
+  const connection = await postgresServer(url, undefined, TIMEOUT_SCALE).connect('petstore test', { unlimited: true });
   try {
     return await work(connection);
   } finally {

@@ -49,5 +49,5 @@ describe('Deadlines', () => {
 
 function made(marginMs = 0) {
   const clock = testClock(1000);
-  return { clock, deadlines: new VisibilityDeadlines(() => clock.now(), marginMs) };
+  return { clock, deadlines: new VisibilityDeadlines(clock, marginMs) };
 }

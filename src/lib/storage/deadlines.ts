@@ -1,3 +1,5 @@
+import type { Clock } from '../clock.ts';
+
 /**
  * How long before its deadline a change must commit when other processes read the same database. Covers the time of a
  * commit and the difference between clocks.
@@ -21,17 +23,23 @@ export interface TransactionDeadlines {
 
 /** The deadlines of all running transactions of this process; see `Transaction.requireVisibleBefore`. */
 export class VisibilityDeadlines {
-  readonly #clock: () => number;
+  readonly #clock: Clock;
   readonly #marginMs: number;
   readonly #running = new Set<Deadline>();
+  #lastNow = 0;
 
   /**
-   * @param clock whole milliseconds, monotonic
    * @param marginMs how long before its deadline a change must commit; 0 if every reader uses `readTimestamp`
    */
-  constructor(clock: () => number, marginMs: number) {
+  constructor(clock: Clock, marginMs: number) {
     this.#clock = clock;
     this.#marginMs = marginMs;
+  }
+
+  /** Returns the time of the clock in whole milliseconds. It never runs backwards. */
+  now(): number {
+    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#clock.now()));
+    return this.#lastNow;
   }
 
   /** Returns the latest time, at most `now`, that is before every deadline of a running transaction. */
@@ -46,14 +54,14 @@ export class VisibilityDeadlines {
     return {
       requireVisibleBefore: (end, late) => {
         // Readers may have used this clock's present time already.
-        if (this.#clock() >= end) throw late();
+        if (this.now() >= end) throw late();
         const deadline = { end, late };
         own.push(deadline);
         this.#running.add(deadline);
       },
       check: () => {
         if (own.length === 0) return;
-        const now = this.#clock() + this.#marginMs;
+        const now = this.now() + this.#marginMs;
         for (const { end, late } of own) if (now >= end) throw late();
       },
       end: () => {

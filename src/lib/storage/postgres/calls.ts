@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { StorageError } from '../database.ts';
-import { CALL_TIMEOUT_MS, type Connection, type ConnectionPool } from './connection.ts';
+import type { Connection, ConnectionPool } from './connection.ts';
 import { UnknownOutcomeError } from './errors.ts';
 
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
@@ -9,12 +9,15 @@ const ATTEMPTS_MAX = 5;
 /** Runs calls on the connections of a pool: limits each in time, retries safe failures, and waits for them at the end. */
 export class Calls {
   readonly #pool: ConnectionPool;
+  readonly #timeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #closing = false;
   #lastSuccessMs = Number.NEGATIVE_INFINITY;
 
-  constructor(pool: ConnectionPool) {
+  /** @param timeoutMs how long a call may take unless it has a timeout of its own */
+  constructor(pool: ConnectionPool, timeoutMs: number) {
     this.#pool = pool;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** When a call last succeeded, on the scale of `performance.now()`. */
@@ -25,7 +28,7 @@ export class Calls {
   /** Runs `work` on a connection. It may run more than once. */
   async run<T>(
     work: (connection: Connection, deadlineMs: number) => Promise<T>,
-    timeoutMs = CALL_TIMEOUT_MS,
+    timeoutMs = this.#timeoutMs,
   ): Promise<T> {
     if (this.#closing) throw new StorageError('closed', 'The database is being closed.');
     const call = this.#attempt(work, timeoutMs);

@@ -8,6 +8,7 @@ import { isStatementError, timeoutError, translateError } from './errors.ts';
 export interface PostgresServer {
   /** Host, port and database for messages; never the user or the password. */
   readonly location: string;
+  readonly timeouts: Timeouts;
   /** Creates a pool. Connects when a connection is needed. */
   pool(connectionsMax: number): ConnectionPool;
   /**
@@ -35,6 +36,18 @@ export interface Connection {
   release(): void;
 }
 
+/** How long the connections of a server wait, in milliseconds. */
+export interface Timeouts {
+  /** For a call, from acquiring a connection to its last result. A request may take 3 s and makes few calls. */
+  readonly call: number;
+  /** For a free or a new connection. */
+  readonly connect: number;
+  /** The server's own statement timeout: shorter than a call, so that a slow statement does not cost the connection. */
+  readonly statement: number;
+  /** For an advisory lock, which a killed process may seem to hold. */
+  readonly lock: number;
+}
+
 export interface QueryResult {
   // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of the rows
   readonly rows: any[];
@@ -45,7 +58,7 @@ export interface QueryResult {
 
 export interface ConnectionPool {
   /**
-   * Waits at most `CONNECT_TIMEOUT_MS` for a connection.
+   * Waits at most `Timeouts.connect` for a connection.
    * @throws {StorageError} `unavailable`
    */
   acquire(): Promise<Connection>;
@@ -55,11 +68,7 @@ export interface ConnectionPool {
   close(): Promise<void>;
 }
 
-/** How long a call may take, from acquiring a connection to its last result. A request may take 3 s and makes few calls. */
-export const CALL_TIMEOUT_MS = 2400;
-export const CONNECT_TIMEOUT_MS = 1500;
-/** The server's own statement timeout: shorter than a call, so that a slow statement does not cost the connection. */
-const STATEMENT_TIMEOUT_MS = 2000;
+const TIMEOUTS: Timeouts = { call: 2400, connect: 1500, statement: 2000, lock: 3000 };
 const IDLE_MS = 60_000;
 /** How long closing a connection waits for the server. */
 const CLOSE_TIMEOUT_MS = 500;
@@ -68,13 +77,22 @@ const CLOSE_TIMEOUT_MS = 500;
  * Returns the server that `url` names. Does not connect.
  * @param url `postgres://user:password@host:port/database`, with the driver's parameters such as `sslmode`
  * @param schema the schema of the tables; by default the URL or the server decides, usually `public`
+ * @param timeoutScale multiplies all timeouts, for tests on a busy machine
  * @throws {UserError} if `url` or `schema` is invalid
  */
-export function postgresServer(url: string, schema?: string): PostgresServer {
-  const { location, config } = parseUrl(url, schema);
+export function postgresServer(url: string, schema?: string, timeoutScale = 1): PostgresServer {
+  const { call, connect, statement, lock } = TIMEOUTS;
+  const timeouts = {
+    call: call * timeoutScale,
+    connect: connect * timeoutScale,
+    statement: statement * timeoutScale,
+    lock: lock * timeoutScale,
+  };
+  const { location, config } = parseUrl(url, schema, timeouts);
   const settings = (own: pg.PoolConfig) => ({ ...config, ...own });
   return {
     location,
+    timeouts,
     pool: connectionsMax =>
       createPool(
         new pg.Pool(settings({ application_name: 'petstore', max: connectionsMax, idleTimeoutMillis: IDLE_MS })),
@@ -94,7 +112,11 @@ export function postgresServer(url: string, schema?: string): PostgresServer {
   };
 }
 
-function parseUrl(url: string, schema: string | undefined): { location: string; config: pg.ClientConfig } {
+function parseUrl(
+  url: string,
+  schema: string | undefined,
+  timeouts: Timeouts,
+): { location: string; config: pg.ClientConfig } {
   const parts = URL.parse(url);
   if (parts === null || !/^postgres(ql)?:$/.test(parts.protocol)) {
     throw new UserError('The database URL is invalid: it must look like postgres://user:password@host:5432/database.');
@@ -102,7 +124,7 @@ function parseUrl(url: string, schema: string | undefined): { location: string; 
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new UserError(`The schema ${JSON.stringify(schema)} is not a plain lower-case name.`);
   }
-  parts.searchParams.set('options', serverOptions(schema, parts.searchParams.get('options')));
+  parts.searchParams.set('options', serverOptions(schema, timeouts, parts.searchParams.get('options')));
   // The notification connection ends its predecessor by this name.
   parts.searchParams.delete('application_name');
   const host = parts.searchParams.get('host') ?? (parts.hostname || 'localhost');
@@ -111,7 +133,7 @@ function parseUrl(url: string, schema: string | undefined): { location: string; 
     location: `${host}:${port}${parts.pathname}`,
     config: {
       connectionString: parts.href,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: timeouts.connect,
       keepAlive: true,
       keepAliveInitialDelayMillis: 5000,
       types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
@@ -119,20 +141,20 @@ function parseUrl(url: string, schema: string | undefined): { location: string; 
   };
 }
 
-function serverOptions(schema: string | undefined, fromUrl: string | null): string {
+function serverOptions(schema: string | undefined, timeouts: Timeouts, fromUrl: string | null): string {
   const settings = {
     client_encoding: 'UTF8',
     // Whatever the server's default: an acknowledged write must be on disk.
     synchronous_commit: 'on',
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: timeouts.statement,
+    lock_timeout: timeouts.statement,
     // A node that hangs in a transaction must not hold its locks forever.
-    idle_in_transaction_session_timeout: 2 * CALL_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: 2 * timeouts.call,
     // The server notices within seconds that a node is gone, and releases its locks.
     tcp_keepalives_idle: 5,
     tcp_keepalives_interval: 1,
     tcp_keepalives_count: 5,
-    ...(schema === undefined ? {} : { search_path: schema }),
+    ...(schema && { search_path: schema }),
   };
   const own = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   return [...own, ...(fromUrl === null ? [] : [fromUrl])].join(' ');

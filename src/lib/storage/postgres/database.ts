@@ -1,12 +1,12 @@
 import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
-import type { Database } from '../database.ts';
+import type { Database, Health, MaybePromise, Transaction } from '../database.ts';
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Migration } from '../migration.ts';
 import type { OpenOptions } from '../open-options.ts';
 import type { Query } from '../query.ts';
 import { Calls } from './calls.ts';
-import { CALL_TIMEOUT_MS, type PostgresServer, postgresServer } from './connection.ts';
+import { type ConnectionPool, type PostgresServer, postgresServer } from './connection.ts';
 import { UnknownOutcomeError } from './errors.ts';
 import { HealthCheck } from './health.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
@@ -22,116 +22,141 @@ export interface PostgresOptions extends OpenOptions {
   readonly migrate: boolean;
   /** The size of the pool: 16 by default, 2 for a CLI connection. A server has one more connection for notifications. */
   readonly connectionsMax?: number;
+  /** Multiplies all timeouts, for tests on a busy machine; 1 by default. */
+  readonly timeoutScale?: number;
 }
-
-/** A database on a PostgreSQL server. */
-export type PostgresDatabase = Database & Required<Pick<Database, 'tryAdvisoryLock'>>;
 
 /**
  * Opens a database on a PostgreSQL server, version 14 or later.
  *
- * Every call ends within `CALL_TIMEOUT_MS`, even if the server is down or silent; lost connections are replaced.
+ * Every call ends within 2.4 s (`Timeouts`), even if the server is down or silent; lost connections are replaced.
  * Transactions are `read committed`: rows may change between a read and a write, so unique indexes and single statements
  * decide (`docs/decisions/engines.md`).
  * @throws {UserError} if the database cannot be used: not migrated, newer, not UTF-8, or too old a server
  * @throws {StorageError} `unavailable` if it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
-  const { clock, log, migrations, role } = options;
-  const server = postgresServer(options.url, options.schema);
-  if (options.migrate) await migratePostgres(server, options.schema, migrations, clock.now());
+  const { url, schema, migrations, clock, log } = options;
+  const server = postgresServer(url, schema, options.timeoutScale);
+  if (options.migrate) await migratePostgres(server, schema, migrations, clock.now());
   await inspect(server, migrations, log);
+  return new PostgresDatabase(server, options);
+}
 
-  const pool = server.pool(options.connectionsMax ?? (role === 'server' ? 16 : 2));
-  const notifications = role === 'server' ? new NotificationConnection(server, pool, log) : undefined;
-  const calls = new Calls(pool);
-  const health = new HealthCheck(calls);
-  let lastNow = 0;
-  const now = () => {
-    lastNow = Math.max(lastNow, Math.floor(clock.now()));
-    return lastNow;
-  };
-  const deadlines = new VisibilityDeadlines(now, COMMIT_MARGIN_MS);
-  const listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
-  let closed: Promise<void> | undefined;
+/** A database on a PostgreSQL server. */
+export class PostgresDatabase implements Database {
+  readonly engine = 'postgres';
+  readonly #pool: ConnectionPool;
+  /** Absent on a CLI connection. */
+  readonly #notifications: NotificationConnection | undefined;
+  readonly #calls: Calls;
+  readonly #health: HealthCheck;
+  readonly #deadlines: VisibilityDeadlines;
+  readonly #listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
+  #closed: Promise<void> | undefined;
 
-  const all = <P, R>(query: Query<P, R>, params: P): Promise<R[]> =>
-    calls.run(async (connection, deadlineMs) => {
+  constructor(server: PostgresServer, { clock, log, role, connectionsMax }: PostgresOptions) {
+    this.#pool = server.pool(connectionsMax ?? (role === 'server' ? 16 : 2));
+    this.#notifications = role === 'server' ? new NotificationConnection(server, this.#pool, log) : undefined;
+    this.#calls = new Calls(this.#pool, server.timeouts.call);
+    this.#health = new HealthCheck(this.#calls);
+    this.#deadlines = new VisibilityDeadlines(clock, COMMIT_MARGIN_MS);
+  }
+
+  all<P, R>(query: Query<P, R>, params: P): Promise<R[]> {
+    return this.#calls.run(async (connection, deadlineMs) => {
       const { sql, values } = query.compiledFor('postgres');
       return (await connection.query(deadlineMs, sql, values(params), query.id)).rows;
     });
-
-  const write: Database['write'] = async work => {
-    const notified = new Map<string, number>();
-    const changedTables = new Set<string>();
-    const publish = (known: boolean) => {
-      for (const [topic, version] of notified) notifications?.moveTopic(topic, known ? version : undefined);
-      for (const { table, listener } of listeners) if (changedTables.has(table)) listener();
-    };
-    try {
-      const result = await calls.run((connection, deadlineMs) => {
-        notified.clear();
-        changedTables.clear();
-        const own = { now, deadlines: deadlines.forTransaction(), notified, changedTables };
-        return runTransaction(connection, deadlineMs, own, work);
-      });
-      health.onWrite();
-      publish(true);
-      return result;
-    } catch (error) {
-      health.onWriteFailed(error);
-      // The transaction may have been committed.
-      if (error instanceof UnknownOutcomeError) publish(false);
-      throw error;
-    }
-  };
-
-  async function close() {
-    await calls.close();
-    await notifications?.close();
-    await pool.close();
   }
 
-  return {
-    engine: 'postgres',
-    all,
-    first: async (query, params) => (await all(query, params))[0],
-    write,
-    readTimestamp: time => deadlines.readTimestamp(time),
-    dataVersion: () => undefined,
-    topicVersion: topic => notifications?.topicVersion(topic),
-    onChange(table, listener) {
-      const entry = { table, listener };
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
-    health: () => health.check(notifications?.lostLocks() ?? []),
-    tryAdvisoryLock: async name => (await notifications?.tryLock(name)) ?? false,
-    close() {
-      closed ??= close();
-      return closed;
-    },
-  };
+  async first<P, R>(query: Query<P, R>, params: P): Promise<R | undefined> {
+    return (await this.all(query, params))[0];
+  }
+
+  async write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+    const notified = new Map<string, number>();
+    const changedTables = new Set<string>();
+    try {
+      const result = await this.#calls.run((connection, deadlineMs) => {
+        notified.clear();
+        changedTables.clear();
+        const deadlines = this.#deadlines.forTransaction();
+        const own = { now: () => this.#deadlines.now(), deadlines, notified, changedTables };
+        return runTransaction(connection, deadlineMs, own, work);
+      });
+      this.#health.onWrite();
+      this.#publish(notified, changedTables);
+      return result;
+    } catch (error) {
+      this.#health.onWriteFailed(error);
+      // The transaction may have been committed.
+      if (error instanceof UnknownOutcomeError) {
+        this.#publish(new Map(Array.from(notified.keys(), topic => [topic, undefined])), changedTables);
+      }
+      throw error;
+    }
+  }
+
+  readTimestamp(now: number): number {
+    return this.#deadlines.readTimestamp(now);
+  }
+
+  dataVersion(): undefined {}
+
+  topicVersion(topic: string): number | undefined {
+    return this.#notifications?.topicVersion(topic);
+  }
+
+  onChange(table: string, listener: () => void): () => void {
+    const entry = { table, listener };
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  health(): Promise<Health> {
+    return this.#health.check(this.#notifications?.lostLocks() ?? []);
+  }
+
+  async tryAdvisoryLock(name: string): Promise<boolean> {
+    return (await this.#notifications?.tryLock(name)) ?? false;
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#calls.close();
+    await this.#notifications?.close();
+    await this.#pool.close();
+  }
+
+  #publish(topics: ReadonlyMap<string, number | undefined>, changedTables: ReadonlySet<string>): void {
+    for (const [topic, version] of topics) this.#notifications?.moveTopic(topic, version);
+    for (const { table, listener } of this.#listeners) if (changedTables.has(table)) listener();
+  }
 }
 
 /** Checks the server's version and settings and the database's migrations. */
 async function inspect(server: PostgresServer, migrations: readonly Migration[], log: Log) {
+  const { location, timeouts } = server;
   const connection = await server.connect('petstore open');
   try {
     const { rows } = await connection.query(
-      performance.now() + CALL_TIMEOUT_MS,
+      performance.now() + timeouts.call,
       `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
               current_setting('fsync') as fsync, current_setting('full_page_writes') as pages`,
     );
     const { version, encoding, fsync, pages } = rows[0];
-    const { location } = server;
     if (version < 140_000) throw new UserError(`The server at ${location} is older than PostgreSQL 14.`);
     if (encoding !== 'UTF8')
       throw new UserError(`The encoding of the database at ${location} is ${encoding}, not UTF8.`);
     if (fsync === 'off' || pages === 'off') {
       log.warn(`The database at ${location} has fsync or full_page_writes off: a power cut may destroy it.`);
     }
-    await requireMigrated(connection, location, migrations);
+    await requireMigrated(connection, server, migrations);
   } finally {
     connection.release();
   }

@@ -2,7 +2,7 @@ import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 import { missingMigrations } from '../migrate.ts';
 import { dialects, type Migration } from '../migration.ts';
-import { CALL_TIMEOUT_MS, type Connection, type PostgresServer } from './connection.ts';
+import type { Connection, PostgresServer } from './connection.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock lets
@@ -25,7 +25,7 @@ export async function migratePostgres(
       const { rows } = await run('select to_regnamespace($1) is null as missing', [schema]);
       if (rows[0].missing) await run(`create schema ${schema}`);
     }
-    for (const migration of await missing(connection, server.location, migrations)) {
+    for (const migration of await missing(connection, server, migrations)) {
       const { int, text, end } = dialects.postgres;
       await run('begin');
       await run(`create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`);
@@ -46,20 +46,26 @@ export async function migratePostgres(
  * Requires that all migrations have run, and no others.
  * @throws {UserError} if some are missing, naming the command that runs them, or the database is newer
  */
-export async function requireMigrated(connection: Connection, location: string, migrations: readonly Migration[]) {
-  if ((await missing(connection, location, migrations)).length > 0) {
-    throw new UserError(`The database at ${location} is not up to date: run "petstore migrate" first.`);
+export async function requireMigrated(
+  connection: Connection,
+  server: PostgresServer,
+  migrations: readonly Migration[],
+) {
+  if ((await missing(connection, server, migrations)).length > 0) {
+    throw new UserError(`The database at ${server.location} is not up to date: run "petstore migrate" first.`);
   }
 }
 
-async function missing(connection: Connection, location: string, migrations: readonly Migration[]) {
+async function missing(
+  connection: Connection,
+  { location, timeouts }: PostgresServer,
+  migrations: readonly Migration[],
+) {
   // Looks only where the table would be created, not in the rest of the search path.
-  const { rows } = await connection.query(
-    performance.now() + CALL_TIMEOUT_MS,
-    `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found`,
-  );
+  const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found`;
+  const { rows } = await connection.query(performance.now() + timeouts.call, find);
   if (!rows[0].found) return migrations;
-  const applied = await connection.query(performance.now() + CALL_TIMEOUT_MS, 'select name from migrations');
+  const applied = await connection.query(performance.now() + timeouts.call, 'select name from migrations');
   const names = applied.rows.map(({ name }) => name).sort();
   return missingMigrations(migrations, names, location);
 }

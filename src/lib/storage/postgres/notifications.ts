@@ -7,8 +7,6 @@ import type { Connection, ConnectionPool, PostgresServer } from './connection.ts
 const POLL_MS = 250;
 /** How long what was read is valid. */
 const VALID_MS = 1000;
-/** How long a killed process may seem to hold its lock. */
-const LOCK_TIMEOUT_MS = 3000;
 const LOCK_POLL_MS = 20;
 
 /**
@@ -57,7 +55,7 @@ export class NotificationConnection {
   /** See `Database.tryAdvisoryLock`. After a reconnect it takes its locks again. */
   async tryLock(name: string): Promise<boolean> {
     this.#locks.set(name, 'wanted');
-    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
+    const deadlineMs = performance.now() + this.#server.timeouts.lock;
     while (this.#locks.get(name) !== 'held' && performance.now() < deadlineMs) await pause(LOCK_POLL_MS);
     if (this.#locks.get(name) === 'held') return true;
     this.#locks.delete(name);

@@ -24,7 +24,6 @@ export class SqliteCliConnection implements Database {
   readonly #deadlines: VisibilityDeadlines;
   #state: 'open' | 'closed' | 'failed' = 'open';
   #lastWrite: Promise<unknown> = Promise.resolve();
-  #lastNow = 0;
   #writes = 0;
 
   constructor(options: SqliteOptions, writer: SqliteConnection, reader: SqliteConnection, flush: WalFlush) {
@@ -32,7 +31,7 @@ export class SqliteCliConnection implements Database {
     this.#writer = writer;
     this.#reader = reader;
     this.#flush = flush;
-    this.#deadlines = new VisibilityDeadlines(() => this.#now(), COMMIT_MARGIN_MS);
+    this.#deadlines = new VisibilityDeadlines(options.clock, COMMIT_MARGIN_MS);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
@@ -111,7 +110,7 @@ export class SqliteCliConnection implements Database {
   async #transaction(work: (tx: Transaction) => MaybePromise<unknown>, changes: ChangeSet): Promise<WorkResult> {
     const guard = new TurnGuard();
     const deadlines = this.#deadlines.forTransaction();
-    const options = { now: this.#now(), deadlines, guard, changes, savepoint: false };
+    const options = { now: this.#deadlines.now(), deadlines, guard, changes, savepoint: false };
     try {
       const result = await runWork(this.#writer, work, options);
       if (result.failed) {
@@ -129,12 +128,6 @@ export class SqliteCliConnection implements Database {
       guard.end();
       deadlines.end();
     }
-  }
-
-  /** Returns the clock in whole milliseconds, monotonic. */
-  #now(): number {
-    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#options.clock.now()));
-    return this.#lastNow;
   }
 
   #flushSync(): void {

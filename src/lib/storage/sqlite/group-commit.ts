@@ -3,15 +3,12 @@ import { type Health, type MaybePromise, StorageError, type Transaction } from '
 import { VisibilityDeadlines } from '../deadlines.ts';
 import type { SqliteConnection } from './connection.ts';
 import { diskFullError, isBusy, isDiskFull, isFailedFlush, lockedError } from './errors.ts';
-import type { WalFlush } from './flush.ts';
-import type { Snapshots } from './snapshots.ts';
-import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
+import { FlushQueue, type FlushQueueDeps, type Job, rejectAll } from './flush-queue.ts';
+import { ChangeSet, runWork, TurnGuard, writeIncrements } from './transaction.ts';
 
-export interface GroupCommitDeps {
+export interface GroupCommitDeps extends Pick<FlushQueueDeps, 'flush' | 'snapshots'> {
   /** Must not wait for locks. Group commit turns its `synchronous` off and flushes itself. */
   readonly writer: SqliteConnection;
-  readonly snapshots: Snapshots;
-  readonly flush: WalFlush;
   readonly clock: Clock;
 }
 
@@ -22,15 +19,12 @@ export interface GroupCommitDeps {
 export type WalCapacity = 'now' | 'wait' | 'locked' | 'full';
 
 /** What group commit calls. */
-export interface GroupCommitHooks {
+export interface GroupCommitHooks extends Pick<FlushQueueDeps, 'onVisible' | 'onFlushFailed'> {
   walCapacity(): WalCapacity;
   /** The write lock is held and nothing is written yet. */
   onLocked(): void;
   /** SQLite rolled a group back after an error. */
   onGroupLost(): void;
-  /** A flush has completed, and reads see the changes to these topics. */
-  onVisible(topics: ReadonlySet<string>): void;
-  onFlushFailed(error: Error): void;
 }
 
 /** How long a write waits for the write lock and for the disk before its caller gets an error. */
@@ -47,21 +41,6 @@ const HEALTH_MS = 5000;
 /** How long units of work get savepoints after one of a group failed halfway. */
 const SAVEPOINTS_MS = 1000;
 
-interface Job {
-  readonly work: (tx: Transaction) => MaybePromise<unknown>;
-  readonly sinceMs: number;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  result?: WorkResult | undefined;
-  settled?: true;
-}
-
-/** The jobs that wait for one flush, and the topics that it makes visible. */
-interface PendingFlush {
-  readonly jobs: Job[];
-  readonly topics: Set<string>;
-}
-
 /**
  * Group commit: commits the writes of one process together without a flush, then flushes off the event loop.
  *
@@ -72,19 +51,13 @@ export class GroupCommit {
   readonly #deps: GroupCommitDeps;
   readonly #hooks: GroupCommitHooks;
   readonly #deadlines: VisibilityDeadlines;
+  readonly #flushes: FlushQueue;
   #queue: Job[] = [];
   #scheduled = false;
   #running = false;
-  #lastNow = 0;
   #savepointsUntilMs = Number.NEGATIVE_INFINITY;
   /** The error of every write after `end`. */
   #ended: StorageError | undefined;
-
-  /** How many groups with changes were committed, and how many of those are flushed. */
-  #committed = 0;
-  #flushed = 0;
-  #current: (PendingFlush & { readonly covers: number }) | undefined;
-  #next: PendingFlush = { jobs: [], topics: new Set() };
 
   /** When `hold` was called, if it is in force. */
   #heldSinceMs: number | undefined;
@@ -96,7 +69,15 @@ export class GroupCommit {
   constructor(deps: GroupCommitDeps, hooks: GroupCommitHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#deadlines = new VisibilityDeadlines(() => this.#now(), 0);
+    this.#deadlines = new VisibilityDeadlines(deps.clock, 0);
+    this.#flushes = new FlushQueue({
+      ...deps,
+      ...hooks,
+      onFlushed: () => {
+        this.schedule();
+        this.#wake();
+      },
+    });
     deps.writer.synchronous('off');
   }
 
@@ -131,7 +112,7 @@ export class GroupCommit {
 
   /** Whether everything committed here is flushed. */
   get flushedAll(): boolean {
-    return !this.#running && this.#committed === this.#flushed;
+    return !this.#running && this.#flushes.flushedAll;
   }
 
   /** Holds new groups back. Resolves once everything committed is flushed, or after `end`. */
@@ -156,8 +137,8 @@ export class GroupCommit {
   end(error: StorageError): void {
     this.#ended = error;
     clearTimeout(this.#timeoutCheck);
-    rejectAll([...this.#queue, ...(this.#current?.jobs ?? []), ...this.#next.jobs], error);
-    this.#queue = [];
+    rejectAll(this.#takeQueue(), error);
+    this.#flushes.end(error);
     this.#wake();
   }
 
@@ -208,7 +189,7 @@ export class GroupCommit {
       this.#queue = [...queue.slice(done.length).filter(job => !job.settled), ...this.#queue];
     }
     this.#lastFullMs = this.#lastLockedMs = Number.NEGATIVE_INFINITY;
-    this.#awaitFlush(done, changes);
+    this.#flushes.add(done, changes);
   }
 
   /**
@@ -218,7 +199,7 @@ export class GroupCommit {
    */
   async #runJobs(queue: readonly Job[], done: Job[]): Promise<ChangeSet> {
     const { writer } = this.#deps;
-    const now = this.#now();
+    const now = this.#deadlines.now();
     const startMs = performance.now();
     const savepoint = queue.length > 1 && startMs < this.#savepointsUntilMs;
     const guard = new TurnGuard();
@@ -257,55 +238,6 @@ export class GroupCommit {
       job.result = undefined;
     }
     done.length = 0;
-  }
-
-  /** Resolves the jobs of a committed group after the flush that covers what they wrote and read. */
-  #awaitFlush(jobs: readonly Job[], { changedRows, topics }: ChangeSet): void {
-    if (this.#ended !== undefined) {
-      rejectAll(jobs, this.#ended);
-      return;
-    }
-    if (changedRows || topics.size > 0) this.#committed++;
-    else if (this.#committed === this.#flushed) {
-      settleAll(jobs);
-      return;
-    }
-    const pending = this.#current?.covers === this.#committed ? this.#current : this.#next;
-    for (const job of jobs) pending.jobs.push(job);
-    for (const topic of topics) pending.topics.add(topic);
-    this.#startFlush();
-  }
-
-  #startFlush(): void {
-    if (this.#current !== undefined || this.#committed === this.#flushed) return;
-    this.#current = { ...this.#next, covers: this.#committed };
-    this.#next = { jobs: [], topics: new Set() };
-    this.#deps.snapshots.prepare();
-    this.#deps.flush.start(this.#onFlushed);
-  }
-
-  readonly #onFlushed = (error: Error | undefined) => {
-    if (this.#ended !== undefined) return;
-    if (error !== undefined) return this.#hooks.onFlushFailed(error);
-    const { jobs, topics, covers } = this.#current!;
-    this.#current = undefined;
-    this.#flushed = covers;
-    this.#deps.snapshots.advance();
-    this.#hooks.onVisible(topics);
-    settleAll(jobs);
-    try {
-      this.#startFlush();
-    } catch (error) {
-      return this.#hooks.onFlushFailed(error as Error);
-    }
-    this.schedule();
-    this.#wake();
-  };
-
-  /** Returns the clock in whole milliseconds, monotonic. */
-  #now(): number {
-    this.#lastNow = Math.max(this.#lastNow, Math.floor(this.#deps.clock.now()));
-    return this.#lastNow;
   }
 
   #takeQueue(): Job[] {
@@ -347,8 +279,7 @@ export class GroupCommit {
     rejectAll(this.#queue.filter(overdue), new StorageError('unavailable', notRun));
     this.#queue = this.#queue.filter(job => !job.settled);
     const unknown = 'The disk did not complete a flush in time; it is not known whether anything was changed.';
-    const flushing = [...(this.#current?.jobs ?? []), ...this.#next.jobs];
-    rejectAll(flushing.filter(overdue), new StorageError('unavailable', unknown));
+    rejectAll(this.#flushes.jobs.filter(overdue), new StorageError('unavailable', unknown));
     if (this.#queue.length > 0 || !this.flushedAll) {
       this.#timeoutCheck = setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     }
@@ -373,25 +304,5 @@ export class GroupCommit {
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
       waiter.resolve();
     }
-  }
-}
-
-function settleAll(jobs: readonly Job[]): void {
-  for (const job of jobs) {
-    const { failed, value, end } = job.result!;
-    // Also for a job whose caller got a timeout.
-    end();
-    if (job.settled) continue;
-    job.settled = true;
-    if (failed) job.reject(value);
-    else job.resolve(value);
-  }
-}
-
-function rejectAll(jobs: readonly Job[], error: unknown): void {
-  for (const job of jobs) {
-    if (job.settled) continue;
-    job.settled = true;
-    job.reject(error);
   }
 }
