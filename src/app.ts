@@ -4,7 +4,7 @@ import type { AddressName, Config } from './config.ts';
 import type { Deployment, Webhooks } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
 import { startJobs } from './jobs.ts';
-import { createAuthenticator } from './keys/authenticator.ts';
+import { KeyAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
 import { LastUsedTracker } from './keys/last-used.ts';
 import type { Clock } from './lib/clock.ts';
@@ -208,7 +208,7 @@ function createAddresses(
       const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
       return publicUrl && publicUrl + PREFIX;
     };
-    const authenticator = createAuthenticator({ keys, lastUsed, limiter, clock, deployments: accepted, baseUrlOf });
+    const authenticator = new KeyAuthenticator({ keys, lastUsed, limiter, clock, deployments: accepted, baseUrlOf });
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {

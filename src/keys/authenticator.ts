@@ -14,103 +14,111 @@ import type { KeyWithAccount } from './keys.ts';
 import type { LastUsedTracker } from './last-used.ts';
 import { hashToken, parseToken } from './token.ts';
 
-/**
- * Creates the authenticator: the only place that accepts or rejects callers.
- *
- * A request with a valid key counts against the plan of its account. Any other request counts against its address and
- * gets a 401, or a 429 once the address is over its limit. Revocations, expiries, bans and lowered plans take effect
- * immediately.
- * @param options.deployments the deployments whose keys are accepted
- * @param options.baseUrlOf the URL that accepts keys of a deployment
- */
-export function createAuthenticator(options: {
+export interface KeyAuthenticatorOptions {
   readonly keys: KeyCache;
   readonly lastUsed: LastUsedTracker;
   readonly limiter: Limiter;
   readonly clock: Clock;
+  /** The deployments whose keys are accepted. */
   readonly deployments: readonly DeploymentName[];
+  /** Returns the URL that accepts keys of a deployment. */
   baseUrlOf(deployment: DeploymentName): string | undefined;
-}): Authenticator {
-  const { keys, lastUsed, limiter, clock, deployments } = options;
+}
 
-  return {
-    authenticate(credentials) {
-      const token = bearerToken(credentials.authorization);
-      if (token === undefined) return reject(credentials, 'missing_api_key');
-      const parsed = parseToken(token);
-      if (parsed === undefined) return reject(credentials, 'malformed_api_key');
-      if (!deployments.includes(parsed.deployment)) {
-        return reject(credentials, 'wrong_deployment', wrongDeployment(parsed.deployment));
-      }
-      const key = keys.find(parsed.id);
-      return key instanceof Promise
-        ? key.then(found => verify(credentials, token, found))
-        : verify(credentials, token, key);
-    },
-    isStillAuthorized(caller, scope) {
-      const key = keys.find(caller.keyId);
-      return key instanceof Promise
-        ? key.then(found => isStillValid(found, caller, scope))
-        : isStillValid(key, caller, scope);
-    },
-    addressHeaders(address) {
-      return limiter.addressStatus(addressOf(address)).headers;
-    },
-  };
+/**
+ * The authenticator of API keys: the only place that accepts or rejects callers.
+ *
+ * A request with a valid key counts against the plan of its account. Any other request counts against its address and
+ * gets a 401, or a 429 once the address is over its limit. Revocations, expiries, bans and lowered plans take effect
+ * immediately.
+ */
+export class KeyAuthenticator implements Authenticator {
+  readonly #options: KeyAuthenticatorOptions;
 
-  function verify(
+  constructor(options: KeyAuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  authenticate(credentials: Credentials): MaybePromise<AuthenticationResult> {
+    const token = bearerToken(credentials.authorization);
+    if (token === undefined) return this.#reject(credentials, 'missing_api_key');
+    const parsed = parseToken(token);
+    if (parsed === undefined) return this.#reject(credentials, 'malformed_api_key');
+    if (!this.#options.deployments.includes(parsed.deployment)) {
+      return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
+    }
+    const key = this.#options.keys.find(parsed.id);
+    return key instanceof Promise
+      ? key.then(found => this.#verify(credentials, token, found))
+      : this.#verify(credentials, token, key);
+  }
+
+  isStillAuthorized(caller: Caller, scope?: string): MaybePromise<boolean> {
+    const key = this.#options.keys.find(caller.keyId);
+    return key instanceof Promise
+      ? key.then(found => this.#isStillValid(found, caller, scope))
+      : this.#isStillValid(key, caller, scope);
+  }
+
+  addressHeaders(address: string): readonly string[] {
+    return this.#options.limiter.addressStatus(addressOf(address)).headers;
+  }
+
+  #verify(
     credentials: Credentials,
     token: string,
     key: KeyWithAccount | undefined,
   ): MaybePromise<AuthenticationResult> {
-    if (key === undefined || !equalInConstantTime(key.hash, hashToken(token)))
-      return reject(credentials, 'invalid_api_key');
+    if (key === undefined || !equalInConstantTime(key.hash, hashToken(token))) {
+      return this.#reject(credentials, 'invalid_api_key');
+    }
     // Only a caller with the whole secret learns that a key is revoked or expired.
-    if (key.revoked_at !== null) return reject(credentials, 'revoked_api_key');
-    if (key.expires_at !== null && key.expires_at <= clock.now()) return reject(credentials, 'expired_api_key');
+    if (key.revoked_at !== null) return this.#reject(credentials, 'revoked_api_key');
+    if (this.#isExpired(key)) return this.#reject(credentials, 'expired_api_key');
     const cached = cachedCallerOf(key);
-    const verdict = limiter.count(cached);
-    return verdict instanceof Promise ? verdict.then(decided => decide(cached, decided)) : decide(cached, verdict);
+    const verdict = this.#options.limiter.count(cached);
+    return verdict instanceof Promise
+      ? verdict.then(decided => this.#decide(cached, decided))
+      : this.#decide(cached, verdict);
   }
 
   /** A caller whose rights have changed, even for the better, has to authenticate again. */
-  function isStillValid(
-    key: KeyWithAccount | undefined,
-    caller: Caller,
-    scope: string | undefined,
-  ): MaybePromise<boolean> {
-    if (key === undefined || key.revoked_at !== null) return false;
-    if (key.expires_at !== null && key.expires_at <= clock.now()) return false;
+  #isStillValid(key: KeyWithAccount | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
+    if (key === undefined || key.revoked_at !== null || this.#isExpired(key)) return false;
     const cached = cachedCallerOf(key);
     if (cached.caller.admin !== caller.admin || (scope !== undefined && !cached.allows(scope))) return false;
-    const banned = limiter.isBanned(caller.keyId);
+    const banned = this.#options.limiter.isBanned(caller.keyId);
     return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }
 
-  function decide(cached: CachedCaller, { outcome, headers }: Verdict): AuthenticationResult {
+  #isExpired({ expires_at }: KeyWithAccount): boolean {
+    return expires_at !== null && expires_at <= this.#options.clock.now();
+  }
+
+  #decide(cached: CachedCaller, { outcome, headers }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
-      lastUsed.record(cached.keyId, clock.now());
+      this.#options.lastUsed.record(cached.keyId, this.#options.clock.now());
       return { authenticated: true, caller: cached.caller, allows: cached.allows, headers };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return { authenticated: false, problem: problem(code), headers };
   }
 
-  function reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
-    const respond = ({ outcome, headers }: Verdict): AuthenticationResult =>
-      outcome === 'accepted'
-        ? {
-            authenticated: false,
-            problem: problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] }),
-            headers,
-          }
-        : { authenticated: false, problem: problem('rate_limit_exceeded'), headers };
-    const verdict = limiter.countAddress(addressOf(credentials.address()));
+  #reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
+    const respond = ({ outcome, headers }: Verdict): AuthenticationResult => ({
+      authenticated: false,
+      problem:
+        outcome === 'accepted'
+          ? problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] })
+          : problem('rate_limit_exceeded'),
+      headers,
+    });
+    const verdict = this.#options.limiter.countAddress(addressOf(credentials.address()));
     return verdict instanceof Promise ? verdict.then(respond) : respond(verdict);
   }
 
-  function wrongDeployment(deployment: DeploymentName): string {
-    const baseUrl = options.baseUrlOf(deployment);
+  #wrongDeployment(deployment: DeploymentName): string {
+    const baseUrl = this.#options.baseUrlOf(deployment);
     const location = baseUrl === undefined ? '' : ` at ${baseUrl}`;
     return `This is a key of ${deployment}. Use it${location}, or use a key of this deployment.`;
   }

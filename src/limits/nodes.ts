@@ -14,20 +14,8 @@ const OBSERVE_MS = 2 * HEARTBEAT_MS + 200;
 /** The name of a node that does not share its counts. */
 export const ALONE = 'alone';
 
-/** The nodes that serve one database. */
-export interface Nodes {
-  /** Returns the number of live nodes, including this one; the last known number while the database is unreachable. */
-  live(): number;
-  /** Updates the number of live nodes now. */
-  refresh(): void;
-  /** Removes this node from the others' count. */
-  close(): Promise<void>;
-}
-
 /**
  * Joins the nodes that serve a PostgreSQL database: several if they share their counts, otherwise only one.
- *
- * Clocks of nodes are never compared: a node is live while its row changes, on this node's own clock.
  * @param id the name of this node, or `ALONE` if it does not share its counts
  * @throws {UserError} when it may not join
  */
@@ -37,60 +25,90 @@ export async function joinNodes(database: Database, clock: Clock, id: string): P
   if (await hasHeartbeat(database, clock, row => row.id !== id && (alone || row.id === ALONE))) {
     throw sharedDatabaseError();
   }
+  const nodes = new Nodes(database, clock, id);
+  await nodes.start();
+  return nodes;
+}
 
-  const others = new Map<string, { seenAt: number; changedMs: number }>();
-  const stop = new AbortController();
-  let live = 1;
+/**
+ * The nodes that serve one database. Clocks of nodes are never compared: a node is live while its row changes, on this
+ * node's own clock.
+ */
+export class Nodes {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #id: string;
+  readonly #others = new Map<string, { seenAt: number; changedMs: number }>();
+  readonly #stop = new AbortController();
+  #live = 1;
+  #running: Promise<void> | undefined;
 
-  async function heartbeat() {
-    const seenAt = Math.floor(clock.now());
-    const rows = await database.write(async tx => {
-      await tx.run(upsertHeartbeat, { id, seenAt });
+  constructor(database: Database, clock: Clock, id: string) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#id = id;
+  }
+
+  /** Sends the first heartbeat, and then one per second until `close`. */
+  async start(): Promise<void> {
+    // A node can start even when the disk is full.
+    await this.#heartbeat().catch(() => {});
+    this.#running = this.#run();
+  }
+
+  /** Returns the number of live nodes, including this one; the last known number while the database is unreachable. */
+  live(): number {
+    return this.#live;
+  }
+
+  /** Updates the number of live nodes now. */
+  refresh(): void {
+    this.#heartbeat().catch(() => {});
+  }
+
+  /** Removes this node from the others' count. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.#delete(this.#id).catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await pause(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => {});
+      // While the database is unreachable, the last known number stays in use.
+      if (!signal.aborted) await this.#heartbeat().catch(() => {});
+    }
+  }
+
+  async #heartbeat(): Promise<void> {
+    const seenAt = Math.floor(this.#clock.now());
+    const rows = await this.#database.write(async tx => {
+      await tx.run(upsertHeartbeat, { id: this.#id, seenAt });
       return await tx.all(allNodes, {});
     });
     const nowMs = performance.now();
-    for (const row of rows) {
-      if (row.id === id) continue;
-      const known = others.get(row.id);
-      if (known === undefined) {
-        const changedMs = Math.abs(seenAt - row.seenAt) < STALE_MS ? nowMs : Number.NEGATIVE_INFINITY;
-        others.set(row.id, { seenAt: row.seenAt, changedMs });
-      } else if (known.seenAt !== row.seenAt) {
-        known.seenAt = row.seenAt;
-        known.changedMs = nowMs;
-      }
-    }
-    const here = new Set(rows.map(row => row.id));
-    live = 1;
-    for (const [other, { changedMs }] of others) {
-      if (!here.has(other)) others.delete(other);
-      else if (nowMs - changedMs < LIVE_MS) live++;
-      else if (nowMs - changedMs > STALE_MS) await database.write(tx => tx.run(deleteNode, { id: other }));
+    for (const row of rows) if (row.id !== this.#id) this.#observe(row, seenAt, nowMs);
+    const stored = new Set(rows.map(row => row.id));
+    this.#live = 1;
+    for (const [other, { changedMs }] of this.#others) {
+      if (!stored.has(other)) this.#others.delete(other);
+      else if (nowMs - changedMs < LIVE_MS) this.#live++;
+      else if (nowMs - changedMs > STALE_MS) await this.#delete(other);
     }
   }
 
-  async function run() {
-    while (!stop.signal.aborted) {
-      await pause(HEARTBEAT_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-      // While the database is unreachable, the last known number stays in use.
-      if (!stop.signal.aborted) await heartbeat().catch(() => {});
-    }
+  #observe({ id, seenAt }: Row, ownSeenAt: number, nowMs: number): void {
+    const known = this.#others.get(id);
+    if (known?.seenAt === seenAt) return;
+    const isStale = known === undefined && Math.abs(ownSeenAt - seenAt) >= STALE_MS;
+    this.#others.set(id, { seenAt, changedMs: isStale ? Number.NEGATIVE_INFINITY : nowMs });
   }
 
-  // A node can start even when the disk is full.
-  await heartbeat().catch(() => {});
-  const running = run();
-  return {
-    live: () => live,
-    refresh() {
-      heartbeat().catch(() => {});
-    },
-    async close() {
-      stop.abort();
-      await running;
-      await database.write(tx => tx.run(deleteNode, { id })).catch(() => {});
-    },
-  };
+  async #delete(id: string): Promise<void> {
+    await this.#database.write(tx => tx.run(deleteNode, { id }));
+  }
 }
 
 function sharedDatabaseError(): UserError {
