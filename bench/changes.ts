@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { sampleAnimals } from '../src/seeds/animals.ts';
+import { samplePets } from '../src/seeds/pets.ts';
 import type { Measured } from './load.ts';
 import { asked, type Product } from './product.ts';
 
@@ -8,7 +8,7 @@ import { asked, type Product } from './product.ts';
  * @returns when the head of each 201 was here, on the scale of `performance.now()`, by the animal's id: by then it is durable
  */
 export async function addEvenly(product: Product, perSecond: number, animals: number): Promise<Map<number, number>> {
-  const samples = sampleAnimals();
+  const samples = samplePets();
   const answers = new Map<number, number>();
   const add = async (n: number) => {
     let answeredMs = 0;

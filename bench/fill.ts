@@ -3,7 +3,7 @@ import { recordAll } from '../src/events/log.ts';
 import { countPets } from '../src/pets/counts.ts';
 import type { PetStatus } from '../src/pets/pet.ts';
 import { type Database, type Params, type Query, query, sql } from '../src/schema.ts';
-import { sampleAnimals } from '../src/seeds/animals.ts';
+import { samplePets } from '../src/seeds/pets.ts';
 
 /**
  * Fills an empty database with animals like the sample animals: ids from 1 on, the same ones for the same number.
@@ -20,7 +20,7 @@ export async function fill(
   animals: number,
   { orders = 0, available = false }: { orders?: number; available?: boolean } = {},
 ): Promise<number[]> {
-  const samples = sampleAnimals();
+  const samples = samplePets();
   const random = randomFrom(1);
   const counts = new Map<string, number>();
   const count = (kind: string, key: string | number) =>

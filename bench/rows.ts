@@ -1,6 +1,6 @@
 import { encodeCursor } from '../src/lib/http/pagination/cursor.ts';
 import { type PetFilter, petList } from '../src/pets/filter.ts';
-import { sampleAnimals } from '../src/seeds/animals.ts';
+import { samplePets } from '../src/seeds/pets.ts';
 import { randomFrom } from './fill.ts';
 import type { Request } from './load.ts';
 
@@ -34,7 +34,7 @@ export const peerRows = [
     name: 'create',
     title: '`POST /v1/pets`, durable',
     requests: () =>
-      sampleAnimals().map(animal => ({ method: 'POST', path: '/pets', body: JSON.stringify(animal) }) as const),
+      samplePets().map(animal => ({ method: 'POST', path: '/pets', body: JSON.stringify(animal) }) as const),
   },
 ] as const satisfies readonly Row[];
 
@@ -81,7 +81,7 @@ export function orders(animals: readonly number[]): Request[] {
 
 /** Pages that begin anywhere in the middle half of a list. */
 function pages(animals: number, filter: PetFilter, query: string): Request[] {
-  const names = sampleAnimals().map(({ name }) => name);
+  const names = samplePets().map(({ name }) => name);
   return some(5000, random => {
     const id = Math.floor(animals / 4) + (random() % Math.floor(animals / 2));
     const cursor = encodeCursor(petList(filter), {

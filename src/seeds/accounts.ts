@@ -3,10 +3,10 @@ import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { Database } from '../schema.ts';
 
-/** The first account: the one that a newcomer acts for. On the plan free, and no admin. */
-export const owner: NewAccount = { email: 'owner@localhost', name: 'Owner' };
+/** The first account, which a newcomer uses: on the free plan, and no admin. */
+const owner: NewAccount = { email: 'owner@localhost', name: 'Owner' };
 
-/** The shelters that half of the sample animals belong to, each with the categories that it takes in. */
+/** The shelters that own half of the sample pets, each with the categories that it takes. */
 const shelters = [
   { email: 'hello@maple-lane.example', name: 'Maple Lane Dog Rescue', takes: [1] },
   { email: 'adopt@riverside.example', name: 'Riverside Animal Shelter', takes: [1, 2] },
@@ -16,35 +16,35 @@ const shelters = [
   { email: 'farm@second-chance.example', name: 'Second Chance Farm', takes: [5, 8] },
 ] as const;
 
-/** The ids of the accounts that sample animals belong to. */
+/** The ids of the accounts that own the sample pets. */
 export interface SampleOwners {
   readonly owner: number;
-  /** The sample shelters that take in a category, one at least. */
+  /** Returns the sample shelters that take pets of a built-in category: at least one. */
   shelters(categoryId: number): readonly number[];
 }
 
-/** Makes sure that the owner is registered, and answers with the id. Safe to repeat, also by several at once. */
-export function ensureOwner(registry: Database): Promise<number> {
-  return ensureAccount(registry, owner);
+/** Returns the id of the first account, and creates it if necessary. Idempotent, also under concurrency. */
+export function ensureOwner(accountsDatabase: Database): Promise<number> {
+  return ensureAccount(accountsDatabase, owner);
 }
 
-/** Makes sure that the owner and the sample shelters are registered. Safe to repeat, also by several at once. */
-export async function ensureSampleOwners(registry: Database): Promise<SampleOwners> {
-  const ownerId = await ensureOwner(registry);
+/** Returns the owners of the sample pets, and creates missing accounts. Idempotent, also under concurrency. */
+export async function ensureSampleOwners(accountsDatabase: Database): Promise<SampleOwners> {
+  const ownerId = await ensureOwner(accountsDatabase);
   const byCategory = new Map<number, number[]>();
   for (const { email, name, takes } of shelters) {
-    const id = await ensureAccount(registry, { email, name });
+    const id = await ensureAccount(accountsDatabase, { email, name });
     for (const category of takes) byCategory.set(category, [...(byCategory.get(category) ?? []), id]);
   }
-  return { owner: ownerId, shelters: category => byCategory.get(category)! };
+  return { owner: ownerId, shelters: categoryId => byCategory.get(categoryId)! };
 }
 
-async function ensureAccount(registry: Database, account: NewAccount): Promise<number> {
-  const find = async () => (await findAccountByEmail(registry, account.email))?.id;
+async function ensureAccount(accountsDatabase: Database, account: NewAccount): Promise<number> {
+  const find = async () => (await findAccountByEmail(accountsDatabase, account.email))?.id;
   try {
-    return (await find()) ?? (await registry.write(tx => createAccount(tx, account))).id;
+    return (await find()) ?? (await accountsDatabase.write(tx => createAccount(tx, account))).id;
   } catch (error) {
-    // Another process was first.
+    // Another process may have created it meanwhile.
     const id = error instanceof UserError ? await find() : undefined;
     if (id === undefined) throw error;
     return id;

@@ -3,17 +3,17 @@ import { createKey } from '../keys/keys.ts';
 import { type Database, query } from '../schema.ts';
 
 /**
- * A key for staging, of this account, the first time that it is asked for; `undefined` ever after. The token is in it
- * this once.
+ * createFirstKey creates a staging key for an account, once in the life of the accounts database. Returns the key with
+ * its token, or `undefined` if the first key was created before.
  */
-export function giveFirstKey(registry: Database, accountId: number): Promise<IssuedKey | undefined> {
-  return registry.write(async tx => {
-    const first = (await tx.run(noteFirstKey, {})) === 1;
-    return first ? createKey(tx, { accountId, deployment: 'staging' }) : undefined;
+export function createFirstKey(accountsDatabase: Database, accountId: number): Promise<IssuedKey | undefined> {
+  return accountsDatabase.write(async tx => {
+    const isFirst = (await tx.run(recordFirstKey, {})) === 1;
+    return isFirst ? createKey(tx, { accountId, deployment: 'staging' }) : undefined;
   });
 }
 
-const noteFirstKey = query(db =>
+const recordFirstKey = query(db =>
   db
     .insertInto('facts')
     .values({ name: 'first-key', value: 'given' })

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { sampleAnimals } from '../../src/seeds/animals.ts';
+import { samplePets } from '../../src/seeds/pets.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { type Process, send, serveApart } from '../support/serving.ts';
@@ -151,7 +151,7 @@ describe('beside a server', () => {
     const pets = `${server.urls.staging}/pets?limit=1`;
     const last = await send(`${pets}&sort=-id`, { key: String(key.token) });
     const { animals } = await server.petstore('staging', 'reset');
-    assert.equal(animals, sampleAnimals().length);
+    assert.equal(animals, samplePets().length);
     const first = await send(pets, { key: String(key.token), headers: { Prefer: 'count=exact' } });
     assert.equal(first.body[0].id, last.body[0].id + 1);
     assert.equal(first.headers['x-total-count'], String(animals));
@@ -357,7 +357,7 @@ describe('on PostgreSQL', { skip: skipFor(withoutPostgres) }, () => {
     assertRefused(await petstore(environment, ...account), /already/);
     const key = await petstore(environment, 'key', 'create', '--account', '1', '--deployment', 'staging', '--json');
     assert.deepEqual(JSON.parse((await petstore(environment, 'staging', 'reset', '--json')).stdout), {
-      animals: sampleAnimals().length,
+      animals: samplePets().length,
     });
     const server = await serving(t, { environment });
     assert.equal((await send(`${server.urls.staging}/pets`, { key: JSON.parse(key.stdout).token })).body.length, 20);

@@ -78,15 +78,15 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
   const { ensureOwner } = await import('../../seeds/accounts.ts');
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
-    const { fillSamples } = await import('../../seeds/seeds.ts');
-    await fillSamples(production, staging);
+    const { seedStaging } = await import('../../seeds/staging.ts');
+    await seedStaging(production, staging);
   }
   const urls = await app.listen().catch(error => {
     throw listenError(error, config);
   });
   if (style === undefined) return JSON.stringify(urls);
-  const { giveFirstKey } = await import('../../seeds/first-key.ts');
-  const firstKey = urls.staging === undefined ? undefined : await giveFirstKey(production, ownerId);
+  const { createFirstKey } = await import('../../seeds/first-key.ts');
+  const firstKey = urls.staging === undefined ? undefined : await createFirstKey(production, ownerId);
   return greeting(style, urls, ownerId, firstKey);
 }
 

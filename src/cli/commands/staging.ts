@@ -9,9 +9,9 @@ export const stagingReset: Command = {
     'Works while a server runs. Idempotency keys are forgotten; events and webhooks stay. If the command is interrupted, run it again; the next start of the server also completes it.',
   examples: { 'petstore staging reset': 'a fresh staging' },
   async run(invocation) {
-    const { resetSamples } = await import('../../seeds/seeds.ts');
+    const { resetStaging } = await import('../../seeds/staging.ts');
     const animals = await withAccounts(invocation, accounts =>
-      withDatabase(invocation, invocation.config.locations.staging, staging => resetSamples(accounts, staging)),
+      withDatabase(invocation, invocation.config.locations.staging, staging => resetStaging(accounts, staging)),
     );
     return { value: { animals }, text: () => `Staging has ${animals} new sample animals.` };
   },

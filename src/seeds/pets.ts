@@ -1,56 +1,38 @@
 import type { PetStatus } from '../pets/pet.ts';
 
-/** A sample animal: what staging is filled with, so that there is something to see. */
-export interface SampleAnimal {
+/** A pet of the sample data. */
+export interface SamplePet {
   readonly name: string;
-  /** One of the usual categories, 1–8. */
+  /** A built-in category, 1–8. */
   readonly categoryId: number;
   readonly status: PetStatus;
 }
 
 /**
- * The sample animals, in the order in which they are added: categories mixed in proportion, most of them available.
- * The same ones each time.
+ * Returns the sample pets in the order in which they are created, always the same. Categories are mixed in proportion to
+ * their size, and most pets are available.
  */
-export function sampleAnimals(): readonly SampleAnimal[] {
+export function samplePets(): readonly SamplePet[] {
   return Object.entries(names)
     .flatMap(([category, text]) => {
       const ofCategory = text.split(',').map(name => name.trim());
       return ofCategory.map((name, index) => ({
         name,
         categoryId: Number(category),
-        place: (index + 0.5) / ofCategory.length,
+        fraction: (index + 0.5) / ofCategory.length,
       }));
     })
-    .sort((one, other) => one.place - other.place || one.categoryId - other.categoryId)
+    .sort((one, other) => one.fraction - other.fraction || one.categoryId - other.categoryId)
     .map(({ name, categoryId }, index) => ({ name, categoryId, status: statuses[index % statuses.length]! }));
 }
 
-/** Seventeen, so that it falls in step with neither the categories nor the owners. */
-const statuses: readonly PetStatus[] = [
-  'available',
-  'available',
-  'pending',
-  'available',
-  'available',
-  'sold',
-  'available',
-  'available',
-  'available',
-  'pending',
-  'available',
-  'sold',
-  'available',
-  'available',
-  'available',
-  'sold',
-  'available',
-];
+/** Seventeen statuses, so that the cycle does not coincide with those of categories and owners. */
+const statuses = (
+  'available available pending available available sold available available available ' +
+  'pending available sold available available available sold available'
+).split(' ') as readonly PetStatus[];
 
-/**
- * Names by category, none twice within one. Written down by hand from what people call their animals, in a handful of
- * languages and scripts; names are facts and belong to nobody.
- */
+/** The names by category, unique within each: common names of pets in several languages and scripts, collected by hand. */
 const names: Readonly<Record<number, string>> = {
   // Dogs
   1: `Bella, Max, Luna, Charlie, Cooper, Daisy, Rocky, Sadie, Bear, Molly, Duke, Lola, Tucker, Bailey, Zeus, Stella, Jack,

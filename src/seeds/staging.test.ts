@@ -7,26 +7,26 @@ import { lockPets } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { sampleAnimals } from './animals.ts';
-import { giveFirstKey } from './first-key.ts';
-import { fillSamples, resetSamples } from './seeds.ts';
+import { createFirstKey } from './first-key.ts';
+import { samplePets } from './pets.ts';
+import { resetStaging, seedStaging } from './staging.ts';
 
 describe('the sample pets', () => {
-  const animals = sampleAnimals();
+  const pets = samplePets();
 
   it('number a few hundred, in the built-in categories and every status', () => {
-    assert.ok(animals.length >= 300 && animals.length <= 500);
-    assert.deepEqual([...new Set(animals.map(({ categoryId }) => categoryId))].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert.deepEqual([...new Set(animals.map(({ status }) => status))].sort(), ['available', 'pending', 'sold']);
+    assert.ok(pets.length >= 300 && pets.length <= 500);
+    assert.deepEqual([...new Set(pets.map(({ categoryId }) => categoryId))].sort(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual([...new Set(pets.map(({ status }) => status))].sort(), ['available', 'pending', 'sold']);
   });
 
   it('have unique names within a category and few duplicates overall', () => {
-    assert.equal(new Set(animals.map(({ name, categoryId }) => `${categoryId} ${name}`)).size, animals.length);
-    assert.ok(new Set(animals.map(({ name }) => name)).size > 0.9 * animals.length);
+    assert.equal(new Set(pets.map(({ name, categoryId }) => `${categoryId} ${name}`)).size, pets.length);
+    assert.ok(new Set(pets.map(({ name }) => name)).size > 0.9 * pets.length);
   });
 
   it('are mixed from the first page on', () => {
-    const page = animals.slice(0, 20);
+    const page = pets.slice(0, 20);
     assert.ok(new Set(page.map(({ categoryId }) => categoryId)).size >= 4);
     assert.equal(new Set(page.map(({ status }) => status)).size, 3);
   });
@@ -34,22 +34,22 @@ describe('the sample pets', () => {
 
 onEachEngine(engine => {
   async function setUp() {
-    const registry = await engine.open();
+    const accountsDatabase = await engine.open();
     const staging = await engine.open();
-    return { registry, staging };
+    return { accountsDatabase, staging };
   }
 
-  describe('fillSamples', () => {
+  describe('seedStaging', () => {
     it('fills staging once, half owned by the first account and half by shelters', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
+      await seedStaging(accountsDatabase, staging);
       const pets = await staging.all(allPets, {});
       assert.deepEqual(
         pets.map(({ name, categoryId, status }) => ({ name, categoryId, status })),
-        sampleAnimals(),
+        samplePets(),
       );
-      const accounts = await listAccounts(registry);
+      const accounts = await listAccounts(accountsDatabase);
       assert.equal(accounts[0]!.email, 'owner@localhost');
       assert.ok(accounts.length > 3 && accounts.every(({ plan, admin }) => plan === 'free' && !admin));
       const owned = pets.filter(pet => pet.accountId === accounts[0]!.id).length;
@@ -59,35 +59,35 @@ onEachEngine(engine => {
     });
 
     it('resumes after an interruption at any point', async () => {
-      const { registry, staging } = await setUp();
+      const { accountsDatabase, staging } = await setUp();
       let writes = 0;
       const failing = interrupted(staging, () => ++writes % 3 === 0);
       for (let attempt = 0; attempt < 20; attempt++) {
-        await fillSamples(registry, failing).catch(error => assert.equal(error.message, 'interrupted'));
+        await seedStaging(accountsDatabase, failing).catch(error => assert.equal(error.message, 'interrupted'));
       }
-      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      assert.equal((await staging.all(allPets, {})).length, samplePets().length);
       await assertCounted(staging);
     });
 
     it('fills once when two processes start at the same time', async () => {
-      const { registry, staging } = await setUp();
-      await Promise.all([fillSamples(registry, staging), fillSamples(registry, staging)]);
-      assert.equal((await staging.all(allPets, {})).length, sampleAnimals().length);
+      const { accountsDatabase, staging } = await setUp();
+      await Promise.all([seedStaging(accountsDatabase, staging), seedStaging(accountsDatabase, staging)]);
+      assert.equal((await staging.all(allPets, {})).length, samplePets().length);
       await assertCounted(staging);
     });
   });
 
-  describe('resetSamples', () => {
+  describe('resetStaging', () => {
     it('deletes added pets and categories and continues with higher ids', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       await staging.write(async tx => {
         for (let count = 0; count < 700; count++) await createPet(tx, 1, { name: 'Guest', categoryId: 500 }, 'open');
       });
       const last = Math.max(...(await staging.all(allPets, {})).map(({ id }) => id));
-      assert.equal(await resetSamples(registry, staging), sampleAnimals().length);
+      assert.equal(await resetStaging(accountsDatabase, staging), samplePets().length);
       const pets = await staging.all(allPets, {});
-      assert.equal(pets.length, sampleAnimals().length);
+      assert.equal(pets.length, samplePets().length);
       assert.equal(pets[0]!.id, last + 1);
       assert.deepEqual(
         (await staging.all(categoryIds, {})).map(({ id }) => id),
@@ -97,8 +97,8 @@ onEachEngine(engine => {
     });
 
     it('deletes holds, orders and nested categories and records the deletion of pets', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       await staging.write(async tx => {
         await tx.run(insertCategories, {});
         const { id } = await createPet(tx, 1, { name: 'Kept', categoryId: 1002 }, 'open');
@@ -110,7 +110,7 @@ onEachEngine(engine => {
         await reserve(tx, ordered!, { orderId: 1, until: null }, 1);
       });
       const gone = (await staging.all(allPets, {})).map(({ id }) => id);
-      await resetSamples(registry, staging);
+      await resetStaging(accountsDatabase, staging);
       for (const rows of [reservations, holds, orders]) assert.deepEqual(await staging.all(rows, {}), []);
       assert.deepEqual(
         (await staging.all(categoryIds, {})).map(({ id }) => id),
@@ -124,32 +124,32 @@ onEachEngine(engine => {
     });
 
     it('deletes messages and idempotent responses and continues ids and events', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       const send = () => staging.write(tx => sendMessage(tx, { accountId: 1, admin: false }, { message: 'Hello' }));
       for (let count = 0; count < 250; count++) await send();
       await staging.write(async tx => {
         await tx.run(insertAttempt, {});
-        await tx.run(insertAnswers, { at: tx.now });
-        await tx.run(insertAnswers, { at: tx.now + 60_000 });
+        await tx.run(insertResponses, { at: tx.now });
+        await tx.run(insertResponses, { at: tx.now + 60_000 });
       });
       const events = (await staging.all(eventIds, {})).map(({ id }) => id);
-      await resetSamples(registry, staging);
+      await resetStaging(accountsDatabase, staging);
       assert.deepEqual(await staging.all(messages, {}), []);
       assert.deepEqual(await staging.all(attempts, {}), []);
-      // What was done after the reset had begun is not done again.
-      const answers = await staging.all(answerTimes, {});
-      assert.equal(answers.length, 1500);
-      assert.equal(new Set(answers.map(({ at }) => at)).size, 1);
+      // Responses to requests that came after the reset began stay, so that those are not repeated.
+      const responses = await staging.all(responseTimes, {});
+      assert.equal(responses.length, 1500);
+      assert.equal(new Set(responses.map(({ at }) => at)).size, 1);
       assert.equal((await send()).id, 251);
       const after = (await staging.all(eventIds, {})).map(({ id }) => id);
       assert.deepEqual(after.slice(0, events.length), events);
       assert.ok(after[events.length]! > events.at(-1)!);
     });
 
-    it('keeps a message that is sent meanwhile', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+    it('keeps a message that is sent during the reset', async () => {
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       const send = (tx: Transaction, message: string) => sendMessage(tx, { accountId: 1, admin: false }, { message });
       await staging.write(tx => send(tx, 'Early'));
       let sent = false;
@@ -164,34 +164,34 @@ onEachEngine(engine => {
           return result;
         },
       };
-      await resetSamples(registry, busy);
+      await resetStaging(accountsDatabase, busy);
       assert.deepEqual(await staging.all(messages, {}), [{ text: 'Late' }]);
     });
 
     it('completes a reset that an earlier release started', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       await staging.write(tx => tx.run(setProgress, { value: 'removing 10' }));
-      await fillSamples(registry, staging);
+      await seedStaging(accountsDatabase, staging);
       const pets = await staging.all(allPets, {});
-      assert.deepEqual([pets.length, pets[0]!.id], [2 * sampleAnimals().length - 10, 11]);
+      assert.deepEqual([pets.length, pets[0]!.id], [2 * samplePets().length - 10, 11]);
     });
 
     it('is completed by the next start after an interruption', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       let writes = 0;
       const failing = interrupted(staging, () => ++writes > 2);
-      await assert.rejects(resetSamples(registry, failing), /interrupted/);
-      await fillSamples(registry, staging);
+      await assert.rejects(resetStaging(accountsDatabase, failing), /interrupted/);
+      await seedStaging(accountsDatabase, staging);
       const pets = await staging.all(allPets, {});
-      assert.deepEqual([pets.length, pets[0]!.id], [sampleAnimals().length, sampleAnimals().length + 1]);
+      assert.deepEqual([pets.length, pets[0]!.id], [samplePets().length, samplePets().length + 1]);
       await assertCounted(staging);
     });
 
-    it('keeps a pet that is created meanwhile', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
+    it('keeps a pet that is created during the reset', async () => {
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
       let added = false;
       const busy: Database = {
         ...bound(staging),
@@ -204,7 +204,7 @@ onEachEngine(engine => {
           return result;
         },
       };
-      await resetSamples(registry, busy);
+      await resetStaging(accountsDatabase, busy);
       const late = (await staging.all(allPets, {})).filter(({ name }) => name === 'Late');
       assert.equal(late.length, 1);
       assert.ok((await staging.all(categoryIds, {})).some(({ id }) => id === 77));
@@ -212,17 +212,17 @@ onEachEngine(engine => {
     });
   });
 
-  describe('giveFirstKey', () => {
+  describe('createFirstKey', () => {
     it('creates one key for staging, the first time', async () => {
-      const { registry, staging } = await setUp();
-      await fillSamples(registry, staging);
-      assert.equal((await giveFirstKey(registry, 1))?.deployment, 'staging');
-      assert.equal(await giveFirstKey(registry, 1), undefined);
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
+      assert.equal((await createFirstKey(accountsDatabase, 1))?.deployment, 'staging');
+      assert.equal(await createFirstKey(accountsDatabase, 1), undefined);
     });
   });
 });
 
-/** A database that undoes every write for which `fails` says so. */
+/** Returns a database that rolls back every write for which `fails` returns true. */
 function interrupted(database: Database, fails: () => boolean): Database {
   return {
     ...bound(database),
@@ -249,7 +249,7 @@ function bound(database: Database): Database {
   };
 }
 
-/** Demands that the kept counters say what is there. */
+/** Asserts that the counters equal the number of pets. */
 async function assertCounted(database: Database): Promise<void> {
   const pets = await database.all(allPets, {});
   const expected = new Map<string, number>();
@@ -319,14 +319,14 @@ const deletions = query(db =>
 const messages = query(db => db.selectFrom('messages').select('text').orderBy('id'));
 const attempts = query(db => db.selectFrom('message_attempts').selectAll());
 const eventIds = query(db => db.selectFrom('events').select('id').orderBy('id'));
-const answerTimes = query(db => db.selectFrom('idempotency').select('created_at as at'));
+const responseTimes = query(db => db.selectFrom('idempotency').select('created_at as at'));
 
 const insertAttempt = query(db =>
   db.insertInto('message_attempts').values({ message_id: 7, number: 1, at: 0, outcome: 'delivered', reason: null }),
 );
 
-/** More than go at once. */
-const insertAnswers = query((db, p: Params<{ at: number }>) =>
+/** Inserts more responses than one transaction deletes. */
+const insertResponses = query((db, p: Params<{ at: number }>) =>
   db
     .insertInto('idempotency')
     .columns(['account_id', 'key', 'fingerprint', 'body', 'created_at'])

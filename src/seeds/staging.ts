@@ -1,0 +1,236 @@
+import { deleteEmptyCategories } from '../categories/deletion.ts';
+import { recordAll } from '../events/log.ts';
+import type { PetEventData } from '../pets/change.ts';
+import { updateCounts } from '../pets/counts.ts';
+import { createPet } from '../pets/pets.ts';
+import { petColumns, petValues } from '../pets/rows.ts';
+import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
+import { samplePets } from './pets.ts';
+
+/**
+ * seedStaging creates the sample pets, once in the life of staging. One half belongs to the first account, the other to
+ * sample shelters. It also completes a reset that was interrupted.
+ *
+ * Idempotent, also under concurrency; after a crash it continues where it stopped.
+ */
+export async function seedStaging(accountsDatabase: Database, staging: Database): Promise<void> {
+  await staging.write(tx => tx.run(insertProgress, {}));
+  if ((await staging.first(readProgress, {}))?.value === DONE) return;
+  const owners = await ensureSampleOwners(accountsDatabase);
+  while ((await staging.write(tx => runStep(tx, owners))) !== DONE);
+}
+
+/**
+ * resetStaging deletes the pets and messages that exist when it begins, with the holds and orders of those pets, all
+ * empty categories that are not built in, and the stored idempotent responses; then it creates the sample pets again.
+ * Ids continue above the previous ones. The event log stays, so that clients that synchronize learn of the deletions;
+ * webhooks stay too.
+ *
+ * It runs in small transactions beside a running server, and keeps what is created meanwhile. After a crash, the next
+ * reset or the next start completes it.
+ * @returns the number of sample pets
+ */
+export async function resetStaging(accountsDatabase: Database, staging: Database): Promise<number> {
+  await staging.write(async tx => {
+    await tx.run(insertProgress, {});
+    const { pet, message } = (await tx.first(lastIds, {}))!;
+    await tx.run(updateProgress, { value: [DELETING, pet ?? 0, message ?? 0, tx.now].join(' ') });
+  });
+  await seedStaging(accountsDatabase, staging);
+  return samplePets().length;
+}
+
+/**
+ * The progress is a fact of the deployment: `filling <number of created pets>`, `removing <last pet id> <last message id>
+ * <time of the last response>` or `done`. Earlier releases stored the pet id only.
+ */
+const PROGRESS = 'samples';
+const CREATING = 'filling';
+const DELETING = 'removing';
+const DONE = 'done';
+
+/** How many rows one transaction creates or deletes: few, so that other writes do not wait. */
+const PETS_PER_TRANSACTION = 100;
+const ROWS_PER_DELETE = 100;
+const RESPONSES_PER_DELETE = 1000;
+const CATEGORIES_PER_DELETE = 20;
+
+/** Runs one transaction of work, and returns the new progress. */
+async function runStep(tx: Transaction, owners: SampleOwners): Promise<string> {
+  const { value } = (await tx.first(lockProgress, {}))!;
+  const [phase, ...numbers] = value.split(' ');
+  const [position = 0, lastMessage = 0, lastResponse = 0] = numbers.map(Number);
+  let next = DONE;
+  if (phase === CREATING) next = await createSome(tx, owners, position);
+  else if (phase === DELETING)
+    next = (await deleteSome(tx, position, lastMessage, lastResponse)) ? value : `${CREATING} 0`;
+  await tx.run(updateProgress, { value: next });
+  return next;
+}
+
+async function createSome(tx: Transaction, owners: SampleOwners, created: number): Promise<string> {
+  const pets = samplePets();
+  const end = created + PETS_PER_TRANSACTION;
+  for (const [offset, pet] of pets.slice(created, end).entries()) {
+    const index = created + offset;
+    const shelters = owners.shelters(pet.categoryId);
+    const accountId = index % 2 === 0 ? owners.owner : shelters[Math.floor(index / 2) % shelters.length]!;
+    await createPet(tx, accountId, pet, 'open');
+  }
+  return end < pets.length ? `${CREATING} ${end}` : DONE;
+}
+
+/**
+ * Deletes some rows of one kind.
+ * @param lastPet the last pet to delete; the last message and the time of the last response likewise
+ * @returns false if nothing was left to delete
+ */
+async function deleteSome(
+  tx: Transaction,
+  lastPet: number,
+  lastMessage: number,
+  lastResponse: number,
+): Promise<boolean> {
+  const last = (await tx.all(firstPets, { upTo: lastPet })).at(-1);
+  if (last !== undefined) {
+    await deletePets(tx, last.id);
+    return true;
+  }
+  const deleted =
+    (await tx.run(deleteReservations, { last: lastPet })) ||
+    (await tx.run(deleteOrders, { upTo: lastPet })) ||
+    (await tx.run(deleteEmptyHolds, {})) ||
+    (await deleteEmptyCategories(tx, CATEGORIES_PER_DELETE)) ||
+    (await deleteMessages(tx, lastMessage)) ||
+    (await tx.run(deleteResponses, { upTo: lastResponse }));
+  return deleted > 0;
+}
+
+async function deleteMessages(tx: Transaction, upTo: number): Promise<number> {
+  const last = (await tx.all(firstMessages, { upTo })).at(-1);
+  if (last === undefined) return 0;
+  await tx.run(deleteAttempts, { last: last.id });
+  return tx.run(deleteMessagesUpTo, { last: last.id });
+}
+
+/** Deletes pets with their reservations, and records `pet.deleted` for each. */
+async function deletePets(tx: Transaction, last: number): Promise<void> {
+  await tx.run(deleteReservations, { last });
+  const deleted = await tx.all(deletePetsUpTo, { last });
+  updateCounts(
+    tx,
+    deleted.map(({ status, categoryId }) => ({ status, categoryId, by: -1 })),
+  );
+  await recordAll(
+    tx,
+    deleted.map(pet => ({
+      kind: 'pet',
+      action: 'deleted',
+      subjectId: pet.id,
+      accountId: null,
+      data: { pet: petValues.stateOf(pet), ownerId: pet.accountId } satisfies PetEventData,
+    })),
+  );
+}
+
+const insertProgress = query(db =>
+  db
+    .insertInto('facts')
+    .values({ name: PROGRESS, value: `${CREATING} 0` })
+    .onConflict(conflict => conflict.column('name').doNothing()),
+);
+
+const readProgress = query(db => db.selectFrom('facts').select('value').where('name', '=', PROGRESS));
+
+/** Reads the progress, and locks it until the transaction ends. */
+const lockProgress = query(db =>
+  db
+    .updateTable('facts')
+    .set(eb => ({ value: eb.ref('value') }))
+    .where('name', '=', PROGRESS)
+    .returning('value'),
+);
+
+const updateProgress = query((db, p: Params<{ value: string }>) =>
+  db.updateTable('facts').set({ value: p.value }).where('name', '=', PROGRESS),
+);
+
+const lastIds = query(db =>
+  db.selectNoFrom(({ selectFrom }) => [
+    selectFrom('pets')
+      .select(({ fn }) => fn.max('id').as('id'))
+      .as('pet'),
+    selectFrom('messages')
+      .select(({ fn }) => fn.max('id').as('id'))
+      .as('message'),
+  ]),
+);
+
+const firstPets = query((db, p: Params<{ upTo: number }>) =>
+  db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
+);
+
+const deletePetsUpTo = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('pets').where('id', '<=', p.last).returning(petColumns.stored()),
+);
+
+const deleteReservations = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('reservations').where('pet_id', '<=', p.last),
+);
+
+const deleteOrders = query((db, p: Params<{ upTo: number }>) =>
+  db
+    .deleteFrom('orders')
+    .where('id', 'in', eb =>
+      eb.selectFrom('orders').select('id').where('pet_id', '<=', p.upTo).orderBy('pet_id').limit(ROWS_PER_DELETE),
+    ),
+);
+
+/** Deletes holds without reservations: all their pets are deleted. */
+const deleteEmptyHolds = query(db =>
+  db.deleteFrom('holds').where('id', 'in', eb =>
+    eb
+      .selectFrom('holds')
+      .select('id')
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('reservations').select('reservations.id').whereRef('reservations.hold_id', '=', 'holds.id'),
+          ),
+        ),
+      )
+      .limit(ROWS_PER_DELETE),
+  ),
+);
+
+const firstMessages = query((db, p: Params<{ upTo: number }>) =>
+  db.selectFrom('messages').select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
+);
+
+const deleteAttempts = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('message_attempts').where('message_id', '<=', p.last),
+);
+
+const deleteMessagesUpTo = query((db, p: Params<{ last: number }>) =>
+  db.deleteFrom('messages').where('id', '<=', p.last),
+);
+
+/** Deletes responses that describe deleted resources, so that a retry runs again. */
+const deleteResponses = query((db, p: Params<{ upTo: number }>) =>
+  db
+    .deleteFrom('idempotency')
+    .where(eb =>
+      eb(
+        eb.refTuple('account_id', 'key'),
+        'in',
+        eb
+          .selectFrom('idempotency')
+          .select(['account_id', 'key'])
+          .where('created_at', '<=', p.upTo)
+          .orderBy('created_at')
+          .limit(RESPONSES_PER_DELETE)
+          .$asTuple('account_id', 'key'),
+      ),
+    ),
+);
