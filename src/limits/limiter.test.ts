@@ -12,7 +12,8 @@ import { type Limits, plans } from '../plans/plan.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { BanEventData } from './ban-events.ts';
 import { liftBan, listBans } from './bans.ts';
-import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './limiter.ts';
+import type { CountedCaller, Limiter, Verdict } from './limiter.ts';
+import { openLimiter } from './open.ts';
 
 /** 2026-03-04 12:00:00.250 UTC: half a day before the next one, a quarter into a second. */
 const noon = Date.UTC(2026, 2, 4, 12) + 250;

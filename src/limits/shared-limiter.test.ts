@@ -10,7 +10,8 @@ import type { Log } from '../lib/log.ts';
 import { plans } from '../plans/plan.ts';
 import { type Params, query } from '../schema.ts';
 import { liftBan, listBans } from './bans.ts';
-import { type CountedCaller, type Limiter, openLimiter, type Verdict } from './limiter.ts';
+import type { CountedCaller, Limiter, Verdict } from './limiter.ts';
+import { openLimiter } from './open.ts';
 
 const seconds = () => Math.ceil(Date.now() / 1000);
 

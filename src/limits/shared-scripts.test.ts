@@ -7,7 +7,7 @@ import { ValkeyServer, withoutValkeyServer } from '../../test/support/valkey-ser
 import { testClock } from '../lib/clock.ts';
 import { type Params, query } from '../schema.ts';
 import { type Ban, nextStep, stepMinutes } from './bans.ts';
-import { openLimiter } from './limiter.ts';
+import { openLimiter } from './open.ts';
 import { type Reply, verdictOf } from './shared-limiter.ts';
 import { countScript, outcomes } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';

@@ -3,9 +3,9 @@ import { type Database, type Health, type MaybePromise, StorageError, type Trans
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Query } from '../query.ts';
 import type { SqliteConnection } from './connection.ts';
-import type { SqliteOptions } from './database.ts';
 import { diskFullError, isBusy, isDiskFull, isFailedFlush, lockedError } from './errors.ts';
 import type { WalFlush } from './flush.ts';
+import type { SqliteOptions } from './options.ts';
 import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
 
 const LOCK_TIMEOUT_MS = 5000;

@@ -13,8 +13,9 @@ import { type Database, isUniqueViolation, StorageError, type Transaction } from
 import type { Migration } from '../migration.ts';
 import { createQueryFactory, type Params } from '../query.ts';
 import { requireSqlite, SqliteConnection } from './connection.ts';
-import { openSqlite, type SqliteOptions } from './database.ts';
+import { openSqlite } from './database.ts';
 import { lockDataDirectory } from './directory-lock.ts';
+import type { SqliteOptions } from './options.ts';
 
 interface Tables {
   notes: { id: number; text: string };

@@ -2,22 +2,15 @@ import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { UserError } from '../../user-error.ts';
 import type { Database } from '../database.ts';
-import type { OpenOptions } from '../open-options.ts';
 import { SqliteCliConnection } from './cli-connection.ts';
 import { requireSqlite, SqliteConnection } from './connection.ts';
 import { createDirectory } from './data-directory.ts';
 import { isBusy, openingError } from './errors.ts';
 import { flushDirectory, WalFlush } from './flush.ts';
 import { migrateSqlite } from './migrate.ts';
+import type { SqliteOptions } from './options.ts';
 import { SqliteServerConnection } from './server-connection.ts';
 import { Snapshots } from './snapshots.ts';
-
-export interface SqliteOptions extends OpenOptions {
-  /** The database file. SQLite puts `-wal` and `-shm` files beside it. Its directory is created if necessary. */
-  readonly file: string;
-  /** The size of the WAL that starts a checkpoint; 16 MiB by default. */
-  readonly checkpointBytes?: number;
-}
 
 /** Page caches: the write connection's and each read connection's. Enough for a million pets. */
 const WRITER_CACHE_KIB = 8 * 1024;

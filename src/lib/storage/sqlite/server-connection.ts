@@ -3,9 +3,9 @@ import { type Database, type Health, StorageError, type Transaction } from '../d
 import type { Query } from '../query.ts';
 import { Checkpointer } from './checkpoint.ts';
 import { type SqliteConnection, tableTopic } from './connection.ts';
-import type { SqliteOptions } from './database.ts';
 import type { WalFlush } from './flush.ts';
 import { GroupCommit } from './group-commit.ts';
+import type { SqliteOptions } from './options.ts';
 import type { Snapshots } from './snapshots.ts';
 
 export interface SqliteServerDeps {

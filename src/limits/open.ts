@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Database } from '../schema.ts';
+import { Bans } from './bans.ts';
+import type { Limiter } from './limiter.ts';
+import { LocalLimiter } from './local-limiter.ts';
+import { ALONE, joinNodes } from './nodes.ts';
+import type { SharedLimiter } from './shared-limiter.ts';
+import { sharedPrefix } from './shared-prefix.ts';
+import { WriteBehind } from './write-behind.ts';
+
+/**
+ * Opens the limiter of this process and restores the counts that the last process saved.
+ * @throws {UserError} when another node serves the same PostgreSQL database without sharing its counts
+ */
+export async function openLimiter(options: {
+  /** The production database, which stores accounts, bans and counts. */
+  database: Database;
+  clock: Clock;
+  log: Log;
+  /** The Valkey server in which nodes share their counts; without it this process counts alone. */
+  valkeyUrl?: string;
+  /** The unique name of this node; random by default. */
+  nodeId?: string;
+}): Promise<Limiter> {
+  const { database, clock, valkeyUrl: url } = options;
+  const node = url === undefined ? ALONE : (options.nodeId ?? randomBytes(9).toString('base64url'));
+  const nodes = database.engine === 'postgres' ? await joinNodes(database, clock, node) : undefined;
+  try {
+    const writeBehind = new WriteBehind(database, options.log);
+    const bans = new Bans(database, writeBehind);
+    await bans.refresh('', clock.now());
+    const parts = { ...options, node, nodes, writeBehind, bans };
+    const limiter = url === undefined ? new LocalLimiter(parts) : await shared(url, parts);
+    await limiter.restore();
+    return limiter;
+  } catch (error) {
+    await nodes?.close();
+    throw error;
+  }
+}
+
+async function shared(url: string, parts: Omit<ConstructorParameters<typeof SharedLimiter>[0], 'url' | 'prefix'>) {
+  const { SharedLimiter } = await import('./shared-limiter.ts');
+  return new SharedLimiter({ ...parts, url, prefix: await sharedPrefix(parts.database) });
+}
