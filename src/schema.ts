@@ -11,7 +11,7 @@ import type { petFields } from './pets/pet.ts';
 export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
 export { queriesByShape } from './lib/storage/queries-by-shape.ts';
 export type { Params, Query } from './lib/storage/query.ts';
-export { amongTexts, selectJsonNumbers, selectJsonTexts, sql } from './lib/storage/query.ts';
+export { amongTexts, insertingOne, selectJsonNumbers, selectJsonTexts, sql } from './lib/storage/query.ts';
 export type Database = storage.Database;
 export type Reader = storage.Reader;
 export type Transaction = storage.Transaction;

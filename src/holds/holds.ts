@@ -6,7 +6,7 @@ import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
-import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { insertingOne, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
 import type { HoldExtension, HoldOutcome, HoldRow, HoldStatus, NewHold } from './hold.ts';
 import { lockHoldsOf, requireWithinLimit } from './limit.ts';
@@ -37,7 +37,7 @@ export async function createHold(
   const note = body.note ?? null;
   await requireWithinLimit(tx, accountId, pets.length, heldMax);
 
-  const { id } = (await tx.first(insertHold, { accountId, note, expiresAt, now }))!;
+  const id = await tx.insert(insertHold, { accountId, note, expiresAt, now });
   for (const pet of pets) await reserve(tx, pet, { holdId: id, until: expiresAt }, accountId);
   const hold: HoldRow = {
     id,
@@ -226,11 +226,15 @@ function holdEnded({ id, status, expiresAt }: HoldRow): Problem {
   return problem('hold_ended', `Hold ${id} ${states[status]}. Place a new hold while the animals are available.`);
 }
 
-const insertHold = query((db, p: Params<{ accountId: number; note: string | null; expiresAt: number; now: number }>) =>
-  db
-    .insertInto('holds')
-    .values({ account_id: p.accountId, note: p.note, expires_at: p.expiresAt, created_at: p.now, updated_at: p.now })
-    .returning('id'),
+type NewHoldRow = { accountId: number; note: string | null; expiresAt: number; now: number };
+
+const insertHold = query((db, p: Params<NewHoldRow>, engine) =>
+  insertingOne(
+    db
+      .insertInto('holds')
+      .values({ account_id: p.accountId, note: p.note, expires_at: p.expiresAt, created_at: p.now, updated_at: p.now }),
+    engine,
+  ),
 );
 
 const visibleHold = query((db, p: Params<{ id: number; now: number; accountId: number | null; admin: number }>) =>

@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { getPet } from '../pets/pets.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { type InsertedMessageRow, type MessageRow, messageIdOf, type NewMessage } from './message.ts';
 import { inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
 
@@ -32,7 +32,7 @@ async function enqueue(
 ): Promise<MessageRow> {
   const created = { status: 'queued', arrivedAt: null, createdAt: tx.now, updatedAt: tx.now } as const;
   const values = { ...messageValues.toRow(message), ...parties, ...created };
-  const { id } = (await tx.first(insertMessage, values))!;
+  const id = await tx.insert(insertMessage, values);
   const row: MessageRow = { ...values, id, version: 1, emailAttempts: [] };
   await record(tx, messageEvent(row, 'queued'));
   return row;
@@ -56,8 +56,8 @@ function canSee(actor: Actor, { accountId, toAccountId, arrivedAt }: MessageColu
   return toAccountId === null ? actor.admin : toAccountId === actor.accountId && arrivedAt !== null;
 }
 
-const insertMessage = query((db, p: Params<InsertedMessageRow>) =>
-  db.insertInto('messages').values(inserted(p)).returning('id'),
+const insertMessage = query((db, p: Params<InsertedMessageRow>, engine) =>
+  insertingOne(db.insertInto('messages').values(inserted(p)), engine),
 );
 
 const messageById = query((db, p: Params<{ id: number }>, engine) =>

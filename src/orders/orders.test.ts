@@ -245,6 +245,7 @@ onEachEngine(engine => {
         all: (...asked) => count(tx.all(...asked)),
         first: (...asked) => count(tx.first(...asked)),
         run: (...asked) => count(tx.run(...asked)),
+        insert: (...asked) => count(tx.insert(...asked)),
         increment: (...counter) => tx.increment(...counter),
         notify: topic => tx.notify(topic),
       });

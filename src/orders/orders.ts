@@ -5,7 +5,7 @@ import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPet } from '../pets/lock.ts';
 import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
 import type { NewOrder, NewOrderRow, OrderRow } from './order.ts';
 import { canSee, type OrderWithSteps, orderColumns, orderValues } from './rows.ts';
@@ -42,7 +42,7 @@ export async function placeOrder(
     createdAt: tx.now,
     updatedAt: tx.now,
   };
-  const { id } = (await tx.first(insertOrder, row))!;
+  const id = await tx.insert(insertOrder, row);
   const reservation = { orderId: id, until: expiresAt };
   if (hold === undefined) await reserve(tx, pet, reservation, accountId);
   else {
@@ -83,8 +83,8 @@ async function lockHoldOn(tx: Transaction, actor: Actor, pet: LockedPet, holdId:
   throw problem('hold_ended', `Hold ${holdId} does not hold animal ${pet.id}, or no longer does.`);
 }
 
-const insertOrder = query((db, p: Params<NewOrderRow>) =>
-  db.insertInto('orders').values(orderColumns.inserted(p)).returning('id'),
+const insertOrder = query((db, p: Params<NewOrderRow>, engine) =>
+  insertingOne(db.insertInto('orders').values(orderColumns.inserted(p)), engine),
 );
 
 const orderById = query((db, p: Params<{ id: number; now: number }>) =>

@@ -3,7 +3,7 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import type { FieldError } from '../lib/http/problem.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, type PetEventData } from './change.ts';
 import { countNewPet, updateCounts } from './counts.ts';
 import { lockPet } from './lock.ts';
@@ -32,7 +32,7 @@ export async function createPet(
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
-  const { id } = (await tx.first(insertPet, row))!;
+  const id = await tx.insert(insertPet, row);
   countNewPet(tx, row.status, row.categoryId);
   const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
   await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
@@ -130,8 +130,8 @@ function invalidBody(errors: readonly FieldError[]) {
   return problem('invalid_body', message, { errors: [...errors] });
 }
 
-const insertPet = query((db, p: Params<InsertedPetRow>) =>
-  db.insertInto('pets').values(petColumns.inserted(p)).returning('id'),
+const insertPet = query((db, p: Params<InsertedPetRow>, engine) =>
+  insertingOne(db.insertInto('pets').values(petColumns.inserted(p)), engine),
 );
 
 const petById = query((db, p: Params<{ id: number; now: number }>) =>

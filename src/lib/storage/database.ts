@@ -33,6 +33,8 @@ export interface Transaction extends Reader {
   requireVisibleBefore(end: number, late: () => Error): void;
   /** Runs a statement. Returns the number of rows it changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
+  /** Inserts one row by a query of `insertingOne`. Returns the id that the database assigned. */
+  insert<P>(query: Query<P, { id: number }>, params: P): MaybePromise<number>;
   /**
    * Adds `by` to a counter. Increments are collected and written once per commit (SQLite: per group commit), or before
    * the next statement that mentions the counters' table.

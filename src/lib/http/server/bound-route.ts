@@ -64,6 +64,8 @@ export class BoundRoute<Context> {
   readonly #body: BodyReader | undefined;
   readonly #requiresIfMatch: boolean;
   readonly #deprecation: readonly string[];
+  /** The start of the deprecation's `Link` under the public URL of the last request. */
+  #deprecationLink: { readonly publicUrl: string; readonly start: string } | undefined;
 
   /** @throws {Error} when the route does not state who may call it */
   constructor(route: Route<Context>, options: BindingOptions<Context>) {
@@ -100,13 +102,15 @@ export class BoundRoute<Context> {
   headers({ parameters, publicUrl }: Pick<Exchange, 'parameters' | 'publicUrl'>): readonly string[] {
     const { deprecation } = this.route;
     if (deprecation === undefined) return noHeaders;
-    const page = `<${publicUrl}${deprecation.page}>`;
-    const successor = `<${publicUrl}${this.#options.prefix}${deprecation.successor(parameters)}>`;
-    const type = 'type="text/html"';
-    return this.#deprecation.concat(
-      'Link',
-      `${page}; rel="deprecation"; ${type}, ${page}; rel="sunset"; ${type}, ${successor}; rel="successor-version"`,
-    );
+    if (this.#deprecationLink?.publicUrl !== publicUrl) {
+      const page = `<${publicUrl}${deprecation.page}>`;
+      const type = 'type="text/html"';
+      const successor = `<${publicUrl}${this.#options.prefix}`;
+      const start = `${page}; rel="deprecation"; ${type}, ${page}; rel="sunset"; ${type}, ${successor}`;
+      this.#deprecationLink = { publicUrl, start };
+    }
+    const link = `${this.#deprecationLink.start}${deprecation.successor(parameters)}>; rel="successor-version"`;
+    return this.#deprecation.concat('Link', link);
   }
 
   /** The media type of a streamed response. */

@@ -25,10 +25,12 @@ export function readBody(
   let bytes = Buffer.allocUnsafe(Math.min(bytesMax, Number(declared ?? FIRST_BYTES), FIRST_BYTES));
   let length = 0;
   let chunks = 0;
+  let ended = false;
   body.on('data', append).on('end', finish).on('error', fail);
   body.resume();
 
   function append(chunk: Buffer): void {
+    if (ended) return;
     const needed = length + chunk.length;
     if (needed > bytesMax || ++chunks > CHUNKS_MAX) {
       end({ error: 'body_too_large' });
@@ -52,7 +54,8 @@ export function readBody(
   }
 
   function end(read: Read): void {
-    body.off('data', append).off('end', finish).off('error', fail);
+    if (ended) return;
+    ended = true;
     done(read);
   }
 }

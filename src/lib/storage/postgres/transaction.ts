@@ -84,6 +84,10 @@ class PostgresTransaction implements Transaction {
     return (await this.#query(query, params)).rowCount ?? 0;
   }
 
+  async insert<P>(query: Query<P, { id: number }>, params: P): Promise<number> {
+    return (await this.#query(query, params)).rows[0].id;
+  }
+
   increment: Transaction['increment'] = (counters, key, by) => this.#increments.increment(counters, key, by);
 
   async notify(topic: string): Promise<void> {

@@ -133,6 +133,17 @@ class SqliteTransaction implements Transaction {
     }
   }
 
+  insert<P>(query: Query<P, { id: number }>, params: P): number {
+    const prepared = this.#prepare(query);
+    try {
+      const { lastInsertRowid } = prepared.statement.run(prepared.values(params));
+      this.#changed(prepared, 1);
+      return lastInsertRowid as number;
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
   increment(counters: CounterTable, key: string, by: number): void {
     // With a savepoint they are written at the end of the work, and dropped if it fails.
     if (!this.#options.savepoint) this.#wrote = true;
