@@ -96,13 +96,7 @@ function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: string
     await sendDisabledMessage(tx, webhook);
     wake('messages');
   };
-  const deliver = deliveryJob({
-    ...webhooks,
-    database,
-    onDisabled,
-    onFreeSlot: onDeliveries,
-    now: () => clock.now(),
-  });
+  const deliver = deliveryJob({ ...webhooks, database, onDisabled, onFreeSlot: onDeliveries, now: () => clock.now() });
   return [
     { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
     { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },

@@ -1,6 +1,6 @@
 import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { deleteExpiredResponses } from './idempotency/retention.ts';
-import type { JobType } from './lib/jobs/job-loop.ts';
+import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/retention.ts';
 import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
@@ -24,32 +24,23 @@ const allRules = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly DeleteExpire
  * The retention job: deletes expired rows once an hour, a hundred at a time with pauses in between. An interrupted run
  * continues immediately. Idempotent; several processes can run it.
  */
-export function retentionJob({
-  database,
-  eventsKeptMs,
-  retention = allRules(eventsKeptMs),
-}: {
-  database: Database;
-  eventsKeptMs?: number;
-  retention?: readonly DeleteExpired[];
-}): JobType<never> {
-  return {
-    name: 'retention',
-    concurrency: 1,
-    pauseMs: PAUSE_MS,
-    async claim() {
-      const rows = await database.write(async tx => {
-        for (const deleteExpired of retention) {
-          const deleted = await deleteExpired(tx, BATCH_SIZE);
-          if (deleted > 0) return deleted;
-        }
-        await tx.run(recordRun, { now: String(tx.now) });
-        return 0;
-      });
-      return { rows, jobs: [] };
-    },
-    async run() {},
-  };
+export function retentionJob({ database, eventsKeptMs, retention = allRules(eventsKeptMs) }: RetentionDeps) {
+  const deleteBatch = () =>
+    database.write(async tx => {
+      for (const deleteExpired of retention) {
+        const deleted = await deleteExpired(tx, BATCH_SIZE);
+        if (deleted > 0) return deleted;
+      }
+      await tx.run(recordRun, { now: String(tx.now) });
+      return 0;
+    });
+  return batchJob('retention', deleteBatch, PAUSE_MS);
+}
+
+interface RetentionDeps {
+  readonly database: Database;
+  readonly eventsKeptMs?: number;
+  readonly retention?: readonly DeleteExpired[];
 }
 
 /** An hour after the last complete run; immediately if there was none. */

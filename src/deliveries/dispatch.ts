@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assignPositions, eventsAfter, lastPosition } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { yieldToRequests } from '../lib/jobs/pacing.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
@@ -27,20 +28,15 @@ export function dispatchJob({ database, accounts, onDeliveries, onEvents }: Disp
   database.onChange?.('events', () => {
     if (idleVersion === undefined || database.dataVersion('webhooks') !== idleVersion) onEvents();
   });
-  return {
-    name: 'events',
-    concurrency: 1,
-    async claim() {
-      await yieldToRequests();
-      const version = database.dataVersion('webhooks');
-      const active = (await database.first(anyActiveWebhook, {})) !== undefined;
-      idleVersion = active ? undefined : version;
-      const rows = active ? await dispatch(database, accounts) : 0;
-      if (rows > 0) onDeliveries();
-      return { rows, jobs: [] };
-    },
-    async run() {},
-  };
+  return batchJob('events', async () => {
+    await yieldToRequests();
+    const version = database.dataVersion('webhooks');
+    const active = (await database.first(anyActiveWebhook, {})) !== undefined;
+    idleVersion = active ? undefined : version;
+    const rows = active ? await dispatch(database, accounts) : 0;
+    if (rows > 0) onDeliveries();
+    return rows;
+  });
 }
 
 /** Due now if an event is not dispatched yet, or a redelivery is not complete, and a webhook is active. */

@@ -189,13 +189,7 @@ type Failure = { id: number; claims: number; status: 'failed' | 'pending'; dueAt
 const recordFailure = query((db, p: Params<Failure>) =>
   db
     .updateTable('deliveries')
-    .set(eb => ({
-      status: p.status,
-      due_at: p.dueAt,
-      leased: 0,
-      failures: eb('failures', '+', 1),
-      updated_at: p.now,
-    }))
+    .set(eb => ({ status: p.status, due_at: p.dueAt, leased: 0, failures: eb('failures', '+', 1), updated_at: p.now }))
     .where('id', '=', p.id)
     .where('status', '=', 'pending')
     .where('takes', '=', p.claims),
@@ -238,11 +232,6 @@ const updateWebhook = query((db, p: Params<{ id: number; failingSince: number | 
 const disableWebhook = query((db, p: Params<{ id: number; reason: 'gone' | 'failing'; now: number }>) =>
   db
     .updateTable('webhooks')
-    .set(eb => ({
-      status: 'disabled',
-      disabled_reason: p.reason,
-      version: eb('version', '+', 1),
-      updated_at: p.now,
-    }))
+    .set(eb => ({ status: 'disabled', disabled_reason: p.reason, version: eb('version', '+', 1), updated_at: p.now }))
     .where('id', '=', p.id),
 );

@@ -21,7 +21,7 @@ export async function expireHolds(database: Database, now: number): Promise<void
 
 /** Returns the job that ends expired holds, a few at a time. */
 export function holdExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
-  return batchJob('holds', deps.clock, now => expireBatch(deps.database, now));
+  return batchJob('holds', () => expireBatch(deps.database, Math.floor(deps.clock.now())));
 }
 
 /** When the next hold expires. */

@@ -6,7 +6,13 @@ import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import type { EmailFailure, EmailSender } from './email-sender.ts';
-import { type MessageStatus, messageIdOf, type RecordedMessageRow } from './message.ts';
+import {
+  type EmailFault,
+  type MessageRow,
+  type MessageStatus,
+  messageIdOf,
+  type RecordedMessageRow,
+} from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
 /** A message that was claimed to be sent by e-mail. */
@@ -22,21 +28,20 @@ interface Recipient {
   readonly email: string;
 }
 
+/** What the job that sends e-mail needs. */
+interface EmailDeliveryDeps {
+  readonly database: Database;
+  readonly sender: EmailSender;
+  readonly log: Log;
+}
+
 /**
  * Creates the job that sends messages in an inbox by e-mail.
  *
  * One process at a time has a lease on a message. After a crash another process continues; it sends an e-mail twice only
  * if the first one was sent and its result was not recorded. Equal failures are logged once.
  */
-export function emailDelivery({
-  database,
-  sender,
-  log,
-}: {
-  readonly database: Database;
-  readonly sender: EmailSender;
-  readonly log: Log;
-}): JobType<ClaimedMessage> {
+export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): JobType<ClaimedMessage> {
   const throttle = new LogThrottle();
   const sending = new Set<number>();
   return {
@@ -62,10 +67,8 @@ export function emailDelivery({
         // Without a recipient there is no attempt: the message is in the inbox.
         const failure = to.length === 0 ? undefined : await sender.send(emailOf(message, to));
         if (failure !== undefined && throttle.shouldLog(`mail ${failure.reason}`)) {
-          log.warn(
-            { message: messageIdOf(message.id), reason: failure.reason, detail: failure.detail },
-            'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.',
-          );
+          const { reason, detail } = failure;
+          log.warn({ message: messageIdOf(message.id), reason, detail }, SENDING_FAILED);
         }
         await recordResult(message, failure, to, stopping);
       } finally {
@@ -99,8 +102,7 @@ export function emailDelivery({
         return await writeResult(database, message, failure, to);
       } catch (error) {
         if (stopping.aborted) throw error;
-        if (throttle.shouldLog('note'))
-          log.warn({ err: error }, 'The result of an e-mail cannot be recorded at present.');
+        if (throttle.shouldLog('note')) log.warn({ err: error }, RECORD_FAILED);
         await pause(RECORD_AGAIN_MS);
       }
     }
@@ -121,22 +123,20 @@ function writeResult(
   failure: EmailFailure | undefined,
   to: readonly Recipient[],
 ): Promise<void> {
-  const { id, claims, deferredIds } = message;
+  const { id, claims } = message;
+  const reason = attemptFailure(failure);
+  const outcome = reason === null ? 'delivered' : 'failed';
   return database.write(async tx => {
     const { now } = tx;
-    const accepted = failure === undefined || failure.deferred !== undefined;
-    const failed = failure !== undefined && !(failure.final && accepted);
-    const attempt = { id, number: claims, at: now, outcome: failed ? 'failed' : 'delivered' } as const;
-    if (to.length > 0) await tx.run(insertAttempt, { ...attempt, reason: failed ? failure.reason : null });
+    if (to.length > 0) await tx.run(insertAttempt, { id, number: claims, at: now, outcome, reason });
     // Count failures, not claims: a claim by a process that crashed is no failure.
     const { failures } = (await tx.first(countFailures, { id }))!;
-    const wait = failure && !failure.final ? retryAfter(RETRY_SCHEDULE_MS, failures) : undefined;
-    const status = wait !== undefined ? 'queued' : accepted || deferredIds !== null ? 'delivered' : 'failed';
-    const deferred = failure?.deferred && to.filter(({ email }) => failure.deferred!.includes(email));
+    const waitMs = failure?.final === false ? retryAfter(RETRY_SCHEDULE_MS, failures) : undefined;
+    const status = statusAfter(message, failure, waitMs);
     const updated = await tx.run(status === 'delivered' ? recordDelivered : recordNotDelivered, {
       ...{ id, claims, status, now },
-      dueAt: wait === undefined ? null : now + wait,
-      deferredIds: deferred === undefined ? deferredIds : JSON.stringify(deferred.map(one => one.id)),
+      dueAt: waitMs === undefined ? null : now + waitMs,
+      deferredIds: deferredIdsAfter(message, failure, to),
     });
     // Another process has the lease or a final result; only the attempt is new.
     if (updated === 0) await tx.run(countChange, { id, now });
@@ -144,9 +144,39 @@ function writeResult(
   });
 }
 
+/** Returns why an attempt failed; null if no recipient is left whom another attempt may reach, and some have the e-mail. */
+function attemptFailure(failure: EmailFailure | undefined): EmailFault | null {
+  return failure === undefined || (failure.final && failure.deferred !== undefined) ? null : failure.reason;
+}
+
+/** Returns the status after an attempt. A message is delivered if this attempt or an earlier one reached a recipient. */
+function statusAfter(
+  { deferredIds }: ClaimedMessage,
+  failure: EmailFailure | undefined,
+  waitMs: number | undefined,
+): MessageStatus {
+  if (waitMs !== undefined) return 'queued';
+  return failure === undefined || failure.deferred !== undefined || deferredIds !== null ? 'delivered' : 'failed';
+}
+
+/** Returns the recipients that the next attempt sends to, as stored. */
+function deferredIdsAfter(
+  { deferredIds }: ClaimedMessage,
+  failure: EmailFailure | undefined,
+  to: readonly Recipient[],
+) {
+  const deferred = failure?.deferred;
+  if (deferred === undefined) return deferredIds;
+  return JSON.stringify(to.filter(({ email }) => deferred.includes(email)).map(({ id }) => id));
+}
+
 /** When the next message is due to be sent by e-mail. */
 export const nextEmailDelivery: NextDue = db =>
   db.selectFrom('messages').select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1);
+
+const SENDING_FAILED =
+  'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.';
+const RECORD_FAILED = 'The result of an e-mail cannot be recorded at present.';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -214,14 +244,8 @@ const countFailures = query((db, p: Params<{ id: number }>) =>
     .where('outcome', '=', 'failed'),
 );
 
-type Result = {
-  id: number;
-  claims: number;
-  status: MessageStatus;
-  dueAt: number | null;
-  deferredIds: string | null;
-  now: number;
-};
+type Result = Pick<MessageRow, 'id' | 'status'> &
+  Pick<ClaimedMessage, 'claims' | 'deferredIds'> & { dueAt: number | null; now: number };
 
 const resultQuery = ({ leased }: { readonly leased: boolean }) =>
   query((db, p: Params<Result>) =>

@@ -1,44 +1,31 @@
 import { recordAll } from '../events/log.ts';
+import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
 import type { MessageStatus } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
-/**
- * Creates the job that delivers queued messages to the inboxes. Claiming a message delivers it.
- * @param options.emailQueued called when messages wait to be sent by e-mail; absent if the deployment sends no e-mail:
- *   then delivery to the inbox is all
- */
-export function inboxDelivery({
-  database,
-  emailQueued,
-}: {
+/** What the job that delivers to inboxes needs. */
+interface InboxDeps {
   readonly database: Database;
+  /** Called when messages wait to be sent by e-mail; absent if the deployment sends no e-mail. */
   readonly emailQueued?: (() => void) | undefined;
-}): JobType<never> {
-  const emails = emailQueued !== undefined;
-  return {
-    name: 'messages',
-    concurrency: 1,
-    async claim() {
-      const rows = await database.write(async tx => {
-        const { now } = tx;
-        const delivered = await tx.all(
-          deliver,
-          emails ? { now, dueAt: now, status: 'queued' } : { now, dueAt: null, status: 'delivered' },
-        );
-        if (!emails)
-          await recordAll(
-            tx,
-            delivered.map(message => messageEvent(message, 'delivered')),
-          );
-        return delivered.length;
-      });
-      if (rows > 0) emailQueued?.();
-      return { rows, jobs: [] };
-    },
-    async run() {},
-  };
+}
+
+/** Creates the job that delivers queued messages to the inboxes; without e-mail, that completes their delivery. */
+export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<never> {
+  return batchJob('messages', async () => {
+    const rows = await database.write(async tx => {
+      const { now } = tx;
+      if (emailQueued !== undefined) return (await tx.all(deliver, { now, dueAt: now, status: 'queued' })).length;
+      const delivered = await tx.all(deliver, { now, dueAt: null, status: 'delivered' });
+      const events = delivered.map(message => messageEvent(message, 'delivered'));
+      await recordAll(tx, events);
+      return delivered.length;
+    });
+    if (rows > 0) emailQueued?.();
+    return rows;
+  });
 }
 
 /** A message is due for as long as it is in no inbox. */

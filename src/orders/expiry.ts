@@ -21,7 +21,7 @@ export async function expireOrders(database: Database, now: number): Promise<voi
 
 /** Returns the job that ends expired orders, a batch at a time. */
 export function orderExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
-  return batchJob('orders', deps.clock, now => expireBatch(deps.database, now));
+  return batchJob('orders', () => expireBatch(deps.database, Math.floor(deps.clock.now())));
 }
 
 /** When the next order expires. */

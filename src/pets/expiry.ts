@@ -19,7 +19,7 @@ export async function expireReservations(database: Database, now: number): Promi
 
 /** Returns the job that ends expired reservations, a batch at a time. */
 export function reservationExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
-  return batchJob('pets', deps.clock, now => expireBatch(deps.database, now));
+  return batchJob('pets', () => expireBatch(deps.database, Math.floor(deps.clock.now())));
 }
 
 /** When the next reservation expires. */

@@ -101,12 +101,7 @@ export const update = operation({
   conditional: true,
   body: WebhookPatch,
   successes: [
-    {
-      status: 200,
-      description: 'The updated webhook.',
-      schema: Webhook,
-      headers: { ETag: 'The new entity tag.' },
-    },
+    { status: 200, description: 'The updated webhook.', schema: Webhook, headers: { ETag: 'The new entity tag.' } },
   ],
   errors: [],
   examples: updateExamples,

@@ -52,9 +52,9 @@ export async function listEvents(
   const events: PublicEvent[] = [];
   for (let size = limit + 1; position < scanEnd; size = BATCH_SIZE) {
     const batch = await eventsAfter(database, position, scanEnd, size);
-    const kept = batch.filter(({ at }) => at >= retained.since);
+    const kept = batch.filter(event => event.at >= retained.since && isSelected(event));
     for (const event of await withOwners(database, kept)) {
-      if (!isSelected(event) || !canSee(actor, event)) continue;
+      if (!canSee(actor, event)) continue;
       if (events.length === limit) return { events, next: encodePosition(filter, positionOf(events.at(-1)!.id)) };
       events.push(publicEvent(event, canSeeActor(actor, event)));
     }

@@ -1,52 +1,37 @@
 import Type, { type Static } from 'typebox';
 
-/** All event types. */
-export const eventTypes = [
-  'pet.created',
-  'pet.updated',
-  'pet.deleted',
-  'category.created',
-  'category.updated',
-  'category.deleted',
-  'category.merged',
-  'hold.created',
-  'hold.extended',
-  'hold.released',
-  'hold.used',
-  'hold.expired',
-  'order.placed',
-  'order.approved',
-  'order.delivered',
-  'order.returned',
-  'order.cancelled',
-  'order.expired',
-  'message.queued',
-  'message.delivered',
-  'message.failed',
-  'account.created',
-  'key.created',
-  'key.rotated',
-  'key.revoked',
-  'ban.imposed',
-  'ban.lifted',
-] as const;
+/** The actions that are recorded of each kind of resource. */
+const actions = {
+  pet: ['created', 'updated', 'deleted'],
+  category: ['created', 'updated', 'deleted', 'merged'],
+  hold: ['created', 'extended', 'released', 'used', 'expired'],
+  order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
+  message: ['queued', 'delivered', 'failed'],
+  account: ['created'],
+  key: ['created', 'rotated', 'revoked'],
+  ban: ['imposed', 'lifted'],
+} as const;
 
-/** Event types to select, or all types of one kind of resource. */
-export const EventTypes = Type.Array(
-  Type.Enum([...new Set(eventTypes.map(type => `${type.split('.')[0]}.*`)), ...eventTypes]),
-  {
-    minItems: 1,
-    maxItems: 50,
-    description: 'Returns only events of these types. `pet.*` selects all types of one kind.',
-  },
+type Actions = typeof actions;
+type EventType = { [Kind in keyof Actions]: `${Kind}.${Actions[Kind][number]}` }[keyof Actions];
+
+/** All event types. */
+export const eventTypes = Object.entries(actions).flatMap(([kind, all]) =>
+  all.map(action => `${kind}.${action}` as EventType),
 );
 
+/** Event types to select, or all types of one kind of resource. */
+export const EventTypes = Type.Array(Type.Enum([...Object.keys(actions).map(kind => `${kind}.*`), ...eventTypes]), {
+  minItems: 1,
+  maxItems: 50,
+  description: 'Returns only events of these types. `pet.*` selects all types of one kind.',
+});
+
 /** The id of an event, as a parameter. */
-export const EventId = {
-  pattern: '^evt_(0|[1-9]\\d{0,15})$',
-  maxLength: 20,
-  examples: ['evt_42'],
-} as const;
+export const EventId = { pattern: '^evt_(0|[1-9]\\d{0,15})$', maxLength: 20, examples: ['evt_42'] } as const;
+
+const optionalId = (description: string) => Type.Optional(Type.Integer({ format: 'int64', description }));
+const optionalText = (description: string) => Type.Optional(Type.String({ description }));
 
 /** An event as the API shows it. */
 export const PublicEvent = Type.Object(
@@ -55,21 +40,16 @@ export const PublicEvent = Type.Object(
       ...EventId,
       description: 'The permanent id of the event. Pass it as `after` to continue from there.',
     }),
-    type: Type.Enum([...eventTypes], {
-      description: 'The event type. More types may be added; ignore unknown ones.',
-    }),
+    type: Type.Enum(eventTypes, { description: 'The event type. More types may be added; ignore unknown ones.' }),
     time: Type.String({ format: 'date-time', description: 'When it happened.' }),
     sequence: Type.Integer({
       format: 'int64',
       minimum: 1,
       description: 'The position in the total order of all events. Events that you cannot see leave gaps.',
     }),
-    accountId: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        description:
-          'The account that caused the event. Visible to the owner of the resource, to that account and to admins; absent for automatic changes.',
-      }),
+    accountId: optionalId(
+      'The account that caused the event. Visible to the owner of the resource, to that account and to admins; absent for ' +
+        'automatic changes.',
     ),
     data: Type.Object(
       {
@@ -94,22 +74,12 @@ export const PublicEvent = Type.Object(
     cause: Type.Optional(
       Type.Object(
         {
-          reason: Type.Optional(
-            Type.String({ description: 'The reason for an indirect change: `held`, `order_placed`, …' }),
-          ),
-          holdId: Type.Optional(
-            Type.Integer({ format: 'int64', description: 'The hold behind the change; visible like `accountId`.' }),
-          ),
-          orderId: Type.Optional(
-            Type.Integer({ format: 'int64', description: 'The order behind the change; visible like `accountId`.' }),
-          ),
-          intoId: Type.Optional(Type.Integer({ format: 'int64', description: 'The target of a category merge.' })),
-          keyId: Type.Optional(
-            Type.String({
-              description: 'The other key of a rotation: the previous one, or its successor.',
-            }),
-          ),
-          note: Type.Optional(Type.String({ description: 'The note of an order step.' })),
+          reason: optionalText('The reason for an indirect change: `held`, `order_placed`, …'),
+          holdId: optionalId('The hold behind the change; visible like `accountId`.'),
+          orderId: optionalId('The order behind the change; visible like `accountId`.'),
+          intoId: optionalId('The target of a category merge.'),
+          keyId: optionalText('The other key of a rotation: the previous one, or its successor.'),
+          note: optionalText('The note of an order step.'),
         },
         { description: 'Why it happened; absent for direct changes.' },
       ),

@@ -1,17 +1,10 @@
-import type { Clock } from '../clock.ts';
 import type { JobType } from './job-loop.ts';
 
 /**
- * Returns a job that does its whole work in batches, one at a time, as of the clock's time.
+ * Returns a job that does its whole work in batches, one at a time.
  * @param runBatch returns the number of rows that it changed; 0 if other processes have done the rest
+ * @param pauseMs the pause after each batch that changed rows, so that other work can run
  */
-export function batchJob(name: string, clock: Clock, runBatch: (now: number) => Promise<number>): JobType<never> {
-  return {
-    name,
-    concurrency: 1,
-    async claim() {
-      return { rows: await runBatch(Math.floor(clock.now())), jobs: [] };
-    },
-    async run() {},
-  };
+export function batchJob(name: string, runBatch: () => Promise<number>, pauseMs = 0): JobType<never> {
+  return { name, concurrency: 1, pauseMs, claim: async () => ({ rows: await runBatch(), jobs: [] }), async run() {} };
 }
