@@ -3,8 +3,8 @@ import type { Actor } from '../events/event.ts';
 import { lastPosition } from '../events/ordering.ts';
 import type { Precondition } from '../lib/http/route.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
-import { webhookEtag } from '../webhooks/rows.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
+import { webhookEtag } from '../webhooks/webhook.ts';
 import { lockWebhook } from '../webhooks/webhooks.ts';
 import { nextDueTime } from './due-time.ts';
 

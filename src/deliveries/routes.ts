@@ -6,6 +6,7 @@ import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { Caller } from '../lib/http/route.ts';
+import { idParameter } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { adminsAmong } from '../webhooks/subscriptions.ts';
 import { webhookId } from '../webhooks/webhook.ts';
@@ -42,12 +43,7 @@ export const get = operation({
   description: 'Returns one delivery to a webhook, with the beginning of the response to each attempt.',
   parameters: {
     webhookId,
-    deliveryId: {
-      schema: DeliveryId,
-      description: 'The identifier of the delivery.',
-      notFound: 'delivery_not_found',
-      absent: 'There is no delivery with this id.',
-    },
+    deliveryId: idParameter('delivery', DeliveryId),
   },
   successes: [{ status: 200, description: 'The delivery, with every attempt.', schema: Delivery }],
   errors: [],

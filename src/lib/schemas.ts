@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { NOTE_LENGTH_MAX, noteFault } from './note.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
@@ -11,13 +11,27 @@ export function timeSchema(description: string) {
   return Type.String({ format: 'date-time', description });
 }
 
+/**
+ * Returns the schema of a text that `faultOf` checks.
+ * @param faultOf returns what is wrong, as the end of a sentence (`must …`); `undefined` for a valid text
+ */
+export function checkedText(maxLength: number, faultOf: (text: string) => string | undefined, description: string) {
+  return Type.Refine(
+    Type.String({ minLength: 1, maxLength, description }),
+    text => faultOf(text) === undefined,
+    text => faultOf(text) ?? '',
+  );
+}
+
 /** The schema of a note: see `noteFault`. */
-export const Note = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: NOTE_LENGTH_MAX,
-    description: 'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
-  }),
-  text => noteFault(text) === undefined,
-  text => noteFault(text) ?? '',
+export const Note = checkedText(
+  NOTE_LENGTH_MAX,
+  noteFault,
+  'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
 );
+
+/** Returns the path parameter that is the id of a resource; `noun_not_found` is the error code for an unknown id. */
+export function idParameter<Schema extends TSchema>(noun: string, schema: Schema) {
+  const description = `The identifier of the ${noun}.`;
+  return { schema, description, notFound: `${noun}_not_found`, absent: `There is no ${noun} with this id.` };
+}

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { EMAIL_LENGTH_MAX, isEmail } from '../lib/email.ts';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { checkedText, idSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
@@ -24,14 +24,10 @@ export const MessageId = Type.String({
   examples: ['msg_1'],
 });
 
-const Text = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: MESSAGE_LENGTH_MAX,
-    description: 'The text: 1–10,000 characters, stored as sent. Line breaks and tabs are allowed, U+0000 is not.',
-  }),
-  value => textError(value) === undefined,
-  value => textError(value) ?? '',
+const Text = checkedText(
+  MESSAGE_LENGTH_MAX,
+  textError,
+  'The text: 1–10,000 characters, stored as sent. Line breaks and tabs are allowed, U+0000 is not.',
 );
 
 const ReplyTo = Type.Refine(

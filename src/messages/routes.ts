@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
+import { idParameter } from '../lib/schemas.ts';
 import { getExamples, listExamples, sendExamples } from './examples.ts';
 import { listMessages } from './list.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from './message.ts';
@@ -64,14 +65,7 @@ export const get = operation({
   description:
     'Fetches one message, with every attempt to deliver it. Its sender and its recipient can see it; admins can see ' +
     'messages to the store itself. For everyone else it does not exist.',
-  parameters: {
-    messageId: {
-      schema: MessageId,
-      description: 'The identifier of the message.',
-      notFound: 'message_not_found',
-      absent: 'There is no message with this id.',
-    },
-  },
+  parameters: { messageId: idParameter('message', MessageId) },
   successes: [{ status: 200, description: 'The message.', schema: Message }],
   errors: [],
   examples: getExamples,

@@ -11,8 +11,6 @@ import {
   rotateExamples,
   updateExamples,
 } from './examples.ts';
-import { listWebhooks } from './list-webhooks.ts';
-import { webhookEtag, webhookOf } from './rows.ts';
 import {
   CreatedWebhook,
   NewWebhook,
@@ -22,16 +20,21 @@ import {
   WebhookPatch,
   type WebhookRow,
   Webhooks,
+  webhookEtag,
   webhookId,
+  webhookOf,
 } from './webhook.ts';
 import {
   createWebhook,
   deactivateWebhook,
   deleteWebhook,
   getWebhook,
+  listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
 } from './webhooks.ts';
+
+const updated = { status: 200, description: 'The updated webhook.', schema: Webhook };
 
 /** Creates a webhook. */
 export const create = operation({
@@ -136,7 +139,7 @@ export const deactivate = operation({
     'the meantime are not delivered.',
   parameters: { webhookId },
   conditional: true,
-  successes: [{ status: 200, description: 'The updated webhook.', schema: Webhook }],
+  successes: [updated],
   errors: [],
   examples: deactivateExamples,
   handle(request) {

@@ -1,20 +1,17 @@
 import Type, { type Static } from 'typebox';
 import { EventTypes } from '../events/public/public-event.ts';
+import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
 import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { valuesFor } from '../lib/fields/values.ts';
 import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
-import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { checkedText, idParameter, idSchema, timeSchema } from '../lib/schemas.ts';
 
 /** The id of a webhook: assigned from 1 upward, never reused. */
 export const WebhookId = idSchema('Assigned by the service.');
 
 /** The path parameter of operations on one webhook. */
-export const webhookId = {
-  schema: WebhookId,
-  description: 'The identifier of the webhook.',
-  notFound: 'webhook_not_found',
-  absent: 'There is no webhook with this id.',
-};
+export const webhookId = idParameter('webhook', WebhookId);
 
 /** Whether events are delivered to a webhook. */
 export const WebhookStatus = Type.Enum(['inactive', 'active', 'disabled'], {
@@ -47,14 +44,10 @@ const CategoryIds = Type.Array(idSchema('A category.'), {
     'Delivers only events about these categories, the pets in them, and the holds and orders of such pets. Default: every category.',
 });
 
-const Description = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: NAME_LENGTH_MAX,
-    description: 'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
-  }),
-  value => nameFault(value) === undefined,
-  value => nameFault(value) ?? '',
+const Description = checkedText(
+  NAME_LENGTH_MAX,
+  nameFault,
+  'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
 );
 
 const DisabledReason = Type.Enum(['gone', 'failing', 'operator'], {
@@ -86,8 +79,22 @@ export const webhookFields = {
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
 };
 
+/** The columns of queries over webhooks. */
+export const webhookColumns = columnsFor(webhookFields);
+
+/** Conversions between JSON values and rows of webhooks. */
+export const webhookValues = valuesFor(webhookFields);
+
+/** Returns a webhook in the form of responses. */
+export const webhookOf = webhookValues.fullOf;
+
 /** A webhook as stored. Times are milliseconds since the Unix epoch, arrays are JSON texts. */
 export type WebhookRow = RowOf<typeof webhookFields>;
+
+/** Returns the entity tag. It changes with every version, and when the receiver begins or ceases to fail. */
+export function webhookEtag({ id, version, failingSince }: Pick<WebhookRow, 'id' | 'version' | 'failingSince'>) {
+  return failingSince === null ? `"${id}.${version}"` : `"${id}.${version}.${failingSince}"`;
+}
 
 /** The body of `createWebhook`. */
 export const NewWebhook = newSchema(webhookFields, {

@@ -18,16 +18,16 @@ import { openOutgoingClient } from '../lib/http/client/client.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { createPet, updatePet } from '../pets/pets.ts';
 import { type Params, query } from '../schema.ts';
-import { listWebhooks } from './list-webhooks.ts';
-import { webhookEtag, webhookOf } from './rows.ts';
 import { deleteExpiredSecrets, signingSecrets } from './secrets.ts';
 import type { NewWebhook } from './webhook.ts';
+import { webhookEtag, webhookOf } from './webhook.ts';
 import {
   createWebhook,
   deactivateWebhook,
   deleteWebhook,
   disableWebhook,
   getWebhook,
+  listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
 } from './webhooks.ts';

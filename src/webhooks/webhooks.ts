@@ -3,11 +3,22 @@ import type { Actor } from '../events/event.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
+import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import type { Precondition } from '../lib/http/route.ts';
-import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
-import { webhookColumns, webhookEtag, webhookValues } from './rows.ts';
+import {
+  type KeysetParams,
+  keysetEnd,
+  keysetPage,
+  type Params,
+  queriesByShape,
+  query,
+  type Reader,
+  sql,
+  type Transaction,
+} from '../schema.ts';
 import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
 import type { NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
+import { webhookColumns, webhookEtag, webhookValues } from './webhook.ts';
 
 /** The limits on new webhooks. */
 export interface WebhookRules extends OutgoingRules {
@@ -31,6 +42,26 @@ export async function lockWebhook(tx: Transaction, actor: Actor, id: number): Pr
   const webhook = requireVisible(await tx.first(lockedWebhookById, { id }), actor, id);
   tx.refreshNow(webhook.updatedAt);
   return webhook;
+}
+
+/**
+ * Returns one page of an account's webhooks by id ascending; admins get all webhooks.
+ *
+ * A page scans up to 20,000 rows, which include webhooks that were deleted but not purged.
+ * @throws {Problem} `invalid_parameter` for a cursor of another list
+ */
+export function listWebhooks(
+  reader: Reader,
+  { accountId, admin }: Actor,
+  page: PageRequest,
+): Promise<Page<WebhookRow>> {
+  const values = { accountId: accountId! };
+  return paginate({
+    list: ['webhooks', admin],
+    page,
+    rows: scan => reader.all(pageQuery({ admin, ...scan }), { ...values, ...scan }),
+    end: scan => reader.first(endQuery({ admin, ...scan }), { ...values, ...scan }),
+  });
 }
 
 /**
@@ -89,7 +120,7 @@ export async function deleteWebhook(
   id: number,
   expect: Precondition = () => {},
 ): Promise<void> {
-  expect(webhookEtag(await lockWebhook(tx, actor, id)));
+  await deactivateWebhook(tx, actor, id, expect);
   await deleteSecrets(tx, id);
   await tx.run(markDeleted, { id, now: tx.now });
 }
@@ -166,17 +197,36 @@ function limitExceeded(max: number) {
   return problem('webhook_limit_exceeded', `The account already has the maximum of ${webhooks}. Delete one first.`);
 }
 
-const webhookById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('webhooks').select(webhookColumns.stored()).where('id', '=', p.id).where('deleted_at', 'is', null),
+const selectWebhook = ({ lock }: { readonly lock: boolean }) =>
+  query((db, p: Params<{ id: number }>, engine) =>
+    db
+      .selectFrom('webhooks')
+      .select(webhookColumns.stored())
+      .where('id', '=', p.id)
+      .where('deleted_at', 'is', null)
+      .$if(lock && engine === 'postgres', rows => rows.forUpdate()),
+  );
+
+const webhookById = selectWebhook({ lock: false });
+const lockedWebhookById = selectWebhook({ lock: true });
+
+interface Shape {
+  readonly admin: boolean;
+  readonly descending: boolean;
+}
+
+const pageQuery = queriesByShape(['admin', 'descending'], ({ admin, descending }: Shape) =>
+  query((db, p: Params<KeysetParams & { accountId: number }>) => {
+    const rows = db.selectFrom('webhooks').select(webhookColumns.stored()).where('deleted_at', 'is', null);
+    return keysetPage(admin ? rows : rows.where('account_id', '=', p.accountId), 'id', descending, p);
+  }),
 );
 
-const lockedWebhookById = query((db, p: Params<{ id: number }>, engine) =>
-  db
-    .selectFrom('webhooks')
-    .select(webhookColumns.stored())
-    .where('id', '=', p.id)
-    .where('deleted_at', 'is', null)
-    .$if(engine === 'postgres', rows => rows.forUpdate()),
+const endQuery = queriesByShape(['admin', 'descending'], ({ admin, descending }: Shape) =>
+  query((db, p: Params<{ accountId: number; fromId: number; scanLimit: number }>) => {
+    const rows = db.selectFrom('webhooks').select('id');
+    return keysetEnd(admin ? rows : rows.where('account_id', '=', p.accountId), 'id', descending, p);
+  }),
 );
 
 /** Held until the transaction ends. */
@@ -204,14 +254,5 @@ const replaceWebhook = query((db, p: Params<WebhookRow>) =>
 );
 
 const markDeleted = query((db, p: Params<{ id: number; now: number }>) =>
-  db
-    .updateTable('webhooks')
-    .set(eb => ({
-      status: sql<Tables['webhooks']['status']>`${sql.lit('inactive')}`,
-      disabled_reason: null,
-      deleted_at: p.now,
-      version: eb('version', '+', 1),
-      updated_at: p.now,
-    }))
-    .where('id', '=', p.id),
+  db.updateTable('webhooks').set({ deleted_at: p.now }).where('id', '=', p.id),
 );

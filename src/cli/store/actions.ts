@@ -102,7 +102,7 @@ async function listMessages(store: Store, { options: { account }, query }: Input
 async function disableWebhook(store: Store, { path }: Input): Promise<Value> {
   const [webhooks, { webhookOf }, { operator }] = await Promise.all([
     import('../../webhooks/webhooks.ts'),
-    import('../../webhooks/rows.ts'),
+    import('../../webhooks/webhook.ts'),
     import('../../events/event.ts'),
   ]);
   const id = path['webhookId'] as number;
