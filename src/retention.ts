@@ -1,7 +1,7 @@
 import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { deleteExpiredResponses } from './idempotency/retention.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
-import { deleteOldDayCounts } from './limits/retention.ts';
+import { deleteOldDayCounts } from './limits/day-counts.ts';
 import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 

@@ -84,19 +84,10 @@ export async function getKey(reader: Reader, id: string): Promise<Key> {
 }
 
 /** A key with the plan of its account: everything that authentication needs, as stored (see `Tables`). */
-export interface KeyWithAccount {
-  readonly id: string;
-  readonly account_id: number;
-  readonly deployment: DeploymentName;
-  readonly hash: string;
-  readonly scopes: string;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-  readonly admin: number;
-  readonly plan: Tables['accounts']['plan'];
-  readonly per_minute: number | null;
-  readonly per_day: number | null;
-}
+export type KeyWithAccount = Readonly<
+  Omit<Tables['keys'], 'created_at' | 'last_used_at'> &
+    Pick<Tables['accounts'], 'admin' | 'plan' | 'per_minute' | 'per_day'>
+>;
 
 /** Returns the key with this id and the plan of its account, in one query; `undefined` if it does not exist. */
 export function findKey(reader: Reader, id: string) {
@@ -123,19 +114,9 @@ async function issueKey(
   expiresAt: number | null,
 ): Promise<IssuedKey> {
   const { token, id, hash } = newToken(deployment);
-  await tx.run(insertKey, { id, accountId, deployment, hash, scopes, createdAt: tx.now, expiresAt });
+  const row = await tx.first(insertKey, { id, accountId, deployment, hash, scopes, createdAt: tx.now, expiresAt });
   await tx.notify('registry');
-  return {
-    id,
-    accountId,
-    deployment,
-    scopes: scopes.split(' '),
-    createdAt: tx.now,
-    expiresAt,
-    revokedAt: null,
-    lastUsedAt: null,
-    token,
-  };
+  return { ...keyOf(row!), token };
 }
 
 function keyOf(row: Omit<Tables['keys'], 'hash'>): Key {
@@ -151,30 +132,6 @@ function keyOf(row: Omit<Tables['keys'], 'hash'>): Key {
   };
 }
 
-type NewRow = {
-  id: string;
-  accountId: number;
-  deployment: DeploymentName;
-  hash: string;
-  scopes: string;
-  createdAt: number;
-  expiresAt: number | null;
-};
-
-const insertKey = query((db, p: Params<NewRow>) =>
-  db.insertInto('keys').values({
-    id: p.id,
-    account_id: p.accountId,
-    deployment: p.deployment,
-    hash: p.hash,
-    scopes: p.scopes,
-    created_at: p.createdAt,
-    expires_at: p.expiresAt,
-    revoked_at: null,
-    last_used_at: null,
-  }),
-);
-
 const columns = [
   'id',
   'account_id',
@@ -185,6 +142,28 @@ const columns = [
   'revoked_at',
   'last_used_at',
 ] as const;
+
+type NewRow = Pick<Key, 'id' | 'accountId' | 'deployment' | 'createdAt' | 'expiresAt'> & {
+  hash: string;
+  scopes: string;
+};
+
+const insertKey = query((db, p: Params<NewRow>) =>
+  db
+    .insertInto('keys')
+    .values({
+      id: p.id,
+      account_id: p.accountId,
+      deployment: p.deployment,
+      hash: p.hash,
+      scopes: p.scopes,
+      created_at: p.createdAt,
+      expires_at: p.expiresAt,
+      revoked_at: null,
+      last_used_at: null,
+    })
+    .returning(columns),
+);
 
 const keyById = query((db, p: Params<{ id: string }>) => db.selectFrom('keys').select(columns).where('id', '=', p.id));
 

@@ -3,7 +3,7 @@ import { type Database, type Params, query, type Reader, sql, type Transaction }
 import { recordBan } from './ban-events.ts';
 import { secondOf } from './minute-window.ts';
 import { succeedsWithin } from './succeeds-within.ts';
-import type { PendingWrite, WriteBehind } from './write-behind.ts';
+import type { WriteBehind } from './write-behind.ts';
 
 /** The duration of a ban, by step. */
 const BAN_MINUTES = [1, 5, 15, 60] as const;
@@ -113,7 +113,7 @@ export class Bans {
   /** Bans a key from now on. The promise resolves once the ban is on disk, or after a second. */
   add(ban: Ban): Promise<void> {
     this.#unwritten.set(ban.keyId, ban);
-    return this.#writeBehind.add(new BanWrite(ban, () => this.#written(ban)));
+    return this.#writeBehind.add({ write: tx => writeBan(tx, ban), written: () => this.#written(ban) });
   }
 
   #written(ban: Ban): void {
@@ -145,57 +145,41 @@ export function isActive(ban: Ban | undefined, now: number): ban is Ban {
   return ban !== undefined && ban.liftedAt === null && now < ban.until;
 }
 
-class BanWrite implements PendingWrite {
-  readonly #ban: Ban;
-  readonly written: () => void;
-
-  constructor(ban: Ban, written: () => void) {
-    this.#ban = ban;
-    this.written = written;
-  }
-
-  async write(tx: Transaction): Promise<void> {
-    const { keyId, step, bannedAt, until } = this.#ban;
-    // If the row exists, an earlier attempt wrote it, and it may have been lifted since.
-    if ((await tx.run(upsertBan, { keyId, step, bannedAt, until })) === 0) return;
-    await recordBan(tx, 'imposed', keyId);
-    await tx.notify('registry');
-  }
+async function writeBan(tx: Transaction, { keyId, step, bannedAt, until }: Ban): Promise<void> {
+  // If the row exists, an earlier attempt wrote it, and it may have been lifted since.
+  if ((await tx.run(upsertBan, { keyId, step, bannedAt, until })) === 0) return;
+  await recordBan(tx, 'imposed', keyId);
+  await tx.notify('registry');
 }
 
+const columns = [
+  'bans.key_id as keyId',
+  'bans.step',
+  'bans.banned_at as bannedAt',
+  'bans.until',
+  'bans.lifted_at as liftedAt',
+] as const;
+
 const bansSince = query((db, p: Params<{ since: number }>) =>
-  db
-    .selectFrom('bans')
-    .select(['key_id as keyId', 'step', 'banned_at as bannedAt', 'until', 'lifted_at as liftedAt'])
-    .where('until', '>', p.since),
+  db.selectFrom('bans').select(columns).where('until', '>', p.since),
 );
 
 const banOf = query((db, p: Params<{ keyId: string }>) =>
-  db
-    .selectFrom('bans')
-    .select(['key_id as keyId', 'step', 'banned_at as bannedAt', 'until', 'lifted_at as liftedAt'])
-    .where('key_id', '=', p.keyId),
+  db.selectFrom('bans').select(columns).where('key_id', '=', p.keyId),
 );
 
 const activeBans = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('bans')
     .innerJoin('keys', 'keys.id', 'bans.key_id')
-    .select([
-      'bans.key_id as keyId',
-      'keys.account_id as accountId',
-      'bans.step',
-      'bans.banned_at as bannedAt',
-      'bans.until',
-      'bans.lifted_at as liftedAt',
-    ])
+    .select([...columns, 'keys.account_id as accountId'])
     .where('bans.until', '>', p.now)
     .where('bans.lifted_at', 'is', null)
     .orderBy('bans.until', 'desc')
     .orderBy('bans.key_id'),
 );
 
-const upsertBan = query((db, p: Params<{ keyId: string; step: number; bannedAt: number; until: number }>) =>
+const upsertBan = query((db, p: Params<Omit<Ban, 'liftedAt'>>) =>
   db
     .insertInto('bans')
     .columns(['key_id', 'step', 'banned_at', 'until'])

@@ -130,23 +130,26 @@ export async function reservations(
 /** Replaces reservations by exact counts, so that a clean shutdown loses nothing. */
 export async function saveExactCounts(database: Database, counts: readonly DayCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
-    const exact = counts.slice(i, i + ROWS_AT_ONCE).map(count => ({ count, own: count.own }));
-    const rows = exact.map(({ count: { accountId, deployment, day, node }, own }) => [
-      accountId,
-      deployment,
-      day,
-      node,
-      own,
-    ]);
+    const batch = counts.slice(i, i + ROWS_AT_ONCE);
+    const rows = batch.map(count => [count.accountId, count.deployment, count.day, count.node, count.own] as const);
     await database.write(tx => tx.run(setExact, { rows: JSON.stringify(rows) }));
-    for (const { count, own } of exact) count.reserved = own;
+    for (const [index, count] of batch.entries()) count.reserved = rows[index]![4];
   }
+}
+
+/** Deletes up to `most` counts of past days, and returns how many. Yesterday's stay, for nodes whose clock is behind. */
+export async function deleteOldDayCounts(tx: Transaction, most: number): Promise<number> {
+  return tx.run(deleteOld, { day: dayOf(tx.now) - 1, most });
 }
 
 /** The number of rows per transaction, so that none blocks other writes for long. */
 const ROWS_AT_ONCE = 1000;
 
-const reservationsOf = query((db, p: Params<{ accountId: number; deployment: DeploymentName; day: number }>) =>
+const primaryKey = ['account_id', 'deployment', 'day', 'node'] as const;
+
+type AccountDay = Pick<DayCount, 'accountId' | 'deployment' | 'day'>;
+
+const reservationsOf = query((db, p: Params<AccountDay>) =>
   db
     .selectFrom('day_counts')
     .select(['node', 'reserved'])
@@ -155,26 +158,21 @@ const reservationsOf = query((db, p: Params<{ accountId: number; deployment: Dep
     .where('day', '=', p.day),
 );
 
-const raiseReserved = query(
-  (
-    db,
-    p: Params<{ accountId: number; deployment: DeploymentName; day: number; node: string; reserved: number }>,
-    engine,
-  ) =>
-    db
-      .insertInto('day_counts')
-      .values({ account_id: p.accountId, deployment: p.deployment, day: p.day, node: p.node, reserved: p.reserved })
-      .onConflict(conflict =>
-        conflict.columns(['account_id', 'deployment', 'day', 'node']).doUpdateSet({
-          reserved: sql<number>`${sql.raw(engine === 'sqlite' ? 'max' : 'greatest')}(day_counts.reserved, excluded.reserved)`,
-        }),
-      ),
+const raiseReserved = query((db, p: Params<AccountDay & Reservation>, engine) =>
+  db
+    .insertInto('day_counts')
+    .values({ account_id: p.accountId, deployment: p.deployment, day: p.day, node: p.node, reserved: p.reserved })
+    .onConflict(conflict =>
+      conflict.columns(primaryKey).doUpdateSet({
+        reserved: sql<number>`${sql.raw(engine === 'sqlite' ? 'max' : 'greatest')}(day_counts.reserved, excluded.reserved)`,
+      }),
+    ),
 );
 
 const setExact = query((db, p: Params<{ rows: string }>, engine) =>
   db
     .insertInto('day_counts')
-    .columns(['account_id', 'deployment', 'day', 'node', 'reserved'])
+    .columns([...primaryKey, 'reserved'])
     .expression(
       engine === 'sqlite'
         ? sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 from json_each(${p.rows}) where true`
@@ -182,8 +180,23 @@ const setExact = query((db, p: Params<{ rows: string }>, engine) =>
               from json_array_elements(cast(${p.rows} as json)) as r`,
     )
     .onConflict(conflict =>
-      conflict
-        .columns(['account_id', 'deployment', 'day', 'node'])
-        .doUpdateSet(eb => ({ reserved: eb.ref('excluded.reserved') })),
+      conflict.columns(primaryKey).doUpdateSet(eb => ({ reserved: eb.ref('excluded.reserved') })),
     ),
+);
+
+const deleteOld = query((db, p: Params<{ day: number; most: number }>, engine) =>
+  db.deleteFrom('day_counts').where(eb =>
+    eb(
+      eb.refTuple(...primaryKey),
+      'in',
+      eb
+        .selectFrom('day_counts')
+        .select(primaryKey)
+        .where('day', '<', p.day)
+        .orderBy('day')
+        .limit(p.most)
+        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
+        .$asTuple(...primaryKey),
+    ),
+  ),
 );

@@ -27,6 +27,19 @@ const WRITE_MS = 3000;
 const EMPTY_WINDOW = new MinuteWindow();
 const deployments = ['production', 'staging'] as const;
 
+/** What both limiters use. */
+export interface LimiterDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The name under which this process reserves requests; unique among running processes. */
+  readonly node: string;
+  readonly writeBehind: WriteBehind;
+  readonly bans: Bans;
+  /** Absent on the embedded engine, which one process serves. */
+  readonly nodes: Nodes | undefined;
+}
+
 /**
  * A limiter that counts in the memory of this process; most calls return without a promise.
  *
@@ -51,23 +64,14 @@ export class LocalLimiter implements Limiter {
   #fence = 0;
   #outage = 0;
 
-  /** @param options.node the name under which this process reserves requests; unique among running processes */
-  constructor(options: {
-    database: Database;
-    clock: Clock;
-    log: Log;
-    node: string;
-    writeBehind: WriteBehind;
-    bans: Bans;
-    nodes: Nodes | undefined;
-  }) {
-    this.#database = options.database;
-    this.#clock = options.clock;
-    this.#log = options.log;
-    this.#node = options.node;
-    this.#writeBehind = options.writeBehind;
-    this.#bans = options.bans;
-    this.#membership = options.nodes;
+  constructor({ database, clock, log, node, writeBehind, bans, nodes }: LimiterDeps) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#log = log;
+    this.#node = node;
+    this.#writeBehind = writeBehind;
+    this.#bans = bans;
+    this.#membership = nodes;
   }
 
   count(caller: CountedCaller): MaybePromise<Verdict> {

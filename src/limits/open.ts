@@ -4,9 +4,8 @@ import type { Log } from '../lib/log.ts';
 import type { Database } from '../schema.ts';
 import { Bans } from './bans.ts';
 import type { Limiter } from './limiter.ts';
-import { LocalLimiter } from './local-limiter.ts';
+import { type LimiterDeps, LocalLimiter } from './local-limiter.ts';
 import { ALONE, joinNodes } from './nodes.ts';
-import type { SharedLimiter } from './shared-limiter.ts';
 import { sharedPrefix } from './shared-prefix.ts';
 import { WriteBehind } from './write-behind.ts';
 
@@ -31,8 +30,8 @@ export async function openLimiter(options: {
     const writeBehind = new WriteBehind(database, options.log);
     const bans = new Bans(database, writeBehind);
     await bans.refresh('', clock.now());
-    const parts = { ...options, node, nodes, writeBehind, bans };
-    const limiter = url === undefined ? new LocalLimiter(parts) : await shared(url, parts);
+    const deps = { database, clock, log: options.log, node, nodes, writeBehind, bans };
+    const limiter = url === undefined ? new LocalLimiter(deps) : await shared(url, deps);
     await limiter.restore();
     return limiter;
   } catch (error) {
@@ -41,7 +40,7 @@ export async function openLimiter(options: {
   }
 }
 
-async function shared(url: string, parts: Omit<ConstructorParameters<typeof SharedLimiter>[0], 'url' | 'prefix'>) {
+async function shared(url: string, deps: LimiterDeps) {
   const { SharedLimiter } = await import('./shared-limiter.ts');
-  return new SharedLimiter({ ...parts, url, prefix: await sharedPrefix(parts.database) });
+  return new SharedLimiter({ ...deps, url, prefix: await sharedPrefix(deps.database) });
 }

@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
-import type { Log } from '../lib/log.ts';
 import { addressPerMinute, type Limits } from '../plans/plan.ts';
-import type { Database, MaybePromise } from '../schema.ts';
-import { type Bans, nextStep, stepMinutes } from './bans.ts';
+import type { MaybePromise } from '../schema.ts';
+import { nextStep, stepMinutes } from './bans.ts';
 import { DayCount, dayOf, endOfDay, type Reservation, reservations } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
-import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
+import { type LimiterDeps, LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
 import { secondOf } from './minute-window.ts';
-import type { Nodes } from './nodes.ts';
 import { countAddressScript, countScript, markScript, outcomes, syncScript } from './shared-scripts.ts';
 import { succeedsWithin } from './succeeds-within.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
 import { accepted, addressWindows, banned, limited, policyOf, type Verdict, type WindowState } from './verdict.ts';
-import type { WriteBehind } from './write-behind.ts';
 
 /** The node name under which requests counted by Valkey are reserved. */
 const SHARED = 'shared';
@@ -39,6 +36,13 @@ export type Reply = [
   bannedAt: number,
 ];
 
+export interface SharedLimiterDeps extends LimiterDeps {
+  /** The Valkey server. */
+  readonly url: string;
+  /** Separates the counts of this database from others on the same Valkey. */
+  readonly prefix: string;
+}
+
 /**
  * A limiter that shares its counts with other nodes through Valkey: one round trip per request, on Valkey's clock.
  *
@@ -46,15 +50,7 @@ export type Reply = [
  * sent to Valkey before it decides again.
  */
 export class SharedLimiter implements Limiter {
-  readonly #url: string;
-  /** Separates the counts of this database from others on the same Valkey. */
-  readonly #prefix: string;
-  readonly #node: string;
-  readonly #nodes: Nodes | undefined;
-  readonly #database: Database;
-  readonly #log: Log;
-  readonly #writeBehind: WriteBehind;
-  readonly #bans: Bans;
+  readonly #deps: SharedLimiterDeps;
   readonly #clock: SharedClock;
   readonly #local: LocalLimiter;
   readonly #days = {
@@ -68,39 +64,20 @@ export class SharedLimiter implements Limiter {
   #reportedUnavailable = false;
   #reconnecting: Promise<void> | undefined;
 
-  constructor(options: {
-    url: string;
-    prefix: string;
-    node: string;
-    nodes: Nodes | undefined;
-    database: Database;
-    clock: Clock;
-    log: Log;
-    writeBehind: WriteBehind;
-    bans: Bans;
-  }) {
-    this.#url = options.url;
-    this.#prefix = options.prefix;
-    this.#node = options.node;
-    this.#nodes = options.nodes;
-    this.#database = options.database;
-    this.#log = options.log;
-    this.#writeBehind = options.writeBehind;
-    this.#bans = options.bans;
-    this.#clock = new SharedClock(options.clock);
-    this.#local = new LocalLimiter({ ...options, clock: this.#clock });
+  constructor(deps: SharedLimiterDeps) {
+    this.#deps = deps;
+    this.#clock = new SharedClock(deps.clock);
+    this.#local = new LocalLimiter({ ...deps, clock: this.#clock });
   }
 
   count(caller: CountedCaller): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#count(caller, this.#valkey);
-    this.#local.share(this.#nodes?.live() ?? 1);
-    return this.#local.count(caller);
+    return this.#countingAlone().count(caller);
   }
 
   countAddress(address: string): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#countAddress(address, this.#valkey);
-    this.#local.share(this.#nodes?.live() ?? 1);
-    return this.#local.countAddress(address);
+    return this.#countingAlone().countAddress(address);
   }
 
   addressStatus(address: string): Verdict {
@@ -112,7 +89,7 @@ export class SharedLimiter implements Limiter {
   }
 
   health(): LimiterHealth {
-    return { counts: this.#valkey === undefined ? 'local' : 'exact', day: this.#writeBehind.state };
+    return { counts: this.#valkey === undefined ? 'local' : 'exact', day: this.#deps.writeBehind.state };
   }
 
   /** Restores the counts that the last process saved, and waits for Valkey a second at most. */
@@ -133,17 +110,23 @@ export class SharedLimiter implements Limiter {
     this.#valkey?.close();
   }
 
+  /** Returns the limiter that enforces this node's share of every limit. */
+  #countingAlone(): LocalLimiter {
+    this.#local.share(this.#deps.nodes?.live() ?? 1);
+    return this.#local;
+  }
+
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
     const { keyId, limits } = caller;
-    await this.#bans.refresh(keyId, this.#clock.now());
+    await this.#deps.bans.refresh(keyId, this.#clock.now());
     const reply = await this.#runCountScript(caller, valkey).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 
     const [outcome, sec, us, , , , , until, bannedAt] = reply;
     const now = this.#clock.follow(sec, us);
     if (outcome === outcomes.newlyBanned) {
-      const step = nextStep(this.#bans.latest(keyId), now);
-      await this.#bans.add({ keyId, step, bannedAt, until, liftedAt: null });
+      const step = nextStep(this.#deps.bans.latest(keyId), now);
+      await this.#deps.bans.add({ keyId, step, bannedAt, until, liftedAt: null });
     }
     if (outcome === outcomes.accepted) {
       this.#local.recordAccount(caller, secondOf(now));
@@ -154,9 +137,9 @@ export class SharedLimiter implements Limiter {
 
   async #runCountScript(caller: CountedCaller, valkey: Valkey): Promise<Reply> {
     const { keyId, accountId, deployment, limits } = caller;
-    const ban = this.#bans.latest(keyId);
+    const ban = this.#deps.bans.latest(keyId);
     const day = this.#day(caller);
-    const account = `${this.#prefix}{${deployment} ${accountId}}`;
+    const account = `${this.#deps.prefix}{${deployment} ${accountId}}`;
     const keys = [`${account} minute`, `${account} day`, `${account} key ${keyId}`];
     const args = [
       limits.perMinute,
@@ -179,11 +162,11 @@ export class SharedLimiter implements Limiter {
   /** Returns a day and its reservations, node and count in turn; without reservations if they cannot be read in time. */
   async #storedReservations({ accountId, deployment, day }: DayCount): Promise<(string | number)[]> {
     let rows: readonly Reservation[] = [];
-    const reading = reservations(this.#database, accountId, deployment, day).then(found => {
+    const reading = reservations(this.#deps.database, accountId, deployment, day).then(found => {
       rows = found;
     });
     if (!(await succeedsWithin(reading, READ_MS)))
-      this.#writeBehind.reportFailure(new Error('the storage does not respond'));
+      this.#deps.writeBehind.reportFailure(new Error('the storage does not respond'));
     return [day, ...rows.flatMap(({ node, reserved }) => [node, reserved])];
   }
 
@@ -198,8 +181,8 @@ export class SharedLimiter implements Limiter {
     day.others = used - shared;
     if (!day.needsReservation) return;
     do {
-      const written = this.#writeBehind.add(day);
-      if (day.reserved >= shared || this.#writeBehind.state === 'memory') return;
+      const written = this.#deps.writeBehind.add(day);
+      if (day.reserved >= shared || this.#deps.writeBehind.state === 'memory') return;
       await written;
     } while (day.reserved < shared && day.day === date);
   }
@@ -215,7 +198,11 @@ export class SharedLimiter implements Limiter {
   }
 
   async #countAddress(address: string, valkey: Valkey): Promise<Verdict> {
-    const asked = valkey.run<Reply>(countAddressScript, [`${this.#prefix}{address ${address}}`], [addressPerMinute]);
+    const asked = valkey.run<Reply>(
+      countAddressScript,
+      [`${this.#deps.prefix}{address ${address}}`],
+      [addressPerMinute],
+    );
     const reply = await asked.catch(() => undefined);
     if (reply === undefined) return await this.countAddress(address);
     const [outcome, sec, us, minuteLeft, minuteReset] = reply;
@@ -235,14 +222,14 @@ export class SharedLimiter implements Limiter {
 
   #reportUnavailable(error: Error): void {
     if (!this.#reportedUnavailable) {
-      const nodes = this.#nodes?.live() ?? 1;
-      this.#log.warn(
+      const nodes = this.#deps.nodes?.live() ?? 1;
+      this.#deps.log.warn(
         { err: error },
         `Valkey is unavailable; this node counts alone${nodes === 1 ? '' : ` and enforces 1/${nodes} of each limit`}.`,
       );
     }
     this.#reportedUnavailable = true;
-    this.#nodes?.refresh();
+    this.#deps.nodes?.refresh();
     this.#reconnecting ??= this.#reconnect().finally(() => {
       this.#reconnecting = undefined;
     });
@@ -258,10 +245,10 @@ export class SharedLimiter implements Limiter {
   /** Connects, sends the local counts, and lets Valkey count from the next request on. */
   async #join(): Promise<void> {
     let valkey: Valkey | undefined;
-    valkey = await connectValkey(this.#url, error => this.#handleLoss(valkey, error));
+    valkey = await connectValkey(this.#deps.url, error => this.#handleLoss(valkey, error));
     try {
       const fresh = randomBytes(12).toString('base64url');
-      const [mark] = await valkey.run<[string]>(markScript, [`${this.#prefix}mark`], [fresh]);
+      const [mark] = await valkey.run<[string]>(markScript, [`${this.#deps.prefix}mark`], [fresh]);
       // A Valkey that lost its data also gets the counts of the last minute that were its own.
       const forgot = this.#mark !== undefined && this.#mark !== mark;
       this.#mark = mark;
@@ -282,17 +269,17 @@ export class SharedLimiter implements Limiter {
       throw error;
     }
     await this.#local.saveDays();
-    if (this.#reportedUnavailable) this.#log.info('Valkey is available again.');
+    if (this.#reportedUnavailable) this.#deps.log.info('Valkey is available again.');
     this.#reportedUnavailable = false;
   }
 
   #sync({ account, address, pairs }: UnsyncedCounts, valkey: Valkey): Promise<unknown> {
     if (account === undefined) {
-      return valkey.run(syncScript, [`${this.#prefix}{address ${address}}`], [this.#node, -1, 0, ...pairs]);
+      return valkey.run(syncScript, [`${this.#deps.prefix}{address ${address}}`], [this.#deps.node, -1, 0, ...pairs]);
     }
     const { deployment, accountId, day, own } = account;
-    const key = `${this.#prefix}{${deployment} ${accountId}}`;
-    return valkey.run(syncScript, [`${key} minute`, `${key} day`], [this.#node, day, own, ...pairs]);
+    const key = `${this.#deps.prefix}{${deployment} ${accountId}}`;
+    return valkey.run(syncScript, [`${key} minute`, `${key} day`], [this.#deps.node, day, own, ...pairs]);
   }
 }
 
