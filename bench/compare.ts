@@ -3,8 +3,9 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { load, type Request } from './load.ts';
 import { cores, type Running, run, start } from './processes.ts';
-import { orders } from './rows.ts';
-import { scratch } from './scratch.ts';
+import { createKey, sendRequest, storeEnvironment } from './product.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
+import { orders } from './workloads.ts';
 
 export const compareHelp = `Compares the processor time per response of this checkout with another checkout.
 
@@ -95,16 +96,12 @@ async function timePerResponse(side: Side, row: RowName, seconds: number): Promi
 }
 
 /** Adds at least `count` pets; returns the ids of the newest `count`. */
-async function addPets({ baseUrl, token }: Side, count: number): Promise<number[]> {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+async function addPets(side: Side, count: number): Promise<number[]> {
   const ids: number[] = [];
-  const body = JSON.stringify({ name: 'Minka', categoryId: 2, status: 'available' });
   const add = async () => {
     while (ids.length < count) {
-      const response = await fetch(`${baseUrl}/pets`, { method: 'POST', headers, body });
-      const text = await response.text();
-      if (!response.ok) throw new Error(`POST /pets returned ${response.status}: ${text}`);
-      ids.push(JSON.parse(text).id);
+      const body = await sendRequest(side, '/pets', { name: 'Minka', categoryId: 2, status: 'available' });
+      ids.push(JSON.parse(body).id);
     }
   };
   await Promise.all(Array.from({ length: 64 }, add));
@@ -113,22 +110,12 @@ async function addPets({ baseUrl, token }: Side, count: number): Promise<number[
 
 /** Starts the server of a checkout on an empty data directory, and adds pets through its API. */
 async function serve(name: Side['name'], directory: string): Promise<Side> {
-  const files = scratch();
+  const files = temporaryDirectory();
   const launcher = join(directory, 'bin/petstore');
-  const env = {
-    ...process.env,
-    PETSTORE_DATA_DIR: files.path,
-    PETSTORE_PORT: '0',
-    PETSTORE_STAGING_PORT: '0',
-    PETSTORE_MESSAGES_PORT: '0',
-  };
+  const env = storeEnvironment(files.path);
   let server: Running | undefined;
   try {
-    const petstore = async (...command: string[]) =>
-      JSON.parse(await run(cores.load, [launcher, ...command, '--json'], { env }));
-    const limits = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
-    const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
-    const { token } = await petstore('key', 'create', '--account', String(account.id));
+    const { token } = await createKey(launcher, env);
     const running = start(cores.server, [launcher, 'serve', '--json'], { env });
     server = running;
     const { production } = JSON.parse(await running.firstLine);

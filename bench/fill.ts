@@ -6,29 +6,29 @@ import { type Database, type Params, type Query, query, sql } from '../src/schem
 import { samplePets } from '../src/seeds/pets.ts';
 
 /**
- * Fills an empty database with animals like the sample animals: ids from 1 on, the same ones for the same number.
+ * Fills an empty database with pets like the sample data. Their ids start at 1; the same number gives the same pets.
  *
- * In rows rather than by `createPet`, which would take longer than the measurement; the kept counters are right, and
- * the log has an event for each animal and each order.
- * @param options.orders so many of the first animals are sold, each by an order that was delivered
- * @param options.available whether all other animals are available; else as the sample animals are
- * @returns ids of animals that are available, up to 300,000 of them
+ * Inserts rows directly, because `createPet` would take longer than the measurement. The counters are correct, and the
+ * log has an event for each pet and each order.
+ * @param options.orders this many of the first pets are sold, each by a delivered order
+ * @param options.available whether all other pets are available; otherwise they have the status of the sample data
+ * @returns ids of available pets, at most 300,000
  */
-export async function fill(
+export async function fillDatabase(
   database: Database,
   accountId: number,
-  animals: number,
+  pets: number,
   { orders = 0, available = false }: { orders?: number; available?: boolean } = {},
 ): Promise<number[]> {
   const samples = samplePets();
-  const random = randomFrom(1);
+  const random = seededRandom(1);
   const counts = new Map<string, number>();
   const count = (kind: string, key: string | number) =>
     counts.set(`${kind} ${key}`, (counts.get(`${kind} ${key}`) ?? 0) + 1);
   const free: number[] = [];
 
-  for (let done = 0; done < animals; done += ROWS) {
-    const rows = Math.min(ROWS, animals - done);
+  for (let done = 0; done < pets; done += ROWS) {
+    const rows = Math.min(ROWS, pets - done);
     const values: Record<string, unknown> = { accountId, now: Date.now() };
     const events: NewEvent[] = [];
     for (let row = 0; row < rows; row++) {
@@ -63,22 +63,23 @@ export async function fill(
       await tx.run(insertCount, { kind, key, pets });
     }
   });
-  if ((await countPets(database, {}, 0)) !== animals) throw new Error('The store holds other animals than it should.');
+  if ((await countPets(database, {}, 0)) !== pets)
+    throw new Error('The store does not hold the expected number of pets.');
   return free;
 }
 
 /**
- * Leaves deliveries to an active webhook, each about an event of the log and in a lane of its own, all due now; its
- * receiver is one that failed last.
+ * Inserts deliveries of an active webhook, each with an event of the log and its own ordering key, all due now. The
+ * webhook's last delivery counts as failed.
  */
-export async function fillDeliveries(
+export async function insertBacklog(
   database: Database,
   webhookId: number,
-  animals: number,
+  pets: number,
   deliveries: number,
 ): Promise<void> {
-  for (let done = 0; done < deliveries; done += animals) {
-    const last = Math.min(animals, deliveries - done);
+  for (let done = 0; done < deliveries; done += pets) {
+    const last = Math.min(pets, deliveries - done);
     await database.write(tx => tx.run(insertDeliveries, { webhookId, lane: done, last, now: tx.now }));
   }
   await database.write(tx => tx.run(failNow, { webhookId, now: tx.now }));
@@ -127,7 +128,7 @@ function insertPets(rows: number): Query<Values, unknown> {
   return insert;
 }
 
-/** An order for each animal of a range, with the animal's id. */
+/** Inserts an order for each pet of a range. The order gets the pet's id. */
 const insertOrders = query((db, p: Params<{ first: number; last: number; accountId: number; now: number }>) =>
   db
     .insertInto('orders')
@@ -167,8 +168,8 @@ const insertCount = query((db, p: Params<{ kind: 'status' | 'category'; key: str
   db.insertInto('pet_counts').values({ kind: p.kind, key: p.key, slot: 0, pets: p.pets }),
 );
 
-/** Whole numbers in no order that anyone would see, the same ones for the same seed (mulberry32). */
-export function randomFrom(seed: number): () => number {
+/** Returns a generator of pseudo-random 32-bit integers, the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

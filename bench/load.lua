@@ -1,6 +1,6 @@
--- Sends the requests of a file in random order, or each once, as fast as answers come, and tells what came of it as one
--- line of JSON. A line of the file is METHOD, path and body, with tabs between; {n} in a path becomes a number that no
--- other request has.
+-- Script of wrk. Sends the requests of a file as fast as responses arrive, in random order or each once, and prints the
+-- result as one line of JSON. Each line of the file is METHOD, path and body, separated by tabs. {n} in a path becomes
+-- a number that no other request has.
 
 local requests = {}
 local sent = 0
@@ -23,7 +23,7 @@ end
 
 function request()
   sent = sent + 1
-  -- Once more would be refused, and the load with it.
+  -- With `once`, a repeated request gets an error response, and load() reports it.
   local raw = requests[once and (sent - 1) % #requests + 1 or math.random(#requests)]
   if type(raw) == 'string' then return raw end
   return raw.before .. sent .. raw.after
@@ -32,7 +32,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"durationUs":%d,"p50Us":%d,"p99Us":%d,"refused":%d,"broken":%d}\n',
+    '\n{"requests":%d,"durationUs":%d,"p50Us":%d,"p99Us":%d,"errorResponses":%d,"failed":%d}\n',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), errors.status,
     errors.connect + errors.read + errors.write + errors.timeout
   ))

@@ -2,26 +2,26 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { cores } from './processes.ts';
 
-/** The programs that the measurement needs, and the package that brings each on Debian. */
-const needed: Readonly<Record<string, { readonly version: readonly string[]; readonly from: string }>> = {
-  taskset: { version: ['--version'], from: 'util-linux' },
-  wrk: { version: ['-v'], from: 'wrk' },
-  nginx: { version: ['-v'], from: 'nginx-light' },
+/** The required programs, with the option that prints the version and the Debian package of each. */
+const required: Readonly<Record<string, { readonly version: string; readonly debianPackage: string }>> = {
+  taskset: { version: '--version', debianPackage: 'util-linux' },
+  wrk: { version: '-v', debianPackage: 'wrk' },
+  nginx: { version: '-v', debianPackage: 'nginx-light' },
 };
 
 /**
- * What there is to measure with and on, in words: program → version, and the machine as a sentence.
- * @throws with a sentence for a person, when this machine cannot measure
+ * Returns the versions of the programs used, and a description of the machine.
+ * @throws when the machine lacks a core or a program
  */
-export function lookAtMachine(): { versions: Record<string, string>; machine: string } {
+export function describeMachine(): { versions: Record<string, string>; machine: string } {
   if (cpus().length <= Math.max(...Object.values(cores))) {
-    throw new Error('The measurement needs two cores: one for the server, one for the load.');
+    throw new Error('The benchmark needs two cores: one for the server, one for the load.');
   }
   const versions: Record<string, string> = { node: process.version };
-  for (const [program, { version, from }] of Object.entries(needed)) {
-    const { error, stdout, stderr } = spawnSync(program, version, { encoding: 'utf8' });
+  for (const [program, { version, debianPackage }] of Object.entries(required)) {
+    const { error, stdout, stderr } = spawnSync(program, [version], { encoding: 'utf8' });
     if (error !== undefined) {
-      throw new Error(`The measurement needs ${program}, which is not here. On Debian: apt-get install ${from}`);
+      throw new Error(`The benchmark needs ${program}. On Debian: apt-get install ${debianPackage}`);
     }
     versions[program] = /\d+(\.\d+)+/.exec(stdout + stderr)?.[0] ?? 'of unknown version';
   }

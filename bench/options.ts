@@ -1,49 +1,50 @@
 import { parseArgs } from 'node:util';
-import { growthRows, orderRow, peerRows } from './rows.ts';
+import { growthRows, orderRow, peerRows } from './workloads.ts';
 
-/** How a measurement is made. */
+/** Options of the benchmark. */
 export interface Options {
   /** Rows to measure; all where empty. */
   readonly only: readonly string[];
-  /** How long each load lasts. */
+  /** Duration of each load. */
   readonly seconds: number;
-  /** How often each is measured; the median counts. */
+  /** Rounds per row; the median counts. */
   readonly rounds: number;
-  /** How many animals the large store holds. */
+  /** Pets in the large store. */
   readonly large: number;
-  /** How many follow the stream at a slow rate of changes. */
+  /** Subscribers of the stream at a low rate of changes. */
   readonly subscribers: number;
-  /** How many deliveries wait where many do. */
-  readonly undelivered: number;
+  /** Undelivered deliveries in the row `backlog`. */
+  readonly backlog: number;
   readonly short: boolean;
 }
 
-/** Rows that are no loads of one kind, with what they measure. */
+/** Descriptions of the rows that are not a single workload. */
 const otherRows = {
-  [orderRow.name]: `${orderRow.title}: beside nginx, and with many orders and animals beside few`,
-  mixed: 'writes beside reads',
+  [orderRow.name]: `${orderRow.title}: compared with nginx, and in a large store compared with a small one`,
+  mixed: 'reads and writes at once',
   memory: 'memory with the large store, idle and under load',
   start: 'second start to the first 200',
-  latency: 'from a change to the receiver of a webhook, 100 changes a second',
-  deliveries: 'deliveries a second to receivers that take them at once',
-  streams: 'memory with many subscribers of the stream, and with many changes',
-  'create-delivered': 'adding animals with a webhook and a stream, beside the same without',
-  backlog: 'list, get, create and the next delivery beside a million undelivered ones',
+  latency: 'from a change to its webhook receiver, at 100 changes per second',
+  deliveries: 'deliveries per second to receivers that respond at once',
+  streams: 'delay and memory with many stream subscribers, and with many changes',
+  'create-delivered': 'creates with a webhook and a stream, compared with the same without',
+  backlog: 'list, get, create and the next delivery, with a million undelivered deliveries',
   postgres: 'list, get and create on PostgreSQL (PETSTORE_TEST_DATABASE_URL)',
 };
 
 const rowNames = [...[...peerRows, ...growthRows].map(({ name }) => name), ...Object.keys(otherRows)];
 
-export const help = `Measures the product beside nginx and a bare Fastify that serve the same bytes, on this machine.
+export const help = `Compares the service with nginx, Fastify and node:http, which serve the same bytes, on this machine.
 
 Usage
   npm run bench -- [OPTIONS]
+  npm run bench -- compare DIR [OPTIONS]    Compare with another checkout; see compare --help.
 
 Options
-  --only ROW      Measure only this row; may be given several times.
-  --seconds N     How long each load lasts (2; 1 with --short).
-  --rounds N      How often each is measured, in turns with its peers; the median counts (5; 1 with --short).
-  --short         Everything once and briefly, with a large store of 50,000 animals: a minute and a half.
+  --only ROW      Measure only this row. Repeatable.
+  --seconds N     Length of each load (2; 1 with --short).
+  --rounds N      Rounds per row, alternating with the peers (5; 1 with --short). The median counts.
+  --short         Measure every row once, with a large store of 50,000 pets. Takes 90 seconds.
   --help          Show this help.
 
 Rows
@@ -52,13 +53,13 @@ ${Object.entries(otherRows)
   .map(([name, title]) => `  ${name.padEnd(18)}${title.replaceAll('`', '')}`)
   .join('\n')}
 
-Needs two cores, and taskset, wrk and nginx (on Debian: apt-get install util-linux wrk nginx-light). The data lies below
-TMPDIR, which should be on a disk. Whole runs write bench/results.md; docs/operating/benchmarks.md tells how to read it.
+Needs two cores, and taskset, wrk and nginx (on Debian: apt-get install util-linux wrk nginx-light). Data goes below
+TMPDIR, which should be on a disk. Full runs write bench/results.md; docs/operating/benchmarks.md explains the figures.
 `;
 
 /**
- * The options of a command line.
- * @throws with a sentence, when it is wrong
+ * Parses the command line.
+ * @throws with a message for the user when an option is invalid
  */
 export function readOptions(args: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
@@ -72,8 +73,8 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     },
   });
   if (values.help) return 'help';
-  const wrong = values.only.find(name => !rowNames.includes(name));
-  if (wrong !== undefined) throw new Error(`There is no row ${wrong}; the rows are ${rowNames.join(', ')}.`);
+  const unknown = values.only.find(name => !rowNames.includes(name));
+  if (unknown !== undefined) throw new Error(`Unknown row: ${unknown}. The rows are ${rowNames.join(', ')}.`);
   const { short } = values;
   return {
     only: values.only,
@@ -82,12 +83,12 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     rounds: wholeNumber('rounds', values.rounds, short ? 1 : 5),
     large: short ? 50_000 : 1_000_000,
     subscribers: short ? 1000 : 10_000,
-    undelivered: short ? 50_000 : 1_000_000,
+    backlog: short ? 50_000 : 1_000_000,
   };
 }
 
-function wholeNumber(name: string, text: string | undefined, usual: number): number {
-  if (text === undefined) return usual;
+function wholeNumber(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
   if (!/^[1-9]\d?$/.test(text)) throw new Error(`--${name} must be a whole number from 1 to 99.`);
   return Number(text);
 }

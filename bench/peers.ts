@@ -1,40 +1,40 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cores, freePort, listening, start } from './processes.ts';
-import { scratch } from './scratch.ts';
+import { cores, freePort, start, waitUntilReachable } from './processes.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
-/** A server to compare with, serving the bytes that the product serves. */
+/** A server to compare with. It serves the same bytes as the product. */
 export interface Peer extends AsyncDisposable {
   readonly name: string;
   readonly pid: number;
-  /** Serves lists and single animals. */
+  /** Serves lists and single pets. */
   readonly baseUrl: string;
-  /** Serves what a POST is answered with. */
+  /** Serves the response to `POST /pets`. */
   readonly createUrl: string;
 }
 
-/** The bytes that peers serve: bodies of the product's own answers. */
-export interface Bytes {
+/** The bodies that the peers serve, copied from the product's responses. */
+export interface ResponseBodies {
   readonly list: string;
-  readonly animals: ReadonlyMap<number, string>;
+  readonly pets: ReadonlyMap<number, string>;
   readonly created: string;
 }
 
 /**
- * nginx with one worker, serving files: the list, each animal, and for a POST, whose body it does not look at, the
- * answer 201 (what it would answer, 405, leads to the file). `sendfile` and `tcp_nopush` as Debian ships it, no access
- * log, connections that live for ever.
+ * Starts nginx with one worker. It serves the list and each pet from files, with `sendfile` and `tcp_nopush` as on
+ * Debian, no access log and unlimited keep-alive. It ignores the body of a POST and responds 201 with a file, which
+ * replaces its own 405.
  */
-export async function startNginx({ list, animals, created }: Bytes): Promise<Peer> {
-  const files = scratch();
+export async function startNginx({ list, pets, created }: ResponseBodies): Promise<Peer> {
+  const files = temporaryDirectory();
   const directory = files.path;
   const root = join(directory, 'root', 'v1', 'pets');
   await mkdir(root, { recursive: true });
   await writeFile(join(directory, 'list.json'), list);
-  // A POST to a file is 405, to no file 404.
+  // nginx responds 405 to a POST only where a file exists, otherwise 404.
   await mkdir(join(directory, 'created', 'v1'), { recursive: true });
-  for (const name of ['animal', 'v1/pets']) await writeFile(join(directory, 'created', name), created);
-  for (const [id, bytes] of animals) await writeFile(join(root, String(id)), bytes);
+  for (const name of ['pet', 'v1/pets']) await writeFile(join(directory, 'created', name), created);
+  for (const [id, bytes] of pets) await writeFile(join(root, String(id)), bytes);
   const [port, createPort] = [await freePort(), await freePort()];
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const config = `
@@ -46,14 +46,14 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
       ${temporary.map(name => `${name}_temp_path ${directory}/${name};`).join(' ')}
       server { listen 127.0.0.1:${port}; root ${directory}/root; location = /v1/pets { alias ${directory}/list.json; } }
       server {
-        listen 127.0.0.1:${createPort}; root ${directory}/created; location = /v1/pets { error_page 405 =201 /animal; }
+        listen 127.0.0.1:${createPort}; root ${directory}/created; location = /v1/pets { error_page 405 =201 /pet; }
       }
     }`;
   await writeFile(join(directory, 'nginx.conf'), config);
   const nginx = start(cores.server, ['nginx', '-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')]);
   const baseUrl = `http://127.0.0.1:${port}/v1`;
   try {
-    await Promise.race([listening(`${baseUrl}/pets`), nginx.firstLine]);
+    await Promise.race([waitUntilReachable(`${baseUrl}/pets`), nginx.firstLine]);
   } catch (error) {
     await nginx.stop();
     files[Symbol.dispose]();
@@ -72,19 +72,19 @@ export async function startNginx({ list, animals, created }: Bytes): Promise<Pee
 }
 
 /** Starts Fastify without authentication, limits, validation or storage. Every pet has the same bytes. */
-export function startFastify(bytes: Bytes): Promise<Peer> {
-  return startScript('Fastify', 'bare-fastify.ts', bytes);
+export function startFastify(bytes: ResponseBodies): Promise<Peer> {
+  return startScript('Fastify', 'peer-fastify.ts', bytes);
 }
 
 /** Starts a bare `node:http` server. Every pet has the same bytes. */
-export function startNode(bytes: Bytes): Promise<Peer> {
-  return startScript('node:http', 'bare-node.ts', bytes);
+export function startNode(bytes: ResponseBodies): Promise<Peer> {
+  return startScript('node:http', 'peer-node.ts', bytes);
 }
 
-async function startScript(name: string, script: string, { list, animals, created }: Bytes): Promise<Peer> {
-  const [animal = ''] = animals.values();
+async function startScript(name: string, script: string, { list, pets, created }: ResponseBodies): Promise<Peer> {
+  const [pet = ''] = pets.values();
   const file = new URL(script, import.meta.url).pathname;
-  const server = start(cores.server, [process.execPath, file, list, animal, created]);
+  const server = start(cores.server, [process.execPath, file, list, pet, created]);
   const baseUrl = await server.firstLine;
   const dispose = () => server[Symbol.asyncDispose]();
   return { name, baseUrl, createUrl: baseUrl, pid: server.pid, [Symbol.asyncDispose]: dispose };

@@ -6,48 +6,44 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
-/** The core of what is measured, and the core of what measures. */
+/** The core of the measured server, and the core of the load generator and this process. */
 export const cores = { server: 0, load: 1 } as const;
 
-/** A process that ends with its holder, at the latest with this one. */
+/** A child process. It ends with its owner, at the latest with this process. */
 export interface Running extends AsyncDisposable {
   readonly pid: number;
-  /** The first line that it prints; rejects when it ends before. */
+  /** The first line of its output; rejects if it exits before. */
   readonly firstLine: Promise<string>;
-  /** Ends it with SIGTERM, and with SIGKILL after 10 s; its exit code. */
+  /** Sends SIGTERM, and SIGKILL after 10 s; returns the exit code. */
   stop(): Promise<number | null>;
 }
 
 const alive = new Set<ChildProcess>();
 
-let ended = false;
+let killed = false;
 
-/** Ends every process that was started here, at once, and starts no more: what waits for one is rejected. */
-export function endAll(): void {
-  ended = true;
+/** Kills every process that was started here and prevents further starts. Pending promises reject. */
+export function killAll(): void {
+  killed = true;
   for (const child of alive) child.kill('SIGKILL');
 }
 
-function demandOpen(): void {
-  if (ended) throw new Error('No more processes are started.');
+function assertNotKilled(): void {
+  if (killed) throw new Error('The benchmark is ending and starts no more processes.');
 }
 
-/**
- * Starts a program on one core.
- *
- * What it starts in its place (`exec`) keeps its id and its core.
- */
+/** Starts a program on one core. A program that replaces it by `exec` keeps the process id and the core. */
 export function start(
   core: number,
   command: readonly string[],
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
 ): Running {
-  demandOpen();
+  assertNotKilled();
   const child = spawn('taskset', ['-c', String(core), ...command], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   alive.add(child);
-  let complaints = '';
+  let errorOutput = '';
   child.stderr.on('data', data => {
-    complaints = (complaints + data).slice(-2000);
+    errorOutput = (errorOutput + data).slice(-2000);
   });
   const exit = once(child, 'exit').then(([code]) => {
     alive.delete(child);
@@ -55,7 +51,7 @@ export function start(
   });
   const firstLine = Promise.race([
     once(createInterface(child.stdout), 'line').then(([line]) => line as string),
-    exit.then(code => Promise.reject(new Error(`${command.join(' ')} ended with ${code}. ${complaints.trim()}`))),
+    exit.then(code => Promise.reject(new Error(`${command.join(' ')} exited with ${code}. ${errorOutput.trim()}`))),
   ]);
   firstLine.catch(() => {});
 
@@ -69,13 +65,13 @@ export function start(
   return { pid: child.pid!, firstLine, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
 }
 
-/** Runs a program to its end on one core; what it printed. Rejects when it fails, or takes longer than a minute and a half. */
+/** Runs a program on one core and returns its standard output. Rejects if it fails or takes longer than 90 s. */
 export async function run(
   core: number,
   command: readonly string[],
   options: { readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<string> {
-  demandOpen();
+  assertNotKilled();
   const started = promisify(execFile)('taskset', ['-c', String(core), ...command], { ...options, timeout: 90_000 });
   alive.add(started.child);
   try {
@@ -85,7 +81,7 @@ export async function run(
   }
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
+/** Returns a port of 127.0.0.1 that was just free. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -95,15 +91,15 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Resolves once something listens on a port of 127.0.0.1; rejects after 10 s. */
-export async function listening(url: string): Promise<void> {
-  const until = performance.now() + 10_000;
+/** Resolves when a server responds at the URL; rejects after 10 s. */
+export async function waitUntilReachable(url: string): Promise<void> {
+  const endMs = performance.now() + 10_000;
   for (;;) {
     try {
       await (await fetch(url)).arrayBuffer();
       return;
     } catch (error) {
-      if (performance.now() > until) throw error;
+      if (performance.now() > endMs) throw error;
       await new Promise(resolve => setTimeout(resolve, 10));
     }
   }
@@ -116,8 +112,8 @@ export async function processorTimeOf(pid: number): Promise<number> {
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
     .slice(11, 13);
-  return (Number(user) + Number(system)) / TICKS_A_SECOND;
+  return (Number(user) + Number(system)) / TICKS_PER_SECOND;
 }
 
 /** Linux reports processor time in this unit. */
-const TICKS_A_SECOND = 100;
+const TICKS_PER_SECOND = 100;

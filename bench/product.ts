@@ -5,36 +5,52 @@ import { openPostgres } from '../src/lib/storage/postgres/database.ts';
 import { openSqlite } from '../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../src/migrations/index.ts';
 import type { Database } from '../src/schema.ts';
-import { fill } from './fill.ts';
+import { fillDatabase } from './fill.ts';
 import { cores, type Running, run, start } from './processes.ts';
-import { scratch } from './scratch.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 const launcher = new URL('../bin/petstore', import.meta.url).pathname;
 
-/** What the product is started on: data with animals in production, and a key for them. */
+/** A data directory with pets in production, and an API key. */
 export interface Store extends Disposable {
-  readonly animals: number;
-  /** Animals that are available, some or all of them. */
+  readonly pets: number;
+  /** Ids of available pets, possibly not all of them. */
   readonly available: readonly number[];
-  /** The data directory; it goes away with the store. */
+  /** The data directory, removed with the store. */
   readonly directory: string;
-  /** Of an enterprise account with 10^9 requests a minute and a day, so that each is checked and counted, and none refused. */
+  /** An enterprise key with 10^9 requests per minute and day: each request is checked and counted, and none is rejected. */
   readonly token: string;
   readonly env: NodeJS.ProcessEnv;
 }
 
 /**
- * Makes a store as an operator would, and fills it while no server runs.
- * @param options.databaseUrl an empty PostgreSQL database in place of the embedded engine
- * @param options.filling what else `fill` is to make
+ * Creates a store with the command line, as an operator would, and fills its database while no server runs.
+ * @param options.databaseUrl an empty PostgreSQL database to use in place of SQLite
+ * @param options.filling options of `fillDatabase`
  */
-export async function makeStore(
-  animals: number,
-  { databaseUrl, filling }: { databaseUrl?: string; filling?: Parameters<typeof fill>[3] } = {},
+export async function createStore(
+  pets: number,
+  { databaseUrl, filling }: { databaseUrl?: string; filling?: Parameters<typeof fillDatabase>[3] } = {},
 ): Promise<Store> {
-  const files = scratch();
+  const files = temporaryDirectory();
   const directory = files.path;
-  const env = {
+  const env = storeEnvironment(directory, databaseUrl);
+  try {
+    if (databaseUrl !== undefined) await run(cores.load, [launcher, 'migrate'], { env });
+    const { accountId, token } = await createKey(launcher, env);
+    const database = await openDatabase(directory, databaseUrl);
+    const available = await fillDatabase(database, accountId, pets, filling);
+    await database.close();
+    return { pets, available, directory, token, env, [Symbol.dispose]: files[Symbol.dispose] };
+  } catch (error) {
+    files[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** Returns the environment of a server with a data directory and any free ports. */
+export function storeEnvironment(directory: string, databaseUrl?: string): NodeJS.ProcessEnv {
+  return {
     ...process.env,
     PETSTORE_DATA_DIR: directory,
     PETSTORE_PORT: '0',
@@ -42,26 +58,23 @@ export async function makeStore(
     PETSTORE_MESSAGES_PORT: '0',
     ...(databaseUrl !== undefined && { PETSTORE_DATABASE_URL: databaseUrl }),
   };
-  try {
-    const petstore = async (...command: string[]) =>
-      JSON.parse(await run(cores.load, [launcher, ...command, '--json'], { env }));
-    if (databaseUrl !== undefined) await petstore('migrate');
-    const limits = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
-    const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
-    const key = await petstore('key', 'create', '--account', String(account.id));
-
-    const database = await openData(directory, databaseUrl);
-    const available = await fill(database, account.id, animals, filling);
-    await database.close();
-    return { animals, available, directory, token: key.token, env, [Symbol.dispose]: files[Symbol.dispose] };
-  } catch (error) {
-    files[Symbol.dispose]();
-    throw error;
-  }
 }
 
-/** The database of a store that nobody serves. */
-export function openData(directory: string, databaseUrl?: string): Promise<Database> {
+/** Creates an enterprise account, whose limits no load reaches, and its API key. */
+export async function createKey(
+  launcher: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly accountId: number; readonly token: string }> {
+  const petstore = async (...command: string[]) =>
+    JSON.parse(await run(cores.load, [launcher, ...command, '--json'], { env }));
+  const limits = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
+  const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
+  const { token } = await petstore('key', 'create', '--account', String(account.id));
+  return { accountId: account.id, token };
+}
+
+/** Opens the database of a store that has no running server. */
+export function openDatabase(directory: string, databaseUrl?: string): Promise<Database> {
   const silent = { info() {}, warn() {}, error() {} };
   const common = { migrations, clock: systemClock(), log: silent };
   return databaseUrl === undefined
@@ -73,14 +86,14 @@ function fail(error: Error): never {
   throw error;
 }
 
-/** The product as it serves a store. */
+/** A running server of a store. */
 export interface Product extends Running {
   readonly baseUrl: string;
   readonly token: string;
   readonly store: Store;
 }
 
-/** Starts the product on a store, on the core for servers, with these settings besides those of the store. */
+/** Starts the server of a store on the server core, with these settings in addition to the store's own. */
 export async function startProduct(store: Store, settings: NodeJS.ProcessEnv = {}): Promise<Product> {
   const running = start(cores.server, [launcher, 'serve', '--json'], { env: { ...store.env, ...settings } });
   const { production } = JSON.parse(await running.firstLine);
@@ -88,30 +101,40 @@ export async function startProduct(store: Store, settings: NodeJS.ProcessEnv = {
 }
 
 /**
- * What the product answers to one request, read as JSON: a POST where there is something to send.
- * @param answered called when the head of the answer is here
- * @throws when it is an error
+ * Sends a request, a POST if there is a body, and returns the parsed response.
+ * @param onHead called when the head of the response arrives
+ * @throws when the response is an error
  */
-export async function asked(
+export async function sendJson(
   { baseUrl, token }: Product,
   path: string,
   body?: object,
-  answered = () => {},
+  onHead?: () => void,
 ): Promise<{ readonly id: number }> {
+  return JSON.parse(await sendRequest({ baseUrl, token }, path, body, onHead));
+}
+
+/** Sends a request as `sendJson` does; returns the body of the response. */
+export async function sendRequest(
+  { baseUrl, token }: { readonly baseUrl: string; readonly token: string },
+  path: string,
+  body?: object,
+  onHead?: () => void,
+): Promise<string> {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(
+  const response = await fetch(
     baseUrl + path,
     body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) },
   );
-  answered();
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${text}`);
-  return JSON.parse(text);
+  onHead?.();
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path} returned ${response.status}: ${text}`);
+  return text;
 }
 
-/** Milliseconds from the start of `bin/petstore serve` to its first 200 for a list; it is ended afterwards. */
+/** Returns the milliseconds from the start of `bin/petstore serve` to its first 200 for a list, then stops it. */
 export async function timeStart(store: Store, port: number): Promise<number> {
-  const began = performance.now();
+  const startMs = performance.now();
   await using running = start(cores.server, [launcher, 'serve', '--json'], {
     env: { ...store.env, PETSTORE_PORT: String(port) },
   });
@@ -122,20 +145,20 @@ export async function timeStart(store: Store, port: number): Promise<number> {
   const headers = { Authorization: `Bearer ${store.token}` };
   for (;;) {
     const status = await fetch(`http://127.0.0.1:${port}/v1/pets`, { headers }).then(
-      answer => answer.status,
+      response => response.status,
       () => undefined,
     );
-    if (status === 200) return performance.now() - began;
-    if (status !== undefined) throw new Error(`The first answer was ${status}.`);
+    if (status === 200) return performance.now() - startMs;
+    if (status !== undefined) throw new Error(`The first response was ${status}.`);
     if (failure !== undefined) throw failure;
-    if (performance.now() - began > 15_000) throw new Error('The product did not start within 15 s.');
+    if (performance.now() - startMs > 15_000) throw new Error('The server did not start within 15 s.');
     await new Promise(resolve => setTimeout(resolve, 2));
   }
 }
 
-/** Memory of a process that is in use, in MB of 10^6 bytes: now, and at most since it began. */
-export async function memoryOf(pid: number): Promise<{ nowMb: number; mostMb: number }> {
+/** Returns the current and the peak resident memory of a process, in MB of 10^6 bytes. */
+export async function memoryOf(pid: number): Promise<{ currentMb: number; peakMb: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const megabytes = (field: string) => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) * 1024) / 1e6;
-  return { nowMb: megabytes('VmRSS'), mostMb: megabytes('VmHWM') };
+  return { currentMb: megabytes('VmRSS'), peakMb: megabytes('VmHWM') };
 }

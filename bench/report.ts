@@ -1,41 +1,41 @@
 import type { Measured } from './load.ts';
-import type { Found } from './measurements.ts';
-import { createRow, orderRow } from './rows.ts';
-import { median, middle, type Rounds, ratio } from './turns.ts';
-import { type Backlog, type Delivered, type Followed, RECEIVERS } from './what-happens.ts';
+import { type Backlog, type DeliveryRate, RECEIVERS, type StreamResult } from './measure-events.ts';
+import type { Comparison } from './measure-requests.ts';
+import { median, medianOf, type Rounds, ratio } from './rounds.ts';
+import { createRow, orderRow } from './workloads.ts';
 
-/** Everything that a measurement found; what was not measured is not there. */
+/** All results; those of rows that were not measured are absent. */
 export interface Results {
   readonly date: Date;
   readonly machine: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly effort: { readonly seconds: number; readonly rounds: number };
   readonly disk: { readonly p50Ms: number; readonly p99Ms: number };
-  readonly animals: { readonly small: number; readonly large: number };
-  readonly peers?: readonly Found<'product' | 'nginx' | 'fastify' | 'node'>[];
-  readonly growth?: readonly Found<'small' | 'large'>[];
+  readonly pets: { readonly small: number; readonly large: number };
+  readonly peers?: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node'>[];
+  readonly growth?: readonly Comparison<'small' | 'large'>[];
   readonly orders?: Rounds<'product' | 'many' | 'nginx'>;
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
   readonly memory?: { readonly idleMb: number; readonly loadedMb: number };
   readonly startsMs?: readonly number[];
   readonly latency?: readonly Measured[];
-  readonly deliveries?: Readonly<Record<'one' | 'several', readonly Delivered[]>>;
-  readonly streams?: Readonly<Record<'many' | 'some', Followed>>;
-  readonly createDelivered?: Rounds<'delivered' | 'alone'>;
+  readonly deliveries?: Readonly<Record<'one' | 'several', readonly DeliveryRate[]>>;
+  readonly streams?: Readonly<Record<'many' | 'some', StreamResult>>;
+  readonly createsWithEvents?: Rounds<'delivered' | 'alone'>;
   readonly backlog?: Backlog;
-  /** Or why it was left out. */
-  readonly postgres?: readonly Found<'embedded' | 'postgres'>[] | string;
+  /** A string says why it was skipped. */
+  readonly postgres?: readonly Comparison<'embedded' | 'postgres'>[] | string;
 }
 
-/** The least share of nginx's answers a second that a row is to reach. */
-const shares: Readonly<Record<string, number>> = { list: 0.6, get: 0.45, create: 0.25 };
+/** Target: the minimum ratio to the throughput of nginx. */
+const nginxShares: Readonly<Record<string, number>> = { list: 0.6, get: 0.45, create: 0.25 };
 const ORDER_SHARE = 0.1;
-/** Above this the disk, not the product, decides how many animals are added a second. */
+/** On a disk slower than this the target of creates does not apply. */
 const FLUSH_MS = 0.5;
 const LIST_P99_MS = 5;
-/** Rows that take at most so many times as long with the large store. */
-const growing = ['first-page', 'middle-page', 'status'];
-const TIMES = 1.3;
+/** The rows with a target for the ratio of the large store's time to the small store's. */
+const growthTargets = ['first-page', 'middle-page', 'status'];
+const GROWTH_MAX = 1.3;
 const START_MS = 700;
 const IDLE_MB = 180;
 const LOADED_MB = 300;
@@ -43,20 +43,20 @@ const DELIVERED_P50_MS = 10;
 const DELIVERED_P99_MS = 50;
 const DELIVERIES_A_SECOND = 2000;
 const STREAMS_MB = 500;
-/** What adding animals keeps of its rate while their events are delivered. */
+/** Target: the minimum ratio of creates whose events are delivered to creates without subscribers. */
 const CREATE_KEEPS = 0.7;
-/** What everything keeps of its rate beside undelivered deliveries. */
+/** Target: the minimum ratio of throughput with a backlog to throughput without. */
 const BACKLOG_KEEPS = 0.9;
-/** The next delivery takes at most so many times as long beside them: a tenth more, and what such times differ by anyway. */
-const BACKLOG_TIMES = 1.25;
+/** Target: the maximum ratio of the next delivery's time with a backlog to that without. Such medians vary by a fifth. */
+const BACKLOG_LATENCY_MAX = 1.25;
 
-/** The results as a page. */
+/** Returns the results as a Markdown page. */
 export function report(results: Results): string {
   const { date, machine, versions, effort, disk } = results;
   const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    '# What was measured',
-    `On ${date.toISOString().slice(0, 10)}, by \`npm run bench\`; [benchmarks](../docs/operating/benchmarks.md) tells how it is measured and how to read it.`,
+    '# Benchmark results',
+    `On ${date.toISOString().slice(0, 10)}, by \`npm run bench\`; [benchmarks](../docs/operating/benchmarks.md) describes the method and the rows.`,
     [
       `- Machine: ${machine}.`,
       `- Versions: ${programs.join(', ')}.`,
@@ -64,14 +64,14 @@ export function report(results: Results): string {
       `- \`fdatasync\` of 4 KiB on this disk: ${ms(disk.p50Ms)} (p50), ${ms(disk.p99Ms)} (p99).`,
     ].join('\n'),
     ...section('Targets', targetTable(results)),
-    ...section('Beside nginx and Fastify', results.peers && peerTable(results.peers)),
+    ...section('Compared with nginx, Fastify and node:http', results.peers && peerTable(results.peers)),
     ...section(
-      `${count(results.animals.large)} animals against ${count(results.animals.small)}`,
+      `${count(results.pets.large)} pets compared with ${count(results.pets.small)}`,
       results.growth && growthTable(results.growth),
     ),
     ...section('Orders', results.orders && ordersTable(results.orders)),
-    ...section('Writes beside reads', results.mixed && mixedTable(results.mixed)),
-    ...section('What happened, told to others', toldTable(results)),
+    ...section('Reads and writes at once', results.mixed && mixedTable(results.mixed)),
+    ...section('Webhooks and event streams', eventTable(results)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
 }
@@ -83,69 +83,69 @@ function section(title: string, content: string | undefined): string[] {
 type Target = readonly [what: string, target: string, measured: string, met: boolean | undefined];
 
 function targetTable(results: Results): string | undefined {
-  const { peers = [], growth = [], disk, memory, startsMs, animals } = results;
+  const { peers = [], growth = [], disk, memory, startsMs, pets } = results;
   const rows: Target[] = [];
   for (const { row, rounds } of peers) {
-    const share = shares[row.name];
+    const share = nginxShares[row.name];
     if (share === undefined) continue;
     const { median } = ratio(rounds, 'product', 'nginx');
     const counts = row.name !== 'create' || disk.p50Ms <= FLUSH_MS;
     const target = `≥ ${share.toFixed(2)} of nginx${row.name === 'create' ? `, where \`fdatasync\` takes ≤ ${FLUSH_MS} ms` : ''}`;
     rows.push([row.title, target, median.toFixed(2), counts ? median >= share : undefined]);
     if (row.name === 'list') {
-      const { p99Ms } = middle(rounds.product);
+      const { p99Ms } = medianOf(rounds.product);
       rows.push([`${row.title}, p99`, `≤ ${LIST_P99_MS} ms`, ms(p99Ms), p99Ms <= LIST_P99_MS]);
     }
   }
   for (const { row, rounds } of growth) {
-    if (!growing.includes(row.name)) continue;
+    if (!growthTargets.includes(row.name)) continue;
     const { median } = ratio(rounds, 'small', 'large');
-    const what = `${row.title}, ${count(animals.large)} animals against ${count(animals.small)}`;
-    rows.push([what, `≤ ${TIMES} × the time`, `${median.toFixed(2)} ×`, median <= TIMES]);
+    const what = `${row.title}, ${count(pets.large)} pets compared with ${count(pets.small)}`;
+    rows.push([what, `≤ ${GROWTH_MAX} × the time`, `${median.toFixed(2)} ×`, median <= GROWTH_MAX]);
   }
   if (results.orders !== undefined) {
     const share = ratio(results.orders, 'product', 'nginx').median;
     rows.push([orderRow.title, `≥ ${ORDER_SHARE.toFixed(2)} of nginx`, share.toFixed(2), share >= ORDER_SHARE]);
     const times = ratio(results.orders, 'product', 'many').median;
-    const what = `${orderRow.title}, with many orders against few`;
-    rows.push([what, `≤ ${TIMES} × the time`, `${times.toFixed(2)} ×`, times <= TIMES]);
+    const what = `${orderRow.title}, with many orders compared with few`;
+    rows.push([what, `≤ ${GROWTH_MAX} × the time`, `${times.toFixed(2)} ×`, times <= GROWTH_MAX]);
   }
   if (startsMs !== undefined) {
     const time = median(startsMs);
     rows.push(['second start to the first 200', `≤ ${START_MS} ms`, `${Math.round(time)} ms`, time <= START_MS]);
   }
   if (memory !== undefined) {
-    const of = `with ${count(animals.large)} animals`;
+    const of = `with ${count(pets.large)} pets`;
     const { idleMb, loadedMb } = memory;
     rows.push([`memory ${of}, idle`, `≤ ${IDLE_MB} MB`, `${Math.round(idleMb)} MB`, idleMb <= IDLE_MB]);
     rows.push([
-      `memory ${of}, the most under load`,
+      `memory ${of}, peak under load`,
       `≤ ${LOADED_MB} MB`,
       `${Math.round(loadedMb)} MB`,
       loadedMb <= LOADED_MB,
     ]);
   }
-  rows.push(...toldTargets(results));
+  rows.push(...eventTargets(results));
   if (rows.length === 0) return undefined;
   return table(
-    ['What', 'Target', 'Measured', ''],
+    ['Row', 'Target', 'Measured', ''],
     rows.map(([what, target, measured, met]) => [
       what,
       target,
       measured,
-      met === undefined ? 'does not count' : met ? 'met' : '**missed**',
+      met === undefined ? 'does not apply' : met ? 'met' : '**missed**',
     ]),
   );
 }
 
-function toldTargets({ latency, deliveries, streams, createDelivered, backlog }: Results): Target[] {
+function eventTargets({ latency, deliveries, streams, createsWithEvents, backlog }: Results): Target[] {
   const rows: Target[] = [];
   const upTo = (what: string, measured: number, most: number, say: (value: number) => string) =>
     rows.push([what, `≤ ${say(most)}`, say(measured), measured <= most]);
   const atLeast = (what: string, measured: number, least: number, of: string) =>
     rows.push([what, `≥ ${least.toFixed(2)} of ${of}`, measured.toFixed(2), measured >= least]);
   if (latency !== undefined) {
-    const { p50Ms, p99Ms } = middle(latency);
+    const { p50Ms, p99Ms } = medianOf(latency);
     upTo('from a change to its receiver, p50', p50Ms, DELIVERED_P50_MS, ms);
     upTo('from a change to its receiver, p99', p99Ms, DELIVERED_P99_MS, ms);
   }
@@ -154,12 +154,12 @@ function toldTargets({ latency, deliveries, streams, createDelivered, backlog }:
     const target = `≥ ${count(DELIVERIES_A_SECOND)}/s`;
     rows.push(['deliveries to one receiver', target, `${count(Math.round(rate))}/s`, rate >= DELIVERIES_A_SECOND]);
   }
-  for (const { subscribers, changesASecond, mostMb } of streams ? [streams.many, streams.some] : []) {
-    const what = `memory with ${count(subscribers)} subscribers, ${count(changesASecond)} changes a second`;
-    upTo(what, mostMb, STREAMS_MB, value => `${Math.round(value)} MB`);
+  for (const { subscribers, changesPerSecond, peakMb } of streams ? [streams.many, streams.some] : []) {
+    const what = `memory with ${count(subscribers)} subscribers, ${count(changesPerSecond)} changes per second`;
+    upTo(what, peakMb, STREAMS_MB, value => `${Math.round(value)} MB`);
   }
-  if (createDelivered !== undefined) {
-    const keeps = ratio(createDelivered, 'delivered', 'alone').median;
+  if (createsWithEvents !== undefined) {
+    const keeps = ratio(createsWithEvents, 'delivered', 'alone').median;
     atLeast(`${createRow.title}, with a webhook and a stream`, keeps, CREATE_KEEPS, 'that without');
   }
   if (backlog !== undefined) {
@@ -167,24 +167,24 @@ function toldTargets({ latency, deliveries, streams, createDelivered, backlog }:
     for (const { row, rounds } of backlog.rows) {
       atLeast(`${row.title}, ${beside}`, ratio(rounds, 'with', 'without').median, BACKLOG_KEEPS, 'that without');
     }
-    const times = middle(backlog.latency.with).p50Ms / middle(backlog.latency.without).p50Ms;
+    const times = medianOf(backlog.latency.with).p50Ms / medianOf(backlog.latency.without).p50Ms;
     rows.push([
       `from a change to its receiver, p50, ${beside}`,
-      `≤ ${BACKLOG_TIMES} × the time`,
+      `≤ ${BACKLOG_LATENCY_MAX} × the time`,
       `${times.toFixed(2)} ×`,
-      times <= BACKLOG_TIMES,
+      times <= BACKLOG_LATENCY_MAX,
     ]);
   }
   return rows;
 }
 
-function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify' | 'node'>[]): string {
+function peerTable(found: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node'>[]): string {
   const head = [
     'Row',
     'product',
     'nginx',
     'Fastify',
-    'of nginx (least–most)',
+    'of nginx (min–max)',
     'of Fastify',
     'node:http',
     'processor time, of node:http',
@@ -195,13 +195,13 @@ function peerTable(found: readonly Found<'product' | 'nginx' | 'fastify' | 'node
     head,
     found.map(({ row, rounds }) => {
       const toNginx = ratio(rounds, 'product', 'nginx');
-      const { p50Ms, p99Ms } = middle(rounds.product);
+      const { p50Ms, p99Ms } = medianOf(rounds.product);
       return [
         row.title,
         perSecond(rounds.product),
         perSecond(rounds.nginx),
         perSecond(rounds.fastify),
-        `**${toNginx.median.toFixed(2)}** (${toNginx.least.toFixed(2)}–${toNginx.most.toFixed(2)})`,
+        `**${toNginx.median.toFixed(2)}** (${toNginx.min.toFixed(2)}–${toNginx.max.toFixed(2)})`,
         ratio(rounds, 'product', 'fastify').median.toFixed(2),
         perSecond(rounds.node),
         processorTimes(rounds.product, rounds.node),
@@ -218,17 +218,17 @@ function processorTimes(one: readonly Measured[], other: readonly Measured[]): s
   return `${a!.toFixed(1)} µs, ${(a! / b!).toFixed(1)} ×`;
 }
 
-function growthTable(found: readonly Found<'small' | 'large'>[]): string {
+function growthTable(found: readonly Comparison<'small' | 'large'>[]): string {
   return table(
-    ['Row', 'small store', 'large store', 'times as long (least–most)', 'p50, large', 'p99, large'],
+    ['Row', 'small store', 'large store', 'times as long (min–max)', 'p50, large', 'p99, large'],
     found.map(({ row, rounds }) => {
       const times = ratio(rounds, 'small', 'large');
-      const { p50Ms, p99Ms } = middle(rounds.large);
+      const { p50Ms, p99Ms } = medianOf(rounds.large);
       return [
         row.title,
         perSecond(rounds.small),
         perSecond(rounds.large),
-        `**${times.median.toFixed(2)}** (${times.least.toFixed(2)}–${times.most.toFixed(2)})`,
+        `**${times.median.toFixed(2)}** (${times.min.toFixed(2)}–${times.max.toFixed(2)})`,
         ms(p50Ms),
         ms(p99Ms),
       ];
@@ -238,14 +238,14 @@ function growthTable(found: readonly Found<'small' | 'large'>[]): string {
 
 function ordersTable(rounds: Rounds<'product' | 'many' | 'nginx'>): string {
   const titles = {
-    product: 'few orders before, every animal available',
+    product: 'few orders before, every pet available',
     many: 'the large store, with many orders before',
     nginx: 'nginx, the bytes of an order',
   };
   return table(
-    ['Row', 'answers', 'of nginx', 'p50', 'p99'],
+    ['Row', 'responses', 'of nginx', 'p50', 'p99'],
     (Object.keys(titles) as (keyof typeof titles)[]).map(side => {
-      const { p50Ms, p99Ms } = middle(rounds[side]);
+      const { p50Ms, p99Ms } = medianOf(rounds[side]);
       const share = side === 'nginx' ? '' : ratio(rounds, side, 'nginx').median.toFixed(2);
       return [titles[side], perSecond(rounds[side]), share, ms(p50Ms), ms(p99Ms)];
     }),
@@ -254,40 +254,40 @@ function ordersTable(rounds: Rounds<'product' | 'many' | 'nginx'>): string {
 
 function mixedTable(rounds: Rounds<'readsAlone' | 'reads' | 'writes'>): string {
   const titles = {
-    readsAlone: 'lists and single animals, 32 connections, alone',
-    reads: 'the same, beside writes',
-    writes: 'animals added by 32 connections beside them',
+    readsAlone: 'lists and single pets by 32 connections, alone',
+    reads: 'the same while pets are created',
+    writes: 'pets created by 32 connections meanwhile',
   };
   return table(
-    ['Row', 'answers', 'p50', 'p99'],
+    ['Row', 'responses', 'p50', 'p99'],
     (Object.keys(titles) as (keyof typeof titles)[]).map(side => {
-      const { p50Ms, p99Ms } = middle(rounds[side]);
+      const { p50Ms, p99Ms } = medianOf(rounds[side]);
       return [titles[side], perSecond(rounds[side]), ms(p50Ms), ms(p99Ms)];
     }),
   );
 }
 
-function toldTable({ latency, deliveries, streams, createDelivered, backlog }: Results): string | undefined {
+function eventTable({ latency, deliveries, streams, createsWithEvents, backlog }: Results): string | undefined {
   const rows: (readonly [what: string, rate: string, p50: string, p99: string])[] = [];
   const add = (what: string, rounds: readonly Measured[], rate = perSecond(rounds)) => {
-    const { p50Ms, p99Ms } = middle(rounds);
+    const { p50Ms, p99Ms } = medianOf(rounds);
     rows.push([what, rate, ms(p50Ms), ms(p99Ms)]);
   };
   if (latency !== undefined) add('from a change to its receiver', latency);
   for (const side of ['one', 'several'] as const) {
     const found = deliveries?.[side];
     if (found === undefined) continue;
-    const of = (field: keyof Delivered) => count(Math.round(median(found.map(round => round[field]))));
+    const of = (field: keyof DeliveryRate) => count(Math.round(median(found.map(round => round[field]))));
     const what = `deliveries to ${side === 'one' ? 'one receiver' : `${RECEIVERS} receivers`}`;
-    rows.push([what, `${of('perSecond')}/s, ${of('perProcessorSecond')} in a second of processor time`, '', '']);
+    rows.push([what, `${of('perSecond')}/s, ${of('perProcessorSecond')} per second of processor time`, '', '']);
   }
-  for (const followed of streams ? [streams.many, streams.some] : []) {
-    const { subscribers, changesASecond } = followed;
-    add(`${count(subscribers)} subscribers, ${count(changesASecond)} changes a second`, [followed]);
+  for (const result of streams ? [streams.many, streams.some] : []) {
+    const { subscribers, changesPerSecond } = result;
+    add(`${count(subscribers)} subscribers, ${count(changesPerSecond)} changes per second`, [result]);
   }
-  if (createDelivered !== undefined) {
-    add(`${createRow.title}, with a webhook and a stream`, createDelivered.delivered);
-    add(`${createRow.title}, without`, createDelivered.alone);
+  if (createsWithEvents !== undefined) {
+    add(`${createRow.title}, with a webhook and a stream`, createsWithEvents.delivered);
+    add(`${createRow.title}, without`, createsWithEvents.alone);
   }
   if (backlog !== undefined) {
     const both = [
@@ -299,15 +299,15 @@ function toldTable({ latency, deliveries, streams, createDelivered, backlog }: R
       add(`${title}, beside none`, rounds.without);
     }
   }
-  return rows.length === 0 ? undefined : table(['Row', 'a second', 'p50', 'p99'], rows);
+  return rows.length === 0 ? undefined : table(['Row', 'per second', 'p50', 'p99'], rows);
 }
 
-function postgresTable(found: readonly Found<'embedded' | 'postgres'>[] = []): string | undefined {
+function postgresTable(found: readonly Comparison<'embedded' | 'postgres'>[] = []): string | undefined {
   if (found.length === 0) return undefined;
   return table(
-    ['Row', 'embedded engine', 'PostgreSQL', 'p50', 'p99'],
+    ['Row', 'SQLite', 'PostgreSQL', 'p50', 'p99'],
     found.map(({ row, rounds }) => {
-      const { p50Ms, p99Ms } = middle(rounds.postgres);
+      const { p50Ms, p99Ms } = medianOf(rounds.postgres);
       return [row.title, perSecond(rounds.embedded), perSecond(rounds.postgres), ms(p50Ms), ms(p99Ms)];
     }),
   );
@@ -319,7 +319,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 function perSecond(rounds: readonly Measured[]): string {
-  return `${count(Math.round(middle(rounds).perSecond))}/s`;
+  return `${count(Math.round(medianOf(rounds).perSecond))}/s`;
 }
 
 function count(number: number): string {

@@ -2,44 +2,44 @@ import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 import { compare } from './compare.ts';
-import { measureDisk } from './disk.ts';
-import { lookAtMachine } from './machine.ts';
+import { describeMachine } from './machine.ts';
+import { measureDisk } from './measure-disk.ts';
+import {
+  measureBacklog,
+  measureCreatesWithEvents,
+  measureDeliveries,
+  measureLatency,
+  measureStreams,
+} from './measure-events.ts';
 import {
   type Effort,
-  measureBesidePeers,
   measureGrowth,
   measureMemory,
   measureMixed,
   measureOrders,
+  measurePeers,
   measurePostgres,
   measureStart,
-} from './measurements.ts';
+} from './measure-requests.ts';
 import { help, type Options, readOptions } from './options.ts';
-import { cores, endAll } from './processes.ts';
-import { makeStore } from './product.ts';
+import { cores, killAll } from './processes.ts';
+import { createStore } from './product.ts';
 import { type Results, report } from './report.ts';
-import { growthRows, peerRows, type Row } from './rows.ts';
-import {
-  measureBacklog,
-  measureCreateDelivered,
-  measureDeliveries,
-  measureLatency,
-  measureStreams,
-} from './what-happens.ts';
+import { growthRows, peerRows, type Row } from './workloads.ts';
 
-/** The store that all figures are for where none is named. */
+/** Pets in the store, unless a row says otherwise. */
 const SMALL = 10_000;
-/** Orders are measured in a store of animals that are all available, with few orders before; beside the large one. */
+/** Pets and orders in the small store of the orders row; all other pets are available. */
 const ORDERABLE = 250_000;
 const FEW_ORDERS = 1000;
 const MANY_ORDERS = 100_000;
-/** How often rows are measured at most whose rounds take long. */
+/** Maximum rounds of slow rows. */
 const BRIEF_ROUNDS = 3;
-/** How long a whole run may take at its usual effort. */
-const BOUND_MS = 600_000;
-const SHORT_BOUND_MS = 120_000;
+/** Maximum duration of a full run with default options. */
+const TIMEOUT_MS = 600_000;
+const SHORT_TIMEOUT_MS = 120_000;
 
-/** `npm run bench`: measures, prints the page of results, and keeps it when it is whole. */
+/** Runs `npm run bench`: measures, prints the page of results, and saves it after a full run. */
 async function main(): Promise<void> {
   if (process.argv[2] === 'compare') return compare(process.argv.slice(3));
   const options = readOptions(process.argv.slice(2));
@@ -47,10 +47,10 @@ async function main(): Promise<void> {
     process.stdout.write(help);
     return;
   }
-  const { versions, machine } = lookAtMachine();
-  // What measures stays away from what is measured, this process included.
+  const { versions, machine } = describeMachine();
+  // This process, like the load generator, must not use the server's core.
   execFileSync('taskset', ['-acp', String(cores.load), String(process.pid)], { stdio: 'ignore' });
-  boundTime(options);
+  startTimeout(options);
 
   const measured = await measure(options);
   const page = `${report({ date: new Date(), machine, versions, ...measured })}\n`;
@@ -66,76 +66,74 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
     seconds,
     rounds,
     warm: !short,
-    progress: what => process.stderr.write(`Measures ${what}.\n`),
+    progress: what => process.stderr.write(`Measuring: ${what}\n`),
   };
   const wants = (name: string) => only.length === 0 || only.includes(name);
   const wanted = (rows: readonly Row[]) => rows.filter(({ name }) => wants(name));
   const results: { -readonly [Name in keyof Results]?: Results[Name] } = {};
 
-  using small = await makeStore(SMALL);
+  using small = await createStore(SMALL);
   const disk = measureDisk(small.directory, 1);
   if (wanted(growthRows).length > 0 || wants('memory') || wants('order')) {
-    effort.progress(`how a store of ${large} animals is filled`);
-    using largeStore = await makeStore(large, { filling: { orders: Math.min(MANY_ORDERS, large / 10) } });
+    process.stderr.write(`Filling a store with ${large} pets\n`);
+    using largeStore = await createStore(large, { filling: { orders: Math.min(MANY_ORDERS, large / 10) } });
     if (wanted(growthRows).length > 0) {
       results.growth = await measureGrowth(small, largeStore, wanted(growthRows), effort);
     }
     if (wants('order')) {
-      using few = await makeStore(short ? 50_000 : ORDERABLE, { filling: { orders: FEW_ORDERS, available: true } });
+      using few = await createStore(short ? 50_000 : ORDERABLE, { filling: { orders: FEW_ORDERS, available: true } });
       results.orders = await measureOrders(few, largeStore, effort);
     }
     if (wants('memory')) results.memory = await measureMemory(largeStore, effort);
   }
   if (wants('start')) results.startsMs = await measureStart(small, effort);
-  // From here on there are more animals after each measurement than before.
-  if (wanted(peerRows).length > 0) results.peers = await measureBesidePeers(small, wanted(peerRows), effort);
+  // The measurements from here on add pets.
+  if (wanted(peerRows).length > 0) results.peers = await measurePeers(small, wanted(peerRows), effort);
   if (wants('mixed')) results.mixed = await measureMixed(small, effort);
-  // These rows are longer ones.
+  // The rounds of these rows take longer.
   const brief: Effort = { ...effort, rounds: Math.min(rounds, BRIEF_ROUNDS) };
   if (wants('latency')) results.latency = await measureLatency(small, brief);
-  if (wants('create-delivered')) results.createDelivered = await measureCreateDelivered(small, brief);
+  if (wants('create-delivered')) results.createsWithEvents = await measureCreatesWithEvents(small, brief);
   if (wants('deliveries')) {
-    using store = await makeStore(short ? 2000 : SMALL);
+    using store = await createStore(short ? 2000 : SMALL);
     results.deliveries = await measureDeliveries(store, brief);
   }
   if (wants('streams')) {
-    using store = await makeStore(SMALL);
+    using store = await createStore(SMALL);
     results.streams = await measureStreams(store, options.subscribers, brief);
   }
-  if (wants('backlog')) results.backlog = await measureBacklog(options.undelivered, { ...brief, seconds: 1 });
+  if (wants('backlog')) results.backlog = await measureBacklog(options.backlog, { ...brief, seconds: 1 });
   if (wants('postgres')) {
     const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
     results.postgres = await measurePostgres(url, SMALL, effort).catch((error: { code?: unknown } & Error) => {
       if (error.code !== 'ECONNREFUSED') throw error;
-      return 'Left out: no server answers at PETSTORE_TEST_DATABASE_URL.';
+      return 'Skipped: no server is reachable at PETSTORE_TEST_DATABASE_URL.';
     });
   }
-  return { ...results, effort: { seconds, rounds }, disk, animals: { small: SMALL, large } };
+  return { ...results, effort: { seconds, rounds }, disk, pets: { small: SMALL, large } };
 }
 
-/** Ends what takes far longer than it should. */
-function boundTime({ short, seconds, rounds }: Options): void {
-  const boundMs = short ? SHORT_BOUND_MS : BOUND_MS * Math.max(1, (seconds * rounds) / 10);
-  setTimeout(
-    () => end(`The measurement took longer than ${Math.round(boundMs / 1000)} s and was ended.`),
-    boundMs,
-  ).unref();
+/** Aborts a run that takes far too long. */
+function startTimeout({ short, seconds, rounds }: Options): void {
+  const timeoutMs = short ? SHORT_TIMEOUT_MS : TIMEOUT_MS * Math.max(1, (seconds * rounds) / 10);
+  const message = `The benchmark took longer than ${Math.round(timeoutMs / 1000)} s and was aborted.`;
+  setTimeout(() => abort(message), timeoutMs).unref();
 }
 
-let whyEnded: string | undefined;
+let abortMessage: string | undefined;
 
-/** Ends the measurement early and lets everything go that it holds, within 10 s. Safe to repeat. */
-function end(why: string): void {
-  whyEnded ??= why;
-  endAll();
+/** Kills all processes, so that the run fails, cleans up and exits within 10 s. Safe to repeat. */
+function abort(message: string): void {
+  abortMessage ??= message;
+  killAll();
   setTimeout(() => process.exit(1), 10_000).unref();
 }
 
-process.on('exit', endAll);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => end('The measurement was ended.'));
+process.on('exit', killAll);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => abort('The benchmark was aborted.'));
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`${whyEnded ?? (error as Error).message}\n`);
+  process.stderr.write(`${abortMessage ?? (error as Error).message}\n`);
   process.exitCode = 1;
 }

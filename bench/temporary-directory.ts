@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 
-/** A directory that goes away with its holder, at the latest with this process. */
-export interface Scratch extends Disposable {
+/** A directory that is removed with its owner, at the latest when this process exits. */
+export interface TemporaryDirectory extends Disposable {
   readonly path: string;
 }
 
-/** Makes a directory below TMPDIR. */
-export function scratch(): Scratch {
+/** Creates a directory below TMPDIR. */
+export function temporaryDirectory(): TemporaryDirectory {
   const path = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
   const remove = () => {
     process.off('exit', remove);

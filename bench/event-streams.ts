@@ -3,30 +3,30 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import type { Product } from './product.ts';
 
-/** Event streams that this process reads, each checked: no event twice, none out of order. */
+/** Event streams that this process reads. It checks that each stream sends every event once and in order. */
 export interface Streams extends AsyncDisposable {
   readonly count: number;
-  /** What came since it was taken last, by whichever stream. */
+  /** The events of all streams since the last `takeArrivals`. Throws if a stream failed. */
   readonly arrivals: readonly Arrival[];
-  take(): Arrival[];
+  takeArrivals(): Arrival[];
 }
 
-/** An event that came by a stream. */
+/** An event received from a stream. */
 export interface Arrival {
-  /** The animal that it is about. */
-  readonly animal: number;
+  /** Id of the event's pet. */
+  readonly pet: number;
   /** On the scale of `performance.now()`. */
-  readonly cameMs: number;
+  readonly receivedMs: number;
 }
 
-/** Opens streams of what happens from now on; resolves once each has its first line. */
+/** Opens streams of new events; resolves when each has its status line. */
 export async function openStreams(product: Product, count: number): Promise<Streams> {
   const sockets = new Set<Socket>();
-  const animals = new Map<number, number>();
+  const pets = new Map<number, number>();
   let arrivals: Arrival[] = [];
   let failure: Error | undefined;
   let closed = false;
-  const demandWhole = () => {
+  const assertHealthy = () => {
     if (failure !== undefined) throw failure;
   };
 
@@ -42,13 +42,13 @@ export async function openStreams(product: Product, count: number): Promise<Stre
       text += part;
       begin();
       let read = 0;
-      for (const [message, place, data] of text.matchAll(MESSAGE)) {
+      for (const [message, position, data] of text.matchAll(MESSAGE)) {
         read = text.indexOf(message, read) + message.length;
-        const sequence = Number(place);
-        if (sequence <= last) failure ??= new Error(`A stream told event ${sequence} behind event ${last}.`);
+        const sequence = Number(position);
+        if (sequence <= last) failure ??= new Error(`A stream sent event ${sequence} after event ${last}.`);
         last = sequence;
-        if (!animals.has(sequence)) animals.set(sequence, JSON.parse(data!).data.id);
-        arrivals.push({ animal: animals.get(sequence)!, cameMs: performance.now() });
+        if (!pets.has(sequence)) pets.set(sequence, JSON.parse(data!).data.id);
+        arrivals.push({ pet: pets.get(sequence)!, receivedMs: performance.now() });
       }
       text = text.slice(read);
     });
@@ -63,8 +63,8 @@ export async function openStreams(product: Product, count: number): Promise<Stre
       `GET ${pathname}/events/stream HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${product.token}\r\n\r\n`,
     );
     await began;
-    demandWhole();
-    if (!text.startsWith('HTTP/1.1 200 ')) throw new Error(`A stream was answered: ${text}`);
+    assertHealthy();
+    if (!text.startsWith('HTTP/1.1 200 ')) throw new Error(`A stream got the response: ${text}`);
   }
 
   async function close(): Promise<void> {
@@ -85,10 +85,10 @@ export async function openStreams(product: Product, count: number): Promise<Stre
   return {
     count,
     get arrivals() {
-      demandWhole();
+      assertHealthy();
       return arrivals;
     },
-    take() {
+    takeArrivals() {
       const taken = arrivals;
       arrivals = [];
       return taken;
@@ -97,8 +97,8 @@ export async function openStreams(product: Product, count: number): Promise<Stre
   };
 }
 
-/** How many files a process may have open here, connections included. */
-export async function filesMax(): Promise<number> {
+/** Returns how many files, connections included, a process may have open. */
+export async function openFilesLimit(): Promise<number> {
   return Number(
     /Max open files\s+\d+\s+(\d+)/.exec(await readFile('/proc/self/limits', 'utf8'))?.[1] ?? Number.POSITIVE_INFINITY,
   );
@@ -106,5 +106,5 @@ export async function filesMax(): Promise<number> {
 
 const OPENED_AT_ONCE = 100;
 
-/** A message of the stream: the number of its event and its data. The product never parts one in two chunks. */
+/** A message of the stream: its event's position in the log, and its data. */
 const MESSAGE = /id: evt_(\d+)\nevent: [^\n]+\ndata: ([^\n]+)\n\n/g;

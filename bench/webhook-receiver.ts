@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { asked, type Product } from './product.ts';
+import { type Product, sendJson } from './product.ts';
 
-/** Who takes deliveries at once and answers 204, in this process: on the core for loads. */
+/** A webhook receiver in this process, on the core of the load generator. It responds 204 to every delivery at once. */
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
-  /** How many deliveries came. */
+  /** Deliveries received. */
   readonly received: number;
-  /** When the head of the first delivery about each animal was here, on the scale of `performance.now()`, by its id. */
+  /** By pet id, when the head of the pet's first delivery arrived, on the scale of `performance.now()`. */
   readonly arrivals: ReadonlyMap<number, number>;
 }
 
-/** Starts one on a free port of 127.0.0.1. */
+/** Starts a receiver on a free port of 127.0.0.1. */
 export async function startReceiver(): Promise<Receiver> {
   let received = 0;
   const arrivals = new Map<number, number>();
   const server = createServer((request, response) => {
-    const cameMs = performance.now();
+    const receivedMs = performance.now();
     const parts: Buffer[] = [];
     request.on('data', part => parts.push(part));
     request.on('end', () => {
@@ -25,7 +25,7 @@ export async function startReceiver(): Promise<Receiver> {
       const { type, data } = JSON.parse(Buffer.concat(parts).toString());
       if (type === 'webhook.test') return;
       received++;
-      if (!arrivals.has(data.id)) arrivals.set(data.id, cameMs);
+      if (!arrivals.has(data.id)) arrivals.set(data.id, receivedMs);
     });
   });
   server.keepAliveTimeout = 60_000;
@@ -45,17 +45,17 @@ export async function startReceiver(): Promise<Receiver> {
   };
 }
 
-/** Makes a webhook that wants everything; it is inactive. Its id. */
-export async function makeWebhook(product: Product, { url }: Pick<Receiver, 'url'>): Promise<number> {
-  return (await asked(product, '/webhooks', { url })).id;
+/** Creates an inactive webhook for every event type; returns its id. */
+export async function createWebhook(product: Product, { url }: Pick<Receiver, 'url'>): Promise<number> {
+  return (await sendJson(product, '/webhooks', { url })).id;
 }
 
-/** From here on everything that happens is delivered. */
+/** Activates a webhook: later events are delivered to it. */
 export async function activate(product: Product, webhookId: number): Promise<void> {
-  await asked(product, `/webhooks/${webhookId}/activation`, {});
+  await sendJson(product, `/webhooks/${webhookId}/activation`, {});
 }
 
-/** Nothing more is delivered; what is under way comes still. */
+/** Deactivates a webhook. Requests that were already sent still arrive. */
 export async function deactivate(product: Product, webhookId: number): Promise<void> {
-  await asked(product, `/webhooks/${webhookId}/deactivation`, {});
+  await sendJson(product, `/webhooks/${webhookId}/deactivation`, {});
 }

@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises';
 import { serve } from '../test/support/serving.ts';
 
-/** Prints the named functions of `src/` that one warm request calls: `node bench/functions-called.ts [/pets]`. */
+/** Prints the named functions of `src/` that one warm request calls: `node bench/count-functions.ts [/pets]`. */
 const WARM_REQUESTS = 200;
 const SAMPLES = 5;
 
