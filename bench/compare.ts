@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { load, type Request } from './load.ts';
-import { cores, type Running, run, start } from './processes.ts';
+import { cores, type Running, start } from './processes.ts';
 import { createKey, sendRequest, storeEnvironment } from './product.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { orders } from './workloads.ts';

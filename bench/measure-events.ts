@@ -59,7 +59,7 @@ export async function measureDeliveries(
     ['one', 1],
     ['several', RECEIVERS],
   ] as const) {
-    progress(`deliveries to ${count} receivers`);
+    progress(`deliveries to ${count === 1 ? 'one receiver' : `${count} receivers`}`);
     const used = webhooks.slice(0, count);
     for (const id of used) await activate(product, id);
     for (let round = effort.warm ? -1 : 0; round < effort.rounds; round++) {
