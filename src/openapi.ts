@@ -77,10 +77,7 @@ export function openApiDocument(
       { name: 'Store orders', description: 'Orders of pets, and the number of pets by status.' },
       { name: 'Events', description: 'All changes, in the order in which they were committed.' },
       { name: 'Webhooks', description: 'Endpoints that receive signed events as they happen.' },
-      {
-        name: 'Messages',
-        description: 'Messages to the store and to the owners of pets, on an address of their own.',
-      },
+      { name: 'Messages', description: 'Messages to the store and to the owners of pets, on an address of their own.' },
     ],
     tagGroups: [
       { name: 'Catalogue', tags: ['Pets', 'Categories'] },

@@ -21,11 +21,7 @@ an API key: send it as <code>Authorization: Bearer &lt;API_KEY&gt;</code>.</p>
   );
 }
 
-const titles: Record<AddressName, string> = {
-  production: 'Production',
-  staging: 'Staging',
-  messages: 'Messages',
-};
+const titles: Record<AddressName, string> = { production: 'Production', staging: 'Staging', messages: 'Messages' };
 
 /** Returns the list of all error codes. */
 export function errorsPage(root: string): string {

@@ -221,15 +221,15 @@ onEachEngine(engine => {
       await assert.rejects(patch(database, 1001, { name: 'x' }, other), { code: 'not_owner' });
       await assert.rejects(patch(database, 1, { name: 'x' }, other), { code: 'not_owner' });
       await assert.rejects(patch(database, 4711, { name: 'x' }, other), { code: 'no_such_category' });
-      const expect = () => {
+      const checkPreconditions = () => {
         throw new Error('expected another');
       };
       await assert.rejects(
-        database.write(tx => updateCategory(tx, other, 1001, { name: 'x' }, expect)),
+        database.write(tx => updateCategory(tx, other, 1001, { name: 'x' }, checkPreconditions)),
         { code: 'not_owner' },
       );
       await assert.rejects(
-        database.write(tx => updateCategory(tx, admin, 1001, { name: 'x' }, expect)),
+        database.write(tx => updateCategory(tx, admin, 1001, { name: 'x' }, checkPreconditions)),
         /expected another/,
       );
     });

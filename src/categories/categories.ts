@@ -1,6 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import type { CategoryPatch, CategoryRow, NewCategory } from './category.ts';
@@ -8,9 +9,6 @@ import { markUsed, unusedId } from './ids.ts';
 import { categoryColumns, categoryEtag, categoryValues, eventDataOf, findCategory, insertCategory } from './rows.ts';
 import { freeSlug, isSlugTaken, slugOf, slugTaken } from './slugs.ts';
 import { lockTree, requireParent } from './tree.ts';
-
-/** Throws if the caller's preconditions do not hold for a category with this entity tag. */
-export type Precondition = (etag: string) => void;
 
 /**
  * Creates a category that belongs to the actor's account, and records `category.created`. Its id is the smallest above
@@ -57,7 +55,7 @@ export async function getCategory(reader: Reader, id: number): Promise<CategoryR
  * placeholder that gets a name becomes a regular category. A patch without an effect changes nothing.
  *
  * Run the transaction inside `withSlugConflict`: a pet may create a placeholder with the same slug meanwhile.
- * @throws {Problem} `no_such_category`; `not_owner`; what `expect` throws; `category_slug_taken`; `category_not_found`,
+ * @throws {Problem} `no_such_category`; `not_owner`; what `checkPreconditions` throws; `category_slug_taken`; `category_not_found`,
  *   `category_cycle` and `invalid_body` for the parent
  */
 export async function updateCategory(
@@ -65,9 +63,9 @@ export async function updateCategory(
   actor: Actor,
   id: number,
   patch: CategoryPatch,
-  expect?: Precondition,
+  checkPreconditions?: PreconditionCheck,
 ): Promise<CategoryRow> {
-  const before = await lockOwnCategory(tx, actor, id, expect);
+  const before = await lockOwnCategory(tx, actor, id, checkPreconditions);
   const change = categoryValues.merge(before, patch, errors => problem('invalid_body', 'Invalid body.', { errors }));
   const placeholder = patch.name === undefined ? before.placeholder : 0;
   const after: CategoryRow = { ...before, ...change, placeholder, version: before.version + 1, updatedAt: tx.now };
@@ -85,13 +83,13 @@ export async function updateCategory(
 
 /**
  * Locks the tree and returns a category that the actor may change.
- * @throws {Problem} `no_such_category`; `not_owner`; what `expect` throws
+ * @throws {Problem} `no_such_category`; `not_owner`; what `checkPreconditions` throws
  */
 export async function lockOwnCategory(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect?: Precondition,
+  checkPreconditions?: PreconditionCheck,
 ): Promise<CategoryRow> {
   await lockTree(tx);
   const category = await getCategory(tx, id);
@@ -104,7 +102,7 @@ export async function lockOwnCategory(
         : `Category ${id} belongs to another account; only that account or an admin can change it.`,
     );
   }
-  expect?.(categoryEtag(category));
+  checkPreconditions?.(categoryEtag(category));
   return category;
 }
 

@@ -1,18 +1,24 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { lockOwnCategory, type Precondition } from './categories.ts';
+import { lockOwnCategory } from './categories.ts';
 import type { CategoryRow } from './category.ts';
 import { categoryColumns, eventDataOf } from './rows.ts';
 import { lockTree } from './tree.ts';
 
 /**
  * Deletes an empty category. A pet that names its id later creates a placeholder.
- * @throws {Problem} `no_such_category`; `not_owner`; what `expect` throws; `category_in_use`
+ * @throws {Problem} `no_such_category`; `not_owner`; what `checkPreconditions` throws; `category_in_use`
  */
-export async function deleteCategory(tx: Transaction, actor: Actor, id: number, expect?: Precondition): Promise<void> {
-  const category = await lockOwnCategory(tx, actor, id, expect);
+export async function deleteCategory(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  checkPreconditions?: PreconditionCheck,
+): Promise<void> {
+  const category = await lockOwnCategory(tx, actor, id, checkPreconditions);
   await tx.first(lockCategory, { id });
   tx.refreshNow();
   const contents = await contentsOf(tx, id);

@@ -108,10 +108,10 @@ export const update = operation({
   errors: ['not_owner', 'category_not_found', 'category_slug_taken', 'category_cycle'],
   examples: updateExamples,
   handle(request) {
-    const { caller, path, body, expect } = request;
+    const { caller, path, body, checkPreconditions } = request;
     return withSlugConflict(body.slug, () =>
       withIdempotency(request, async tx =>
-        categoryResponse(await updateCategory(tx, caller, path.categoryId, body, expect)),
+        categoryResponse(await updateCategory(tx, caller, path.categoryId, body, checkPreconditions)),
       ),
     );
   },
@@ -126,8 +126,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The category is deleted.' }],
   errors: ['not_owner', 'category_in_use'],
   examples: deleteExamples,
-  async handle({ context, caller, path, expect }) {
-    await context.database.write(tx => deleteCategory(tx, caller, path.categoryId, expect));
+  async handle({ context, caller, path, checkPreconditions }) {
+    await context.database.write(tx => deleteCategory(tx, caller, path.categoryId, checkPreconditions));
     return {};
   },
 });

@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { lastPosition } from '../events/ordering.ts';
-import type { Precondition } from '../lib/http/route.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { webhookEtag } from '../webhooks/webhook.ts';
@@ -14,13 +14,13 @@ import { nextDueTime } from './due-time.ts';
  *
  * Only the tested version is activated. If no other webhook is active, the dispatch skips all earlier events.
  * @param tested the webhook as it was before the test
- * @throws {Problem} `webhook_not_found`; `webhook_test_failed` if it was changed since; what `expect` throws
+ * @throws {Problem} `webhook_not_found`; `webhook_test_failed` if it was changed since; what `checkPreconditions` throws
  */
 export async function activateTested(
   tx: Transaction,
   actor: Actor,
   tested: Pick<WebhookRow, 'id' | 'version' | 'url'>,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<WebhookRow> {
   const { id } = tested;
   // Lock the position of the dispatch first and the webhook second, in the order of the dispatch.
@@ -28,7 +28,7 @@ export async function activateTested(
   const webhook = await lockWebhook(tx, actor, id);
   // A concurrent request may have tested and activated the same URL.
   if (webhook.status === 'active' && webhook.url === tested.url) return webhook;
-  expect(webhookEtag(webhook));
+  checkPreconditions(webhookEtag(webhook));
   if (webhook.version !== tested.version) {
     throw problem('webhook_test_failed', `Webhook ${id} was changed during the test. Activate it again.`);
   }

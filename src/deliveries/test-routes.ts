@@ -43,13 +43,13 @@ export const activate = operation({
   errors: ['webhook_test_failed', 'webhook_test_running'],
   examples: activateExamples,
   async handle(request) {
-    const { context, caller, path, expect } = request;
+    const { context, caller, path, checkPreconditions } = request;
     const { database } = context;
     const response = await withIdempotencyAfter(
       request,
       async () => {
         const webhook = await getWebhook(database, caller, path.webhookId);
-        expect(webhookEtag(webhook));
+        checkPreconditions(webhookEtag(webhook));
         if (webhook.status === 'active') return webhook;
         const result = await sendTest(testDeps(context), webhook);
         await database.write(tx => storeTest(tx, webhook.id, result));
@@ -58,7 +58,7 @@ export const activate = operation({
         await assignPositions(database);
         return webhook;
       },
-      async (tx, tested) => webhookResponse(await activateTested(tx, caller, tested, expect)),
+      async (tx, tested) => webhookResponse(await activateTested(tx, caller, tested, checkPreconditions)),
     );
     context.webhooks.wake?.();
     return response;

@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import type { Precondition } from '../lib/http/route.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
@@ -78,7 +78,7 @@ export async function extendHold(
   actor: Actor,
   id: number,
   { expiresAt: requested }: HoldExtension,
-  precondition: Precondition = () => {},
+  precondition: PreconditionCheck = () => {},
 ): Promise<HoldRow> {
   const { hold, held } = await lockHoldAndPets(tx, actor, id, ({ accountId }) => {
     if (actor.admin || accountId === actor.accountId) return;
@@ -104,7 +104,7 @@ export async function releaseHold(
   tx: Transaction,
   actor: Actor,
   id: number,
-  precondition: Precondition = () => {},
+  precondition: PreconditionCheck = () => {},
 ): Promise<HoldRow> {
   const { hold, held } = await lockHoldAndPets(tx, actor, id);
   precondition(holdEtag(hold));

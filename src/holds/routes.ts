@@ -86,8 +86,10 @@ export const extend = operation({
   errors: ['not_owner', 'hold_ended'],
   examples: extendExamples,
   handle(request) {
-    const { caller, path, body, expect } = request;
-    return withIdempotency(request, async tx => responseOf(await extendHold(tx, caller, path.holdId, body, expect)));
+    const { caller, path, body, checkPreconditions } = request;
+    return withIdempotency(request, async tx =>
+      responseOf(await extendHold(tx, caller, path.holdId, body, checkPreconditions)),
+    );
   },
 });
 
@@ -103,8 +105,10 @@ export const release = operation({
   errors: ['hold_ended'],
   examples: releaseExamples,
   handle(request) {
-    const { caller, path, expect } = request;
-    return withIdempotency(request, async tx => responseOf(await releaseHold(tx, caller, path.holdId, expect)));
+    const { caller, path, checkPreconditions } = request;
+    return withIdempotency(request, async tx =>
+      responseOf(await releaseHold(tx, caller, path.holdId, checkPreconditions)),
+    );
   },
 });
 

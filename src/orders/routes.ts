@@ -150,9 +150,9 @@ function stepOperation(
     ],
     errors: ['order_not_found', ...errors, 'invalid_order_transition'],
     handle(request) {
-      const { caller, path, body, expect } = request;
+      const { caller, path, body, checkPreconditions } = request;
       return withIdempotency(request, async tx =>
-        responseOf(await takeStep(tx, caller, path.orderId, body, expect), caller),
+        responseOf(await takeStep(tx, caller, path.orderId, body, checkPreconditions), caller),
       );
     },
   });

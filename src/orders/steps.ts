@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import type { Precondition } from '../lib/http/route.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
 import { changePet, type LockedPet, type PetCause } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
@@ -31,7 +31,7 @@ export type TakeStep<Body> = (
   actor: Actor,
   id: number,
   body: Body,
-  precondition?: Precondition,
+  precondition?: PreconditionCheck,
 ) => Promise<OrderWithSteps>;
 
 /** approveOrder approves a placed order, which then no longer expires. */
@@ -78,7 +78,7 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
     actor: Actor,
     id: number,
     body: NewOrderStep,
-    precondition: Precondition = () => {},
+    precondition: PreconditionCheck = () => {},
   ): Promise<OrderWithSteps> => {
     const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
     if (!actor.admin && !byPlacer && ownerId !== actor.accountId) throw notOwner();
@@ -104,7 +104,7 @@ async function lockOrder(
   tx: Transaction,
   id: number,
   pet: LockedPet | undefined,
-  precondition: Precondition,
+  precondition: PreconditionCheck,
 ): Promise<OrderRow> {
   const row = (await tx.first(lockedOrder, { id }))!;
   tx.refreshNow(row.updatedAt);

@@ -3,6 +3,7 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import type { FieldError } from '../lib/http/problem.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, type PetEventData } from './change.ts';
 import { countNewPet, updateCounts } from './counts.ts';
@@ -13,9 +14,6 @@ import { petColumns, petValues } from './rows.ts';
 
 /** Whether a pet in an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
 type Categories = 'open' | 'strict';
-
-/** Throws where the caller's precondition does not hold for this entity tag. */
-export type Precondition = (etag: string) => void;
 
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
@@ -51,7 +49,7 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 
 /**
  * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `invalid_body` where a price would lack a member;
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `invalid_body` where a price would lack a member;
  *   `pet_reserved` for a new status of a reserved pet; `category_not_found` where categories are strict
  */
 export async function updatePet(
@@ -60,9 +58,9 @@ export async function updatePet(
   id: number,
   patch: PetPatch,
   categories: Categories,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<PetRow> {
-  return change(tx, actor, id, categories, expect, pet => petValues.merge(pet, patch, invalidBody));
+  return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidBody));
 }
 
 /**
@@ -76,22 +74,22 @@ export async function replacePet(
   id: number,
   pet: NewPet,
   categories: Categories,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<PetRow> {
-  return change(tx, actor, id, categories, expect, () => petValues.toRow(pet));
+  return change(tx, actor, id, categories, checkPreconditions, () => petValues.toRow(pet));
 }
 
 /**
  * Deletes a pet and records `pet.deleted` with its last state. The id is never reused.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `expect` throws; `pet_reserved`
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `pet_reserved`
  */
 export async function deletePet(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<void> {
-  const pet = await lockOwn(tx, actor, id, expect);
+  const pet = await lockOwn(tx, actor, id, checkPreconditions);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
   updateCounts(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
@@ -104,10 +102,10 @@ async function change(
   actor: Actor,
   id: number,
   categories: Categories,
-  expect: Precondition,
+  checkPreconditions: PreconditionCheck,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
-  const pet = await lockOwn(tx, actor, id, expect);
+  const pet = await lockOwn(tx, actor, id, checkPreconditions);
   const change = changeOf(pet);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
     await ensureCategory(tx, change.categoryId, categories);
@@ -118,10 +116,15 @@ async function change(
   return changePet(tx, pet, change, { accountId: actor.accountId });
 }
 
-async function lockOwn(tx: Transaction, actor: Actor, id: number, expect: Precondition): Promise<LockedPet> {
+async function lockOwn(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  checkPreconditions: PreconditionCheck,
+): Promise<LockedPet> {
   const pet = await lockPet(tx, id);
   if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
-  expect(petEtag(pet));
+  checkPreconditions(petEtag(pet));
   return pet;
 }
 

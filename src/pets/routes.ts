@@ -101,9 +101,9 @@ export const update = operation({
   errors: updateErrors,
   examples: updateExamples,
   handle(request) {
-    const { context, caller, path, body, expect } = request;
+    const { context, caller, path, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, expect)),
+      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, checkPreconditions)),
     );
   },
 });
@@ -120,9 +120,11 @@ export const replace = operation({
   successes: [updated],
   errors: updateErrors,
   examples: replaceExamples,
-  async handle({ context, caller, path, body, expect }) {
+  async handle({ context, caller, path, body, checkPreconditions }) {
     return responseOf(
-      await context.database.write(tx => replacePet(tx, caller, path.petId, body, context.categories, expect)),
+      await context.database.write(tx =>
+        replacePet(tx, caller, path.petId, body, context.categories, checkPreconditions),
+      ),
     );
   },
 });
@@ -138,8 +140,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The animal is deleted.' }],
   errors: ['not_owner', 'pet_reserved'],
   examples: removeExamples,
-  async handle({ context, caller, path, expect }) {
-    await context.database.write(tx => deletePet(tx, caller, path.petId, expect));
+  async handle({ context, caller, path, checkPreconditions }) {
+    await context.database.write(tx => deletePet(tx, caller, path.petId, checkPreconditions));
     return {};
   },
 });

@@ -109,9 +109,9 @@ export const update = operation({
   errors: [],
   examples: updateExamples,
   handle(request) {
-    const { context, caller, path, body, expect } = request;
+    const { context, caller, path, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      webhookResponse(await updateWebhook(tx, caller, path.webhookId, body, context.webhooks, expect)),
+      webhookResponse(await updateWebhook(tx, caller, path.webhookId, body, context.webhooks, checkPreconditions)),
     );
   },
 });
@@ -125,8 +125,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The webhook is deleted.' }],
   errors: [],
   examples: deleteExamples,
-  async handle({ context, caller, path, expect }) {
-    await context.database.write(tx => deleteWebhook(tx, caller, path.webhookId, expect));
+  async handle({ context, caller, path, checkPreconditions }) {
+    await context.database.write(tx => deleteWebhook(tx, caller, path.webhookId, checkPreconditions));
     return {};
   },
 });
@@ -143,9 +143,9 @@ export const deactivate = operation({
   errors: [],
   examples: deactivateExamples,
   handle(request) {
-    const { caller, path, expect } = request;
+    const { caller, path, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      webhookResponse(await deactivateWebhook(tx, caller, path.webhookId, expect)),
+      webhookResponse(await deactivateWebhook(tx, caller, path.webhookId, checkPreconditions)),
     );
   },
 });

@@ -4,7 +4,7 @@ import type { Encryptor } from '../lib/encryption.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
-import type { Precondition } from '../lib/http/route.ts';
+import type { PreconditionCheck } from '../lib/http/route.ts';
 import {
   type KeysetParams,
   keysetEnd,
@@ -90,7 +90,7 @@ export async function createWebhook(
  * pending deliveries are kept. A patch that changes nothing creates no version.
  *
  * Deliveries in progress may still go to the old URL.
- * @throws {Problem} `webhook_not_found`; what `expect` throws; `invalid_body` for a forbidden URL
+ * @throws {Problem} `webhook_not_found`; what `checkPreconditions` throws; `invalid_body` for a forbidden URL
  */
 export async function updateWebhook(
   tx: Transaction,
@@ -98,10 +98,10 @@ export async function updateWebhook(
   id: number,
   patch: WebhookPatch,
   rules: OutgoingRules,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<WebhookRow> {
   const before = await lockWebhook(tx, actor, id);
-  expect(webhookEtag(before));
+  checkPreconditions(webhookEtag(before));
   const after: WebhookRow = { ...before, ...webhookValues.merge(before, patch, () => new Error('No objects.')) };
   if (after.url === before.url) {
     return JSON.stringify(after) === JSON.stringify(before) ? before : storeVersion(tx, after);
@@ -112,15 +112,15 @@ export async function updateWebhook(
 
 /**
  * Deletes a webhook and its secrets. `deliveries/retention.ts` deletes its deliveries later.
- * @throws {Problem} `webhook_not_found`; what `expect` throws
+ * @throws {Problem} `webhook_not_found`; what `checkPreconditions` throws
  */
 export async function deleteWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<void> {
-  await deactivateWebhook(tx, actor, id, expect);
+  await deactivateWebhook(tx, actor, id, checkPreconditions);
   await deleteSecrets(tx, id);
   await tx.run(markDeleted, { id, now: tx.now });
 }
@@ -129,16 +129,16 @@ export async function deleteWebhook(
  * Deactivates a webhook; pending deliveries are kept. Deliveries in progress may still be sent.
  *
  * Creates a version even if the webhook is inactive, so that an activation whose test is in progress fails.
- * @throws {Problem} `webhook_not_found`; what `expect` throws
+ * @throws {Problem} `webhook_not_found`; what `checkPreconditions` throws
  */
 export async function deactivateWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  expect: Precondition = () => {},
+  checkPreconditions: PreconditionCheck = () => {},
 ): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
-  expect(webhookEtag(webhook));
+  checkPreconditions(webhookEtag(webhook));
   return storeVersion(tx, { ...webhook, ...INACTIVE });
 }
 

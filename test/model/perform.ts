@@ -2,11 +2,12 @@ import { problem } from '../../src/errors.ts';
 import type { HoldRow } from '../../src/holds/hold.ts';
 import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
 import { Problem } from '../../src/lib/http/problem.ts';
+import type { PreconditionCheck } from '../../src/lib/http/route.ts';
 import { formatTime } from '../../src/lib/time.ts';
 import type { OrderRow } from '../../src/orders/order.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import { createPet, deletePet, getPet, type Precondition, replacePet, updatePet } from '../../src/pets/pets.ts';
+import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';
 import type { Done, HoldView, Operation, OrderView, Outcome, PetView } from './operation.ts';
 
@@ -21,18 +22,18 @@ export async function perform(database: Database, operation: Operation, heldMax:
 }
 
 async function work(tx: Transaction, operation: Operation, heldMax: number): Promise<Done> {
-  const expect = 'etag' in operation ? expecting(operation.etag) : undefined;
+  const checkPreconditions = 'etag' in operation ? expecting(operation.etag) : undefined;
   switch (operation.act) {
     case 'createPet': {
       const { id } = await createPet(tx, operation.actor.accountId, operation.pet, 'open');
       return petView(await getPet(tx, id, tx.now));
     }
     case 'updatePet':
-      return petView(await updatePet(tx, operation.actor, operation.id, operation.patch, 'open', expect));
+      return petView(await updatePet(tx, operation.actor, operation.id, operation.patch, 'open', checkPreconditions));
     case 'replacePet':
-      return petView(await replacePet(tx, operation.actor, operation.id, operation.pet, 'open', expect));
+      return petView(await replacePet(tx, operation.actor, operation.id, operation.pet, 'open', checkPreconditions));
     case 'deletePet':
-      return await deletePet(tx, operation.actor, operation.id, expect);
+      return await deletePet(tx, operation.actor, operation.id, checkPreconditions);
     case 'createHold': {
       const { actor, petIds, expiresAt } = operation;
       const end = expiresAt === undefined ? {} : { expiresAt: formatTime(expiresAt) };
@@ -40,27 +41,27 @@ async function work(tx: Transaction, operation: Operation, heldMax: number): Pro
     }
     case 'extendHold': {
       const { actor, id, expiresAt } = operation;
-      return holdView(await extendHold(tx, actor, id, { expiresAt: formatTime(expiresAt) }, expect));
+      return holdView(await extendHold(tx, actor, id, { expiresAt: formatTime(expiresAt) }, checkPreconditions));
     }
     case 'releaseHold':
-      return holdView(await releaseHold(tx, operation.actor, operation.id, expect));
+      return holdView(await releaseHold(tx, operation.actor, operation.id, checkPreconditions));
     case 'placeOrder': {
       const { actor, act: _, ...order } = operation;
       return orderView(await placeOrder(tx, actor, order));
     }
     case 'returnOrder': {
       const { actor, id, ready } = operation;
-      return orderView(await returnOrder(tx, actor, id, ready === undefined ? {} : { ready }, expect));
+      return orderView(await returnOrder(tx, actor, id, ready === undefined ? {} : { ready }, checkPreconditions));
     }
     default:
-      return orderView(await steps[operation.act](tx, operation.actor, operation.id, {}, expect));
+      return orderView(await steps[operation.act](tx, operation.actor, operation.id, {}, checkPreconditions));
   }
 }
 
 const steps = { approveOrder, deliverOrder, cancelOrder };
 
 /** Refuses another version than the one in mind, as a header would. */
-function expecting(etag: string | undefined): Precondition | undefined {
+function expecting(etag: string | undefined): PreconditionCheck | undefined {
   if (etag === undefined) return undefined;
   return present => {
     if (present !== etag) throw problem('precondition_failed');

@@ -1,7 +1,8 @@
 import { problem } from '../../errors.ts';
 import type { Actor } from '../../events/event.ts';
+import type { PreconditionCheck } from '../../lib/http/route.ts';
 import type { Database, Transaction } from '../../schema.ts';
-import { getCategory, type Precondition } from '../categories.ts';
+import { getCategory } from '../categories.ts';
 import type { CategoryRow } from '../category.ts';
 import { contentsOf, deleteLocked, lockCategory } from '../deletion.ts';
 import { categoryEtag } from '../rows.ts';
@@ -20,17 +21,17 @@ export interface Merge {
  *
  * It moves a limited number of rows; run the transaction inside `movingAhead`, which moves the others.
  * @returns the target
- * @throws {Problem} `no_such_category`; `not_owner`; what `expect` throws; `category_not_found` for the target;
+ * @throws {Problem} `no_such_category`; `not_owner`; what `checkPreconditions` throws; `category_not_found` for the target;
  *   `category_cycle` if it is the category itself or a descendant; `invalid_body` if the tree would get too deep
  */
 export async function mergeCategory(
   tx: Transaction,
   actor: Actor,
   merge: Merge,
-  expect?: Precondition,
+  checkPreconditions?: PreconditionCheck,
 ): Promise<CategoryRow> {
   const category = await lockMergeable(tx, actor, merge);
-  expect?.(categoryEtag(category));
+  checkPreconditions?.(categoryEtag(category));
   await tx.first(lockCategory, { id: merge.id });
   tx.refreshNow(category.updatedAt);
   await moveBatch(tx, actor, merge);

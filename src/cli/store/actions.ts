@@ -9,7 +9,7 @@ import { readPages, type Store, type StorePage, type StoreRequest } from './stor
 export interface Input extends Omit<StoreRequest, 'body' | 'path'> {
   readonly path: NonNullable<StoreRequest['path']>;
   /** Returns the body of a request at this time, in milliseconds since the Unix epoch: durations count from there. */
-  bodyAt(now: number): Value | undefined;
+  bodyAt(now: number): Promise<Value | undefined>;
   readonly options: Readonly<Record<string, string>>;
   /** The most items that a list command prints. */
   readonly limit: number;
@@ -55,7 +55,7 @@ async function showCategory(store: Store, { path }: Input): Promise<Value> {
  * @throws {UserError} naming `--hold`, when the account itself holds the animal
  */
 async function placeOrder(store: Store, { accountId, bodyAt }: Input): Promise<Value> {
-  const body = bodyAt(store.now)!;
+  const body = (await bodyAt(store.now))!;
   try {
     return await store.send('placeOrder', { accountId, body });
   } catch (error) {
@@ -72,7 +72,7 @@ async function placeOrder(store: Store, { accountId, bodyAt }: Input): Promise<V
 async function sendMessage(store: Store, { options: { account, to }, bodyAt }: Input): Promise<Value> {
   const accountId = parseId('--account', (to ?? account)!);
   await store.requireAccount(accountId);
-  const body = bodyAt(store.now)!;
+  const body = (await bodyAt(store.now))!;
   if (to === undefined) {
     const { id } = await store.send('sendMessage', { accountId, body });
     return store.send('getMessage', { path: { messageId: id } });

@@ -172,10 +172,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       'petstore order list --pet 7 --json': 'for a program',
     },
   },
-  'order show': {
-    operation: 'getOrder',
-    examples: { 'petstore order show 12': 'its status and every step so far' },
-  },
+  'order show': { operation: 'getOrder', examples: { 'petstore order show 12': 'its status and every step so far' } },
   'order place': {
     operation: 'placeOrder',
     action: 'placeOrder',

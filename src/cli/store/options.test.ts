@@ -34,10 +34,10 @@ describe('options of a body', () => {
     assert.match(options['born-at']!.description, /^When\. Not with --owner\. A duration from now/);
   });
 
-  it('become the JSON value that the operation accepts', () => {
+  it('become the JSON value that the operation accepts', async () => {
     const given = { name: 'Mia', owner: '7', vaccinated: 'no', 'not-ready': 'true', size: 'none', 'weight-kg': '3.5' };
     const more = { 'born-at': '1d', tags: 'a,b,a', fee: '12.50 EUR' };
-    assert.deepEqual(parse({ ...given, ...more }), {
+    assert.deepEqual(await parse({ ...given, ...more }), {
       name: 'Mia',
       ownerId: 7,
       vaccinated: false,
@@ -50,7 +50,7 @@ describe('options of a body', () => {
     });
   });
 
-  it('reject a wrong value, naming the option', () => {
+  it('reject a wrong value, naming the option', async () => {
     for (const [given, message] of [
       [{ name: '' }, /^--name must have at least 1 character\.$/],
       [{ name: 'Mia', owner: '0' }, /^--owner must be a whole number from 1 to /],
@@ -58,7 +58,7 @@ describe('options of a body', () => {
       [{ name: 'Mia', 'born-at': 'soon' }, /^--born-at must be a duration like/],
       [{ name: 'Mia', fee: '12.505 EUR' }, /^--fee must be an amount and a currency/],
     ] as const) {
-      assert.throws(() => parse(given), { name: new UsageError('').name, message });
+      await assert.rejects(parse(given), { name: new UsageError('').name, message });
     }
   });
 });
@@ -67,11 +67,11 @@ describe('options of a query', () => {
   const Query = Type.Object({ open: Type.Optional(Type.Boolean()), limit: Type.Integer(), cursor: Type.String() });
   const filters = membersOf('query', Query, { open: 'opened' });
 
-  it('are switches for booleans, and leave pagination out', () => {
+  it('are switches for booleans, and leave pagination out', async () => {
     assert.deepEqual(
       filters.map(({ flag, option }) => [flag, option.value]),
       [['opened', undefined]],
     );
-    assert.deepEqual(parse({ opened: 'true' }, filters, Type.Pick(Query, ['open'])), { open: true });
+    assert.deepEqual(await parse({ opened: 'true' }, filters, Type.Pick(Query, ['open'])), { open: true });
   });
 });

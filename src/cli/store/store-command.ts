@@ -50,7 +50,7 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
     examples: definition.examples,
     async run(invocation) {
       definition.check?.(invocation.options);
-      const input = readInput(definition, members, invocation);
+      const input = await readInput(definition, members, invocation);
       const deployment = invocation.options['deployment'] as DeploymentName;
       return withDatabase(invocation, invocation.config.locations[deployment], async database => {
         try {
@@ -69,7 +69,7 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
  * Reads the request of a command from its arguments and options.
  * @throws {UsageError} when the operation could never accept it, whatever is stored
  */
-function readInput(definition: StoreCommand, members: readonly Member[], invocation: Invocation): Input {
+async function readInput(definition: StoreCommand, members: readonly Member[], invocation: Invocation): Promise<Input> {
   const { options, clock } = invocation;
   const { query, body, method, parameters = {} } = operationNamed(definition.operation);
   const path = Object.entries(parameters).map(([name, { schema }]) => [
@@ -77,14 +77,14 @@ function readInput(definition: StoreCommand, members: readonly Member[], invocat
     readId(schema, invocation.arguments['ID']!),
   ]);
   const read = (schema: object, now: number) => parseMembers(schema, membersIn(schema, members), options, now);
-  const bodyAt = (now: number) => body && read(body, now);
-  const sent = bodyAt(clock.now());
+  const bodyAt = async (now: number) => body && read(body, now);
+  const sent = await bodyAt(clock.now());
   if (method === 'PATCH' && Object.keys(sent!).length === 0) {
     throw new UsageError(`Name what to change: ${members.map(({ flag }) => `--${flag}`).join(', ')}.`);
   }
   return {
     path: Object.fromEntries(path),
-    query: { ...(query && { ...read(query, clock.now()), ...definition.query }) },
+    query: { ...(query && { ...(await read(query, clock.now())), ...definition.query }) },
     bodyAt,
     accountId: definition.account === undefined ? undefined : parseId('--account', options['account']!),
     options,
@@ -115,7 +115,7 @@ async function resultOf(definition: StoreCommand, store: Store, input: Input): P
   const { operation, action, reads } = definition;
   if (action !== undefined) return actions[action](store, input) as Promise<Value>;
   if (reads !== undefined) return store.atomically(tx => sendAndRead(tx, definition, reads, input));
-  return (await store.send(operation, { ...input, body: input.bodyAt(store.now) })) ?? idOf(input);
+  return (await store.send(operation, { ...input, body: await input.bodyAt(store.now) })) ?? idOf(input);
 }
 
 /** Runs a change and reads the resource that it changed, or the resource that it deletes beforehand. */
@@ -126,7 +126,7 @@ async function sendAndRead(tx: Store, definition: StoreCommand, reads: string, i
     await tx.send(operation, { path: input.path });
     return { ...last, deletedAt: formatTime(tx.now) };
   }
-  const { id } = await tx.send(operation, { ...input, query: {}, body: input.bodyAt(tx.now) });
+  const { id } = await tx.send(operation, { ...input, query: {}, body: await input.bodyAt(tx.now) });
   const [parameter] = Object.keys(operationNamed(reads).parameters!);
   return tx.send(reads, { path: { [parameter!]: id }, ...(query && { query }) });
 }

@@ -107,7 +107,7 @@ export class Store {
       prefer: new Map(),
       operationId,
       requestId: '',
-      expect() {},
+      checkPreconditions() {},
       isStillAuthorized: () => true,
       baseUrl: '',
       url: route.path + search,

@@ -93,7 +93,7 @@ export interface RouteRequest<Context, Query, Body, Path> {
    * request changes. Only for operations that are `conditional`.
    * @throws {Problem} `precondition_failed`
    */
-  expect(etag: string): void;
+  checkPreconditions(etag: string): void;
   /** Reports whether the caller may still use the operation; streams ask repeatedly. Counts nothing. */
   isStillAuthorized(): MaybePromise<boolean>;
   /** The public address with the prefix, without a trailing slash: what links start with. */
@@ -163,7 +163,7 @@ export interface Operation<Context> {
   /** Whether the body may be omitted: it then reads as an object without members. */
   readonly bodyOptional?: true;
   /**
-   * Whether the operation changes a resource that has an entity tag: the handler calls `expect`, which evaluates
+   * Whether the operation changes a resource that has an entity tag: the handler calls `checkPreconditions`, which evaluates
    * `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it.
    */
   readonly conditional?: true;
@@ -260,5 +260,5 @@ export function operationsOver<Context>() {
   };
 }
 
-/** Evaluates the preconditions of a request against an entity tag; see `RouteRequest.expect`. */
-export type Precondition = (etag: string) => void;
+/** Evaluates the preconditions of a request against an entity tag; see `RouteRequest.checkPreconditions`. */
+export type PreconditionCheck = (etag: string) => void;

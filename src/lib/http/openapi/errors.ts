@@ -13,10 +13,7 @@ const errorMembers = {
       type: 'object',
       required: ['path', 'code', 'message'],
       properties: {
-        path: {
-          type: 'string',
-          description: 'A JSON Pointer into the body, or the name of the parameter or header.',
-        },
+        path: { type: 'string', description: 'A JSON Pointer into the body, or the name of the parameter or header.' },
         code: { type: 'string', description: 'Machine-readable reason.' },
         message: { type: 'string', description: 'Human-readable description of what is valid.' },
       },

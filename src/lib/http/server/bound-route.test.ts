@@ -28,8 +28,8 @@ function answering(
       ...documentation,
       successes: [{ status: 200, description: '', schema: Type.Unknown() }],
       ...(more as object),
-      handle({ body, expect }) {
-        if (more.conditional) expect('"1.1"');
+      handle({ body, checkPreconditions }) {
+        if (more.conditional) checkPreconditions('"1.1"');
         return answer(body);
       },
     }),

@@ -158,7 +158,7 @@ export class BoundRoute<Context> {
       operationId,
       requestId,
       isStillAuthorized: () => authenticator.isStillAuthorized(caller!, access.scope),
-      expect: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
+      checkPreconditions: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
       baseUrl: publicUrl + prefix,
       url: path + search,
       search,

@@ -19,12 +19,12 @@ describe('parsePrefer', () => {
     ['__proto__=x', { ['__proto__']: 'x' }],
   ];
   for (const [header, preferences] of cases) {
-    it(`reads ${JSON.stringify(header)}`, () => {
+    it(`parses ${JSON.stringify(header)}`, () => {
       assert.deepEqual([...parsePrefer(header)], Object.entries(preferences));
     });
   }
 
-  // A thousand times what can arrive: whatever took the square of its length would not come to an end.
+  // A thousand times the largest header: quadratic time would not finish.
   const length = 16 * 1024 * 1024;
   for (const [name, header] of [
     ['white space behind a value', `a=b${' '.repeat(length)}@`],
@@ -34,7 +34,7 @@ describe('parsePrefer', () => {
     ['a quote without an end', `a="${'b'.repeat(length)}`],
     ['a long value', `a=${'b'.repeat(length)} @`],
   ] as const) {
-    it(`reads a header of any length in one pass: ${name}`, { timeout: 60_000 }, () => {
+    it(`parses a long header in linear time: ${name}`, { timeout: 60_000 }, () => {
       assert.ok(parsePrefer(header).size <= 1);
     });
   }
