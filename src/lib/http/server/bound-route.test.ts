@@ -83,7 +83,7 @@ const json = { 'content-type': 'application/json' };
 const merge = { 'content-type': 'application/merge-patch+json' };
 const note = Type.Object({ note: Type.Optional(Type.String()) });
 
-describe('a body that may be left out', () => {
+describe('an optional body', () => {
   const step = answering('POST', { body: note, bodyOptional: true });
 
   it('is an empty object then, whatever its content type', () => {
@@ -202,7 +202,7 @@ describe('an invalid body', () => {
 });
 
 describe('a merge patch', () => {
-  it('is a type of body for PATCH alone', () => {
+  it('is accepted by PATCH alone', () => {
     assert.equal(ask(answering('PATCH', { body: note }), merge, '{}').bytes, '{}');
     for (const method of ['POST', 'PUT'] as const) {
       assert.equal(
@@ -218,14 +218,14 @@ describe('the response to a read', () => {
   const thing = answering('GET', {}, () => ({ body: { id: 1 }, headers: ['ETag', '"1.1"'] }));
   const tagOf = ({ headers }: EncodedResponse) => headers[headers.indexOf('ETag') + 1]!;
 
-  it('has the tag that it gave itself, or one of its bytes and headers', () => {
+  it('has the ETag of the handler, or a hash of its bytes and headers', () => {
     assert.deepEqual(ask(thing).headers, ['ETag', '"1.1"']);
     assert.deepEqual(ask(list).headers.slice(0, 5), ['Link', '<x>; rel="next"', 'x-next', 'x', 'ETag']);
     const other = answering('GET', {}, () => ({ body: [1] }));
     assert.notEqual(tagOf(ask(list)), tagOf(ask(other)));
   });
 
-  it('has the same tag however strictly the question was read', () => {
+  it('has the same ETag with and without handling=strict', () => {
     const strict = ask(list, { prefer: 'handling=strict' });
     assert.equal(tagOf(strict), tagOf(ask(list)));
     assert.deepEqual(strict.headers.slice(-2), ['Preference-Applied', 'handling=strict']);
@@ -245,7 +245,7 @@ describe('the response to a read', () => {
     const etag = tagOf(ask(list));
     const known = { status: 304, bytes: '', headers: ['ETag', etag] };
     assert.deepEqual(ask(list, { 'if-none-match': etag }), known);
-    // What is expected is judged first (RFC 9110, 13.2.2).
+    // If-Match is evaluated first (RFC 9110, 13.2.2).
     assert.deepEqual(ask(list, { 'if-none-match': etag, 'if-match': etag }), known);
     const another = { 'if-none-match': etag, 'if-match': '"another"' };
     assert.equal(
@@ -254,16 +254,16 @@ describe('the response to a read', () => {
     );
   });
 
-  it('has only the entity tag that a change sets itself', () => {
+  it('has no ETag after a write unless the handler sets one', () => {
     const add = answering('POST', {}, () => ({ status: 201, body: {} }));
     assert.deepEqual(ask(add, { 'if-none-match': '*' }), { status: 201, bytes: '{}', headers: [] });
   });
 });
 
-describe('a change of a thing that has a tag', () => {
+describe('a write to a resource with an ETag', () => {
   const required = { requireIfMatch: true };
 
-  it('is judged by both headers', () => {
+  it('evaluates If-Match and If-None-Match', () => {
     const replace = answering('PUT', { conditional: true });
     for (const headers of [{}, { 'if-match': '"1.1"' }, { 'if-match': '*', 'if-none-match': '"1.0"' }]) {
       assert.equal(ask(replace, headers).status, 200);
