@@ -1,5 +1,5 @@
 import { isEmail } from '../lib/email.ts';
-import { nameFault } from '../lib/name.ts';
+import { nameError } from '../lib/text.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type PlanName, plans } from '../plans/plan.ts';
 
@@ -41,8 +41,8 @@ export interface NewAccount {
  */
 export function checkNewAccount(account: NewAccount): void {
   checkEmail(account.email);
-  const fault = nameFault(account.name);
-  if (fault !== undefined) throw new UserError(`The account's name ${fault}.`);
+  const error = nameError(account.name);
+  if (error !== undefined) throw new UserError(`The account's name ${error}.`);
   const plan = account.plan ?? 'free';
   if (!Object.hasOwn(plans, plan)) {
     throw new UserError(`There is no such plan. The plans are ${Object.keys(plans).join(', ')}.`);

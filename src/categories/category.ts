@@ -9,7 +9,7 @@ import {
   type StateOf,
 } from '../lib/fields/field.ts';
 import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
+import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a category: an integer from 1 to 2^53−1 (contract, NewPet `categoryId`; decisions, requests and answers). */
@@ -35,8 +35,8 @@ const Name = Type.Refine(
     description:
       'The category’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
   }),
-  value => nameFault(value) === undefined,
-  value => nameFault(value) ?? '',
+  value => nameError(value) === undefined,
+  value => nameError(value) ?? '',
 );
 
 const Id = Type.Integer({ ...CategoryId, description: 'Assigned by the service, or first named by an animal.' });

@@ -1,4 +1,4 @@
-import { type Setting, settings } from '../config.ts';
+import { type Setting, settings } from '../settings.ts';
 import type { Command, Option, Style, Terminal } from './command.ts';
 import { commands, unknownCommand } from './commands.ts';
 import { list } from './terminal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settings } from '../config.ts';
+import { settings } from '../settings.ts';
 import type { Terminal } from './command.ts';
 import { commands } from './commands.ts';
 import { main, messageOf } from './main.ts';

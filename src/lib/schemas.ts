@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import { NOTE_LENGTH_MAX, noteFault } from './note.ts';
+import { NOTE_LENGTH_MAX, noteError } from './text.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
 export function idSchema(description: string) {
@@ -23,10 +23,10 @@ export function checkedText(maxLength: number, faultOf: (text: string) => string
   );
 }
 
-/** The schema of a note: see `noteFault`. */
+/** The schema of a note: see `noteError`. */
 export const Note = checkedText(
   NOTE_LENGTH_MAX,
-  noteFault,
+  noteError,
   'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
 );
 

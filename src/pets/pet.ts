@@ -11,8 +11,8 @@ import {
   type WrittenRowOf,
 } from '../lib/fields/field.ts';
 import { changesSchema, newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
 import { sql } from '../lib/storage/query.ts';
+import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
 
 /** The availability of a pet (contract, PetStatus). */
 export const PetStatus = Type.Enum(['available', 'pending', 'sold'], {
@@ -217,8 +217,8 @@ export function petEtag({ id, version }: { readonly id: number; readonly version
 function text(description: string) {
   return Type.Refine(
     Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, description }),
-    value => nameFault(value) === undefined,
-    value => nameFault(value) ?? '',
+    value => nameError(value) === undefined,
+    value => nameError(value) ?? '',
   );
 }
 

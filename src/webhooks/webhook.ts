@@ -4,8 +4,8 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
 import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { NAME_LENGTH_MAX, nameFault } from '../lib/name.ts';
 import { checkedText, idParameter, idSchema, timeSchema } from '../lib/schemas.ts';
+import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
 
 /** The id of a webhook: assigned from 1 upward, never reused. */
 export const WebhookId = idSchema('Assigned by the service.');
@@ -46,7 +46,7 @@ const CategoryIds = Type.Array(idSchema('A category.'), {
 
 const Description = checkedText(
   NAME_LENGTH_MAX,
-  nameFault,
+  nameError,
   'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
 );
 

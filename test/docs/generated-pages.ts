@@ -5,10 +5,10 @@ import type { Command, Option } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
-import { type Setting, settings } from '../../src/config.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
 import { codesOf } from '../../src/openapi.ts';
+import { type Setting, settings } from '../../src/settings.ts';
 import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 
 /** Returns the text of each generated page by its path below `docs/`. `npm run docs` writes them; a test compares. */
@@ -61,7 +61,7 @@ function settingsPage(): string {
     const usual = setting.default === undefined ? (setting.defaultText ?? '–') : `\`${setting.default}\``;
     return `| \`${setting.name}\` | ${usual} | ${setting.description} |`;
   });
-  return `${generatedFrom('src/config.ts')}# Settings
+  return `${generatedFrom('src/settings.ts')}# Settings
 
 Settings are environment variables. [Configuration](operating/configuration.md) explains how to use them. \`petstore serve --help\` prints this list.
 

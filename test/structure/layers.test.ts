@@ -35,6 +35,7 @@ const layers = [
   'retention.ts',
   'jobs.ts',
   'seeds',
+  'settings.ts',
   'config.ts',
   'generated',
   'api.ts',

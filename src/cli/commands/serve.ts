@@ -3,11 +3,12 @@ import { relative } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Addresses, App } from '../../app.ts';
-import { type AddressName, type Config, settings } from '../../config.ts';
+import type { AddressName, Config } from '../../config.ts';
 import type { IssuedKey } from '../../keys/key.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { settings } from '../../settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 

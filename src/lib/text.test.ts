@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
+
+describe('nameError', () => {
+  it('accepts common names', () => {
+    for (const name of ['a', '小雪', ' padded ', 'Señor Pancho', '🐕'.repeat(255), 'e\u0301', '\u200b', '\ufeffa']) {
+      assert.equal(nameError(name), undefined, JSON.stringify(name));
+    }
+  });
+
+  it('explains what is wrong with other text', () => {
+    const wrong: [string, RegExp][] = [
+      ['', /not white space/],
+      [' \u00a0\u3000', /not white space/],
+      ['a\u0000', /control characters/],
+      ['a\u001f', /control characters/],
+      ['a\u007f', /control characters/],
+      ['a\u009f', /control characters/],
+      ['\ud800a', /well-formed/],
+      ['a'.repeat(256), /at most 255/],
+      ['🐕'.repeat(256), /at most 255/],
+    ];
+    for (const [name, fault] of wrong) assert.match(nameError(name) ?? '', fault, JSON.stringify(name));
+  });
+});
+
+describe('noteError', () => {
+  it('accepts 1–1,000 code points of well-formed text with line breaks', () => {
+    for (const text of ['x', ' x ', 'a\nb', 'a\r\nb', '🐈'.repeat(NOTE_LENGTH_MAX), '\u202ertl', 'a\u2028b']) {
+      assert.equal(noteError(text), undefined, JSON.stringify(text));
+    }
+  });
+
+  it('rejects blank text, other control characters, lone surrogates and overlong text', () => {
+    for (const text of [
+      '',
+      ' ',
+      '\n\r\n',
+      'a\tb',
+      'a\0',
+      'a\u007f',
+      'a\u0085',
+      '\ud800',
+      'x'.repeat(NOTE_LENGTH_MAX + 1),
+    ]) {
+      assert.notEqual(noteError(text), undefined, JSON.stringify(text));
+    }
+  });
+});
