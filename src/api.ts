@@ -1,7 +1,6 @@
 import * as categoryMerge from './categories/merge/routes.ts';
 import * as categories from './categories/routes.ts';
 import * as deliveries from './deliveries/routes.ts';
-import * as testDeliveries from './deliveries/test-routes.ts';
 import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
 import * as holds from './holds/routes.ts';
@@ -60,10 +59,10 @@ export const routes: readonly Route<Deployment>[] = [
     beta('GET /webhooks/{webhookId}', 'getWebhook', 'webhooks:write', webhooks.get),
     beta('PATCH /webhooks/{webhookId}', 'updateWebhook', 'webhooks:write', webhooks.update),
     beta('DELETE /webhooks/{webhookId}', 'deleteWebhook', 'webhooks:write', webhooks.remove),
-    beta('POST /webhooks/{webhookId}/activation', 'activateWebhook', 'webhooks:write', testDeliveries.activate),
+    beta('POST /webhooks/{webhookId}/activation', 'activateWebhook', 'webhooks:write', deliveries.activate),
     beta('POST /webhooks/{webhookId}/deactivation', 'deactivateWebhook', 'webhooks:write', webhooks.deactivate),
     beta('POST /webhooks/{webhookId}/secrets', 'rotateWebhookSecret', 'webhooks:write', webhooks.rotate),
-    beta('POST /webhooks/{webhookId}/test', 'testWebhook', 'webhooks:write', testDeliveries.test),
+    beta('POST /webhooks/{webhookId}/test', 'testWebhook', 'webhooks:write', deliveries.test),
     beta('GET /webhooks/{webhookId}/deliveries', 'listDeliveries', 'webhooks:write', deliveries.list),
     beta('GET /webhooks/{webhookId}/deliveries/{deliveryId}', 'getDelivery', 'webhooks:write', deliveries.get),
     beta('POST /webhooks/{webhookId}/redeliveries', 'redeliverEvents', 'webhooks:write', deliveries.redeliver),

@@ -14,9 +14,9 @@ export interface ClaimedDelivery {
   readonly webhookId: number;
   readonly orderingKey: string;
   readonly type: string;
-  /** How often the delivery has been claimed, this time included. */
+  /** The number of claims so far, this one included. */
   readonly claims: number;
-  /** How many attempts have failed. */
+  /** The number of failed attempts. */
   readonly failures: number;
   readonly url: string;
   /** The signing secrets as stored. */
@@ -41,9 +41,9 @@ type DueWebhook = NonNullable<(typeof dueWebhooks)['row']>;
 
 /** The lease of a delivery covers the wait for a connection, the attempt, and recording its result. */
 const LEASE_MS = 2 * TIMEOUT_MS + 5000;
-/** How many webhooks of each kind one transaction examines, with four statements each. */
+/** The maximum number of healthy, and of failing, webhooks per transaction; each takes four statements. */
 const WEBHOOKS_PER_CLAIM = 50;
-/** How many deliveries to one webhook may be in progress: if its receiver is healthy, slow, or failed last time. */
+/** The maximum number of deliveries in progress to one webhook, by the state of its receiver. */
 const PER_WEBHOOK = { healthy: 16, slow: 4, failing: 1 };
 
 /**

@@ -58,10 +58,11 @@ export const nextDispatch: NextDue = (db, engine) => {
     );
 };
 
-/** How many events are dispatched together. */
+/** The maximum number of events dispatched together. */
 const EVENTS_PER_DISPATCH = 500;
-/** How many webhooks one transaction handles, with four statements each, and about how many deliveries it inserts. */
+/** The maximum number of webhooks per transaction, with four statements each. */
 const WEBHOOKS_PER_TRANSACTION = 50;
+/** A transaction inserts about this many deliveries at most. */
 const DELIVERIES_PER_TRANSACTION = 2000;
 
 /**

@@ -1,8 +1,8 @@
 import type { ExpressionBuilder } from 'kysely';
 import { type Params, query, sql, type Tables } from '../schema.ts';
 
-// A webhook is due when its deliveries are to be examined: when the earliest one is due, or later while the receiver
-// needs a pause. One index on the due time of webhooks finds work, however many deliveries are pending.
+// A webhook is due when its earliest delivery is due, or later during the backoff of its receiver. An index on the due
+// time of webhooks finds work, however many deliveries are pending.
 
 /** Selects the due time of the earliest delivery to a webhook, or `notBefore` if that is later; null if none is due. */
 export function nextDueTime({ selectFrom }: ExpressionBuilder<Tables, 'webhooks'>, p: Params<DueParams>) {
@@ -18,6 +18,7 @@ export function nextDueTime({ selectFrom }: ExpressionBuilder<Tables, 'webhooks'
 
 type DueParams = { id: number; notBefore: number };
 
+/** Makes a webhook due when its earliest delivery is, at `notBefore` at the earliest. */
 export const dueWithNextDelivery = query((db, p: Params<DueParams>) =>
   db
     .updateTable('webhooks')
@@ -63,15 +64,15 @@ export const dueWithClaims = query((db, p: Params<{ now: number }>) =>
     .where('id', 'in', eb => eb.selectFrom('deliveries').select('webhook_id').where('leased', '=', sql.lit(1))),
 );
 
-/** A failing receiver gets a pause of this share of the time for which it has failed. */
-const PAUSE_SHARE = 1 / 50;
-const PAUSE_MAX_MS = 2000;
+/** The backoff as a share of the time for which the receiver has failed. */
+const BACKOFF_SHARE = 1 / 50;
+const BACKOFF_MAX_MS = 2000;
 
 /**
- * Returns the end of the backoff of a receiver that has failed since a time: until then nothing is sent to it, whatever
- * is due. The pause is 2 % of the time for which it has failed, at most 2 s.
+ * Returns the end of the backoff of a receiver, before which nothing is sent to it: 2 % of the time for which it has
+ * failed, at most 2 s.
  */
 export function backoffUntil(now: number, failingSince: number | null): number {
   const failingMs = failingSince === null ? 0 : Math.max(0, now - failingSince);
-  return now + Math.min(Math.round(failingMs * PAUSE_SHARE), PAUSE_MAX_MS);
+  return now + Math.min(Math.round(failingMs * BACKOFF_SHARE), BACKOFF_MAX_MS);
 }

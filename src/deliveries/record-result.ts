@@ -32,13 +32,13 @@ interface RecorderDeps {
 
 const GONE = 410;
 const DAY_MS = 86_400_000;
-/** A webhook is disabled once every attempt has failed for so long. */
+/** A webhook is disabled once every attempt has failed for this long. */
 const FAILING_MAX_MS = 5 * DAY_MS;
 /** The longest delay that a receiver can ask for with `Retry-After`. */
 const RETRY_AFTER_MAX_MS = DAY_MS;
 /** The delay after an attempt that the service itself could not make. */
 const OWN_FAILURE_DELAY_MS = 5000;
-/** How many results one transaction records, with five statements each. */
+/** The maximum number of results per transaction; each takes five statements. */
 const RESULTS_PER_TRANSACTION = 50;
 
 /**
@@ -87,10 +87,10 @@ export function createResultRecorder(deps: RecorderDeps): (result: Result) => Pr
 
 async function recordAll(tx: Transaction, deps: RecorderDeps, results: readonly Result[]): Promise<void> {
   const byWebhook = Map.groupBy(results, ({ delivery }) => delivery.webhookId);
-  // Every transaction locks webhooks by id ascending, so that none deadlocks.
+  // Every transaction locks webhooks by id ascending, so there are no deadlocks.
   for (const [webhookId, batch] of [...byWebhook].sort(([one], [other]) => one - other)) {
     const webhook = await tx.first(lockedWebhook, { id: webhookId });
-    // A webhook that was purged while this process stood still has no row.
+    // A webhook may have been purged in the meantime, for instance while this process was suspended.
     if (webhook !== undefined) await recordForWebhook(tx, deps, webhook, batch);
   }
 }
@@ -156,7 +156,7 @@ function retryDelay(scheduleMs: readonly number[], outcome: Outcome, failures: n
   return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
 }
 
-/** Reports whether the service itself is the reason that nothing was sent. This does not count as an attempt. */
+/** Reports whether the service itself could not send the request, which does not count as an attempt. */
 function isOwnFailure(outcome: Outcome): boolean {
   return 'fault' in outcome && (outcome.fault === 'busy' || outcome.fault === 'aborted' || outcome.fault === 'failed');
 }

@@ -8,13 +8,16 @@ import type { Problem } from '../lib/http/problem.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
+import { webhookResponse } from '../webhooks/routes.ts';
 import { adminsAmong } from '../webhooks/subscriptions.ts';
-import { webhookId } from '../webhooks/webhook.ts';
+import { Webhook, webhookEtag, webhookId } from '../webhooks/webhook.ts';
 import { getWebhook } from '../webhooks/webhooks.ts';
+import { activateTested } from './activate-webhook.ts';
 import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
 import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './delivery.ts';
-import { getExamples, listExamples, redeliverExamples } from './examples.ts';
+import { activateExamples, getExamples, listExamples, redeliverExamples, testExamples } from './examples.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
+import { requireSuccess, sendTest, storeTest, type TestDeps } from './test-delivery.ts';
 
 /** Lists the deliveries to a webhook. */
 export const list = listOperation({
@@ -52,6 +55,61 @@ export const get = operation({
     const { database } = context;
     const { id } = await getWebhook(database, caller, path.webhookId);
     return { body: deliveryOf(await getDelivery(database, id, path.deliveryId)) };
+  },
+});
+
+/** Sends a test delivery. */
+export const test = operation({
+  summary: 'Test a webhook',
+  description:
+    'Sends a signed test delivery (`webhook.test`) and waits for the outcome, whatever the status of the webhook: at most ' +
+    '15 seconds for a free connection and 15 seconds for the response. The webhook does not change.',
+  parameters: { webhookId },
+  successes: [{ status: 200, description: 'The delivery with its one attempt.', schema: Delivery, untagged: true }],
+  errors: ['webhook_test_running'],
+  examples: testExamples,
+  handle(request) {
+    const { context, caller, path } = request;
+    return withIdempotencyAfter(
+      request,
+      async () => sendTest(testDeps(context), await getWebhook(context.database, caller, path.webhookId)),
+      async (tx, result) => ({ body: deliveryOf(await storeTest(tx, path.webhookId, result)) }),
+    );
+  },
+});
+
+/** Sends a test delivery and, if it succeeds, activates the webhook. */
+export const activate = operation({
+  summary: 'Activate a webhook',
+  description:
+    'Sends a signed test delivery (`webhook.test`) and waits for the outcome. If the receiver responds with 200–299, the ' +
+    'webhook becomes `active`: it receives the events from now on, and its pending deliveries continue. Otherwise it does ' +
+    'not change, and the error message gives the reason. Also enables a `disabled` webhook. Does not test an active webhook again.',
+  parameters: { webhookId },
+  conditional: true,
+  successes: [{ status: 200, description: 'The updated webhook.', schema: Webhook }],
+  errors: ['webhook_test_failed', 'webhook_test_running'],
+  examples: activateExamples,
+  async handle(request) {
+    const { context, caller, path, checkPreconditions } = request;
+    const { database } = context;
+    const response = await withIdempotencyAfter(
+      request,
+      async () => {
+        const webhook = await getWebhook(database, caller, path.webhookId);
+        checkPreconditions(webhookEtag(webhook));
+        if (webhook.status === 'active') return webhook;
+        const result = await sendTest(testDeps(context), webhook);
+        await database.write(tx => storeTest(tx, webhook.id, result));
+        requireSuccess(result.outcome);
+        // Events that were committed before now are not delivered.
+        await assignPositions(database);
+        return webhook;
+      },
+      async (tx, tested) => webhookResponse(await activateTested(tx, caller, tested, checkPreconditions)),
+    );
+    context.webhooks.wake?.();
+    return response;
   },
 });
 
@@ -125,4 +183,9 @@ function inFuture(now: number): Problem {
   const message = `Must not be later than now, ${formatTime(now)}.`;
   const errors = [{ path: '/since', code: 'out_of_range', message }];
   return problem('invalid_body', `Invalid body. /since: ${message}`, { errors });
+}
+
+function testDeps(context: Deployment): TestDeps {
+  const { outgoing, encryptor } = context.webhooks;
+  return { database: context.database, outgoing, encryptor, now: () => nowOf(context) };
 }

@@ -1,18 +1,18 @@
-/** An attempt that takes so long is slow. */
+/** The duration from which an attempt is slow. */
 export const SLOW_MS = 1000;
-/** How many deliveries may be in progress. */
+/** The maximum number of deliveries in progress. */
 export const SLOTS = 1024;
-/** How many of them may be fast: a delivery is fast until it proves slow. */
+/** The maximum number of fast ones among them. */
 export const FAST_SLOTS = 256;
-/** While so many deliveries are slow, no delivery to a slow or failing receiver starts. */
+/** No delivery to a slow or failing receiver starts while this many deliveries are slow. */
 const SLOW_SLOTS = 256;
 
 /**
- * Counts the deliveries in progress, fast and slow apart, so that slow receivers delay the others by a second at most. A
- * delivery becomes slow after a second, or starts slow if its receiver was slow or failed last time.
+ * Counts fast and slow deliveries in progress separately, so that slow receivers delay others by at most a second. A
+ * delivery starts fast and becomes slow after a second; it starts slow if its receiver was slow or failed last time.
  */
 export class DeliverySlots {
-  /** The webhooks whose last response took a second or longer, or still takes. */
+  /** The webhooks whose latest attempt has taken a second or longer. */
   readonly slowWebhooks = new Set<number>();
   readonly #onFree: () => void;
   #fast = 0;

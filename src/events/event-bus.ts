@@ -24,10 +24,10 @@ export interface Subscriber {
 }
 
 /**
- * The event bus of one database: reads the event log once for all subscribers of this process, while there are any.
+ * The event bus of one database: reads the event log once for all subscribers of this process. Idle without subscribers.
  *
- * It reads after every write of this process, and otherwise checks once a second, with one query. A subscriber that falls
- * behind reads for itself with `readAfter`.
+ * It reads after every write of this process. For writes of other processes it polls once a second, with one query. A
+ * subscriber that falls behind reads the log itself with `readAfter`.
  */
 export class EventBus {
   readonly #database: Database;
@@ -38,7 +38,7 @@ export class EventBus {
   #recent: Batch[] = [];
   #recentEvents = 0;
   #position = UNKNOWN;
-  /** Changes whenever the last subscriber leaves, so that reads in progress are discarded. */
+  /** Increases when the last subscriber leaves, so that reads in progress are discarded. */
   #session = 0;
   /** Whether there may be events that have not been read. */
   #dirty = false;
@@ -59,8 +59,8 @@ export class EventBus {
   }
 
   /**
-   * Sends a subscriber all events after `position`, which may be later than now.
-   * @returns unsubscribes
+   * Subscribes to all events after `position`. While that is unknown, the first batch is empty and gives it.
+   * @returns a function that unsubscribes
    */
   subscribe(subscriber: Subscriber): () => void {
     this.#subscribers.add(subscriber);
@@ -71,7 +71,7 @@ export class EventBus {
     };
   }
 
-  /** Returns the next events after a position, up to that of the bus, where the batch is empty. */
+  /** Returns the next events after a position; an empty batch once that is the position of the bus. */
   async readAfter(position: number): Promise<Batch> {
     const recent =
       position < this.#position && this.#recent.find(({ after, upTo }) => after <= position && position < upTo);
@@ -87,7 +87,7 @@ export class EventBus {
     }
   }
 
-  /** Returns the position of the last committed event, as far as storage can tell. */
+  /** Returns the position of the last committed event; an earlier one if positions cannot be assigned at present. */
   async lastPosition(): Promise<number> {
     await bestEffort(assignPositions(this.#database));
     return lastPosition(this.#database);

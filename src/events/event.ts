@@ -25,7 +25,7 @@ export interface NewEvent {
 
 /** A recorded event. */
 export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subjectId' | 'accountId'> {
-  /** Increases with every event of one resource. */
+  /** Unique; increases with every event of one resource. */
   readonly id: number;
   /** The time of the transaction that recorded it, in milliseconds since the Unix epoch. */
   readonly at: number;

@@ -5,11 +5,12 @@ import { eventColumns, parseEvent } from './log.ts';
 /**
  * Assigns a position in the total order of all events to every event that is committed, after those that have one.
  *
- * A reader that follows the log in this order sees each event that was committed before this call, and none ever appears
- * behind its position. SQLite commits one transaction at a time, so the id is the position and there is nothing to do.
- * PostgreSQL assigns ids at the insert but shows rows at the commit, so positions are assigned afterwards, by one process
- * at a time.
- * @throws {StorageError} when it cannot write; events without a position are then seen later, none is lost
+ * A reader that reads the log in this order gets every event that was committed before this call. No event ever gets a
+ * position before one that a reader has passed.
+ *
+ * SQLite commits one transaction at a time, so the id is the position and there is nothing to do. PostgreSQL assigns ids
+ * at the insert but makes rows visible at the commit, so one process at a time assigns positions after the commit.
+ * @throws {StorageError} if it cannot write; the next call assigns the positions, and no event is lost
  */
 export async function assignPositions(database: Database): Promise<void> {
   if (database.engine === 'sqlite') return;
@@ -28,8 +29,8 @@ export async function lastPosition(reader: Reader): Promise<number> {
 }
 
 /**
- * Returns a position before every event that was recorded at `time` or later. Some events recorded shortly before may
- * follow it, too: clocks of processes differ, and transactions commit in another order than they start.
+ * Returns a position before every event that was recorded at `time` or later. A few events recorded shortly before `time`
+ * may also follow it: clocks of processes differ, and transactions commit in another order than they start.
  */
 export async function positionBefore(reader: Reader, time: number): Promise<number> {
   return (await reader.first(lastRecordedBefore, { time: time - CLOCK_TOLERANCE_MS }))?.position ?? 0;
@@ -60,7 +61,7 @@ export interface EventRange {
   readonly after: number;
   /** The last position of the range. */
   readonly upTo: number;
-  /** The last position at which a later event is looked for: `upTo` or a later one. */
+  /** The last position at which a later event of a resource counts: `upTo` or a later one. */
   readonly end: number;
 }
 
@@ -72,13 +73,13 @@ export interface EventRange {
 export async function lastEvents<Data>(
   reader: Reader,
   kind: EventKind,
-  stretch: EventRange,
+  range: EventRange,
   limit: number,
 ): Promise<PositionedEvent<Data>[]> {
-  return (await reader.all(lastOfEachSubject, { kind, ...stretch, limit })).map(parseEvent<Data, Row>);
+  return (await reader.all(lastOfEachSubject, { kind, ...range, limit })).map(parseEvent<Data, Row>);
 }
 
-/** The column that holds the position: SQLite commits one transaction at a time, so the id does. */
+/** Returns the column that holds the position; on SQLite that is the id. */
 export function positionColumn(engine: Reader['engine']): 'id' | 'seq' {
   return engine === 'sqlite' ? 'id' : 'seq';
 }
@@ -119,72 +120,50 @@ const selectPosition = (engine: Reader['engine'], table = 'events') =>
 
 const lastInOrder = query((db, _: Params<Record<never, never>>, engine) => {
   const column = positionColumn(engine);
-  return db
-    .selectFrom('events')
-    .select(selectPosition(engine))
-    .where(column, 'is not', null)
-    .orderBy(column, 'desc')
-    .limit(1);
+  const events = db.selectFrom('events').select(selectPosition(engine));
+  return events.where(column, 'is not', null).orderBy(column, 'desc').limit(1);
 });
 
-const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) =>
-  db
-    .selectFrom('events')
-    .select(selectPosition(engine))
-    .where('at', '<', p.time)
-    .where(positionColumn(engine), 'is not', null)
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1),
-);
+const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) => {
+  const events = db.selectFrom('events').select(selectPosition(engine)).where('at', '<', p.time);
+  return events.where(positionColumn(engine), 'is not', null).orderBy('at', 'desc').orderBy('id', 'desc').limit(1);
+});
 
-const eventsInRange = query<{ after: number; upTo: number; limit: number }, Row>(
-  (db, p: Params<{ after: number; upTo: number; limit: number }>, engine) => {
-    const column = positionColumn(engine);
-    return db
-      .selectFrom('events')
-      .select([selectPosition(engine), ...eventColumns])
-      .where(column, '>', p.after)
-      .where(column, '<=', p.upTo)
-      .orderBy(column)
-      .limit(p.limit);
-  },
-);
-
-const eventsAtPositions = query<{ positions: string }, Row>((db, p: Params<{ positions: string }>, engine) => {
+const eventsInRange = query<{ after: number; upTo: number; limit: number }, Row>((db, p, engine) => {
   const column = positionColumn(engine);
-  return db
-    .selectFrom('events')
-    .select([selectPosition(engine), ...eventColumns])
-    .where(column, 'in', selectJsonNumbers(p.positions, engine))
-    .orderBy(column);
+  const events = db.selectFrom('events').select([selectPosition(engine), ...eventColumns]);
+  return events.where(column, '>', p.after).where(column, '<=', p.upTo).orderBy(column).limit(p.limit);
 });
 
-const lastOfEachSubject = query<EventRange & { kind: EventKind; limit: number }, Row>(
-  (db, p: Params<EventRange & { kind: EventKind; limit: number }>, engine) => {
-    const column = positionColumn(engine);
-    return (
-      db
-        .selectFrom('events as event')
-        .select([selectPosition(engine, 'event'), ...eventColumns])
-        .where(`event.${column}`, '>', p.after)
-        .where(`event.${column}`, '<=', p.upTo)
-        // An expression has no index: otherwise SQLite would read and sort all events of the kind.
-        .where(sql`(event.kind || '')`, '=', p.kind)
-        .where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom('events as later')
-                .select('later.id')
-                .where('later.kind', '=', p.kind)
-                .whereRef('later.subject_id', '=', 'event.subject_id')
-                .whereRef('later.id', '>', 'event.id')
-                .where(`later.${column}`, '<=', p.end),
-            ),
+const eventsAtPositions = query<{ positions: string }, Row>((db, p, engine) => {
+  const column = positionColumn(engine);
+  const events = db.selectFrom('events').select([selectPosition(engine), ...eventColumns]);
+  return events.where(column, 'in', selectJsonNumbers(p.positions, engine)).orderBy(column);
+});
+
+const lastOfEachSubject = query<EventRange & { kind: EventKind; limit: number }, Row>((db, p, engine) => {
+  const column = positionColumn(engine);
+  return (
+    db
+      .selectFrom('events as event')
+      .select([selectPosition(engine, 'event'), ...eventColumns])
+      .where(`event.${column}`, '>', p.after)
+      .where(`event.${column}`, '<=', p.upTo)
+      // An expression has no index: otherwise SQLite would read and sort all events of the kind.
+      .where(sql`(event.kind || '')`, '=', p.kind)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('events as later')
+              .select('later.id')
+              .where('later.kind', '=', p.kind)
+              .whereRef('later.subject_id', '=', 'event.subject_id')
+              .whereRef('later.id', '>', 'event.id')
+              .where(`later.${column}`, '<=', p.end),
           ),
-        )
-        .orderBy(`event.${column}`)
-        .limit(p.limit)
-    );
-  },
-);
+        ),
+      )
+      .orderBy(`event.${column}`)
+      .limit(p.limit)
+  );
+});

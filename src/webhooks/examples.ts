@@ -5,46 +5,21 @@ const forCats = ['createWebhook: orders of cats'];
 const active = [...created, 'activateWebhook: successful test'];
 const one = { given: created, path: { webhookId: '1' } };
 const oneForCats = { given: forCats, path: one.path };
-const stranger = {
-  name: 'another account',
-  summary: 'Other accounts cannot see the webhook',
-  ...one,
-  as: 'stranger',
-  status: 404,
-  code: 'webhook_not_found',
-} as const;
 const invalid = { status: 400, code: 'invalid_body' };
+const hidden = { ...one, as: 'stranger', status: 404, code: 'webhook_not_found' } as const;
+const stranger: Example = { name: 'another account', summary: 'Other accounts cannot see the webhook', ...hidden };
+
+const url = 'https://receiver.example/petstore';
+const cats = { types: ['order.*', 'hold.*'], categoryIds: [2], description: 'For the people in the cat house' };
+const forCatsBody = { url: 'https://receiver.example/cats', ...cats };
+const withPassword = { body: { url: 'https://jo:secret@example.org/petstore' }, ...invalid };
+const privateAddress = { body: { url: 'https://10.0.0.1/petstore' }, ...invalid };
 
 export const createExamples: readonly Example[] = [
-  {
-    name: 'every event',
-    summary: 'Receive every event that the account can see',
-    body: { url: 'https://receiver.example/petstore' },
-    status: 201,
-  },
-  {
-    name: 'orders of cats',
-    summary: 'Receive only events about orders and holds of cats',
-    body: {
-      url: 'https://receiver.example/cats',
-      types: ['order.*', 'hold.*'],
-      categoryIds: [2],
-      description: 'For the people in the cat house',
-    },
-    status: 201,
-  },
-  {
-    name: 'password in the url',
-    summary: 'Signatures authenticate deliveries; the URL must not contain a password',
-    body: { url: 'https://jo:secret@example.org/petstore' },
-    ...invalid,
-  },
-  {
-    name: 'private address',
-    summary: 'Nothing is sent to private addresses',
-    body: { url: 'https://10.0.0.1/petstore' },
-    ...invalid,
-  },
+  { name: 'every event', summary: 'Receive every event that the account can see', body: { url }, status: 201 },
+  { name: 'orders of cats', summary: 'Receive only orders and holds of cats', body: forCatsBody, status: 201 },
+  { name: 'password in the url', summary: 'The URL must not contain a password', ...withPassword },
+  { name: 'private address', summary: 'Nothing is sent to private addresses', ...privateAddress },
 ];
 
 export const listExamples: readonly Example[] = [
@@ -57,39 +32,23 @@ export const getExamples: readonly Example[] = [
   stranger,
 ];
 
+const otherTypes = { ...oneForCats, body: { types: ['order.*'], categoryIds: null } };
+const newUrl = { ...one, given: active, body: { url: 'https://receiver.example/moved' } };
+const missing = { ...one, body: { url: 'https://receiver.example/missing' } };
+const changed = { given: [...forCats, 'updateWebhook: other types'], headers: { 'If-Match': '"1.1"' } };
+const lostUpdate = {
+  ...oneForCats,
+  ...changed,
+  body: { description: 'Mine' },
+  status: 412,
+  code: 'precondition_failed',
+};
+
 export const updateExamples: readonly Example[] = [
-  {
-    name: 'other types',
-    summary: 'Receive events about orders in every category',
-    ...oneForCats,
-    body: { types: ['order.*'], categoryIds: null },
-    status: 200,
-  },
-  {
-    name: 'new url',
-    summary: 'A new URL makes the webhook inactive',
-    ...one,
-    given: active,
-    body: { url: 'https://receiver.example/moved' },
-    status: 200,
-  },
-  {
-    name: 'missing receiver',
-    summary: 'The receiver is tested only when the webhook is activated',
-    ...one,
-    body: { url: 'https://receiver.example/missing' },
-    status: 200,
-  },
-  {
-    name: 'lost update',
-    summary: 'Another caller has changed the webhook since',
-    ...oneForCats,
-    given: [...forCats, 'updateWebhook: other types'],
-    headers: { 'If-Match': '"1.1"' },
-    body: { description: 'Mine' },
-    status: 412,
-    code: 'precondition_failed',
-  },
+  { name: 'other types', summary: 'Receive events about orders in every category', ...otherTypes, status: 200 },
+  { name: 'new url', summary: 'A new URL makes the webhook inactive', ...newUrl, status: 200 },
+  { name: 'missing receiver', summary: 'The receiver is tested only on activation', ...missing, status: 200 },
+  { name: 'lost update', summary: 'Another caller has changed the webhook since', ...lostUpdate },
 ];
 
 export const deleteExamples: readonly Example[] = [

@@ -6,7 +6,7 @@ const open = new WeakMap<EventBus, Map<number, number>>();
 
 /**
  * Counts an open stream of an account.
- * @returns counts it as closed; idempotent
+ * @returns a function that counts it as closed; idempotent
  * @throws {Problem} `stream_limit_exceeded`
  */
 export function openStream(eventBus: EventBus, accountId: number, most: number): () => void {

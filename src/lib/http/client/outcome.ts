@@ -66,26 +66,17 @@ export function outcomeOf(head: IncomingMessage, body: Buffer, durationMs: numbe
   };
 }
 
-const faultsByErrorCode: Readonly<Record<string, Fault>> = {
-  ECONNREFUSED: 'refused',
-  EHOSTUNREACH: 'unreachable',
-  EHOSTDOWN: 'unreachable',
-  ENETUNREACH: 'unreachable',
-  ENETDOWN: 'unreachable',
-  EADDRNOTAVAIL: 'unreachable',
-  EAFNOSUPPORT: 'unreachable',
-  EACCES: 'unreachable',
-  EPERM: 'unreachable',
-  EINVAL: 'unreachable',
-  ETIMEDOUT: 'timeout',
-  ECONNRESET: 'reset',
-  ECONNABORTED: 'reset',
-  EPIPE: 'reset',
-  EMFILE: 'failed',
-  ENFILE: 'failed',
-  ENOBUFS: 'failed',
-  ENOMEM: 'failed',
+/** The codes of the errors of Node that stand for each fault. */
+const errorCodes: { readonly [F in Fault]?: readonly string[] } = {
+  refused: ['ECONNREFUSED'],
+  unreachable: ['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL', 'EACCES', 'EPERM', 'EINVAL'],
+  timeout: ['ETIMEDOUT'],
+  reset: ['ECONNRESET', 'ECONNABORTED', 'EPIPE'],
+  failed: ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'],
 };
+const faultOfCode = new Map(
+  Object.entries(errorCodes).flatMap(([fault, codes]) => codes.map(code => [code, fault as Fault])),
+);
 
 /** Returns the fault for an error of `node:http`, `node:net` or `node:tls`. */
 export function faultOf(error: Error, tls: boolean): Fault {
@@ -93,7 +84,7 @@ export function faultOf(error: Error, tls: boolean): Fault {
   const code = String((error as { code?: unknown }).code);
   if (code.startsWith('HPE_')) return 'malformed_answer';
   // TLS errors have hundreds of codes.
-  return faultsByErrorCode[code] ?? (tls ? 'tls' : 'failed');
+  return faultOfCode.get(code) ?? (tls ? 'tls' : 'failed');
 }
 
 function parseRetryAfter(text: string | undefined, now: number): number | undefined {

@@ -66,34 +66,26 @@ export function guardedLookup(findAddresses: FindAddresses, isAllowed: (address:
 /** The part of IPv6 from which IANA allocates public addresses. */
 const globalUnicast = blockListOf(['2000::/3']);
 
-/** IANA's special-purpose and multicast registries, and the metadata addresses of clouds. IPv6: only within 2000::/3. */
-const specialPurpose = blockListOf([
-  '0.0.0.0/8', // this network
-  '10.0.0.0/8', // private
-  '100.64.0.0/10', // carrier-grade NAT; Alibaba's metadata
-  '127.0.0.0/8', // loopback
-  '168.63.129.16/32', // Azure's platform services
-  '169.254.0.0/16', // link-local; the metadata of most clouds
-  '172.16.0.0/12', // private
-  '192.0.0.0/24', // protocol assignments; Oracle's metadata
-  '192.0.2.0/24', // documentation
-  '192.31.196.0/24', // AS112
-  '192.52.193.0/24', // AMT
-  '192.88.99.0/24', // 6to4 relays
-  '192.168.0.0/16', // private
-  '192.175.48.0/24', // AS112
-  '198.18.0.0/15', // benchmarking
-  '198.51.100.0/24', // documentation
-  '203.0.113.0/24', // documentation
-  '224.0.0.0/4', // multicast
-  '240.0.0.0/4', // reserved, and broadcast
-  '2001::/23', // protocol assignments: Teredo, benchmarking, ORCHID and others
-  '2001:db8::/32', // documentation
-  '2002::/16', // 6to4
-  '2620:4f:8000::/48', // AS112
-  '3ffe::/16', // 6bone
-  '3fff::/20', // documentation
-]);
+/**
+ * IANA's special-purpose and multicast registries, and the metadata addresses of clouds: most are link-local, that of
+ * Alibaba is carrier-grade NAT, that of Oracle is a protocol assignment. IPv6: only within 2000::/3.
+ */
+const specialPurposeNetworks = {
+  thisNetwork: ['0.0.0.0/8'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  carrierGradeNat: ['100.64.0.0/10'],
+  loopback: ['127.0.0.0/8'],
+  linkLocal: ['169.254.0.0/16'],
+  azurePlatform: ['168.63.129.16/32'],
+  protocolAssignments: ['192.0.0.0/24', '2001::/23'],
+  documentation: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32', '3fff::/20'],
+  as112: ['192.31.196.0/24', '192.175.48.0/24', '2620:4f:8000::/48'],
+  amt: ['192.52.193.0/24'],
+  tunnels: ['192.88.99.0/24', '2002::/16', '3ffe::/16'],
+  benchmarking: ['198.18.0.0/15'],
+  multicastAndReserved: ['224.0.0.0/4', '240.0.0.0/4'],
+};
+const specialPurpose = blockListOf(Object.values(specialPurposeNetworks).flat());
 
 function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
