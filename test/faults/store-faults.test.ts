@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
-import { assertStoredIsSound, storedIn } from '../support/stored.ts';
+import { assertStoredInvariants, storedIn } from '../support/stored.ts';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 
 const ANSWER_MS = 3000;
@@ -88,7 +88,7 @@ for (const { name, setting, code, ordered, does } of [
       await assertShownAlike(service.urls.production, mirror);
       while ((await ended(service, key)) !== 1) await pause(20);
       assert.equal((await service.stop()).code, 0, service.log());
-      assertStoredIsSound(storedIn(directory));
+      assertStoredInvariants(storedIn(directory));
       t.diagnostic(`the retry was answered ${again.status} ${again.body.code ?? ''}`);
     });
   });
@@ -117,7 +117,7 @@ describe('the store on a disk whose flush fails', { skip: withoutRecorder ?? fal
     await assertShownAlike(service.urls.production, new Mirror(keys[0]!));
     assert.equal((await service.stop()).code, 0);
     const stored = storedIn(directory);
-    assertStoredIsSound(stored);
+    assertStoredInvariants(stored);
     load.assertOnce(stored.events);
     load.assertKept(stored.events);
     t.diagnostic(`${load.answered} answered, ${load.again} sent again`);

@@ -8,7 +8,7 @@ import { long } from '../support/selection.ts';
 import { newProcessKey, serveApart } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
-import { assertStoredIsSound, storedIn } from '../support/stored.ts';
+import { assertStoredInvariants, storedIn } from '../support/stored.ts';
 
 /** Each kill costs an account a hundredth of its day. */
 const ROUNDS = long ? 60 : 10;
@@ -51,7 +51,7 @@ describe(`after ${ROUNDS} kills under ${CALLERS} callers of the store`, { timeou
     assert.equal((await server.stop()).code, 0, server.log());
 
     const stored = storedIn(directory);
-    assertStoredIsSound(stored);
+    assertStoredInvariants(stored);
     load!.assertOnce(stored.events);
     load!.assertKept(stored.events);
     t.diagnostic(

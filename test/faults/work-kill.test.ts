@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { long } from '../support/selection.ts';
 import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
-import { assertStoredIsSound, storedIn } from '../support/stored.ts';
+import { assertStoredInvariants, storedIn } from '../support/stored.ts';
 
 const ROUNDS = long ? 40 : 6;
 const HELD = 90;
@@ -82,7 +82,7 @@ describe(`jobs, after ${ROUNDS} kills while they run`, { timeout: long ? 600_000
     assert.equal((await last.stop()).code, 0, last.log());
 
     const stored = storedIn(directory);
-    assertStoredIsSound(stored);
+    assertStoredInvariants(stored);
     const times = new Map<string, number>();
     for (const { kind, action, subject_id } of stored.events) {
       if (action === 'created' || action === 'queued') continue;

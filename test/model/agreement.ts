@@ -10,12 +10,12 @@ import type { PetStatus } from '../../src/pets/pet.ts';
 import { getPet } from '../../src/pets/pets.ts';
 import { nextExpiry } from '../../src/pets/reservations.ts';
 import type { Database } from '../../src/schema.ts';
-import { countsAt, endsAfter, holdAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
+import { canSeeHold, canSeeOrder, countsAt, endsAfter, holdAt, type Model, orderAt, petAt } from './model.ts';
 import type { Account, HoldView, OrderView, PetView } from './operation.ts';
 import { holdView, orderView, petView } from './perform.ts';
 import type { Callers } from './resolve.ts';
 
-/** How many animals were in a database before a run, by status and by category. */
+/** The number of pets in a database before a run, by status and by category. */
 export interface Others {
   readonly status: Record<PetStatus, number>;
   readonly category: ReadonlyMap<number, number>;
@@ -23,13 +23,13 @@ export interface Others {
 
 const categories = [1, 2, 3];
 
-/** Counts what is in a database before a run. */
+/** Counts the pets in a database before a run. */
 export async function countOthers(database: Database, now: number): Promise<Others> {
   const counts = categories.map(async id => [id, (await countPets(database, { categoryId: [id] }, now))!] as const);
   return { status: await countByStatus(database, now), category: new Map(await Promise.all(counts)) };
 }
 
-/** Demands that whoever gets one of these animals gets what the model has. */
+/** Asserts that each of these pets reads as in the model. */
 export async function assertPetsAgree(database: Database, model: Model, ids: Iterable<number>, now: number) {
   await Promise.all(
     Array.from(ids, async id => {
@@ -40,11 +40,11 @@ export async function assertPetsAgree(database: Database, model: Model, ids: Ite
   );
 }
 
-/** Demands that each caller gets of every hold what the model has, or is told that there is none. */
+/** Asserts that each caller reads every hold as in the model, or gets hold_not_found. */
 export async function assertHoldsAgree(database: Database, model: Model, callers: Callers, now: number) {
   const each = Array.from(model.holds.keys(), id =>
     callers.map(async caller => {
-      const expected = seesHold(model, caller, id) ? holdAt(model, id, now) : 'hold_not_found';
+      const expected = canSeeHold(model, caller, id) ? holdAt(model, id, now) : 'hold_not_found';
       const got = getting(async () => holdView(await getHold(database, caller, id, now)));
       assert.deepEqual(await got, expected, `hold ${id}`);
     }),
@@ -52,11 +52,11 @@ export async function assertHoldsAgree(database: Database, model: Model, callers
   await Promise.all(each.flat());
 }
 
-/** Demands that each caller gets of every order what the model has, or is told that there is none. */
+/** Asserts that each caller reads every order as in the model, or gets order_not_found. */
 export async function assertOrdersAgree(database: Database, model: Model, callers: Callers, now: number) {
   const each = Array.from(model.orders.keys(), id =>
     callers.map(async caller => {
-      const expected = seesOrder(model, caller, id) ? orderAt(model, id, now) : 'order_not_found';
+      const expected = canSeeOrder(model, caller, id) ? orderAt(model, id, now) : 'order_not_found';
       const got = getting(async () => orderView(await getOrder(database, caller, id, now)));
       assert.deepEqual(await got, expected, `order ${id}`);
     }),
@@ -64,7 +64,7 @@ export async function assertOrdersAgree(database: Database, model: Model, caller
   await Promise.all(each.flat());
 }
 
-/** Demands that the lists, the counts and the next end are those of the model. */
+/** Asserts that lists, counts and the next expiry match the model. */
 export async function assertListsAgree(
   database: Database,
   model: Model,
@@ -105,7 +105,7 @@ function* petListsOf(database: Database, model: Model, now: number) {
   };
   for (const status of [['available'], ['pending'], ['sold'], ['available', 'pending']] as const) {
     const wanted = pets.filter(pet => (status as readonly PetStatus[]).includes(pet.status));
-    // The newest come first, so those of this run do.
+    // The newest pets come first, so those of this run do.
     yield listed({ status, sort: '-id' }, wanted);
     yield listed({ status, id: ids, sort: 'id' }, wanted);
     const ofOne = wanted.filter(({ categoryId }) => categoryId === 1);
@@ -125,14 +125,14 @@ const orderFilters: readonly (readonly OrderView['status'][] | undefined)[] = [
   ['expired', 'delivered'],
 ];
 
-/** To each caller the list with one of the filters; the next time it is another. */
+/** Lists the holds of each caller with one of the filters, a different one each time. */
 function* holdListsOf(database: Database, model: Model, callers: Callers, now: number) {
   const holds = idsOf(model.holds).map(id => holdAt(model, id, now)!);
   for (const [index, caller] of callers.entries()) {
     const status = holdFilters[(index + holds.length) % holdFilters.length];
     const petId = ownPetOf(model, caller);
     const wanted = holds
-      .filter(hold => seesHold(model, caller, hold.id) && (status?.includes(hold.status) ?? true))
+      .filter(hold => canSeeHold(model, caller, hold.id) && (status?.includes(hold.status) ?? true))
       .filter(({ petIds }) => petId === undefined || petIds.includes(petId));
     yield (async () => {
       const { rows } = await listHolds(database, caller, { status, petId }, { limit: 100 }, now);
@@ -147,7 +147,7 @@ function* orderListsOf(database: Database, model: Model, callers: Callers, now: 
     const status = orderFilters[(index + all.length) % orderFilters.length];
     const petId = ownPetOf(model, caller);
     const wanted = all
-      .filter(order => seesOrder(model, caller, order.id) && (status?.includes(order.status) ?? true))
+      .filter(order => canSeeOrder(model, caller, order.id) && (status?.includes(order.status) ?? true))
       .filter(order => petId === undefined || order.petId === petId);
     yield (async () => {
       const { rows: orders } = await listOrders(database, caller, { status, petId }, { limit: 100 }, now);
@@ -156,17 +156,17 @@ function* orderListsOf(database: Database, model: Model, callers: Callers, now: 
   }
 }
 
-/** An admin sees what other runs did, too, but not to this animal. */
+/** An admin also sees the holds and orders of other runs, but not for this pet. */
 function ownPetOf(model: Model, { admin }: Account): number | undefined {
   return admin ? (idsOf(model.pets)[0] ?? Number.MAX_SAFE_INTEGER) : undefined;
 }
 
-/** Of some things, in the order in which lists have them. */
-function idsOf(things: ReadonlyMap<number, unknown>): number[] {
-  return [...things.keys()].sort((a, b) => a - b);
+/** Returns the ids in ascending order. */
+function idsOf(resources: ReadonlyMap<number, unknown>): number[] {
+  return [...resources.keys()].sort((a, b) => a - b);
 }
 
-/** What somebody gets, or the code of the refusal. */
+/** Returns what `get` returns, or the code of its error. */
 async function getting(get: () => Promise<object>): Promise<unknown> {
   try {
     return await get();

@@ -1,14 +1,14 @@
 import type { OrderStatus } from '../../src/orders/order.ts';
 import type { NewPet, PetPatch, Price } from '../../src/pets/pet.ts';
-import { holdAt, type Kept, keptAt, type Model, type ModelPet, orderAt } from './model.ts';
+import { holdAt, type Model, type ModelPet, type ModelReservation, orderAt, reservationAt } from './model.ts';
 import type { Operation } from './operation.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Changes the model as an operation that is allowed changes the store.
- * @param id the id that the store gave to what was created
+ * Applies an operation that the model allows.
+ * @param id the id that the store assigned to a new resource
  */
 export function apply(model: Model, operation: Operation, now: number, id: number): void {
   effects[operation.act](model, operation as never, now, id);
@@ -37,14 +37,14 @@ const effects: { readonly [One in Act]: (model: Model, operation: Of<One>, now: 
     const owned = { petIds: pets.map(pet => pet.id), ownerIds: pets.map(pet => pet.accountId) };
     const times = { expiresAt: until, endedAt: null, createdAt: now, updatedAt: now };
     model.holds.set(id, { id, accountId, ...owned, status: 'active', version: 1, ...times });
-    for (const pet of pets) keep(pet, { holdId: id, until }, now);
+    for (const pet of pets) reserve(pet, { holdId: id, until }, now);
   },
   extendHold(model, { id, expiresAt }, now) {
     const hold = model.holds.get(id)!;
-    // What changes nothing is no change.
+    // A change without effect creates no version.
     if (hold.expiresAt === expiresAt) return;
     Object.assign(hold, { expiresAt, version: hold.version + 2, updatedAt: now });
-    for (const pet of heldIn(model, id)) pet.kept = { holdId: id, until: expiresAt };
+    for (const pet of heldIn(model, id)) pet.reservation = { holdId: id, until: expiresAt };
   },
   releaseHold(model, { id }, now) {
     for (const pet of heldIn(model, id)) free(pet, 'available', now);
@@ -57,12 +57,12 @@ const effects: { readonly [One in Act]: (model: Model, operation: Of<One>, now: 
     const who = { accountId, ownerId, holdId: holdId ?? null };
     const times = { expiresAt, createdAt: now, updatedAt: now };
     model.orders.set(id, { id, petId, ...who, status: 'placed', priceAmount, priceCurrency, ...times, version: 1 });
-    keep(pet, { orderId: id, until: expiresAt }, now);
+    reserve(pet, { orderId: id, until: expiresAt }, now);
     if (holdId !== undefined && heldIn(model, holdId).length === 0) endHold(model, holdId, 'used', now);
   },
   approveOrder(model, { id }, now) {
     moveOrder(model, id, 'approved', now);
-    orderedIn(model, id).kept = { orderId: id, until: null };
+    orderedIn(model, id).reservation = { orderId: id, until: null };
   },
   deliverOrder(model, { id }, now) {
     free(orderedIn(model, id), 'sold', now);
@@ -78,7 +78,7 @@ const effects: { readonly [One in Act]: (model: Model, operation: Of<One>, now: 
   },
 };
 
-/** An animal that is gone, is not sold any more or was sold again since is left as it is. */
+/** A return leaves a pet unchanged if it was deleted, is not sold any more, or was sold again. */
 function takeBack(model: Model, orderId: number, status: ModelPet['status'], now: number): void {
   const { petId } = model.orders.get(orderId)!;
   expirePet(model, petId, now);
@@ -88,17 +88,17 @@ function takeBack(model: Model, orderId: number, status: ModelPet['status'], now
   if (pet?.status === 'sold') put(pet, { status, statusReason: null }, now);
 }
 
-/** Ends what an animal was kept for and has run out by `now`, at the moment at which it did; false where nothing has. */
+/** Ends the expired reservation of a pet at its expiry. Returns whether there was one. */
 export function expirePet(model: Model, petId: number, now: number): boolean {
   const pet = model.pets.get(petId);
-  if (pet?.kept === undefined || keptAt(pet, now) !== undefined) return false;
+  if (pet?.reservation === undefined || reservationAt(pet, now) !== undefined) return false;
   const { version } = pet;
-  free(pet, 'available', pet.kept.until!);
+  free(pet, 'available', pet.reservation.until!);
   pet.version = version + 1;
   return true;
 }
 
-/** Notes that a hold has run out; false where it has not, or that was noted before. */
+/** Marks an expired hold as expired. Returns false if it has not expired or was marked before. */
 export function expireHold(model: Model, id: number, now: number): boolean {
   const hold = model.holds.get(id);
   const seen = holdAt(model, id, now);
@@ -107,7 +107,7 @@ export function expireHold(model: Model, id: number, now: number): boolean {
   return true;
 }
 
-/** Notes that an order has run out; false where it has not, or that was noted before. */
+/** Marks an expired order as expired. Returns false if it has not expired or was marked before. */
 export function expireOrder(model: Model, id: number, now: number): boolean {
   const order = model.orders.get(id);
   const seen = orderAt(model, id, now);
@@ -123,35 +123,35 @@ function endHold(model: Model, id: number, status: 'released' | 'used', now: num
 
 function moveOrder(model: Model, id: number, status: OrderStatus, now: number): void {
   const order = model.orders.get(id)!;
-  // Nothing but a placed order runs out; what comes next then is the version of that.
+  // Only a placed order can expire. Its expiry reserves the next version, which a change skips.
   const by = order.status === 'placed' ? 2 : 1;
   Object.assign(order, { status, expiresAt: null, updatedAt: now, version: order.version + by });
 }
 
-/** The animals that a hold still keeps, whatever the time. */
+/** The pets that a hold reserves, whether it has expired or not. */
 function heldIn(model: Model, id: number): ModelPet[] {
-  return [...model.pets.values()].filter(pet => pet.kept?.holdId === id);
+  return [...model.pets.values()].filter(pet => pet.reservation?.holdId === id);
 }
 
 function orderedIn(model: Model, id: number): ModelPet {
   return model.pets.get(model.orders.get(id)!.petId)!;
 }
 
-/** An animal that is about to change. */
+/** Returns a pet that is about to change, after its expiry. */
 function touched(model: Model, petId: number, now: number): ModelPet {
   expirePet(model, petId, now);
   return model.pets.get(petId)!;
 }
 
-function keep(pet: ModelPet, kept: Kept, now: number): void {
-  put(pet, { kept, ...(pet.status !== 'pending' && { status: 'pending', statusReason: null }) }, now);
+function reserve(pet: ModelPet, reservation: ModelReservation, now: number): void {
+  put(pet, { reservation, ...(pet.status !== 'pending' && { status: 'pending', statusReason: null }) }, now);
 }
 
 function free(pet: ModelPet, status: ModelPet['status'], at: number): void {
-  put(pet, { kept: undefined, status, statusReason: null }, at);
+  put(pet, { reservation: undefined, status, statusReason: null }, at);
 }
 
-/** A wish that changes nothing is no change. */
+/** Changes a pet. A change without effect creates no version. */
 function change(pet: ModelPet, wanted: Partial<ModelPet>, now: number): void {
   const fresh = wanted.status !== undefined && wanted.status !== pet.status && wanted.statusReason === undefined;
   const all: Partial<ModelPet> = { ...wanted, ...(fresh && { statusReason: null }) };
@@ -159,9 +159,9 @@ function change(pet: ModelPet, wanted: Partial<ModelPet>, now: number): void {
   if (differs) put(pet, all, now);
 }
 
-/** Changes an animal. While it is kept, the version that comes next is that of its running out, and is left to that. */
+/** Changes a pet. While it is reserved, the next version belongs to the expiry and is skipped. */
 function put(pet: ModelPet, change: Partial<ModelPet>, at: number): void {
-  const by = pet.kept === undefined ? 1 : 2;
+  const by = pet.reservation === undefined ? 1 : 2;
   Object.assign(pet, change, { version: pet.version + by, updatedAt: at });
 }
 

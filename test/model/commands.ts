@@ -6,8 +6,8 @@ const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Something to do, before anybody knows which ids there will be: it speaks of the animals, holds and orders of its run
- * by small numbers, so that it still means something when others before it are taken away.
+ * A step of a random sequence, before ids are known. It refers to the pets, holds and orders of its run by small
+ * numbers, so that it stays meaningful when fast-check removes steps before it.
  */
 export type Command =
   | { readonly do: 'create'; readonly who: Who; readonly pet: NewPet }
@@ -18,30 +18,30 @@ export type Command =
   | { readonly do: 'extend'; readonly who: Who; readonly hold: Which; readonly toMs: number; readonly tag: Tag }
   | { readonly do: 'release'; readonly who: Who; readonly hold: Which; readonly tag: Tag }
   | { readonly do: 'order'; readonly who: Who; readonly pet: Which }
-  /** Orders from a hold, an animal that is in it where `fitting`. */
+  /** Orders a pet from a hold. If `fitting`, the hold includes the pet. */
   | { readonly do: 'use'; readonly who: Who; readonly hold: Which; readonly pet: Which; readonly fitting: boolean }
-  | { readonly do: 'step'; readonly who: Who; readonly order: Which; readonly step: StepWish; readonly tag: Tag }
+  | { readonly do: 'step'; readonly who: Who; readonly order: Which; readonly step: RequestedStep; readonly tag: Tag }
   | { readonly do: 'wait'; readonly ms: number }
-  /** Until the n-th end of what is in force, or a millisecond before. */
+  /** Waits until the n-th expiry, or a millisecond less. */
   | { readonly do: 'waitForEnd'; readonly end: number; readonly short: boolean }
   | { readonly do: 'sweep'; readonly what: 'pets' | 'holds' | 'orders' }
-  /** Compares all that can be read. */
-  | { readonly do: 'look' };
+  /** Compares everything that can be read. */
+  | { readonly do: 'compare' };
 
-/** One of the three accounts, the admin (3) or the operator (4); one who may; or the other side of a hold or an order. */
-export type Who = number | 'one who may' | 'the other side';
-/** One of the things of a kind, counted from the newest; −1 for one that is not there. */
+/** An account (0 to 2), the admin (3), the operator (4), an allowed caller, or the other party of a hold or order. */
+export type Who = number | 'an allowed caller' | 'the other party';
+/** A resource of its kind, counted from the newest; −1 for an unknown id. */
 export type Which = number;
-/** Which version the caller has in mind: none in particular, the one that there is, or another one. */
+/** The version in If-Match: none, the current one, or an outdated one. */
 export type Tag = 'any' | 'present' | 'stale';
-/** A step of an order: one that can follow, or a certain one. */
-export type StepWish = 'next' | 'approve' | 'deliver' | 'cancel' | 'return' | 'return unready';
+/** A step of an order: one that can follow, or a specific one. */
+export type RequestedStep = 'next' | 'approve' | 'deliver' | 'cancel' | 'return' | 'return unready';
 
 const anyone = fc.nat({ max: 3 });
 const who: fc.Arbitrary<Who> = among<Who>(
-  [8, fc.constant('one who may')],
+  [8, fc.constant('an allowed caller')],
   [2, fc.nat({ max: 4 })],
-  [1, fc.constant('the other side')],
+  [1, fc.constant('the other party')],
 );
 const which: fc.Arbitrary<Which> = among([14, fc.nat({ max: 3 })], [1, fc.constant(-1)]);
 const newest: fc.Arbitrary<Which> = among([14, fc.constant(0)], [5, fc.nat({ max: 4 })], [1, fc.constant(-1)]);
@@ -63,7 +63,7 @@ const patch: fc.Arbitrary<PetPatch> = fc.record(
   { ...required, status, statusReason: fc.option(statusReason), price: fc.option(price) },
   { requiredKeys: [] },
 );
-/** From the shortest to the longest that a hold may last. */
+/** From the shortest to the longest duration of a hold. */
 const within = fc.constantFrom(SECOND_MS, MINUTE_MS, 20 * MINUTE_MS, 3 * DAY_MS, 30 * DAY_MS);
 const beyond = fc.constantFrom(SECOND_MS - 1, 30 * DAY_MS + 1);
 const span = among([12, within], [1, beyond]);
@@ -93,7 +93,7 @@ const use = fc.record({
 });
 const step = fc.record({
   ...{ do: fc.constant('step' as const), ...on, order: newest },
-  step: among<StepWish>(
+  step: among<RequestedStep>(
     [6, fc.constant('next')],
     [3, fc.constantFrom('cancel', 'return', 'return unready')],
     [1, fc.constantFrom('approve', 'deliver')],
@@ -107,12 +107,12 @@ const waitForEnd = fc.record({
 });
 const what = fc.constantFrom('pets' as const, 'holds' as const, 'orders' as const);
 const sweep = fc.record({ do: fc.constant('sweep' as const), what });
-const look = fc.record({ do: fc.constant('look' as const) });
+const compare = fc.record({ do: fc.constant('compare' as const) });
 
-/** One command, by how often it comes. What does nothing comes first: what fails is made simpler towards that. */
+/** A command, by frequency. The one without effect comes first: fast-check shrinks towards it. */
 export const command: fc.Arbitrary<Command> = fc.oneof(
   { withCrossShrink: true },
-  { weight: 1, arbitrary: look },
+  { weight: 1, arbitrary: compare },
   { weight: 1, arbitrary: create },
   { weight: 5, arbitrary: update },
   { weight: 2, arbitrary: replace },
@@ -128,14 +128,17 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: sweep },
 );
 
-/** The animals that a run begins with, each with the number of the caller that it belongs to. */
-export type Herd = readonly (readonly [owner: number, pet: NewPet])[];
-export const herd: fc.Arbitrary<Herd> = fc.array(fc.tuple(fc.nat({ max: 2 }), newPet), { minLength: 2, maxLength: 4 });
+/** The pets at the start of a run, each with the number of its owner. */
+export type InitialPets = readonly (readonly [owner: number, pet: NewPet])[];
+export const initialPets: fc.Arbitrary<InitialPets> = fc.array(fc.tuple(fc.nat({ max: 2 }), newPet), {
+  minLength: 2,
+  maxLength: 4,
+});
 
-/** A sequence of commands, as often long as short. */
+/** A sequence of commands; all lengths are equally likely. */
 export const sequence = fc.noBias(fc.array(command, { minLength: 5, maxLength: 25, size: 'max' }));
 
-/** One of several, by weight; what fails is made simpler towards the first. */
+/** Chooses one by weight. fast-check shrinks towards the first. */
 function among<T>(...weighted: readonly [weight: number, arbitrary: fc.Arbitrary<T>][]): fc.Arbitrary<T> {
   return fc.oneof({ withCrossShrink: true }, ...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }

@@ -4,10 +4,9 @@ import type { Database } from '../../src/schema.ts';
 import type { Engine } from '../support/engines.ts';
 
 /**
- * Opens one new database several times, once for each clock: on PostgreSQL as nodes do; on the embedded engine, which one
- * process serves, as this process and the command line do.
- *
- * Nobody waits for a disk here: that changes nothing of who comes first, and leaves time for more.
+ * Opens a new database several times, once for each clock: as nodes on PostgreSQL, or as a server and the CLI on the
+ * embedded engine, which serves one process.
+ * | Commits do not wait for the disk. That does not affect their order, and allows more rounds.
  */
 export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promise<Database[]> {
   const place = await engine.place({ quick: true });
@@ -19,7 +18,7 @@ export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promi
   return nodes;
 }
 
-/** For how long before its end each node leaves alone what runs out, because others might see it too late. */
+/** How long before an expiry each node rejects changes, because other nodes might see them too late. */
 export function marginsOf(engine: Engine): readonly [number, number] {
   return engine.name === 'sqlite' ? [0, COMMIT_MARGIN_MS] : [COMMIT_MARGIN_MS, COMMIT_MARGIN_MS];
 }

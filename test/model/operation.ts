@@ -2,7 +2,7 @@ import type { Actor } from '../../src/events/event.ts';
 import type { OrderStatus } from '../../src/orders/order.ts';
 import type { NewPet, PetPatch, PetStatus } from '../../src/pets/pet.ts';
 
-/** A change that somebody wants, with the ids that it is about. `etag` is the version that he has in mind, where he does. */
+/** An operation with the ids of its resources. `etag` is the value of If-Match. */
 export type Operation =
   | { readonly act: 'createPet'; readonly actor: Account; readonly pet: NewPet }
   | {
@@ -48,17 +48,17 @@ interface OrderStep<Act> {
   readonly etag?: string;
 }
 
-/** Who has an account, which the operator has not. */
+/** An actor with an account, unlike the operator. */
 export interface Account extends Actor {
   readonly accountId: number;
 }
 
-/** What became of an operation: a refusal by its code, or the thing as it is then; nothing where it is gone. */
-export type Outcome = { readonly refused: string } | { readonly done: Done };
-// biome-ignore lint/suspicious/noConfusingVoidType: a deletion answers nothing
+/** The outcome of an operation: the code of its error, or the resource; nothing after a deletion. */
+export type Outcome = { readonly error: string } | { readonly done: Done };
+// biome-ignore lint/suspicious/noConfusingVoidType: a deletion returns nothing
 export type Done = PetView | HoldView | OrderView | void;
 
-/** An animal as it is seen. Times here and below are milliseconds since the Unix epoch. */
+/** A pet as it is visible. Times here and below are milliseconds since the Unix epoch. */
 export interface PetView {
   readonly id: number;
   readonly name: string;
@@ -73,12 +73,12 @@ export interface PetView {
   readonly version: number;
 }
 
-/** A hold as it is seen. */
+/** A hold as it is visible. */
 export interface HoldView {
   readonly id: number;
   readonly accountId: number;
   readonly petIds: readonly number[];
-  /** Whose they are, in the same order. */
+  /** The owners of the pets, in the same order. */
   readonly ownerIds: readonly number[];
   readonly status: 'active' | 'released' | 'used' | 'expired';
   readonly expiresAt: number;
@@ -88,12 +88,12 @@ export interface HoldView {
   readonly version: number;
 }
 
-/** An order as it is seen. */
+/** An order as it is visible. */
 export interface OrderView {
   readonly id: number;
   readonly petId: number;
   readonly accountId: number;
-  /** Whose animal it is. */
+  /** The owner of the pet. */
   readonly ownerId: number;
   readonly holdId: number | null;
   readonly status: OrderStatus;
@@ -105,7 +105,7 @@ export interface OrderView {
   readonly version: number;
 }
 
-/** The entity tag of anything with an id and a version. */
+/** Returns the entity tag of a resource. */
 export function etagOf({ id, version }: { readonly id: number; readonly version: number }): string {
   return `"${id}.${version}"`;
 }

@@ -11,12 +11,12 @@ import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/p
 import type { Database, Transaction } from '../../src/schema.ts';
 import type { Done, HoldView, Operation, OrderView, Outcome, PetView } from './operation.ts';
 
-/** Does an operation on the store, in a transaction of its own. Anything but a success or a refusal is thrown on. */
+/** Runs an operation on the store in its own transaction. Returns problems, rethrows other errors. */
 export async function perform(database: Database, operation: Operation, heldMax: number): Promise<Outcome> {
   try {
     return { done: await database.write(tx => work(tx, operation, heldMax)) };
   } catch (error) {
-    if (error instanceof Problem) return { refused: error.code };
+    if (error instanceof Problem) return { error: error.code };
     throw error;
   }
 }
@@ -60,7 +60,7 @@ async function work(tx: Transaction, operation: Operation, heldMax: number): Pro
 
 const steps = { approveOrder, deliverOrder, cancelOrder };
 
-/** Refuses another version than the one in mind, as a header would. */
+/** Returns the precondition that If-Match would set. */
 function expecting(etag: string | undefined): PreconditionCheck | undefined {
   if (etag === undefined) return undefined;
   return present => {
@@ -68,19 +68,19 @@ function expecting(etag: string | undefined): PreconditionCheck | undefined {
   };
 }
 
-/** The members of an animal that the model knows. */
+/** Picks the members of a pet that the model has. */
 export function petView({ id, name, categoryId, status, ...row }: PetView): PetView {
   const { statusReason, priceAmount, priceCurrency, accountId, createdAt, updatedAt, version } = row;
   const rest = { statusReason, priceAmount, priceCurrency, accountId, createdAt, updatedAt, version };
   return { id, name, categoryId, status, ...rest };
 }
 
-/** The members of a hold that the model knows. */
+/** Picks the members of a hold that the model has. */
 export function holdView({ note: _, ...hold }: HoldRow): HoldView {
   return hold;
 }
 
-/** The members of an order that the model knows. */
+/** Picks the members of an order that the model has. */
 export function orderView({ id, petId, accountId, ownerId, holdId, status, ...row }: OrderRow): OrderView {
   const { priceAmount, priceCurrency, expiresAt, createdAt, updatedAt, version } = row;
   const rest = { priceAmount, priceCurrency, expiresAt, createdAt, updatedAt, version };

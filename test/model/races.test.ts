@@ -17,7 +17,7 @@ const START_MS = 1_795_000_000_000;
 const MINUTE_MS = 60_000;
 const BUYERS = 50;
 const ROUNDS = long ? 3000 : 100;
-/** Rounds end when this is over, however many there were. */
+/** The time limit of all rounds together. */
 const ROUNDS_MS = long ? 300_000 : 4_000;
 
 onEachEngine(engine => {
@@ -28,7 +28,7 @@ onEachEngine(engine => {
     const owner: Actor = { accountId: 1, admin: false };
     const add = (name: string) => database.write(tx => createPet(tx, 1, { name, categoryId: 2 }, 'open'));
     const { id: petId } = await add('Minka');
-    // Who holds wants others beside it, in whatever order: nobody may wait for somebody who waits for him.
+    // Holds include other pets, in any order, to provoke deadlocks.
     const others = [(await add('Moritz')).id, (await add('Rex')).id];
     const since = performance.now();
     let rounds = 0;
@@ -39,7 +39,7 @@ onEachEngine(engine => {
       const { holdId, orderId } = winners[0]!;
       const { inForce } = (await database.first(claimsInForce, { petId }))!;
       assert.equal(inForce, 1);
-      // It is free again for the next round, in one way or another.
+      // The pet becomes available for the next round, in one of several ways.
       if (holdId !== undefined && rounds % 2 === 0) clock.advance(15 * MINUTE_MS);
       else if (holdId !== undefined) await database.write(tx => releaseHold(tx, owner, holdId));
       else await database.write(tx => cancelOrder(tx, owner, orderId!, {}));

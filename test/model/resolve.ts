@@ -1,19 +1,19 @@
 import { type Actor, operator } from '../../src/events/event.ts';
-import type { Command, StepWish, Tag, Which, Who } from './commands.ts';
+import type { Command, RequestedStep, Tag, Which, Who } from './commands.ts';
 import { endsAfter, holdAt, type Model, orderAt, petAt } from './model.ts';
 import { type Account, etagOf, type Operation, type OrderView } from './operation.ts';
 
 /** Three accounts and an admin. */
 export type Callers = readonly [Account, Account, Account, Account];
 
-/** What a command is here and now: an operation, with ids and callers, or something else. */
+/** A command in the current state: an operation with ids and callers, or another action. */
 export type Action =
   | Operation
   | { readonly act: 'wait'; readonly ms: number }
   | { readonly act: 'sweep'; readonly what: 'pets' | 'holds' | 'orders' }
-  | { readonly act: 'look' };
+  | { readonly act: 'compare' };
 
-/** What a command is, as things stand in a model at a time. What is not there yet is made first. */
+/** Resolves a command in the current state of the model. If a resource is missing, the command creates it. */
 export function resolve(command: Command, model: Model, callers: Callers, now: number): Action {
   const pet = (which: Which) => pick(model.pets, which);
   const hold = (first: Which, second: Which | undefined): Operation => {
@@ -46,7 +46,7 @@ export function resolve(command: Command, model: Model, callers: Callers, now: n
       const other = model.holds.get(id)?.ownerIds[0];
       const on = { actor: as(callers, command.who, there?.accountId, other), id, ...tagged(command.tag, there) };
       if (command.do === 'release') return { act: 'releaseHold', ...on };
-      // Often as far as a hold may go, counted from its beginning; seldom a millisecond further.
+      // Often up to the maximum duration, counted from the creation of the hold; seldom a millisecond longer.
       const latest = (there?.createdAt ?? now) + LONGEST_MS;
       const expiresAt = command.toMs > LONGEST_MS ? latest + 1 : Math.min(now + command.toMs, latest);
       return { act: 'extendHold', ...on, expiresAt };
@@ -57,9 +57,9 @@ export function resolve(command: Command, model: Model, callers: Callers, now: n
       if (model.holds.size === 0 && command.hold >= 0) return hold(command.pet, 0);
       const holdId = pick(model.holds, command.hold);
       const there = holdAt(model, holdId, now);
-      const held = there?.petIds.filter(id => model.pets.get(id)?.kept?.holdId === holdId) ?? [];
+      const held = there?.petIds.filter(id => model.pets.get(id)?.reservation?.holdId === holdId) ?? [];
       const petId = command.fitting && held.length > 0 ? held.at(command.pet % held.length)! : pet(command.pet);
-      // Who has no account orders nothing.
+      // Only accounts place orders.
       const actor = callers.find(one => one === as(callers, command.who, there?.accountId, undefined)) ?? callers[0];
       return { act: 'placeOrder', actor, petId, holdId };
     }
@@ -83,33 +83,33 @@ export function resolve(command: Command, model: Model, callers: Callers, now: n
     }
     case 'sweep':
       return { act: 'sweep', what: command.what };
-    case 'look':
-      return { act: 'look' };
+    case 'compare':
+      return { act: 'compare' };
   }
 }
 
 const LONGEST_MS = 30 * 24 * 60 * 60_000;
 
-/** An id that nothing has. */
-const NOT_THERE = Number.MAX_SAFE_INTEGER;
+/** An id that no resource has. */
+const UNKNOWN_ID = Number.MAX_SAFE_INTEGER;
 
-function pick(things: ReadonlyMap<number, unknown>, which: Which): number {
-  const ids = [...things.keys()];
-  return (which < 0 ? undefined : ids.at(-1 - (which % ids.length))) ?? NOT_THERE;
+function pick(resources: ReadonlyMap<number, unknown>, which: Which): number {
+  const ids = [...resources.keys()];
+  return (which < 0 ? undefined : ids.at(-1 - (which % ids.length))) ?? UNKNOWN_ID;
 }
 
 function as(callers: Callers, who: Who, right: number | undefined, other: number | undefined): Actor {
-  if (who === 'one who may') return callers.find(({ accountId }) => accountId === right) ?? callers[3];
-  if (who === 'the other side') return callers.find(({ accountId }) => accountId === other) ?? callers[1];
+  if (who === 'an allowed caller') return callers.find(({ accountId }) => accountId === right) ?? callers[3];
+  if (who === 'the other party') return callers.find(({ accountId }) => accountId === other) ?? callers[1];
   return callers[who] ?? operator;
 }
 
-function tagged(tag: Tag, thing: { readonly id: number; readonly version: number } | undefined): { etag?: string } {
-  if (tag === 'any' || thing === undefined) return {};
-  return { etag: etagOf(tag === 'present' ? thing : { ...thing, version: thing.version - 1 }) };
+function tagged(tag: Tag, resource: { readonly id: number; readonly version: number } | undefined): { etag?: string } {
+  if (tag === 'any' || resource === undefined) return {};
+  return { etag: etagOf(tag === 'present' ? resource : { ...resource, version: resource.version - 1 }) };
 }
 
-function stepOf(step: StepWish, order: OrderView | undefined) {
+function stepOf(step: RequestedStep, order: OrderView | undefined) {
   switch (step) {
     case 'next':
       if (order?.status === 'approved') return { act: 'deliverOrder' as const };

@@ -8,23 +8,23 @@ import { onEachEngine } from '../support/engines.ts';
 import { long } from '../support/selection.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
-import { type Command, type Herd, herd, sequence } from './commands.ts';
-import { judge } from './judge.ts';
+import { type Command, type InitialPets, initialPets, sequence } from './commands.ts';
+import { assertInvariants } from './invariants.ts';
 import { emptyModel, holdAt, type Model, orderAt, petAt } from './model.ts';
 import { marginsOf, openNodes } from './nodes.ts';
 import type { Operation } from './operation.ts';
+import { expectedErrors } from './oracle.ts';
 import { perform } from './perform.ts';
 import { type Callers, resolve } from './resolve.ts';
-import { assertStorageIsSound } from './soundness.ts';
 import { sweepAll, sweeps } from './sweeps.ts';
 
-/** What fails is repeated exactly by the seed that is told then: `PETSTORE_TEST_SEED=…`. */
+/** A failure is repeated exactly with its seed: `PETSTORE_TEST_SEED=…`. */
 const given = process.env.PETSTORE_TEST_SEED;
 
-/** Sequences run beside each other, each lane on a database and a clock of its own: one waits while another works. */
+/** Sequences run in parallel lanes, each on its own database and clock. */
 const LANES = 2;
 const RUNS = long ? 10_000 : 600;
-/** In the short form PostgreSQL takes as many as there is time for. */
+/** In the short form, PostgreSQL has a time limit. */
 const POSTGRES_MS = 10_000;
 
 describe('random sequences of operations', () => {
@@ -38,8 +38,8 @@ describe('random sequences of operations', () => {
         const clock = testClock(1_795_000_000_000);
         const [database] = (await openNodes(engine, [clock])) as [Database];
         let failing = false;
-        const property = fc.asyncProperty(herd, sequence, async (animals, commands) => {
-          // Where another lane has failed there is nothing more to find.
+        const property = fc.asyncProperty(initialPets, sequence, async (animals, commands) => {
+          // After another lane has failed, there is nothing more to find.
           if (failed && !failing) return;
           try {
             await play({ database, clock, marginMs: marginsOf(engine)[0], outcomes }, animals, commands);
@@ -56,12 +56,12 @@ describe('random sequences of operations', () => {
         if (!details.failed) return details.numRuns;
         throw new Error(`PETSTORE_TEST_SEED=${seed}\n${await fc.asyncDefaultReportMessage(details)}`);
       });
-      // A lane that is left alone would go on with a database that is closed.
+      // All lanes must end before the databases are closed.
       await Promise.allSettled(lanes);
       const runs = (await Promise.all(lanes)).reduce((sum, one) => sum + one, 0);
       const seconds = ((performance.now() - since) / 1000).toFixed(1);
       t.diagnostic(`${runs} sequences in ${seconds} s, PETSTORE_TEST_SEED=${seeds}`);
-      // Among so many, whatever can come of an operation did.
+      // With this many sequences, every possible outcome occurs.
       if (runs >= 600) assert.deepEqual(new Set(possible).difference(new Set(outcomes.keys())), new Set());
     });
   });
@@ -80,31 +80,31 @@ const possible = Object.entries({
   deliverOrder: ['order_not_found', 'not_owner', 'precondition_failed', 'invalid_order_transition'],
   cancelOrder: ['order_not_found', 'precondition_failed', 'invalid_order_transition'],
   returnOrder: ['order_not_found', 'not_owner', 'precondition_failed', 'invalid_order_transition'],
-}).flatMap(([act, refusals]) => [act, ...refusals.map(code => `${act} ${code}`)]);
+}).flatMap(([act, expected]) => [act, ...expected.map(code => `${act} ${code}`)]);
 
-/** What the runs of a lane share; each has animals and accounts of its own. */
+/** What the runs of a lane share. Each run has its own pets and accounts. */
 interface Store {
   readonly database: Database;
   readonly clock: TestClock;
   readonly marginMs: number;
-  /** How often each operation came to each outcome. */
+  /** The number of times that each operation had each outcome. */
   readonly outcomes: Map<string, number>;
 }
 
 interface Run extends Store {
   readonly model: Model;
   readonly callers: Callers;
-  /** Every animal that ever was in this run. */
+  /** All pets of this run, including deleted ones. */
   readonly petIds: number[];
 }
 
-/** Few enough that a run meets the limit. */
+/** Few enough that a run reaches the limit. */
 const HELD_MAX = 3;
 const MONTH_MS = 31 * 24 * 60 * 60_000;
 let accounts = 0;
 
-/** Plays one sequence of commands, on the store and on a model. */
-async function play(store: Store, animals: Herd, commands: readonly Command[]): Promise<void> {
+/** Plays a sequence of commands on the store and on the model. */
+async function play(store: Store, animals: InitialPets, commands: readonly Command[]): Promise<void> {
   const { database, clock } = store;
   const callers = [1, 2, 3, 4].map(number => ({ accountId: accounts + number, admin: number === 4 }));
   accounts += callers.length;
@@ -116,7 +116,7 @@ async function play(store: Store, animals: Herd, commands: readonly Command[]): 
       const action = resolve(command, run.model, run.callers, clock.now());
       if (action.act === 'wait') clock.advance(action.ms);
       else if (action.act === 'sweep') await sweeps[action.what](database, clock.now());
-      else if (action.act === 'look') await assertAllAgrees();
+      else if (action.act === 'compare') await assertAllAgrees();
       else await operate(run, action);
       await assertPetsAgree(database, run.model, run.petIds, clock.now());
     }
@@ -124,7 +124,7 @@ async function play(store: Store, animals: Herd, commands: readonly Command[]): 
     await sweepAll(database, clock.now());
     await assertAllAgrees({ swept: true });
   } finally {
-    // The next run begins with nothing that is about to run out.
+    // The next run starts without reservations that are about to expire.
     clock.advance(MONTH_MS);
     await sweepAll(database, clock.now());
   }
@@ -135,32 +135,32 @@ async function play(store: Store, animals: Herd, commands: readonly Command[]): 
     await assertHoldsAgree(database, model, run.callers, now);
     await assertOrdersAgree(database, model, run.callers, now);
     await assertListsAgree(database, model, run.callers, others, now);
-    await assertStorageIsSound(database, model, petIds, now, { swept });
+    await assertInvariants(database, model, petIds, now, { swept });
   }
 }
 
-/** Does an operation, and demands the outcome that the model has. */
+/** Runs an operation and asserts the outcome that the model predicts. */
 async function operate(
   { database, clock, model, petIds, outcomes, marginMs }: Run,
   operation: Operation,
 ): Promise<void> {
   const now = clock.now();
   const { act } = operation;
-  const refusals: readonly string[] = judge(model, operation, now, marginMs);
+  const expected: readonly string[] = expectedErrors(model, operation, now, marginMs);
   const outcome = await perform(database, operation, model.heldMax);
-  const came = 'refused' in outcome ? `${act} ${outcome.refused}` : act;
+  const came = 'error' in outcome ? `${act} ${outcome.error}` : act;
   outcomes.set(came, (outcomes.get(came) ?? 0) + 1);
 
-  const told = JSON.stringify(operation);
-  if ('refused' in outcome) {
-    const right = refusals.length === 0 ? 'be a success' : `be refused with ${refusals.join(' or ')}`;
-    assert.ok(refusals.includes(outcome.refused), `was refused with ${outcome.refused}, must ${right}: ${told}`);
+  const described = JSON.stringify(operation);
+  if ('error' in outcome) {
+    const right = expected.length === 0 ? 'succeed' : `fail with ${expected.join(' or ')}`;
+    assert.ok(expected.includes(outcome.error), `failed with ${outcome.error}, must ${right}: ${described}`);
     return;
   }
-  assert.deepEqual(refusals, [], `was a success, must be refused: ${told}`);
+  assert.deepEqual(expected, [], `succeeded, must fail: ${described}`);
   const id = 'id' in operation ? operation.id : outcome.done!.id;
   if (act === 'createPet') petIds.push(id);
   apply(model, operation, now, id);
   const seenAt = act.endsWith('Pet') ? petAt : act.endsWith('Hold') ? holdAt : orderAt;
-  assert.deepEqual(outcome.done, seenAt(model, id, now), told);
+  assert.deepEqual(outcome.done, seenAt(model, id, now), described);
 }

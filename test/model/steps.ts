@@ -6,50 +6,50 @@ import type { EventKind } from '../../src/schema.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import type { Done, Operation } from './operation.ts';
 
-/** Something that is read while others are at work. */
+/** A read that runs concurrently. */
 export type Read =
   | SingleRead
-  /** How many animals there are in each status, less those that were there before. */
+  /** Counts pets by status, less those that existed before. */
   | { readonly act: 'countByStatus' };
 
-/** One thing that is read. */
+/** A read of one resource. */
 export interface SingleRead {
   readonly act: 'getPet' | 'getHold' | 'getOrder';
   readonly actor: Operation['actor'];
   readonly id: number;
 }
 
-/** What somebody did, between two moments of all that happened, and what came of it. */
+/** An operation or a read, its start and end, and its outcome. */
 export interface Attempt {
   readonly operation: Operation | Read;
-  readonly outcome: { readonly refused: string } | { readonly done: Done | Record<PetStatus, number> };
-  /** When it began and when it ended: numbers that rise with every beginning and end of anybody's. */
+  readonly outcome: { readonly error: string } | { readonly done: Done | Record<PetStatus, number> };
+  /** Sequence numbers of its start and its end among all operations. */
   readonly began: number;
   readonly ended: number;
-  /** Between these times, in milliseconds since the Unix epoch, it happened. */
+  /** The range of times at which it happened, in milliseconds since the Unix epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** For how long before its end the node that did it leaves alone what runs out. */
+  /** How long before an expiry its node rejects changes. */
   readonly marginMs: number;
 }
 
-/** An event of the log of whichever kind. */
+/** An event of any kind. */
 export type AnyEvent = Event<Partial<PetEventData>>;
 
-/** A change in the order: somebody's, or the end of something that ran out. */
+/** A change in the order of the log: an operation or an expiry. */
 export interface Step {
-  /** The last event of its transaction that tells of it. */
+  /** The last event of its transaction. */
   readonly id: number;
   readonly at: number;
   readonly attempt?: Attempt;
   readonly expired?: AnyEvent;
-  /** Whether it is an order that used up its hold. */
+  /** Whether an order used up its hold. */
   readonly usesUp?: boolean;
-  /** What it changes: no other step that has one of these may change places with it. */
-  readonly things: ReadonlySet<string>;
+  /** The resources that it changes. Steps with a common resource keep their order. */
+  readonly resources: ReadonlySet<string>;
 }
 
-/** Puts the events together with what they came from; demands that each came from something, and the other way round. */
+/** Matches events with the operations that caused them, and asserts that every event and every change has its match. */
 export function stepsOf(attempts: readonly Attempt[], events: readonly AnyEvent[]): Step[] {
   const changes = new Map(attempts.filter(isChange).map(attempt => [nameOf(attempt), attempt]));
   const happened = new Map<string, AnyEvent[]>();
@@ -57,36 +57,36 @@ export function stepsOf(attempts: readonly Attempt[], events: readonly AnyEvent[
   const last = new Map<string, Step>();
   const usedUp = new Set<number>();
   for (const event of events) {
-    const thing = `${event.kind} ${event.subjectId}`;
-    // The animals were there before.
-    const before = happened.get(thing) ?? (event.kind === 'pet' && event.action !== 'created' ? [created] : []);
+    const resource = `${event.kind} ${event.subjectId}`;
+    // The pets existed before.
+    const before = happened.get(resource) ?? (event.kind === 'pet' && event.action !== 'created' ? [created] : []);
     const itsEvents = [...before, event];
-    happened.set(thing, itsEvents);
+    happened.set(resource, itsEvents);
     const name = causeOf(event, versions[event.kind as keyof typeof versions](itsEvents as never));
     if (name === 'expired') {
-      steps.push({ id: event.id, at: event.at, expired: event, things: new Set([thing, ...reserved(event)]) });
+      steps.push({ id: event.id, at: event.at, expired: event, resources: new Set([resource, ...reserved(event)]) });
     } else if (name === 'used') {
       usedUp.add(event.subjectId);
     } else {
       const attempt = changes.get(name);
-      assert.ok(attempt !== undefined, `nobody did this: ${JSON.stringify(event)}`);
-      const things = new Set([...(last.get(name)?.things ?? []), thing, ...reserved(event)]);
-      // The holds of an account come one after the other.
-      if (attempt.operation.act === 'createHold') things.add(`account ${attempt.operation.actor.accountId}`);
-      // The order follows in the transaction that has the hold locked.
+      assert.ok(attempt !== undefined, `no operation caused this event: ${JSON.stringify(event)}`);
+      const resources = new Set([...(last.get(name)?.resources ?? []), resource, ...reserved(event)]);
+      // The holds of an account are ordered.
+      if (attempt.operation.act === 'createHold') resources.add(`account ${attempt.operation.actor.accountId}`);
+      // The event of the order follows in the same transaction, which has locked the hold.
       const usesUp = event.action === 'placed' && usedUp.delete((attempt.operation as { holdId?: number }).holdId ?? 0);
-      last.set(name, { id: event.id, at: event.at, attempt, things, usesUp });
+      last.set(name, { id: event.id, at: event.at, attempt, resources, usesUp });
     }
   }
-  assert.equal(usedUp.size, 0, `nobody used up the hold ${[...usedUp]}`);
-  for (const [name, attempt] of changes) assert.ok(last.has(name), `is not in the log: ${told(attempt)}`);
+  assert.equal(usedUp.size, 0, `no order used up the hold ${[...usedUp]}`);
+  for (const [name, attempt] of changes) assert.ok(last.has(name), `has no event: ${describeAttempt(attempt)}`);
   return [...steps, ...last.values()].sort((a, b) => a.id - b.id);
 }
 
 const versions = { pet: petVersion, hold: holdVersion, order: orderVersion };
 const created = { action: 'created', data: {} } as AnyEvent;
 
-/** What an event came from: the name of an attempt, something that ran out, or an order that used up a hold. */
+/** Returns the cause of an event: the name of an attempt, `expired`, or `used` for a hold that an order used up. */
 function causeOf({ kind, action, subjectId, data }: AnyEvent, version: number): string {
   if (action === 'expired' || action === 'used') return action;
   const { reason, holdId, orderId } = data;
@@ -107,7 +107,7 @@ const reasons: { readonly [Reason in PetReason]?: readonly [EventKind, string] }
   order_returned: ['order', 'returned'],
 };
 
-/** What a change is called, by what came of it. */
+/** Returns the name of a change, from its outcome. */
 function nameOf({ operation, outcome }: Attempt): string {
   const { id, version } = (outcome as { done: { id: number; version: number } | undefined }).done ?? {};
   switch (operation.act) {
@@ -137,17 +137,17 @@ const actions = {
   returnOrder: 'returned',
 };
 
-/** Whether somebody did what changed something. */
+/** Reports whether an attempt changed something. */
 export function isChange({ operation, outcome }: Attempt): boolean {
   return 'done' in outcome && !/^(get|count)/.test(operation.act);
 }
 
-/** The hold and the order that an animal's change is about. */
+/** The hold and the order that a change of a pet is about. */
 function reserved({ data: { holdId, orderId } }: AnyEvent): string[] {
   return [...(holdId === undefined ? [] : [`hold ${holdId}`]), ...(orderId === undefined ? [] : [`order ${orderId}`])];
 }
 
-/** An attempt, as a failure tells of it. */
-export function told({ operation, outcome, ...when }: Attempt): string {
+/** Formats an attempt for an error message. */
+export function describeAttempt({ operation, outcome, ...when }: Attempt): string {
   return JSON.stringify({ operation, outcome, ...when });
 }

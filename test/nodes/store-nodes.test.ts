@@ -9,7 +9,7 @@ import { long, skipFor } from '../support/selection.ts';
 import { newProcessKey, type Process, serveApart } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
-import { assertStoredIsSound, storedAt } from '../support/stored.ts';
+import { assertStoredInvariants, storedAt } from '../support/stored.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const without = withoutCluster ?? withoutValkeyServer;
@@ -78,7 +78,7 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
     await assertShownAlike(nodes[0]!.urls.production, mirror);
 
     const stored = await storedAt(cluster.url);
-    assertStoredIsSound(stored);
+    assertStoredInvariants(stored);
     load.assertOnce(stored.events);
     load.assertKept(stored.events);
     t.diagnostic(

@@ -94,7 +94,7 @@ export function storedAt(url: string): Promise<Stored> {
  * and is pending while it has; each change in the log begins where the one before ended, up to what is stored; versions
  * are those that the log leads to; what ends does so once; the counters count.
  */
-export function assertStoredIsSound({ pets, holds, orders, reservations, counts, events }: Stored): void {
+export function assertStoredInvariants({ pets, holds, orders, reservations, counts, events }: Stored): void {
   const kept = new Map(reservations.map(one => [one.pet_id, one]));
   assert.equal(kept.size, reservations.length, 'an animal has two that are in force');
   const log = Map.groupBy(events, ({ kind, subject_id }) => `${kind} ${subject_id}`);

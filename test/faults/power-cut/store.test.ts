@@ -7,7 +7,7 @@ import { testClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../../src/migrations/index.ts';
 import { long } from '../../support/selection.ts';
-import { assertStoredIsSound, type Stored, storedIn } from '../../support/stored.ts';
+import { assertStoredInvariants, type Stored, storedIn } from '../../support/stored.ts';
 import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, randomFrom } from './replay.ts';
 
@@ -64,7 +64,7 @@ async function assertImage(
     const database = await openSqlite({ file, migrations, clock: testClock(Date.now()), role: 'server', log });
     await database.close();
     const stored = storedIn(directory);
-    assertStoredIsSound(stored);
+    assertStoredInvariants(stored);
     assertTold(stored, answersIn(file), told);
   } catch (error) {
     throw new Error(where, { cause: error });

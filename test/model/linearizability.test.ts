@@ -15,28 +15,28 @@ import { type Engine, onEachEngine, onPostgres } from '../support/engines.ts';
 import { long } from '../support/selection.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';
 import { apply } from './apply.ts';
+import { assertInvariants } from './invariants.ts';
+import { assertLinearizable } from './linearizability.ts';
 import { emptyModel, petAt } from './model.ts';
 import { marginsOf, openNodes } from './nodes.ts';
 import type { HoldView, Operation, OrderView, PetView } from './operation.ts';
 import { holdView, orderView, perform, petView } from './perform.ts';
-import { assertPossibleOrder } from './possible-order.ts';
+import { type Known, type Random, randomFrom, randomRequest } from './requests.ts';
 import type { Callers } from './resolve.ts';
-import { assertStorageIsSound } from './soundness.ts';
 import type { AnyEvent, Attempt, Read } from './steps.ts';
 import { sweepAll, sweeps } from './sweeps.ts';
-import { type Known, type Random, randomFrom, wishOf } from './wishes.ts';
 
-/** What many wish at once is repeated by the seed, though not how they meet. */
+/** A seed repeats the requests, but not their timing. */
 const given = process.env.PETSTORE_TEST_SEED;
 
 const CALLERS = 12;
 const OPERATIONS = 10;
 const PETS = 4;
-/** Few enough that two of an account's holds meet the limit. */
+/** Few enough that two holds of an account reach the limit. */
 const HELD_MAX = 2;
 const WEEK_MS = 7 * 24 * 60 * 60_000;
 const ROUNDS = long ? 3000 : 300;
-/** Rounds end when this is over, however many there were. */
+/** The time limit of all rounds together. */
 const ROUNDS_MS = long ? 1_200_000 : 8_000;
 
 describe('concurrent callers', () => {
@@ -53,7 +53,7 @@ describe('concurrent callers', () => {
   });
 });
 
-/** Plays rounds for a while. */
+/** Plays rounds until the time limit. */
 async function rounds(
   t: TestContext,
   engine: Engine,
@@ -82,9 +82,9 @@ async function rounds(
 
 interface Store {
   readonly nodes: readonly Database[];
-  /** For each node, how long before its end it leaves alone what runs out. */
+  /** For each node, how long before an expiry it rejects changes. */
   readonly margins: readonly number[];
-  /** The clock of the first node; that of the second is ahead. */
+  /** The clock of the first node. That of the second is ahead. */
   readonly clock: TestClock;
   readonly aheadMs: number;
   readonly random: Random;
@@ -115,16 +115,16 @@ async function round(store: Store): Promise<void> {
   const mirror = mirrorOf(nodes.at(-1)!, clock);
   await mirror.follow();
   const work = async (number: number) => {
-    // A command flushes each change by itself; most callers are the server's.
-    const place = number % (database.engine === 'sqlite' ? 6 : 2) === 1 ? 1 : 0;
-    const node = nodes[place]!;
-    const nowOf = () => clock.now() + place * aheadMs;
+    // Each change by the CLI is flushed separately, so most callers use the server.
+    const nodeIndex = number % (database.engine === 'sqlite' ? 6 : 2) === 1 ? 1 : 0;
+    const node = nodes[nodeIndex]!;
+    const nowOf = () => clock.now() + nodeIndex * aheadMs;
     for (let times = 0; times < OPERATIONS; times++) {
-      // While all animals are free, many want them.
-      const wish = wishOf(random, known, accounts[number % accounts.length]!, nowOf(), times === 0);
-      if (wish.act === 'wait') clock.advance(wish.ms);
-      else if (wish.act === 'sweep') await sweeps[wish.what](node, nowOf());
-      else attempts.push(await attempt(place, store, known, others.status, wish, nowOf()));
+      // While all pets are available, many callers want them.
+      const request = randomRequest(random, known, accounts[number % accounts.length]!, nowOf(), times === 0);
+      if (request.act === 'wait') clock.advance(request.ms);
+      else if (request.act === 'sweep') await sweeps[request.what](node, nowOf());
+      else attempts.push(await attempt(nodeIndex, store, known, others.status, request, nowOf()));
     }
   };
   const follow = async () => {
@@ -134,10 +134,10 @@ async function round(store: Store): Promise<void> {
   await Promise.allSettled(all);
   await Promise.all(all);
   const events = (await database.all(eventsAfter, { last })).map(event => ({ ...event, data: JSON.parse(event.data) }));
-  assertPossibleOrder(model, attempts, events as AnyEvent[]);
+  assertLinearizable(model, attempts, events as AnyEvent[]);
 
   await assertAgrees();
-  // In the end all has run out that can.
+  // Finally, everything that can expire has expired.
   clock.advance(2 * WEEK_MS);
   await sweepAll(database, clock.now());
   await assertAgrees({ swept: true });
@@ -147,7 +147,7 @@ async function round(store: Store): Promise<void> {
   assert.deepEqual(
     known.petIds.flatMap(id => mirror.pets.get(id) ?? []),
     present.map(({ id, name, categoryId, status }) => ({ id, name, categoryId, status })),
-    'as a mirror has it',
+    'the pets of the mirror',
   );
 
   async function assertAgrees({ swept } = { swept: false }) {
@@ -155,11 +155,11 @@ async function round(store: Store): Promise<void> {
     await assertPetsAgree(database, model, known.petIds, now);
     await assertHoldsAgree(database, model, callers, now);
     await assertOrdersAgree(database, model, callers, now);
-    await assertStorageIsSound(database, model, known.petIds, now, { swept });
+    await assertInvariants(database, model, known.petIds, now, { swept });
   }
 }
 
-/** A copy of all animals, which is told of what changes from now on. */
+/** A copy of all pets that follows the changes. */
 function mirrorOf(database: Database, clock: Clock) {
   const pets = new Map<number, Pet>();
   const beginning = formatTime(clock.now());
@@ -187,7 +187,7 @@ function mirrorOf(database: Database, clock: Clock) {
       try {
         await follow();
       } catch (error) {
-        // Who stayed away for a month begins anew.
+        // A mirror that is outdated for a month starts over.
         if ((error as { code?: unknown }).code !== 'sync_token_expired') throw error;
         pets.clear();
         updatedSince = beginning;
@@ -197,23 +197,23 @@ function mirrorOf(database: Database, clock: Clock) {
   };
 }
 
-/** Does or reads something, and notes when and what came of it. What is no answer is thrown on. */
+/** Runs an operation or a read, and records its time and outcome. Rethrows unexpected errors. */
 async function attempt(
-  place: number,
+  nodeIndex: number,
   { nodes, margins, clock, aheadMs }: Store,
   known: Known,
   others: Record<PetStatus, number>,
   operation: Operation | Read,
   now: number,
 ): Promise<Attempt> {
-  const node = nodes[place]!;
+  const node = nodes[nodeIndex]!;
   const began = ++known.moment;
   const reads = /^(get|count)/.test(operation.act);
   const fromMs = reads ? node.readTimestamp(now) : now;
   const outcome = await (reads
     ? read(node, operation as Read, others, fromMs)
     : perform(node, operation as Operation, HELD_MAX));
-  // What another node has done by its clock is known here, too.
+  // Changes of another node, by its clock, are visible here, too.
   const toMs = reads ? fromMs : clock.now() + aheadMs;
   const ended = ++known.moment;
   if ('done' in outcome && !reads) {
@@ -221,24 +221,24 @@ async function attempt(
     if (operation.act === 'createPet') known.petIds.push((outcome.done as PetView).id);
     if (operation.act === 'placeOrder') known.orders.push(outcome.done as OrderView);
   }
-  return { operation, outcome, began, ended, fromMs, toMs, marginMs: margins[place]! };
+  return { operation, outcome, began, ended, fromMs, toMs, marginMs: margins[nodeIndex]! };
 }
 
 async function read(
   node: Database,
-  wish: Read,
+  request: Read,
   others: Record<PetStatus, number>,
   now: number,
 ): Promise<Attempt['outcome']> {
   try {
-    if (wish.act === 'getPet') return { done: petView(await getPet(node, wish.id, now)) };
-    if (wish.act === 'getHold') return { done: holdView(await getHold(node, wish.actor, wish.id, now)) };
-    if (wish.act === 'getOrder') return { done: orderView(await getOrder(node, wish.actor, wish.id, now)) };
+    if (request.act === 'getPet') return { done: petView(await getPet(node, request.id, now)) };
+    if (request.act === 'getHold') return { done: holdView(await getHold(node, request.actor, request.id, now)) };
+    if (request.act === 'getOrder') return { done: orderView(await getOrder(node, request.actor, request.id, now)) };
     const counts = await countByStatus(node, now);
     for (const status of ['available', 'pending', 'sold'] as const) counts[status] -= others[status];
     return { done: counts };
   } catch (error) {
-    if (error instanceof Problem) return { refused: error.code };
+    if (error instanceof Problem) return { error: error.code };
     throw error;
   }
 }

@@ -1,23 +1,31 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { apply, expireHold, expireOrder, expirePet } from './apply.ts';
-import { judge } from './judge.ts';
-import { countsAt, holdAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
+import { canSeeHold, canSeeOrder, countsAt, holdAt, type Model, orderAt, petAt } from './model.ts';
 import type { Done, HoldView, Operation } from './operation.ts';
-import { type AnyEvent, type Attempt, isChange, type SingleRead, type Step, stepsOf, told } from './steps.ts';
+import { expectedErrors } from './oracle.ts';
+import {
+  type AnyEvent,
+  type Attempt,
+  describeAttempt,
+  isChange,
+  type SingleRead,
+  type Step,
+  stepsOf,
+} from './steps.ts';
 
 /**
- * Demands that what many did at once could have been done one after the other, by the rules of the model.
- *
- * The order is the log's: a transaction that changes a thing locks it until its end, so of two that have one in common
- * the later one has the greater event ids. In that order every success must be allowed and lead to what was answered,
- * and nothing that ended may come behind something that began later. A refusal or something read must be right at one
- * moment between its beginning and its end at least.
- * Leaves the model as it is after all of it.
- * @param model as things were before
- * @param events all that came into the log meanwhile
+ * Asserts linearizability: some sequential order explains the outcomes of concurrent operations by the rules of the
+ * model.
+ * | The order is that of the log: a transaction locks the resources that it changes, so of two transactions with a common
+ * resource the later one has greater event ids. In that order, every success must be allowed and have the expected
+ * result, and no operation may come after one that started after its end. An error or a read must be correct at some
+ * moment between its start and its end.
+ * Leaves the model in the final state.
+ * @param model the state before
+ * @param events all events since then
  */
-export function assertPossibleOrder(model: Model, attempts: readonly Attempt[], events: readonly AnyEvent[]): void {
+export function assertLinearizable(model: Model, attempts: readonly Attempt[], events: readonly AnyEvent[]): void {
   const steps = stepsOf(attempts, events);
   const times = [...new Set(attempts.flatMap(({ fromMs, toMs }) => [fromMs, toMs]))].sort((a, b) => a - b);
   const seen = attempts
@@ -27,72 +35,75 @@ export function assertPossibleOrder(model: Model, attempts: readonly Attempt[], 
 
   let open = seen;
   let latestBegin = 0;
-  for (const [place, step] of [...steps, undefined].entries()) {
+  for (const [position, step] of [...steps, undefined].entries()) {
     open = open.filter(({ attempt, first, last }) => {
-      return place < first || place > last || !isRight(model, attempt, times);
+      return position < first || position > last || !isRight(model, attempt, times);
     });
     if (step === undefined) break;
     if (step.attempt !== undefined) {
       const { began, ended } = step.attempt;
-      assert.ok(ended > latestBegin, `came behind something that began after it ended: ${told(step.attempt)}`);
+      assert.ok(
+        ended > latestBegin,
+        `comes after an operation that started after its end: ${describeAttempt(step.attempt)}`,
+      );
       latestBegin = Math.max(latestBegin, began);
     }
-    take(model, step, () =>
+    applyStep(model, step, () =>
       isRightInAnotherOrder(before, step.attempt!, steps, other => reasonsAgainst(other, step).length === 0),
     );
   }
   for (const { attempt } of open) {
     const right = isRightInAnotherOrder(before, attempt, steps, other => isRight(other, attempt, times));
-    assert.ok(right, `was right at no moment: ${told(attempt)}`);
+    assert.ok(right, `was correct at no moment: ${describeAttempt(attempt)}`);
   }
 }
 
 /**
- * Does a step to the model, where the model allows it and comes to what was answered.
- * @param inAnotherOrder whether it was allowed at another moment, for what no lock puts into the log's order
+ * Applies a step to the model. The model must allow it and predict its result.
+ * @param inAnotherOrder whether the step is allowed at another moment, for rules that no lock orders
  */
-function take(model: Model, step: Step, inAnotherOrder: () => boolean): void {
+function applyStep(model: Model, step: Step, inAnotherOrder: () => boolean): void {
   const { at, attempt, expired, usesUp = false } = step;
   if (expired !== undefined) {
     const { kind, subjectId: id } = expired;
     const ran = kind === 'pet' ? expirePet(model, id, at) : (kind === 'hold' ? expireHold : expireOrder)(model, id, at);
-    assert.ok(ran, `had not run out, or not again: ${JSON.stringify(expired)}`);
+    assert.ok(ran, `had not expired, or expired twice: ${JSON.stringify(expired)}`);
     return;
   }
   const { operation, outcome, fromMs, toMs } = attempt as Attempt & { operation: Operation; outcome: { done: Done } };
-  assert.ok(at >= fromMs && at <= toMs, `happened at another time, ${at}: ${told(attempt!)}`);
+  assert.ok(at >= fromMs && at <= toMs, `has another time, ${at}: ${describeAttempt(attempt!)}`);
   const reasons = reasonsAgainst(model, step);
-  // How much an account holds is a matter of all its holds; what moves their ends locks none but its own.
+  // The limit on held pets depends on all holds of an account, and extending one locks only that one.
   const allowed = reasons.length === 0 || (reasons.every(isOfAccount) && inAnotherOrder());
-  assert.ok(allowed, `was not allowed, ${reasons}: ${told(attempt!)}`);
+  assert.ok(allowed, `was not allowed, ${reasons}: ${describeAttempt(attempt!)}`);
   const id = 'id' in operation ? operation.id : outcome.done!.id;
   const hold = operation.act === 'placeOrder' ? model.holds.get(operation.holdId ?? 0) : undefined;
   const before = { ...hold };
   apply(model, operation, at, id);
   if (hold !== undefined && !usesUp && hold.status === 'used') {
-    // Another animal of it ran out beside this: for this one it was still held.
-    assert.ok(!wasOrderedWhole(model, hold), `did not use up its hold: ${told(attempt!)}`);
+    // Another pet of the hold expired concurrently; in this transaction it was still held.
+    assert.ok(!wasOrderedCompletely(model, hold), `did not use up its hold: ${describeAttempt(attempt!)}`);
     Object.assign(hold, before);
   }
-  assert.equal(hold?.status === 'used', usesUp, `used up its hold: ${told(attempt!)}`);
+  assert.equal(hold?.status === 'used', usesUp, `used up its hold: ${describeAttempt(attempt!)}`);
   const seenAt = operation.act.endsWith('Pet') ? petAt : operation.act.endsWith('Hold') ? holdAt : orderAt;
-  assert.deepEqual(outcome.done, seenAt(model, id, at), told(attempt!));
+  assert.deepEqual(outcome.done, seenAt(model, id, at), describeAttempt(attempt!));
 }
 
 function reasonsAgainst(model: Model, { attempt, at }: Step): readonly string[] {
-  return judge(model, attempt!.operation as Operation, at);
+  return expectedErrors(model, attempt!.operation as Operation, at);
 }
 
 function isOfAccount(code: string): boolean {
   return code === 'hold_limit_exceeded';
 }
 
-function wasOrderedWhole(model: Model, { id, petIds }: HoldView): boolean {
+function wasOrderedCompletely(model: Model, { id, petIds }: HoldView): boolean {
   const ordered = [...model.orders.values()].filter(({ holdId }) => holdId === id).map(({ petId }) => petId);
   return petIds.every(petId => ordered.includes(petId));
 }
 
-/** Whether a refusal, or what was read, is right as things stand, at one of the times at which it may have been. */
+/** Reports whether an error or a read is correct in this state, at one of its possible times. */
 function isRight(
   model: Model,
   { operation, outcome, fromMs, toMs, marginMs }: Attempt,
@@ -106,18 +117,18 @@ function isRight(
       const expected = readAt(model, operation as SingleRead, now);
       return isDeepStrictEqual('done' in outcome ? outcome.done : undefined, expected);
     }
-    const reasons: readonly string[] = judge(model, operation as Operation, now, marginMs);
-    return 'refused' in outcome && reasons.includes(outcome.refused);
+    const reasons: readonly string[] = expectedErrors(model, operation as Operation, now, marginMs);
+    return 'error' in outcome && reasons.includes(outcome.error);
   });
 }
 
 function readAt(model: Model, { act, actor, id }: SingleRead, now: number) {
   if (act === 'getPet') return petAt(model, id, now);
-  if (act === 'getHold') return seesHold(model, actor, id) ? holdAt(model, id, now) : undefined;
-  return seesOrder(model, actor, id) ? orderAt(model, id, now) : undefined;
+  if (act === 'getHold') return canSeeHold(model, actor, id) ? holdAt(model, id, now) : undefined;
+  return canSeeOrder(model, actor, id) ? orderAt(model, id, now) : undefined;
 }
 
-/** Between which places in the order something may have been seen: behind all that had ended, before all that began later. */
+/** The range of positions for an operation: after all that ended before it, before all that started later. */
 function windowOf({ began, ended }: Attempt, steps: readonly Step[]): { first: number; last: number } {
   const first = steps.findLastIndex(({ attempt }) => attempt !== undefined && attempt.ended < began) + 1;
   const later = steps.findIndex(({ attempt }) => attempt !== undefined && attempt.began > ended);
@@ -125,8 +136,8 @@ function windowOf({ began, ended }: Attempt, steps: readonly Step[]): { first: n
 }
 
 /**
- * Whether something was right when some of what was under way beside it had been done and some had not: where it looks
- * at several animals, what others did to different ones may come in another order than the log's.
+ * Reports whether an outcome was correct in a state in which only some of the concurrent operations were done. Changes
+ * of different pets may be visible in another order than that of the log.
  */
 function isRightInAnotherOrder(
   before: Model,
@@ -136,37 +147,37 @@ function isRightInAnotherOrder(
 ): boolean {
   const { last } = windowOf(attempt, steps);
   const isBeside = (step: Step) => step.attempt === undefined || step.attempt.ended > attempt.began;
-  // What ran out is written down by whoever comes: that may have been under way for as long as anything.
+  // Any caller may record an expiry, which may have been pending for as long as any operation.
   const first = steps.findIndex(step => step.attempt !== undefined && isBeside(step)) - UNDER_WAY_MAX;
   let left = COMBINATIONS_MAX;
-  const search = (model: Model, place: number, undone: ReadonlySet<string>): boolean => {
+  const search = (model: Model, position: number, undone: ReadonlySet<string>): boolean => {
     if (left-- <= 0) return false;
-    if (place >= last) return right(model);
-    const step = steps[place]!;
-    const possible = step.things.isDisjointFrom(undone);
-    const without = () => search(model, place + 1, undone.union(step.things));
-    // What comes behind it in the log and has a thing in common with it stays there.
+    if (position >= last) return right(model);
+    const step = steps[position]!;
+    const possible = step.resources.isDisjointFrom(undone);
+    const without = () => search(model, position + 1, undone.union(step.resources));
+    // A step keeps its position relative to steps with a common resource.
     if (step.attempt === attempt) return possible && without();
-    const free = place >= first && isBeside(step);
+    const free = position >= first && isBeside(step);
     if (possible) {
       const after = free ? structuredClone(model) : model;
-      if (isTaken(after, step) && search(after, place + 1, undone)) return true;
+      if (canApply(after, step) && search(after, position + 1, undone)) return true;
     }
     return free && without();
   };
   return search(structuredClone(before), 0, new Set());
 }
 
-function isTaken(model: Model, step: Step): boolean {
+function canApply(model: Model, step: Step): boolean {
   try {
-    take(model, step, () => false);
+    applyStep(model, step, () => false);
     return true;
   } catch {
     return false;
   }
 }
 
-/** How many steps are tried for one of them. */
+/** The number of combinations to try for an outcome. */
 const COMBINATIONS_MAX = 20_000;
-/** How many steps at most are under way at once. */
+/** The largest number of concurrent steps. */
 const UNDER_WAY_MAX = 30;

@@ -6,16 +6,15 @@ import { petHistory } from '../../src/pets/history.ts';
 import type { PetState } from '../../src/pets/pet.ts';
 import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
-import { holdAt, keptAt, type Model, orderAt } from './model.ts';
+import { holdAt, type Model, orderAt, reservationAt } from './model.ts';
 
 /**
- * Demands that storage itself is sound: what happened to each thing leads without a gap from its beginning to what is
- * stored and never back in time, versions are those that the log leads to, what runs out does so once, and nothing else is
- * in force than the model says.
- * @param petIds also those that are gone
- * @param how.swept whether what has run out was swept: then it is written down as well
+ * Asserts the invariants of storage: the events of a resource lead to its row without gaps and in chronological order,
+ * versions match the log, each reservation expires once, and the active reservations are those of the model.
+ * @param petIds including deleted pets
+ * @param how.swept whether expiries were recorded
  */
-export async function assertStorageIsSound(
+export async function assertInvariants(
   database: Database,
   model: Model,
   petIds: Iterable<number>,
@@ -23,12 +22,12 @@ export async function assertStorageIsSound(
   how: { readonly swept: boolean },
 ): Promise<void> {
   await Promise.all([
-    ...Array.from(petIds, id => assertPetIsSound(database, model, id, now, how)),
+    ...Array.from(petIds, id => assertPetInvariants(database, model, id, now, how)),
     ...Array.from(model.holds.keys(), id => assertEndsOnce('hold', id, storedHold, holdAt(model, id, now)!)),
     ...Array.from(model.orders.keys(), id => assertEndsOnce('order', id, storedOrder, orderAt(model, id, now)!)),
   ]);
 
-  /** A hold or an order expires once at most, and nothing happens to it before what happened last. */
+  /** A hold or an order expires at most once, and its events are chronological. */
   async function assertEndsOnce(
     kind: EventKind,
     id: number,
@@ -39,13 +38,13 @@ export async function assertStorageIsSound(
     const { version, expired } = (await database.first(stored, { id }))!;
     const counted = (kind === 'hold' ? holdVersion : orderVersion)(events);
     assert.equal(version, counted, `${kind} ${id}: its version`);
-    assertNeverBack(`${kind} ${id}`, events);
+    assertChronological(`${kind} ${id}`, events);
     assert.equal(expired, events.filter(({ action }) => action === 'expired').length, `${kind} ${id}: expired`);
     assert.ok(!how.swept || status !== 'expired' || expired === 1, `${kind} ${id}: not swept`);
   }
 }
 
-async function assertPetIsSound(
+async function assertPetInvariants(
   database: Database,
   model: Model,
   id: number,
@@ -54,7 +53,7 @@ async function assertPetIsSound(
 ): Promise<void> {
   const events = await eventsOf<PetEventData>(database, 'pet', id);
   const last = lastOf(id, events);
-  assertNeverBack(`animal ${id}`, events);
+  assertChronological(`animal ${id}`, events);
   const stored = await database.first(storedPet, { id });
   const inForce = await database.all(claims, { id });
   const pet = model.pets.get(id);
@@ -64,24 +63,24 @@ async function assertPetIsSound(
     return;
   }
   assert.equal(stored!.version, petVersion(events), `animal ${id}: its version`);
-  assert.deepEqual(stateOf(stored!), last, `animal ${id}: as the log has it`);
+  assert.deepEqual(stateOf(stored!), last, `animal ${id}: row and log`);
 
-  const { holdId = null, orderId = null, until = null } = keptAt(pet, now) ?? {};
-  const kept = inForce.filter(one => one.until === null || one.until > now);
+  const { holdId = null, orderId = null, until = null } = reservationAt(pet, now) ?? {};
+  const reservation = inForce.filter(one => one.until === null || one.until > now);
   const expected = holdId === null && orderId === null ? [] : [{ holdId, orderId, until }];
-  assert.deepEqual(kept, expected, `animal ${id}: in force`);
-  assert.equal(stored!.reservedUntil, inForce[0]?.until ?? null, `animal ${id}: its end`);
-  assert.ok(inForce.length <= (swept ? kept.length : 1), `animal ${id}: one at a time, and swept`);
+  assert.deepEqual(reservation, expected, `animal ${id}: active reservation`);
+  assert.equal(stored!.reservedUntil, inForce[0]?.until ?? null, `animal ${id}: its expiry`);
+  assert.ok(inForce.length <= (swept ? reservation.length : 1), `animal ${id}: one reservation at most`);
 }
 
-/** Demands that each event happened no earlier than the one before. */
-function assertNeverBack(thing: string, events: readonly Event<{ readonly at?: number }>[]): void {
+/** Asserts that no event is earlier than the one before. */
+function assertChronological(resource: string, events: readonly Event<{ readonly at?: number }>[]): void {
   const times = events.map(({ at, data }) => data.at ?? at);
   const back = times.findIndex((time, index) => time < (times[index - 1] ?? time));
-  assert.equal(back, -1, `${thing}: back in time with its event ${events[back]?.id}, ${times}`);
+  assert.equal(back, -1, `${resource}: not chronological at event ${events[back]?.id}, ${times}`);
 }
 
-/** What an animal is at the end of its log, where each change begins with what the one before ended with. */
+/** Returns the state of a pet at the end of its log. Each change must start with the state that the one before left. */
 function lastOf(id: number, [created, ...changes]: readonly Event<PetEventData>[]): PetState {
   assert.equal(created?.action, 'created', `animal ${id}`);
   let before = created.data.pet;
@@ -94,28 +93,28 @@ function lastOf(id: number, [created, ...changes]: readonly Event<PetEventData>[
   return before;
 }
 
-/** Demands that the history tells strangers the same as the log, member by member, and nobody's business. */
+/** Asserts that the public history matches the log field by field, and reveals nothing private. */
 async function assertHistoryAgrees(database: Database, id: number, last: PetState | undefined): Promise<void> {
-  const told: Record<string, unknown> = {};
+  const described: Record<string, unknown> = {};
   let cursor: string | undefined;
   do {
     const { rows: entries, next } = await petHistory(database, stranger, id, { limit: 5, cursor });
     for (const { changes = {}, ...entry } of entries) {
       assert.deepEqual([entry.accountId, entry.holdId, entry.orderId], [undefined, undefined, undefined]);
       for (const [member, { from, to }] of Object.entries(changes)) {
-        assert.deepEqual(told[member], from, `animal ${id}: ${member} in its history`);
-        if (to === undefined) delete told[member];
-        else told[member] = to;
+        assert.deepEqual(described[member], from, `animal ${id}: ${member} in its history`);
+        if (to === undefined) delete described[member];
+        else described[member] = to;
       }
     }
     cursor = next;
   } while (cursor !== undefined);
-  assert.deepEqual(told, last ?? {}, `animal ${id}: its history`);
+  assert.deepEqual(described, last ?? {}, `animal ${id}: its history`);
 }
 
 const stranger: Actor = { accountId: 0, admin: false };
 
-/** What an animal was before a change. */
+/** Returns the state of a pet before a change. */
 function undone(pet: PetState, was: NonNullable<PetEventData['was']>): PetState {
   const before = Object.entries({ ...pet, ...was }).filter(([, value]) => value !== null);
   return Object.fromEntries(before) as unknown as PetState;

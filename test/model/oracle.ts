@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../src/errors.ts';
 import type { OrderStatus } from '../../src/orders/order.ts';
-import { heldBy, holdAt, keptAt, type Model, orderAt, petAt, seesHold, seesOrder } from './model.ts';
+import { canSeeHold, canSeeOrder, heldBy, holdAt, type Model, orderAt, petAt, reservationAt } from './model.ts';
 import { etagOf, type Operation } from './operation.ts';
 
 type Of<Act extends Operation['act']> = Extract<Operation, { act: Act }>;
@@ -8,33 +8,36 @@ type StepName = 'approveOrder' | 'deliverOrder' | 'cancelOrder' | 'returnOrder';
 type Step = Of<StepName>;
 
 /**
- * The codes with which the store may refuse an operation, by the rules that its users are told. Where there are several,
- * each is right; where there is none, the operation must succeed.
- *
- * That a thing is hidden from the caller comes first, then that the caller may not change it, then what is in the way.
- * @param marginMs for how long before its end what runs out is left alone already
+ * Returns the error codes with which the store may reject an operation, by the documented rules. Each of them is
+ * correct; without any, the operation must succeed.
+ * | Visibility is checked first, then permission, then the state of the resource.
+ * @param marginMs how long before an expiry changes are rejected
  */
-export function judge(model: Model, operation: Operation, now: number, marginMs = 0): readonly ErrorCode[] {
+export function expectedErrors(model: Model, operation: Operation, now: number, marginMs = 0): readonly ErrorCode[] {
   switch (operation.act) {
     case 'createPet':
       return [];
     case 'updatePet':
     case 'replacePet':
     case 'deletePet':
-      return judgeChange(model, operation, now);
+      return errorsOfPetChange(model, operation, now);
     case 'createHold':
-      return judgeHold(model, operation, now);
+      return errorsOfHold(model, operation, now);
     case 'extendHold':
     case 'releaseHold':
-      return judgeHoldChange(model, operation, now, marginMs);
+      return errorsOfHoldChange(model, operation, now, marginMs);
     case 'placeOrder':
-      return judgeOrder(model, operation, now, marginMs);
+      return errorsOfOrder(model, operation, now, marginMs);
     default:
-      return judgeStep(model, operation, now, marginMs);
+      return errorsOfStep(model, operation, now, marginMs);
   }
 }
 
-function judgeChange(model: Model, operation: Of<'updatePet' | 'replacePet' | 'deletePet'>, now: number): ErrorCode[] {
+function errorsOfPetChange(
+  model: Model,
+  operation: Of<'updatePet' | 'replacePet' | 'deletePet'>,
+  now: number,
+): ErrorCode[] {
   const { actor, id, etag } = operation;
   const pet = petAt(model, id, now);
   if (pet === undefined) return ['pet_not_found'];
@@ -46,17 +49,17 @@ function judgeChange(model: Model, operation: Of<'updatePet' | 'replacePet' | 'd
       : operation.act === 'updatePet'
         ? (operation.patch.status ?? pet.status)
         : (operation.pet.status ?? 'available');
-  return status !== pet.status && keptAt(model.pets.get(id)!, now) !== undefined ? ['pet_reserved'] : [];
+  return status !== pet.status && reservationAt(model.pets.get(id)!, now) !== undefined ? ['pet_reserved'] : [];
 }
 
-function judgeHold(model: Model, { actor, petIds, expiresAt }: Of<'createHold'>, now: number): ErrorCode[] {
-  const reasons = petIds.flatMap(id => notFree(model, id, now));
+function errorsOfHold(model: Model, { actor, petIds, expiresAt }: Of<'createHold'>, now: number): ErrorCode[] {
+  const reasons = petIds.flatMap(id => errorsOfAvailability(model, id, now));
   if (heldBy(model, actor.accountId, now) + petIds.length > model.heldMax) reasons.push('hold_limit_exceeded');
   if (expiresAt !== undefined && !isEnd(expiresAt, now, now)) reasons.push('invalid_body');
   return reasons;
 }
 
-function judgeHoldChange(
+function errorsOfHoldChange(
   model: Model,
   operation: Of<'extendHold' | 'releaseHold'>,
   now: number,
@@ -64,7 +67,7 @@ function judgeHoldChange(
 ): ErrorCode[] {
   const { act, actor, id, etag } = operation;
   const reasons: ErrorCode[] = [];
-  if (!seesHold(model, actor, id)) return ['hold_not_found'];
+  if (!canSeeHold(model, actor, id)) return ['hold_not_found'];
   const hold = holdAt(model, id, now)!;
   if (act === 'extendHold' && !actor.admin && hold.accountId !== actor.accountId) return ['not_owner'];
   if (etag !== undefined && etag !== etagOf(hold)) reasons.push('precondition_failed');
@@ -73,37 +76,37 @@ function judgeHoldChange(
   return reasons;
 }
 
-/** Whether a hold may end then: in a second at the earliest, thirty days after its beginning at the latest. */
+/** Reports whether a hold may expire then: at least a second from now, at most thirty days after it was placed. */
 function isEnd(end: number, now: number, createdAt: number): boolean {
   return end >= now + 1000 && end <= createdAt + 30 * 24 * 60 * 60_000;
 }
 
-function judgeOrder(
+function errorsOfOrder(
   model: Model,
   { actor, petId, holdId }: Of<'placeOrder'>,
   now: number,
   marginMs: number,
 ): ErrorCode[] {
-  if (holdId === undefined) return notFree(model, petId, now);
+  if (holdId === undefined) return errorsOfAvailability(model, petId, now);
   const pet = model.pets.get(petId);
   const reasons: ErrorCode[] = pet === undefined ? ['pet_not_found'] : [];
   const hold = holdAt(model, holdId, now);
   if (hold?.accountId !== actor.accountId) return [...reasons, 'hold_not_found'];
   const active = hold.status === 'active' && hold.expiresAt > now + marginMs;
-  if (!active || (pet && keptAt(pet, now)?.holdId !== holdId)) reasons.push('hold_ended');
+  if (!active || (pet && reservationAt(pet, now)?.holdId !== holdId)) reasons.push('hold_ended');
   return reasons;
 }
 
-/** Why an animal can neither be held nor be ordered. */
-function notFree(model: Model, petId: number, now: number): ErrorCode[] {
+/** Returns the errors of holding or ordering a pet. */
+function errorsOfAvailability(model: Model, petId: number, now: number): ErrorCode[] {
   const pet = petAt(model, petId, now);
   if (pet === undefined) return ['pet_not_found'];
-  if (keptAt(model.pets.get(petId)!, now) !== undefined) return ['pet_reserved'];
+  if (reservationAt(model.pets.get(petId)!, now) !== undefined) return ['pet_reserved'];
   return pet.status === 'available' ? [] : ['invalid_status_transition'];
 }
 
-function judgeStep(model: Model, { act, actor, id, etag }: Step, now: number, marginMs: number): ErrorCode[] {
-  if (!seesOrder(model, actor, id)) return ['order_not_found'];
+function errorsOfStep(model: Model, { act, actor, id, etag }: Step, now: number, marginMs: number): ErrorCode[] {
+  if (!canSeeOrder(model, actor, id)) return ['order_not_found'];
   const owns = actor.admin || model.orders.get(id)!.ownerId === actor.accountId;
   if (act !== 'cancelOrder' && !owns) return ['not_owner'];
   const order = orderAt(model, id, now)!;
