@@ -11,12 +11,7 @@ import { freeSlug } from './slugs.ts';
  * @throws {Problem} `category_not_found` under `strict`, which creates no placeholders
  */
 export async function ensureCategory(tx: Transaction, id: number, categories: 'open' | 'strict'): Promise<void> {
-  const exists = async () => {
-    const found = await tx.first(lockedCategory, { id });
-    tx.refreshNow();
-    return found !== undefined;
-  };
-  if (await exists()) return;
+  if (await exists(tx, id)) return;
   if (categories === 'strict') {
     const message = `There is no category ${id}.`;
     throw problem('category_not_found', message, {
@@ -32,10 +27,16 @@ export async function ensureCategory(tx: Transaction, id: number, categories: 'o
       return record(tx, { kind: 'category', action: 'created', subjectId: id, accountId: null, data });
     }
     // Another transaction inserted it, and may have deleted it since; or another category has the slug.
-    if (await exists()) return;
+    if (await exists(tx, id)) return;
     slug = await freeSlug(tx, `category-${id}`);
   }
   throw new StorageError('unavailable', `Category ${id} is created and deleted again and again.`);
+}
+
+async function exists(tx: Transaction, id: number): Promise<boolean> {
+  const found = await tx.first(lockedCategory, { id });
+  tx.refreshNow();
+  return found !== undefined;
 }
 
 /** How often other transactions may interfere. */

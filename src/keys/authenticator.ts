@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { type ErrorCode, problem } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
@@ -12,7 +11,7 @@ import { EVERY_SCOPE } from './key.ts';
 import type { KeyCache } from './key-cache.ts';
 import type { KeyWithAccount } from './keys.ts';
 import type { LastUsedTracker } from './last-used.ts';
-import { hashToken, parseToken } from './token.ts';
+import { matchesHash, parseToken } from './token.ts';
 
 export interface KeyAuthenticatorOptions {
   readonly keys: KeyCache;
@@ -69,13 +68,12 @@ export class KeyAuthenticator implements Authenticator {
     token: string,
     key: KeyWithAccount | undefined,
   ): MaybePromise<AuthenticationResult> {
-    if (key === undefined || !equalInConstantTime(key.hash, hashToken(token))) {
-      return this.#reject(credentials, 'invalid_api_key');
-    }
+    if (key === undefined) return this.#reject(credentials, 'invalid_api_key');
+    const cached = cachedCallerOf(key);
+    if (!matchesHash(token, cached.hash)) return this.#reject(credentials, 'invalid_api_key');
     // Only a caller with the whole secret learns that a key is revoked or expired.
     if (key.revoked_at !== null) return this.#reject(credentials, 'revoked_api_key');
     if (this.#isExpired(key)) return this.#reject(credentials, 'expired_api_key');
-    const cached = cachedCallerOf(key);
     const verdict = this.#options.limiter.count(cached);
     return verdict instanceof Promise
       ? verdict.then(decided => this.#decide(cached, decided))
@@ -129,6 +127,8 @@ interface CachedCaller {
   readonly keyId: string;
   readonly accountId: number;
   readonly deployment: DeploymentName;
+  /** The bytes of the stored hash. */
+  readonly hash: Buffer;
   readonly limits: Limits;
   readonly caller: Caller;
   allows(scope: string): boolean;
@@ -145,6 +145,7 @@ function cachedCallerOf(key: KeyWithAccount): CachedCaller {
       keyId,
       accountId,
       deployment,
+      hash: Buffer.from(key.hash, 'base64'),
       limits: limitsOf(key),
       caller: { keyId, deployment, accountId, admin: key.admin === 1 },
       allows: scope => scopes.has(EVERY_SCOPE) || scopes.has(scope),
@@ -158,10 +159,6 @@ function cachedCallerOf(key: KeyWithAccount): CachedCaller {
 function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trimEnd();
-}
-
-function equalInConstantTime(one: string, other: string): boolean {
-  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
 /** Text that is not an address, such as that of a closed socket, counts as one address. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { hashToken, newToken, parseToken } from './token.ts';
+import { hashToken, matchesHash, newToken, parseToken } from './token.ts';
 
 describe('newToken', () => {
   it('includes the deployment and is selected by a double click', () => {
@@ -32,6 +32,16 @@ describe('newToken', () => {
     assert.equal(hash, hashToken(token));
     assert.equal(Buffer.from(hash, 'base64').length, 32);
     assert.ok(!token.includes(hash.slice(0, 8)));
+  });
+});
+
+describe('matchesHash', () => {
+  it('accepts only the token of the hash', () => {
+    const { token, hash } = newToken('production');
+    const bytes = Buffer.from(hash, 'base64');
+    assert.equal(matchesHash(token, bytes), true);
+    assert.equal(matchesHash(newToken('production').token, bytes), false);
+    assert.equal(matchesHash(token, bytes.subarray(1)), false);
   });
 });
 

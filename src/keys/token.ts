@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { DeploymentName } from '../schema.ts';
 
@@ -40,6 +40,12 @@ export function parseToken(text: string): { readonly deployment: DeploymentName;
 /** Returns the SHA-256 of the whole token in base64: 44 characters. 196 random bits need no slow hash. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64');
+}
+
+/** Reports in constant time whether a token has this hash, given as bytes; see `hashToken`. */
+export function matchesHash(token: string, expected: Buffer): boolean {
+  const actual = hash('sha256', token, 'buffer');
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
 const prefixes = { production: 'live', staging: 'test' } as const satisfies Record<DeploymentName, string>;

@@ -30,5 +30,15 @@ export function parseTime(text: string): number | undefined {
 
 /** Formats milliseconds since the Unix epoch as an RFC 3339 time in UTC: `2026-11-20T12:00:00.000Z`. */
 export function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
+  let text = formatted.get(ms);
+  if (text === undefined) {
+    text = new Date(ms).toISOString();
+    if (formatted.size >= FORMATTED_MAX) formatted.clear();
+    formatted.set(ms, text);
+  }
+  return text;
 }
+
+/** Recent texts: the changes of one commit have the same times, and each is in a response and an event. */
+const formatted = new Map<number, string>();
+const FORMATTED_MAX = 64;

@@ -30,8 +30,9 @@ export function canSee({ accountId, admin }: Actor, order: Pick<OrderRow, 'accou
 
 /** Returns an order as responses show it to an actor who can see it. */
 export function orderOf(order: OrderWithSteps, actor: Actor): Order {
-  const steps = Object.entries(order.steps).map(([name, step]) => [name, stepOf(step, order, actor)] as const);
-  return { ...orderValues.fullOf(order), ...Object.fromEntries(steps) };
+  const shown: Order & { [Name in StepName]?: OrderStep } = orderValues.fullOf(order);
+  for (const [name, step] of Object.entries(order.steps)) shown[name as StepName] = stepOf(step, order, actor);
+  return shown;
 }
 
 /** Hides the account that took the step from the other party. */

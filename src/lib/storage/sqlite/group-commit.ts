@@ -50,7 +50,8 @@ const SAVEPOINTS_MS = 1000;
 export class GroupCommit {
   readonly #deps: GroupCommitDeps;
   readonly #hooks: GroupCommitHooks;
-  readonly #deadlines: VisibilityDeadlines;
+  /** A change is visible once the flush that covers it completes. */
+  readonly deadlines: VisibilityDeadlines;
   readonly #flushes: FlushQueue;
   #queue: Job[] = [];
   #scheduled = false;
@@ -69,7 +70,7 @@ export class GroupCommit {
   constructor(deps: GroupCommitDeps, hooks: GroupCommitHooks) {
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#deadlines = new VisibilityDeadlines(deps.clock, 0);
+    this.deadlines = new VisibilityDeadlines(deps.clock, 0);
     this.#flushes = new FlushQueue({
       ...deps,
       ...hooks,
@@ -89,11 +90,6 @@ export class GroupCommit {
       this.schedule();
       this.#timeoutCheck ??= setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     });
-  }
-
-  /** See `Database.readTimestamp`. A change is visible once the flush that covers it completes. */
-  readTimestamp(now: number): number {
-    return this.#deadlines.readTimestamp(now);
   }
 
   /** Schedules the next group. Call it when a condition that the queue waits for has changed. */
@@ -199,7 +195,7 @@ export class GroupCommit {
    */
   async #runJobs(queue: readonly Job[], done: Job[]): Promise<ChangeSet> {
     const { writer } = this.#deps;
-    const now = this.#deadlines.now();
+    const now = this.deadlines.now();
     const startMs = performance.now();
     const savepoint = queue.length > 1 && startMs < this.#savepointsUntilMs;
     const guard = new TurnGuard();
@@ -208,7 +204,7 @@ export class GroupCommit {
     for (const job of queue) {
       done.push(job);
       const changes = savepoint ? new ChangeSet() : group;
-      const deadlines = this.#deadlines.forTransaction();
+      const deadlines = this.deadlines.forTransaction();
       const result = await runWork(writer, job.work, { ...options, deadlines, changes });
       job.result = result;
       if (result.partial) {
@@ -223,7 +219,7 @@ export class GroupCommit {
     writeIncrements(writer, {
       ...options,
       savepoint: false,
-      deadlines: this.#deadlines.forTransaction(),
+      deadlines: this.deadlines.forTransaction(),
       changes: group,
     });
     guard.end();

@@ -31,7 +31,8 @@ export class SqliteServerConnection implements Database {
   readonly #deps: SqliteServerDeps;
   readonly #groupCommit: GroupCommit;
   readonly #checkpointer: Checkpointer;
-  #closed = false;
+  /** Whether reads work: until the database is closed, or has failed. */
+  #readable = true;
   #closing: Promise<void> | undefined;
   #failure: Error | undefined;
 
@@ -82,13 +83,13 @@ export class SqliteServerConnection implements Database {
     return this.#deps.snapshots.front.first(query, params);
   }
 
-  async write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
-    if (this.#closing !== undefined || this.#failure !== undefined) throw this.#closedError();
+  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+    if (this.#closing !== undefined || this.#failure !== undefined) return Promise.reject(this.#closedError());
     return this.#groupCommit.write(work);
   }
 
   readTimestamp(now: number): number {
-    return this.#groupCommit.readTimestamp(now);
+    return this.#groupCommit.deadlines.readTimestamp(now);
   }
 
   dataVersion(table: string): number | undefined {
@@ -124,7 +125,7 @@ export class SqliteServerConnection implements Database {
     // After a failed flush, leave the WAL for the recovery at the next start.
     if (this.#failure !== undefined) return;
     const { snapshots, writer, flush } = this.#deps;
-    this.#closed = true;
+    this.#readable = false;
     this.#groupCommit.end(this.#closedError());
     snapshots.close();
     writer.synchronous('full');
@@ -195,12 +196,9 @@ export class SqliteServerConnection implements Database {
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
+    this.#readable = false;
     this.#groupCommit.end(this.#closedError());
     this.#options.onFailed?.(error);
-  }
-
-  get #readable(): boolean {
-    return this.#failure === undefined && !this.#closed;
   }
 
   #closedError(): StorageError {

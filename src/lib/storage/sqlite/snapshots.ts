@@ -8,19 +8,15 @@ import type { SqliteConnection } from './connection.ts';
  * One of them always holds a read lock, which prevents commits from restarting the WAL.
  */
 export class Snapshots {
-  #front: SqliteConnection;
+  /** The connection to read from. Only `advance` changes it. */
+  front: SqliteConnection;
   #back: SqliteConnection;
 
   constructor(front: SqliteConnection, back: SqliteConnection) {
-    this.#front = front;
+    this.front = front;
     this.#back = back;
     front.beginRead();
     back.beginRead();
-  }
-
-  /** The connection to read from. */
-  get front(): SqliteConnection {
-    return this.#front;
   }
 
   /** Call it when a flush starts: takes a snapshot of what that flush makes durable. */
@@ -30,17 +26,17 @@ export class Snapshots {
 
   /** Call it when the flush has completed: reads now use the snapshot taken when it started. */
   advance(): void {
-    [this.#front, this.#back] = [this.#back, this.#front];
+    [this.front, this.#back] = [this.#back, this.front];
   }
 
   /** Makes reads use the latest commit. Everything committed must be flushed. */
   renew(): void {
-    reopen(this.#front);
+    reopen(this.front);
     reopen(this.#back);
   }
 
   close(): void {
-    this.#front.close();
+    this.front.close();
     this.#back.close();
   }
 }
