@@ -1,7 +1,6 @@
 import { problem } from '../errors.ts';
 import { recordAll } from '../events/log.ts';
 import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import type { CategoryEventData, CategoryRow } from './category.ts';
 import { categoryColumns, eventDataOf, findCategory } from './rows.ts';
 
 /** The maximum depth of the tree of categories. */
@@ -71,24 +70,14 @@ export async function moveChildren(
 ): Promise<number> {
   const moving = await tx.all(childrenOf, { from, most });
   if (moving.length === 0) return 0;
-  const moved = (category: CategoryRow): CategoryEventData => ({
-    ...eventDataOf({ ...category, parentId: to }),
-    was: { parentId: category.parentId },
-    reason: 'category_merged',
+  const events = moving.map(category => {
+    const was = { parentId: category.parentId };
+    const data = { ...eventDataOf({ ...category, parentId: to }), was, reason: 'category_merged' };
+    return { kind: 'category', action: 'updated', subjectId: category.id, accountId, data } as const;
   });
-  for (let first = 0; first < moving.length; first += EVENTS_PER_INSERT) {
-    const events = moving
-      .slice(first, first + EVENTS_PER_INSERT)
-      .map(
-        category =>
-          ({ kind: 'category', action: 'updated', subjectId: category.id, accountId, data: moved(category) }) as const,
-      );
-    await recordAll(tx, events);
-  }
+  await recordAll(tx, events);
   return tx.run(move, { from, to, last: moving.at(-1)!.id, now: tx.now });
 }
-
-const EVENTS_PER_INSERT = 100;
 
 function requireLevels(levels: number, path: string): void {
   if (levels <= LEVELS_MAX) return;

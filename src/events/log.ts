@@ -14,18 +14,17 @@ export async function record(tx: Transaction, { data, ...event }: NewEvent): Pro
   await tx.run(insertEvent, { ...event, at: tx.now, data: JSON.stringify(data) });
 }
 
-/** Records several events, in this order, in one statement. */
+/** Records several events, in this order, a hundred per statement. */
 export async function recordAll(tx: Transaction, events: readonly NewEvent[]): Promise<void> {
-  if (events.length === 0) return;
-  const rows = events.map(event => [
-    event.kind,
-    event.action,
-    event.subjectId,
-    event.accountId,
-    JSON.stringify(event.data),
-  ]);
-  await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
+  for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
+    const rows = events.slice(start, start + EVENTS_PER_INSERT).map(({ kind, action, subjectId, accountId, data }) => {
+      return [kind, action, subjectId, accountId, JSON.stringify(data)];
+    });
+    await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
+  }
 }
+
+const EVENTS_PER_INSERT = 100;
 
 /**
  * Returns the events of one resource, oldest first.
@@ -38,7 +37,7 @@ export async function eventsOf<Data>(
   subjectId: number,
   { after = 0, limit = Number.MAX_SAFE_INTEGER }: { after?: number; limit?: number } = {},
 ): Promise<Event<Data>[]> {
-  return (await reader.all(eventsAfterId, { kind, subjectId, id: after, limit })).map(parseEvent<Data>);
+  return (await reader.all(eventsAfterId, { kind, subjectId, after, limit })).map(parseEvent<Data>);
 }
 
 /** Returns the events of one resource before the one with this id, newest first. */
@@ -49,7 +48,7 @@ export async function eventsBefore<Data>(
   before: number,
   limit: number,
 ): Promise<Event<Data>[]> {
-  return (await reader.all(eventsBeforeId, { kind, subjectId, id: before, limit })).map(parseEvent<Data>);
+  return (await reader.all(eventsBeforeId, { kind, subjectId, before, limit })).map(parseEvent<Data>);
 }
 
 /** Returns the events of several resources of one kind in one query: by resource, oldest first. */
@@ -103,21 +102,27 @@ const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine)
     ),
 );
 
-/** The events of one resource on one side of an id, nearest first. */
-const eventsOfSubject = (side: 'after' | 'before') =>
-  query((db, p: Params<{ kind: EventKind; subjectId: number; id: number; limit: number }>) =>
-    db
-      .selectFrom('events')
-      .select(eventColumns)
-      .where('kind', '=', p.kind)
-      .where('subject_id', '=', p.subjectId)
-      .where('id', side === 'after' ? '>' : '<', p.id)
-      .orderBy('id', side === 'after' ? 'asc' : 'desc')
-      .limit(p.limit),
-  );
+const eventsAfterId = query((db, p: Params<{ kind: EventKind; subjectId: number; after: number; limit: number }>) =>
+  db
+    .selectFrom('events')
+    .select(eventColumns)
+    .where('kind', '=', p.kind)
+    .where('subject_id', '=', p.subjectId)
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+);
 
-const eventsAfterId = eventsOfSubject('after');
-const eventsBeforeId = eventsOfSubject('before');
+const eventsBeforeId = query((db, p: Params<{ kind: EventKind; subjectId: number; before: number; limit: number }>) =>
+  db
+    .selectFrom('events')
+    .select(eventColumns)
+    .where('kind', '=', p.kind)
+    .where('subject_id', '=', p.subjectId)
+    .where('id', '<', p.before)
+    .orderBy('id', 'desc')
+    .limit(p.limit),
+);
 
 const eventsOfSubjects = query((db, p: Params<{ kind: EventKind; ids: string }>, engine) =>
   db

@@ -2,7 +2,6 @@ import { recordAll } from '../../events/log.ts';
 import type { PetEventData } from '../../pets/change.ts';
 import { updateCounts } from '../../pets/counts.ts';
 import { lockPets } from '../../pets/lock.ts';
-import type { PetState } from '../../pets/pet.ts';
 import { petColumns, petValues } from '../../pets/rows.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
@@ -20,37 +19,27 @@ export async function movePets(
   if (moving.length === 0) return 0;
   const expired = moving.filter(({ reservedUntil }) => reservedUntil !== null && reservedUntil <= tx.now);
   if (expired.length > 0) {
-    await lockPets(
-      tx,
-      expired.map(({ id }) => id),
-    );
+    const ids = expired.map(({ id }) => id);
+    await lockPets(tx, ids);
     moving = await tx.all(lockedPetsOf, { category: from, most });
   }
 
-  for (let first = 0; first < moving.length; first += EVENTS_PER_INSERT) {
-    await recordAll(
-      tx,
-      moving.slice(first, first + EVENTS_PER_INSERT).map(pet => ({
-        kind: 'pet',
-        action: 'updated',
-        subjectId: pet.id,
-        accountId,
-        data: movedTo(to, petValues.stateOf(pet), pet.accountId),
-      })),
-    );
-  }
+  const events = moving.map(pet => {
+    const data: PetEventData = {
+      pet: { ...petValues.stateOf(pet), categoryId: to },
+      was: { categoryId: from },
+      reason: 'category_merged',
+      ownerId: pet.accountId,
+    };
+    return { kind: 'pet', action: 'updated', subjectId: pet.id, accountId, data } as const;
+  });
+  await recordAll(tx, events);
   await tx.run(move, { ids: JSON.stringify(moving.map(({ id }) => id)), category: to, now: tx.now });
   updateCounts(tx, [
     { categoryId: from, by: -moving.length },
     { categoryId: to, by: moving.length },
   ]);
   return moving.length;
-}
-
-const EVENTS_PER_INSERT = 100;
-
-function movedTo(categoryId: number, before: PetState, ownerId: number): PetEventData {
-  return { pet: { ...before, categoryId }, was: { categoryId: before.categoryId }, reason: 'category_merged', ownerId };
 }
 
 const lockedPetsOf = query((db, p: Params<{ category: number; most: number }>, engine) => {
