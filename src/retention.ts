@@ -1,5 +1,5 @@
 import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
-import { deleteExpiredResponses } from './idempotency/retention.ts';
+import { deleteExpiredResponses } from './idempotency/idempotency.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
 import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';

@@ -3,8 +3,11 @@ import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
+import { onePer } from '../lib/one-per.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { RETENTION_MS } from './retention.ts';
+
+/** How long a response can be replayed: 24 hours, in milliseconds. */
+export const RETENTION_MS = 24 * 60 * 60 * 1000;
 
 /** The response to a change. Its body is a JSON value; of its headers, a replay repeats `Location` and `ETag`. */
 export interface IdempotentResponse extends RouteResponse {
@@ -68,19 +71,20 @@ export async function withIdempotencyAfter<T>(
  * Rejects an invalid request that reuses the `Idempotency-Key` of a different one: that error takes precedence over the
  * errors of its body.
  * @param request with its body as far as it could be read
- * @returns undefined if the request has no valid key
  * @throws {Problem} `idempotency_key_reused`
  */
-export function rejectReusedKey(request: IdempotentRequest): Promise<void> | undefined {
-  const key = request.header('idempotency-key');
-  return key !== undefined && isKey(key) ? requireSameRequest(request, key) : undefined;
-}
-
-async function requireSameRequest(request: IdempotentRequest, key: string): Promise<void> {
+export async function rejectReusedKey(request: IdempotentRequest): Promise<void> {
   const { context, caller } = request;
+  const key = request.header('idempotency-key');
+  if (key === undefined || !isKey(key)) return;
   const expiredAt = nowOf(context) - RETENTION_MS;
   const stored = await context.database.first(findResponse, { accountId: caller.accountId, key, expiredAt });
   if (stored !== undefined && stored.fingerprint !== fingerprintOf(request)) throw problem('idempotency_key_reused');
+}
+
+/** Deletes expired responses, `limit` at most, and returns how many. */
+export async function deleteExpiredResponses(tx: Transaction, limit: number): Promise<number> {
+  return tx.run(deleteResponses, { expiredAt: tx.now - RETENTION_MS, limit });
 }
 
 /** A request with an `Idempotency-Key`. */
@@ -128,12 +132,13 @@ async function replayOrRun(
   const { secrets, ...response } = await handler(tx);
   const { status, body } = response;
   const bytes = body === undefined ? '' : JSON.stringify(body);
+  const redacted = secrets && { ...(body as object), ...Object.fromEntries(secrets.map(member => [member, null])) };
   const stored = await tx.run(storeResponse, {
     accountId,
     key,
     fingerprint,
     status: status ?? null,
-    body: secrets === undefined ? bytes : JSON.stringify(redact(body as object, secrets)),
+    body: redacted === undefined ? bytes : JSON.stringify(redacted),
     location: headerOf(response, 'Location'),
     etag: headerOf(response, 'ETag'),
     now: tx.now,
@@ -143,14 +148,8 @@ async function replayOrRun(
   return body === undefined ? response : { ...response, body: Buffer.from(bytes) };
 }
 
-/** The keys that this process is processing, by database. */
-const lockedKeysByDatabase = new WeakMap<Database, Set<string>>();
-
-function lockedKeysOf(database: Database): Set<string> {
-  const locked = lockedKeysByDatabase.get(database) ?? new Set();
-  lockedKeysByDatabase.set(database, locked);
-  return locked;
-}
+/** The keys that this process is processing. */
+const lockedKeysOf = onePer<Database, Set<string>>(() => new Set());
 
 function readKey({ header }: IdempotentRequest): string | undefined {
   const key = header('idempotency-key');
@@ -188,10 +187,6 @@ function replayOf(stored: StoredResponse | undefined, { fingerprint }: KeyedRequ
   if (location !== null) headers.push('Location', location);
   if (etag !== null) headers.push('ETag', etag);
   return { ...(status !== null && { status }), ...(body !== '' && { body: Buffer.from(body) }), headers };
-}
-
-function redact(body: object, secrets: readonly string[]): object {
-  return { ...body, ...Object.fromEntries(secrets.map(member => [member, null])) };
 }
 
 function headerOf({ headers = [] }: RouteResponse, name: string): string | null {
@@ -243,4 +238,21 @@ const storeResponse = query((db, p: Params<NewResponse>) =>
         .doUpdateSet(({ ref }) => Object.fromEntries(replaced.map(column => [column, ref(`excluded.${column}`)])))
         .where('idempotency.created_at', '<=', p.expiredAt),
     ),
+);
+
+const deleteResponses = query((db, p: Params<{ expiredAt: number; limit: number }>, engine) =>
+  db.deleteFrom('idempotency').where(eb =>
+    eb(
+      eb.refTuple('account_id', 'key'),
+      'in',
+      eb
+        .selectFrom('idempotency')
+        .select(['account_id', 'key'])
+        .where('created_at', '<=', p.expiredAt)
+        .orderBy('created_at')
+        .limit(p.limit)
+        .$if(engine === 'postgres', expired => expired.forUpdate().skipLocked())
+        .$asTuple('account_id', 'key'),
+    ),
+  ),
 );

@@ -1,6 +1,7 @@
+import type { MaybePromise } from '../lib/maybe-promise.ts';
+import { onePer } from '../lib/one-per.ts';
 import {
   type CounterTable,
-  type MaybePromise,
   type Params,
   queriesByShape,
   query,
@@ -27,15 +28,10 @@ export function updateCounts(tx: Transaction, changes: readonly CountChange[]): 
   }
 }
 
-/** Counts a new pet. */
-export function countNewPet(tx: Transaction, status: PetStatus, categoryId: number): void {
-  updateCounts(tx, [{ status, categoryId, by: 1 }]);
-}
-
 const petCounters: CounterTable = {
   table: 'pet_counts',
   add(tx, sums) {
-    const slot = slotOf(tx);
+    const slot = tx.engine === 'sqlite' ? 0 : slotOf(tx);
     const written: MaybePromise<unknown>[] = [];
     for (let start = 0; start < sums.length; start += ROWS_MAX) {
       const rows = sums.slice(start, start + ROWS_MAX);
@@ -55,17 +51,16 @@ const petCounters: CounterTable = {
 /** How many counters one statement updates: there is one prepared statement per number. */
 const ROWS_MAX = 8;
 
+/** A filter by statuses, or by the categories with these ids. */
+type CountFilter = Pick<PetFilter, 'id' | 'status'> & { readonly categoryId?: readonly number[] | undefined };
+
 /**
  * Returns how many pets match a filter as of `now`, from the counters: all pets, those with one status, or those in some
  * categories. Returns `undefined` for any other filter.
  */
 export async function countPets(
   reader: Reader,
-  {
-    id,
-    status,
-    categoryId,
-  }: Pick<PetFilter, 'id' | 'status'> & { readonly categoryId?: readonly number[] | undefined },
+  { id, status, categoryId }: CountFilter,
   now: number,
 ): Promise<number | undefined> {
   if (id !== undefined || (status !== undefined && (status.length > 1 || categoryId !== undefined))) return undefined;
@@ -97,15 +92,8 @@ const EXPIRED = 'expired';
  * On PostgreSQL concurrent transactions would wait for each other's counter rows, so each counter is the sum of several
  * slots. A transaction uses one slot, so that two of them meet at the first row and cannot deadlock.
  */
-function slotOf(tx: Transaction): number {
-  if (tx.engine === 'sqlite') return 0;
-  const slot = slots.get(tx) ?? Math.floor(Math.random() * SLOTS);
-  slots.set(tx, slot);
-  return slot;
-}
-
+const slotOf = onePer((): number => Math.floor(Math.random() * SLOTS));
 const SLOTS = 32;
-const slots = new WeakMap<Transaction, number>();
 
 type Kind = 'status' | 'category';
 type IncrementValues = { readonly slot: number } & Readonly<Record<`kind${number}`, Kind>> &

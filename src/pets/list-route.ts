@@ -3,7 +3,7 @@ import { CategoryId } from '../categories/category.ts';
 import { type Deployment, listOperation, nowOf } from '../deployment.ts';
 import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
-import type { Database } from '../schema.ts';
+import { onePer } from '../lib/one-per.ts';
 import { changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
@@ -86,7 +86,7 @@ export const list = listOperation({
   intercept({ context, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
     if (query.updatedSince !== undefined) return respond();
-    const cache = (query.includeDescendants ? treeCaches : caches)(database);
+    const cache = (query.includeDescendants ? treeCacheOf : cacheOf)(database);
     const version = query.includeDescendants
       ? sum(database.dataVersion('pets'), database.dataVersion('categories'))
       : database.dataVersion('pets');
@@ -122,15 +122,6 @@ function sum(one: number | undefined, other: number | undefined): number | undef
   return one === undefined || other === undefined ? undefined : one + other;
 }
 
-const caches = cachesByDatabase();
-/** The caches of lists that depend on the tree of categories too. */
-const treeCaches = cachesByDatabase();
-
-function cachesByDatabase(): (database: Database) => ResponseCache {
-  const caches = new WeakMap<Database, ResponseCache>();
-  return database => {
-    const cache = caches.get(database) ?? new ResponseCache();
-    caches.set(database, cache);
-    return cache;
-  };
-}
+const cacheOf = onePer(() => new ResponseCache());
+/** The cache of lists that depend on the tree of categories too. */
+const treeCacheOf = onePer(() => new ResponseCache());
