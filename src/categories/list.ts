@@ -1,13 +1,6 @@
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
-import {
-  type KeysetParams,
-  keysetEnd,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-} from '../schema.ts';
+import { type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
+import { type Params, queriesByShape, query, type Reader } from '../schema.ts';
 import type { CategoryRow } from './category.ts';
 import { categoryColumns } from './rows.ts';
 

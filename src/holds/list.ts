@@ -1,18 +1,8 @@
 import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
-import {
-  amongTexts,
-  type KeysetParams,
-  keysetEnd,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  sql,
-  type Tables,
-} from '../schema.ts';
+import { type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
+import { amongTexts, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import { type HoldRow, type HoldStatus, statusAt } from './hold.ts';
 import { type HoldRecord, parseHold, selectHold } from './rows.ts';
 

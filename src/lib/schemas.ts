@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import { NOTE_LENGTH_MAX, noteError } from './text.ts';
+import { NAME_LENGTH_MAX, NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
 export function idSchema(description: string) {
@@ -21,6 +21,11 @@ export function checkedText(maxLength: number, faultOf: (text: string) => string
     text => faultOf(text) === undefined,
     text => faultOf(text) ?? '',
   );
+}
+
+/** Returns the schema of a name or another text of one line: see `nameError`. */
+export function nameSchema(description: string) {
+  return checkedText(NAME_LENGTH_MAX, nameError, description);
 }
 
 /** The schema of a note: see `noteError`. */

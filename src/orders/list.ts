@@ -1,17 +1,8 @@
 import type { Expression, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
-import {
-  amongTexts,
-  type KeysetParams,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  sql,
-  type Tables,
-} from '../schema.ts';
+import { type KeysetParams, keysetPage } from '../lib/storage/keyset.ts';
+import { amongTexts, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import { withSteps } from './events.ts';
 import { type OrderRow, type OrderStatus, orderStatuses, statusAt } from './order.ts';
 import { type OrderWithSteps, orderColumns } from './rows.ts';

@@ -1,14 +1,6 @@
 import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
-import {
-  type KeysetParams,
-  keysetEnd,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  sql,
-  type Tables,
-} from '../schema.ts';
+import { type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
+import { type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import type { Pet, PetStatus } from './pet.ts';
 import { among, petColumns } from './rows.ts';
 
@@ -59,18 +51,11 @@ const shapeMembers = ['by', 'descending', 'after', 'upTo', 'ids', 'statuses', 'c
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
     const columns = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
-    const matching = ({ category, status, expired }: Range) => {
-      let rows: Rows = db.selectFrom('pets');
-      if (shape.ids) rows = rows.where(({ ref }) => among(ref('id'), p.ids, engine));
-      if (category !== undefined) rows = rows.where('category_id', '=', p[`category${category}`]!);
-      else if (shape.categories === 1) rows = rows.where(eb => eb(unindexed('category_id'), '=', p.category0!));
-      else if (shape.categories > 1) rows = rows.where(among(unindexed('category_id'), p.categories, engine));
-      if (expired) rows = rows.where('reserved_until', '<=', p.now);
-      else if (status !== undefined) {
-        rows = rows.where('status', '=', sql.lit(status));
-        if (status === 'pending' && !includes(shape, 'available')) rows = rows.where(isReserved(p.now));
-      } else if (shape.statuses !== '') rows = rows.where(hasStatus(shape, p.now));
-      return expired ? sortedPage(rows, shape, p) : page(rows, shape, p);
+    const pets: Rows = db.selectFrom('pets');
+    const listed = shape.ids ? pets.where(({ ref }) => among(ref('id'), p.ids, engine)) : pets;
+    const matching = (range: Range) => {
+      const rows = withStatus(inCategory(listed, shape, range, p, engine), shape, range, p.now);
+      return range.expired ? sortedPage(rows, shape, p) : page(rows, shape, p);
     };
     const ranges = rangesOf(shape);
     if (ranges.length === 1) return matching(ranges[0]!).select(columns) as Rows<Pet>;
@@ -127,6 +112,21 @@ function rangesOf(shape: Shape): Range[] {
   const ranges: Range[] = statusesOf(shape).map(status => ({ status }));
   // Rows of expired reservations, which are few, still say `pending`.
   return includes(shape, 'available') && !includes(shape, 'pending') ? [...ranges, { expired: true }] : ranges;
+}
+
+/** Restricts rows to the category of a range, or without one to the categories of the list. */
+function inCategory(rows: Rows, shape: Shape, { category }: Range, p: Params<PageValues>, engine: Reader['engine']) {
+  if (category !== undefined) return rows.where('category_id', '=', p[`category${category}`]!);
+  if (shape.categories === 1) return rows.where(eb => eb(unindexed('category_id'), '=', p.category0!));
+  return shape.categories > 1 ? rows.where(among(unindexed('category_id'), p.categories, engine)) : rows;
+}
+
+/** Restricts rows to the status of a range, or without one to the statuses of the list. */
+function withStatus(rows: Rows, shape: Shape, { status, expired }: Range, now: Expression<number>): Rows {
+  if (expired) return rows.where('reserved_until', '<=', now);
+  if (status === undefined) return shape.statuses === '' ? rows : rows.where(hasStatus(shape, now));
+  const stored = rows.where('status', '=', sql.lit(status));
+  return status === 'pending' && !includes(shape, 'available') ? stored.where(isReserved(now)) : stored;
 }
 
 function statusesOf({ statuses }: Shape): PetStatus[] {
