@@ -5,13 +5,14 @@ import type { Actor } from '../events/event.ts';
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
+import { etagOf } from '../lib/etag.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { createCategory, getCategory, updateCategory } from './categories.ts';
 import type { CategoryEventData, CategoryPatch, NewCategory } from './category.ts';
 import { deleteCategory, deleteEmptyCategories } from './deletion.ts';
 import { listCategories } from './list.ts';
 import { ensureCategory } from './placeholders.ts';
-import { categoryEtag, categoryValues } from './rows.ts';
+import { categoryValues } from './rows.ts';
 import { withSlugConflict } from './slugs.ts';
 
 const someone: Actor = { accountId: 7, admin: false };
@@ -162,11 +163,11 @@ onEachEngine(engine => {
     it('continues the versions of a deleted category, so that entity tags stay unique', async () => {
       const database = await open();
       await ensure(database, 9000);
-      const before = [categoryEtag(await getCategory(database, 9000))];
-      before.push(categoryEtag(await patch(database, 9000, { name: 'Alpacas' }, admin)));
+      const before = [etagOf(await getCategory(database, 9000))];
+      before.push(etagOf(await patch(database, 9000, { name: 'Alpacas' }, admin)));
       await database.write(tx => deleteCategory(tx, admin, 9000));
       await ensure(database, 9000);
-      assert.ok(!before.includes(categoryEtag(await getCategory(database, 9000))));
+      assert.ok(!before.includes(etagOf(await getCategory(database, 9000))));
     });
   });
 
@@ -186,7 +187,7 @@ onEachEngine(engine => {
         updatedAt: '2026-11-18T11:06:41.000Z',
       });
       assert.deepEqual(await getCategory(database, 1001), after);
-      assert.equal(categoryEtag(after), '"1001.2"');
+      assert.equal(etagOf(after), '"1001.2"');
       const [, event] = await eventsOf<CategoryEventData>(database, 'category', 1001);
       assert.deepEqual(event!.data, {
         category: { name: 'Maine Coons', slug: 'maine-coons', placeholder: false },

@@ -1,12 +1,13 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import type { CategoryPatch, CategoryRow, NewCategory } from './category.ts';
 import { markUsed, unusedId } from './ids.ts';
-import { categoryColumns, categoryEtag, categoryValues, eventDataOf, findCategory, insertCategory } from './rows.ts';
+import { categoryColumns, categoryValues, eventDataOf, findCategory, insertCategory } from './rows.ts';
 import { freeSlug, isSlugTaken, slugOf, slugTaken } from './slugs.ts';
 import { lockTree, requireParent } from './tree.ts';
 
@@ -102,7 +103,7 @@ export async function lockOwnCategory(
         : `Category ${id} belongs to another account; only that account or an admin can change it.`,
     );
   }
-  checkPreconditions?.(categoryEtag(category));
+  checkPreconditions?.(etagOf(category));
   return category;
 }
 

@@ -9,16 +9,11 @@ import {
   type StateOf,
 } from '../lib/fields/field.ts';
 import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
+import { idSchema, nameSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a category: an integer from 1 to 2^53−1 (contract, NewPet `categoryId`; decisions, requests and answers). */
-export const CategoryId = Type.Integer({
-  format: 'int64',
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: 'Identifier of the category the animal belongs to.',
-});
+export const CategoryId = idSchema('Identifier of the category the animal belongs to.');
 
 /** The maximum length of a slug. */
 export const SLUG_LENGTH_MAX = 100;
@@ -28,20 +23,12 @@ const SLUG = 'A unique short name for URLs: lower-case letters and digits with s
 /** The slug of a category. */
 export const Slug = slug(SLUG);
 
-const Name = Type.Refine(
-  Type.String({
-    minLength: 1,
-    maxLength: NAME_LENGTH_MAX,
-    description:
-      'The category’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
-  }),
-  value => nameError(value) === undefined,
-  value => nameError(value) ?? '',
+const Name = nameSchema(
+  'The category’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
 );
-
-const Id = Type.Integer({ ...CategoryId, description: 'Assigned by the service, or first named by an animal.' });
-const ParentId = categoryId('The parent category; absent at the top level. The tree has at most ten levels.');
-const NewParentId = categoryId('The new parent category; `null` moves the category to the top level.');
+const Id = idSchema('Assigned by the service, or first named by an animal.');
+const ParentId = idSchema('The parent category; absent at the top level. The tree has at most ten levels.');
+const NewParentId = idSchema('The new parent category; `null` moves the category to the top level.');
 const Placeholder = Type.Boolean({
   description: 'Whether an animal created the category by naming its id, and no one has named it since.',
 });
@@ -75,12 +62,12 @@ export const categoryFields = {
     column: 'created_at',
     codec: sinceInstallation,
     fixed: true,
-    shown: timeOf('When it was created; absent for built-in categories.'),
+    shown: Type.Optional(timeSchema('When it was created; absent for built-in categories.')),
   }),
   updatedAt: field(Type.String(), {
     column: 'updated_at',
     codec: sinceInstallation,
-    shown: timeOf('When it last changed; absent if it never did.'),
+    shown: Type.Optional(timeSchema('When it last changed; absent if it never did.')),
   }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
 };
@@ -99,7 +86,7 @@ export type CategoryPatch = Static<typeof CategoryPatch>;
 
 /** The body of `mergeCategory`. */
 export const CategoryMerge = Type.Object(
-  { intoId: categoryId('The category that takes over the animals and subcategories of this one.') },
+  { intoId: idSchema('The category that takes over the animals and subcategories of this one.') },
   { title: 'CategoryMerger', description: 'The target of a merge.' },
 );
 
@@ -144,12 +131,4 @@ function slug(description: string) {
     examples: ['guinea-pigs'],
     description,
   });
-}
-
-function categoryId(description: string) {
-  return Type.Integer({ ...CategoryId, description });
-}
-
-function timeOf(description: string) {
-  return Type.Optional(Type.String({ format: 'date-time', description }));
 }

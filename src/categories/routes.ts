@@ -1,12 +1,13 @@
 import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
+import { etagOf } from '../lib/etag.ts';
 import { createCategory, getCategory, updateCategory } from './categories.ts';
 import { Categories, Category, CategoryId, CategoryPatch, type CategoryRow, NewCategory, Slug } from './category.ts';
 import { deleteCategory } from './deletion.ts';
 import { createExamples, deleteExamples, getExamples, listExamples, updateExamples } from './examples.ts';
 import { listCategories } from './list.ts';
-import { categoryEtag, categoryValues } from './rows.ts';
+import { categoryValues } from './rows.ts';
 import { withSlugConflict } from './slugs.ts';
 
 /** The id of a category in a path. */
@@ -19,7 +20,7 @@ export const categoryIdInPath = {
 
 /** Returns the response of an operation that returns one category. */
 export function categoryResponse(category: CategoryRow) {
-  return { body: categoryValues.fullOf(category), headers: ['ETag', categoryEtag(category)] };
+  return { body: categoryValues.fullOf(category), headers: ['ETag', etagOf(category)] };
 }
 
 /** Lists categories. */

@@ -20,11 +20,6 @@ export async function findCategory(reader: Reader, id: number): Promise<Category
   return reader.first(categoryById, { id });
 }
 
-/** Returns the entity tag of a category: unique to a version, also after its id was reused. */
-export function categoryEtag({ id, version }: Pick<CategoryRow, 'id' | 'version'>): string {
-  return `"${id}.${version}"`;
-}
-
 /** Returns the data that every event about a category has: its state and its owner. */
 export function eventDataOf(category: Omit<InsertedCategoryRow, 'createdAt' | 'updatedAt'>): CategoryEventData {
   const { accountId } = category;

@@ -4,6 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { type Actor, operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { type TestClock, testClock } from '../lib/clock.ts';
+import { etagOf } from '../lib/etag.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
 import type { PetEventData } from '../pets/change.ts';
@@ -17,7 +18,7 @@ import type { HoldEventData } from './events.ts';
 import { expireHolds } from './expiry.ts';
 import type { HoldRow, NewHold } from './hold.ts';
 import { createHold, endIfUsed, extendHold, getHold, lockActiveHold, releaseHold } from './holds.ts';
-import { holdEtag, holdOf } from './rows.ts';
+import { holdOf } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -342,7 +343,7 @@ onEachEngine(engine => {
       assert.equal((await getHold(store.database, caller, id, expiresAt - 1)).status, 'active');
       const gone = await getHold(store.database, caller, id, expiresAt);
       assert.deepEqual(
-        [gone.status, gone.endedAt, gone.updatedAt, holdEtag(gone)],
+        [gone.status, gone.endedAt, gone.updatedAt, etagOf(gone)],
         ['expired', expiresAt, expiresAt, '"1.2"'],
       );
 

@@ -1,5 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
@@ -10,7 +11,7 @@ import { insertingOne, type Params, query, type Reader, sql, type Transaction } 
 import { recordHoldEvent } from './events.ts';
 import type { HoldExtension, HoldOutcome, HoldRow, HoldStatus, NewHold } from './hold.ts';
 import { lockHoldsOf, requireWithinLimit } from './limit.ts';
-import { type HoldRecord, holdEtag, parseHold, selectHold } from './rows.ts';
+import { type HoldRecord, parseHold, selectHold } from './rows.ts';
 
 /**
  * createHold reserves pets for an account, all or none, and records `hold.created`.
@@ -85,7 +86,7 @@ export async function extendHold(
     throw problem('not_owner', 'The hold belongs to another account; only that account or an admin can extend it.');
   });
   const expiresAt = requireExpiryInRange(requested, tx.now, hold.createdAt);
-  precondition(holdEtag(hold));
+  precondition(etagOf(hold));
   if (expiresAt === hold.expiresAt) return hold;
 
   requireVisibleBeforeExpiry(tx, hold);
@@ -107,7 +108,7 @@ export async function releaseHold(
   precondition: PreconditionCheck = () => {},
 ): Promise<HoldRow> {
   const { hold, held } = await lockHoldAndPets(tx, actor, id);
-  precondition(holdEtag(hold));
+  precondition(etagOf(hold));
   requireVisibleBeforeExpiry(tx, hold);
   for (const pet of held) {
     await endReservation(tx, pet, 'available', { accountId: actor.accountId, reason: 'hold_released', holdId: id });

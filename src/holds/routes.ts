@@ -1,13 +1,14 @@
 import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
 import { Hold, HoldExtension, HoldId, type HoldRow, HoldStatus, Holds, NewHold } from './hold.ts';
 import { createHold, extendHold, getHold, releaseHold } from './holds.ts';
 import { listHolds } from './list.ts';
-import { holdEtag, holdOf } from './rows.ts';
+import { holdOf } from './rows.ts';
 
 const holdId = {
   schema: HoldId,
@@ -32,7 +33,7 @@ export const create = operation({
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const hold = await createHold(tx, caller, body, context.heldMax);
-      return { body: holdOf(hold), headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', holdEtag(hold)] };
+      return { body: holdOf(hold), headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', etagOf(hold)] };
     });
   },
 });
@@ -113,5 +114,5 @@ export const release = operation({
 });
 
 function responseOf(hold: HoldRow): RouteResponse {
-  return { body: holdOf(hold), headers: ['ETag', holdEtag(hold)] };
+  return { body: holdOf(hold), headers: ['ETag', etagOf(hold)] };
 }

@@ -35,8 +35,3 @@ export function parseHold({ pets, ...row }: HoldRecord): HoldRow {
 export function holdOf(hold: HoldRow): Hold {
   return holdValues.fullOf(hold);
 }
-
-/** Returns the entity tag of a version of a hold. */
-export function holdEtag({ id, version }: Pick<HoldRow, 'id' | 'version'>): string {
-  return `"${id}.${version}"`;
-}

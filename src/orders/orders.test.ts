@@ -5,12 +5,13 @@ import { admin, DAY, openOrderStore, owner, placer, START, stranger } from '../.
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { getHold, releaseHold } from '../holds/holds.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { PetEventData } from '../pets/change.ts';
 import { updatePet } from '../pets/pets.ts';
 import type { Transaction } from '../schema.ts';
 import type { OrderEventData } from './events.ts';
 import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from './orders.ts';
-import { orderEtag, orderOf } from './rows.ts';
+import { orderOf } from './rows.ts';
 
 onEachEngine(engine => {
   describe('placeOrder', () => {
@@ -37,7 +38,7 @@ onEachEngine(engine => {
         steps: {},
       });
       assert.deepEqual(await store.order(1), order);
-      assert.equal(orderEtag(order), '"1.1"');
+      assert.equal(etagOf(order), '"1.1"');
       assert.deepEqual(orderOf(order, placer), {
         id: 1,
         petId: 1,

@@ -2,13 +2,14 @@ import Type, { type Static } from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import type { Actor } from '../events/event.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { Operation, RouteResponse } from '../lib/http/route.ts';
 import { PetId } from '../pets/pet.ts';
 import * as examples from './examples.ts';
 import { listOrders } from './list.ts';
 import { NewOrder, NewOrderReturn, NewOrderStep, Order, OrderId, OrderStatus, Orders } from './order.ts';
 import { getOrder, placeOrder } from './orders.ts';
-import { type OrderWithSteps, orderEtag, orderOf } from './rows.ts';
+import { type OrderWithSteps, orderOf } from './rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from './steps.ts';
 
 const orderId = {
@@ -67,7 +68,7 @@ export const place = operation({
       const order = await placeOrder(tx, caller, body);
       return {
         body: orderOf(order, caller),
-        headers: ['Location', `${baseUrl}/store/orders/${order.id}`, 'ETag', orderEtag(order)],
+        headers: ['Location', `${baseUrl}/store/orders/${order.id}`, 'ETag', etagOf(order)],
       };
     });
   },
@@ -159,5 +160,5 @@ function stepOperation(
 }
 
 function responseOf(order: OrderWithSteps, caller: Actor): RouteResponse {
-  return { body: orderOf(order, caller), headers: ['ETag', orderEtag(order)] };
+  return { body: orderOf(order, caller), headers: ['ETag', etagOf(order)] };
 }

@@ -44,8 +44,3 @@ function stepOf({ at, accountId, note }: TakenStep, { ownerId }: OrderRow, actor
     ...(note !== undefined && { note }),
   };
 }
-
-/** Returns the entity tag of a version of an order. */
-export function orderEtag({ id, version }: Pick<OrderRow, 'id' | 'version'>): string {
-  return `"${id}.${version}"`;
-}

@@ -13,6 +13,7 @@ import {
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
+import { etagOf } from '../lib/etag.ts';
 import { COMMIT_MARGIN_MS } from '../lib/storage/deadlines.ts';
 import type { PetEventData } from '../pets/change.ts';
 import { expireReservations } from '../pets/expiry.ts';
@@ -21,7 +22,7 @@ import { deletePet, updatePet } from '../pets/pets.ts';
 import type { OrderEventData } from './events.ts';
 import type { OrderStatus } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
-import { orderEtag, orderOf } from './rows.ts';
+import { orderOf } from './rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from './steps.ts';
 
 const TOO_LATE = 'Order 2 expires at 2026-11-28T12:00:00.000Z, too soon to change it.';
@@ -67,7 +68,7 @@ onEachEngine(engine => {
         delivery: { at: '2026-11-21T12:00:02.000Z', accountId: admin.accountId },
         return: { at: '2026-11-21T12:00:03.000Z', note: 'Allergy' },
       });
-      assert.equal(orderEtag(last), '"1.5"');
+      assert.equal(etagOf(last), '"1.5"');
 
       const said = await eventsOf<OrderEventData>(database, 'order', 1);
       assert.deepEqual(

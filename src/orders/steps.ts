@@ -1,5 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
@@ -17,7 +18,7 @@ import {
   type StepName,
 } from './order.ts';
 import { getOrder } from './orders.ts';
-import { type OrderWithSteps, orderColumns, orderEtag } from './rows.ts';
+import { type OrderWithSteps, orderColumns } from './rows.ts';
 
 /**
  * Takes a step of an order, changes its pet and records the event. The owner of the pet and admins can take every step,
@@ -111,7 +112,7 @@ async function lockOrder(
   const placed = row.status === 'placed';
   const expired: OrderRow = { ...row, status: 'expired', updatedAt: row.expiresAt!, version: row.version + 1 };
   const order = placed && row.expiresAt! <= tx.now ? expired : row;
-  precondition(orderEtag(order));
+  precondition(etagOf(order));
   // The order may have expired while this transaction waited for the pet, and another one may have acted on that.
   return order.status === 'placed' && pet?.reservation?.orderId !== id ? expired : order;
 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
+import { etagOf } from '../lib/etag.ts';
 import {
   field,
   type InsertRowOf,
@@ -11,8 +12,8 @@ import {
   type WrittenRowOf,
 } from '../lib/fields/field.ts';
 import { changesSchema, newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { idSchema, nameSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
-import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
 
 /** The availability of a pet (contract, PetStatus). */
 export const PetStatus = Type.Enum(['available', 'pending', 'sold'], {
@@ -22,12 +23,7 @@ export const PetStatus = Type.Enum(['available', 'pending', 'sold'], {
 export type PetStatus = Static<typeof PetStatus>;
 
 /** The id of a pet: assigned by the database from 1 upward, never reused (contract, Pet `id`). */
-export const PetId = Type.Integer({
-  format: 'int64',
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: 'Assigned by the service on creation.',
-});
+export const PetId = idSchema('Assigned by the service on creation.');
 
 /** A price in the smallest unit of its currency: 12500 EUR are 125 euros. */
 export const Price = Type.Object(
@@ -53,16 +49,16 @@ const PricePatch = Type.Partial(Price, {
   description: 'The members of a price to change; the others stay. An animal without a price needs both.',
 });
 
-const Name = text(
+const Name = nameSchema(
   'The animal’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
 );
 const ShownName = Type.String({ description: 'The animal’s name.' });
-const StatusReason = text(
+const StatusReason = nameSchema(
   'The reason for the status, in the shelter’s words: in foster, medical, adopted. A new status clears it.',
 );
 const AccountId = Type.Integer({ format: 'int64', description: 'The account that the animal belongs to.' });
-const CreatedAt = timeOf('When the animal was added.');
-const UpdatedAt = timeOf('When the animal last changed.');
+const CreatedAt = timeSchema('When the animal was added.');
+const UpdatedAt = timeSchema('When the animal last changed.');
 const Etag = Type.String({ description: 'The entity tag of the animal, to send in `If-Match`.' });
 
 /**
@@ -107,7 +103,7 @@ export const petFields = {
     view: 'row',
     at: now => sql`case when reserved_until <= ${now} then version + 1 else version end`,
   }),
-  etag: field(Etag, { derive: petEtag }),
+  etag: field(Etag, { derive: etagOf }),
   reservedUntil: field(Type.Integer(), { column: 'reserved_until', nullable: true, view: 'lock' }),
 };
 type PetFields = typeof petFields;
@@ -150,7 +146,7 @@ export type FullPet = Static<typeof FullPet>;
  * read `status` of every item of a list.
  */
 export const RemovedPet = Type.Object(
-  { ...Pet.properties, deletedAt: timeOf('When the animal was deleted.') },
+  { ...Pet.properties, deletedAt: timeSchema('When the animal was deleted.') },
   { title: 'RemovedPet', description: 'A deleted animal, with the values that it had last and without a status.' },
 );
 export type RemovedPet = Static<typeof RemovedPet>;
@@ -164,7 +160,7 @@ const VISIBILITY = 'Visible to the animal’s owner, to the account that made th
 export const PetHistoryEntry = Type.Object(
   {
     id: Type.Integer({ format: 'int64', description: 'Increases with every entry of one animal.' }),
-    at: timeOf('When it happened.'),
+    at: timeSchema('When it happened.'),
     type: Type.Enum(['created', 'updated', 'deleted'], { description: 'The kind of change.' }),
     reason: Type.Optional(
       Type.String({
@@ -208,23 +204,6 @@ export type PetState = StateOf<PetFields>;
 
 /** The recorded fields that changed, as they were before; `null` for one without a value. */
 export type PreviousPetState = PreviousOf<PetFields>;
-
-/** Returns the entity tag of a version of a pet. */
-export function petEtag({ id, version }: { readonly id: number; readonly version: number }): string {
-  return `"${id}.${version}"`;
-}
-
-function text(description: string) {
-  return Type.Refine(
-    Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, description }),
-    value => nameError(value) === undefined,
-    value => nameError(value) ?? '',
-  );
-}
-
-function timeOf(description: string) {
-  return Type.String({ format: 'date-time', description });
-}
 
 function optionalId(description: string) {
   return Type.Optional(Type.Integer({ format: 'int64', description: `${description} ${VISIBILITY}` }));

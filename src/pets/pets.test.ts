@@ -5,11 +5,12 @@ import { type Actor, operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
+import { etagOf } from '../lib/etag.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { PetEventData } from './change.ts';
 import { countByStatus, countPets } from './counts.ts';
-import { type NewPet, type PetPatch, petEtag } from './pet.ts';
+import type { NewPet, PetPatch } from './pet.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
 import { petValues } from './rows.ts';
 
@@ -172,7 +173,7 @@ onEachEngine(engine => {
         database.write(tx => updatePet(tx, owner, id, { name }, 'open', etag => seen.push(etag)));
       await change('y');
       clock.advance(1000);
-      const shown = petEtag(await getPet(database, id, clock.now()));
+      const shown = etagOf(await getPet(database, id, clock.now()));
       await change('z');
       assert.deepEqual(seen, [`"${id}.2"`, `"${id}.5"`]);
       assert.equal(shown, seen[1]);

@@ -2,13 +2,14 @@ import { ensureCategory } from '../categories/placeholders.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { FieldError } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, type PetEventData } from './change.ts';
-import { countNewPet, updateCounts } from './counts.ts';
+import { updateCounts } from './counts.ts';
 import { lockPet } from './lock.ts';
-import { type InsertedPetRow, type NewPet, type PetPatch, type PetRow, petEtag } from './pet.ts';
+import type { InsertedPetRow, NewPet, PetPatch, PetRow } from './pet.ts';
 import { petReserved } from './reservations.ts';
 import { petColumns, petValues } from './rows.ts';
 
@@ -31,7 +32,7 @@ export async function createPet(
   await ensureCategory(tx, pet.categoryId, categories);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
   const id = await tx.insert(insertPet, row);
-  countNewPet(tx, row.status, row.categoryId);
+  updateCounts(tx, [{ status: row.status, categoryId: row.categoryId, by: 1 }]);
   const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
   await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
   return { ...row, id, version: 1 };
@@ -124,7 +125,7 @@ async function lockOwn(
 ): Promise<LockedPet> {
   const pet = await lockPet(tx, id);
   if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
-  checkPreconditions(petEtag(pet));
+  checkPreconditions(etagOf(pet));
   return pet;
 }
 

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
+import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import {
@@ -13,7 +14,7 @@ import {
 } from './examples.ts';
 import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
-import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView, petEtag } from './pet.ts';
+import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView } from './pet.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
 import { petValues } from './rows.ts';
 
@@ -84,7 +85,7 @@ export const get = operation({
   examples: getExamples,
   async handle({ context, path, query }) {
     const pet = await getPet(context.database, path.petId, nowOf(context));
-    return query.view === 'full' ? { body: petValues.fullOf(pet), headers: ['ETag', petEtag(pet)] } : responseOf(pet);
+    return query.view === 'full' ? { body: petValues.fullOf(pet), headers: ['ETag', etagOf(pet)] } : responseOf(pet);
   },
 });
 
@@ -165,5 +166,5 @@ export const history = listOperation({
 });
 
 function responseOf(pet: PetRow, headers: readonly string[] = []): RouteResponse {
-  return { body: petValues.plainOf(pet), headers: [...headers, 'ETag', petEtag(pet)] };
+  return { body: petValues.plainOf(pet), headers: [...headers, 'ETag', etagOf(pet)] };
 }

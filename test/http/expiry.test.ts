@@ -3,16 +3,14 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { nowOf } from '../../src/deployment.ts';
 import { createHold, extendHold, getHold, releaseHold } from '../../src/holds/holds.ts';
-import { holdEtag } from '../../src/holds/rows.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import { etagOf } from '../../src/lib/etag.ts';
 import { COMMIT_MARGIN_MS } from '../../src/lib/storage/deadlines.ts';
 import { formatTime } from '../../src/lib/time.ts';
 import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
-import { orderEtag } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder } from '../../src/orders/steps.ts';
 import { expireReservations } from '../../src/pets/expiry.ts';
 import { listPets } from '../../src/pets/list.ts';
-import { petEtag } from '../../src/pets/pet.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';
 import { type Engine, onEachEngine, onPostgres, type Place } from '../support/engines.ts';
@@ -120,10 +118,10 @@ onEachEngine(engine => {
 
   it('a change of a reserved animal never uses the version that readers see after the expiry', async () => {
     const store = await open(engine, changes['an extension']!);
-    const expired = petEtag(await getPet(store.database, 1, store.end));
+    const expired = etagOf(await getPet(store.database, 1, store.end));
     const changed = await store.database.write(tx => updatePet(tx, owner, 1, { name: 'Moritz' }, 'open'));
-    assert.notEqual(petEtag(changed), expired);
-    assert.notEqual(petEtag(await getPet(store.database, 1, store.end)), expired);
+    assert.notEqual(etagOf(changed), expired);
+    assert.notEqual(etagOf(await getPet(store.database, 1, store.end)), expired);
   });
 
   it('an expiry that the job records keeps the version that readers saw', async () => {
@@ -199,9 +197,9 @@ async function look(store: Store) {
   const { rows: pets } = await listPets(database, { status: ['pending'], sort: 'id' }, { limit: 10 }, now);
   const [status, tag] =
     kind === 'hold'
-      ? await getHold(database, holder, 1, now).then(hold => [hold.status, holdEtag(hold)] as const)
-      : await getOrder(database, holder, 1, now).then(order => [order.status, orderEtag(order)] as const);
-  return { status, tag, pet: pet.status, petTag: petEtag(pet), pending: pets.map(({ id }) => id) };
+      ? await getHold(database, holder, 1, now).then(hold => [hold.status, etagOf(hold)] as const)
+      : await getOrder(database, holder, 1, now).then(order => [order.status, etagOf(order)] as const);
+  return { status, tag, pet: pet.status, petTag: etagOf(pet), pending: pets.map(({ id }) => id) };
 }
 
 /** Starts a write and returns while its commit is pending. */

@@ -1,11 +1,11 @@
 import { problem } from '../../errors.ts';
 import type { Actor } from '../../events/event.ts';
+import { etagOf } from '../../lib/etag.ts';
 import type { PreconditionCheck } from '../../lib/http/route.ts';
 import type { Database, Transaction } from '../../schema.ts';
 import { getCategory } from '../categories.ts';
 import type { CategoryRow } from '../category.ts';
 import { contentsOf, deleteLocked, lockCategory } from '../deletion.ts';
-import { categoryEtag } from '../rows.ts';
 import { lockTree, moveChildren, requireParent } from '../tree.ts';
 import { movePets } from './move-pets.ts';
 
@@ -31,7 +31,7 @@ export async function mergeCategory(
   checkPreconditions?: PreconditionCheck,
 ): Promise<CategoryRow> {
   const category = await lockMergeable(tx, actor, merge);
-  checkPreconditions?.(categoryEtag(category));
+  checkPreconditions?.(etagOf(category));
   await tx.first(lockCategory, { id: merge.id });
   tx.refreshNow(category.updatedAt);
   await moveBatch(tx, actor, merge);
