@@ -28,7 +28,7 @@ export async function deleteOldDeliveries(tx: Transaction, retentionMs: number, 
   return deliveries.length === 0 ? 0 : deleteDeliveries(tx, deliveries);
 }
 
-/** After this time no delivery to a deleted webhook is in progress. */
+/** How long after its deletion deliveries to a webhook may still be in progress. */
 const IN_PROGRESS_MS = 10 * 60 * 1000;
 
 /** Returns how many deliveries to delete for so many rows: a delivery usually has a few attempts. */

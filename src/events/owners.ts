@@ -22,9 +22,7 @@ export interface LoggedData {
   readonly ownerIds?: readonly number[];
 }
 
-/**
- * Adds the owners to events. Events of earlier releases do not name them; they are read, in one query per kind.
- */
+/** Adds the owners to events. For events of earlier releases, which do not record them, it reads them per kind. */
 export async function withOwners(reader: Reader, events: readonly PositionedEvent<unknown>[]): Promise<OwnedEvent[]> {
   const logged = events as readonly PositionedEvent<LoggedData>[];
   const unnamed = Map.groupBy(

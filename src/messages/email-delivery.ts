@@ -38,8 +38,8 @@ interface EmailDeliveryDeps {
 /**
  * Creates the job that sends messages in an inbox by e-mail.
  *
- * One process at a time has a lease on a message. After a crash another process continues; it sends an e-mail twice only
- * if the first one was sent and its result was not recorded. Equal failures are logged once.
+ * One process at a time has the lease on a message. After a crash another process continues; it sends an e-mail again
+ * only if the result of the first attempt was not recorded. Equal failures are logged once.
  */
 export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): JobType<ClaimedMessage> {
   const throttle = new LogThrottle();
@@ -55,7 +55,7 @@ export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): Job
 
     async claim(most) {
       const claimed = await database.write(tx => tx.all(claim, { now: tx.now, until: tx.now + LEASE_MS, most }));
-      // A message that this process sends still may have lost its lease while its result is being recorded.
+      // The lease of a message may have expired while this process still sends it or records its result.
       return { rows: claimed.length, jobs: claimed.filter(({ id }) => !sending.has(id)) };
     },
 
@@ -90,7 +90,7 @@ export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): Job
     return all.filter(({ id }) => deferred.has(id));
   }
 
-  /** Records a result, however often that takes: an e-mail cannot be unsent. */
+  /** Records a result; retries until that succeeds or the process stops, because an e-mail cannot be unsent. */
   async function recordResult(
     message: ClaimedMessage,
     failure: EmailFailure | undefined,
@@ -188,7 +188,7 @@ const CONCURRENCY = 8;
 const LEASE_MS = 20_000;
 const LEASE_RENEWAL_MS = 6000;
 const RECORD_AGAIN_MS = 1000;
-/** Every mail server accepts this many recipients at once. */
+/** The maximum number of recipients: every mail server accepts as many at once. */
 const ADMINS_MAX = 100;
 
 const claim = query((db, p: Params<{ now: number; until: number; most: number }>, engine) =>
@@ -264,7 +264,7 @@ const resultQuery = ({ leased }: { readonly leased: boolean }) =>
       .$if(leased, message => message.where('takes', '=', p.claims)),
   );
 
-/** A delivered message is delivered, whichever process has the lease by now. */
+/** A sent message is delivered, even if another process has the lease by now. */
 const recordDelivered = resultQuery({ leased: false });
 const recordNotDelivered = resultQuery({ leased: true });
 

@@ -40,7 +40,7 @@ export interface EmailSettings {
   readonly from: string;
 }
 
-/** The deadline of one e-mail. Mail servers may take long, and deliver it twice if the client gives up early. */
+/** The time limit of one e-mail. If a client gives up early, a slow mail server may deliver the e-mail twice. */
 const SENDING_MS = 120_000;
 
 /** Creates a sender for the mail server at `url`. Each e-mail uses a connection of its own. */
@@ -106,7 +106,7 @@ function failureOf({ code, responseCode, command }: SmtpError, timedOut: boolean
   return { reason: 'refused', final, detail };
 }
 
-/** The server accepted the e-mail for some recipients: those that it deferred (4xx) are left. */
+/** Returns the failure of an e-mail that the server accepted for some recipients; it deferred those with a 4xx. */
 function partialFailureOf(errors: readonly SmtpError[], to: readonly string[]): EmailFailure {
   const failures = errors.map(error => ({
     ...failureOf(error, false),

@@ -45,7 +45,7 @@ export function listEveryMessage(
 
 const LISTS_OF_STORE = { sent: 'sentByTheStore', inbox: 'inboxOfTheStore', both: 'ofTheStore' } as const;
 
-/** The lists, and the conditions of which a message meets one. These names are part of cursors. */
+/** The lists, each with the conditions of which its messages meet at least one. The names are part of cursors. */
 const LISTS = {
   sent: ['from'],
   inbox: ['to'],

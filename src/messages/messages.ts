@@ -7,7 +7,8 @@ import { type InsertedMessageRow, type MessageRow, messageIdOf, type NewMessage 
 import { inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
 
 /**
- * Queues a message to the owner of a pet or, without one, to the store itself. Wake the inbox delivery after the commit.
+ * Queues a message to the owner of a pet or, without `petId`, to the store itself. The caller wakes the job `messages`
+ * after the commit.
  * @throws {Problem} `pet_not_found`
  */
 export async function sendMessage(
@@ -41,7 +42,7 @@ async function enqueue(
 /**
  * Returns a message to its sender, to the owner of the inbox that it is in, to admins if it was sent to the store, and
  * to the operator.
- * @throws {Problem} `message_not_found`, also for everybody else
+ * @throws {Problem} `message_not_found`, also for every other account
  */
 export async function getMessage(reader: Reader, actor: Actor, id: number): Promise<MessageRow> {
   const row = Number.isSafeInteger(id) ? await reader.first(messageById, { id }) : undefined;

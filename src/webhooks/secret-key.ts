@@ -78,7 +78,7 @@ function readKey(file: string, log: Log): Buffer | undefined {
   }
 }
 
-/** Writes the key to a draft and links it, so that the file is never incomplete and the first of several processes wins. */
+/** Writes the key to a draft and links it: the file is always complete, and the first of several processes wins. */
 function createKey(dataDir: string, file: string, log: Log): Buffer {
   createDirectory(dataDir);
   const draft = `${file}.${process.pid}-${randomBytes(6).toString('hex')}`;
@@ -102,7 +102,7 @@ function createKey(dataDir: string, file: string, log: Log): Buffer {
   return readKey(file, log)!;
 }
 
-/** A known text that the database holds encrypted, so that another key is detected. */
+/** A known text that the database stores encrypted, to detect another key. */
 const KNOWN_TEXT = Buffer.from('petstore');
 const KNOWN_OWNER = 'secret_key';
 

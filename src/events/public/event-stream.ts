@@ -21,12 +21,11 @@ export interface EventStreamOptions {
 }
 
 /**
- * A response of server-sent events: those after a position, then new ones as they are recorded; each that the actor can
- * see and the types select, once and in order.
+ * Streams events as server-sent events: those after a position, then new ones as they are recorded. It sends each event
+ * that the actor can see and the types select, once and in order.
  *
- * It queues no events: a client that does not read receives nothing more, and once it reads again, the stream catches up
- * from the log. A client that does not read for 30 seconds is disconnected. The stream ends when the caller is no longer
- * authorized.
+ * It queues no events: while a client does not read, it sends nothing, and then catches up from the log. It disconnects a
+ * client that does not read for 30 seconds, and ends when the caller is no longer authorized.
  */
 export class EventStream implements ResponseStream, Subscriber {
   readonly #options: EventStreamOptions;
@@ -94,7 +93,7 @@ export class EventStream implements ResponseStream, Subscriber {
     return this.#blockedSinceMs !== undefined;
   }
 
-  /** Reports whether the caller is authorized; `undefined` while that takes time, or storage cannot tell. */
+  /** Reports whether the caller is authorized; `undefined` while the check runs or storage is unavailable. */
   #isAuthorizedNow(): boolean | undefined {
     try {
       const authorized = this.#options.isStillAuthorized();
@@ -180,13 +179,13 @@ export class EventStream implements ResponseStream, Subscriber {
 const HEARTBEAT_MS = 15_000;
 /** How long a client may stop reading. */
 const BLOCKED_MAX_MS = 30_000;
-/** The reconnection time that clients are told. */
+/** The reconnection delay of clients. */
 const RETRY_MS = 2000;
 const WRITE_BYTES = 16 * 1024;
 
 const cachedMessages = new WeakMap<OwnedEvent, { withActor?: Buffer; withoutActor?: Buffer }>();
 
-/** Returns the message of an event; encoded once for all streams that show the same. */
+/** Returns the message of an event, encoded once for all streams. */
 function messageOf(event: OwnedEvent, showActor: boolean): Buffer {
   const cached = cachedMessages.get(event) ?? {};
   cachedMessages.set(event, cached);

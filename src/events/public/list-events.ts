@@ -18,7 +18,7 @@ export interface EventFilter {
   readonly after?: string | undefined;
 }
 
-/** One page of events: it has either a next page, or the id after which to continue later. */
+/** One page of events, with either the cursor of the next page, or the event id after which to continue later. */
 export type EventPage = { readonly events: PublicEvent[] } & (
   | { readonly next: string; readonly end?: never }
   | { readonly next?: never; readonly end: string }
@@ -27,8 +27,8 @@ export type EventPage = { readonly events: PublicEvent[] } & (
 /**
  * Returns one page of the events that the actor can see and the filter selects, in the total order of all events.
  *
- * A client that reads all pages, and later continues from the end of the last, gets every event once: no event ever appears
- * behind a position that was read. A page scans at most 20,000 events; it can be short or empty and still have a next page.
+ * A client that reads all pages, and later continues from the end of the last one, gets every event once. A page scans at
+ * most 20,000 events; it can be short or empty and still have a next page.
  * @param retentionMs how long events are kept
  * @throws {Problem} `invalid_parameter` for a cursor of another list; `events_expired` when events after the position are
  *   no longer kept

@@ -12,8 +12,7 @@ export interface JobType<Job> {
   /** Runs once before the first claim; retried if it fails. */
   init?(): Promise<void>;
   /**
-   * Claims due rows, so that no other process runs them. In one short transaction it either does the work itself, or
-   * leases the rows and returns them as jobs.
+   * Claims due rows in one short transaction: it either does their work, or leases them and returns them as jobs.
    * @param limit the maximum number of jobs to return
    */
   claim(limit: number): Promise<Claimed<Job>>;
@@ -26,7 +25,7 @@ export interface JobType<Job> {
 
 /** The result of a claim. */
 export interface Claimed<Job> {
-  /** The number of rows; 0 if other processes hold all that is due. */
+  /** The number of claimed rows; 0 if other processes have claimed all due rows. */
   readonly rows: number;
   /** The jobs that remain to be run. */
   readonly jobs: readonly Job[];
@@ -48,10 +47,10 @@ export interface JobLoopOptions {
 /**
  * Runs the queued jobs of all types in one loop, each when it is due.
  *
- * Without due jobs it polls every `pollMs`, with one query for all types, and sleeps until the earliest due time. Polling
- * finds the jobs that other processes queued; for its own the process calls `wake`. No type waits for another. Due jobs
- * that cannot be claimed, because other processes hold them or storage fails, are retried every `pollMs`. Several processes
- * can share the rows. A killed process loses nothing: its leases expire.
+ * It polls every `pollMs`, with one query for all types, and sleeps until the earliest due time. Polling finds the jobs
+ * that other processes queued; this process calls `wake` for its own. No type waits for another. If other processes have
+ * claimed all due jobs, or storage fails, it retries every `pollMs`. Several processes can share the rows. If a process is
+ * killed, its leases expire and others run its jobs.
  */
 export class JobLoop {
   readonly #options: JobLoopOptions;

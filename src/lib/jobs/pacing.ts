@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/** Yields to requests: for one turn of the event loop, and longer if that turn was long, so that work is batched. */
+/** Yields to requests for one turn of the event loop, and for 10 ms more if that turn was long. */
 export async function yieldToRequests(): Promise<void> {
   if ((await turnMs()) > LONG_TURN_MS) await pause(PAUSE_MS);
 }

@@ -20,11 +20,10 @@ export interface OutgoingClient {
   /**
    * Posts a body to a URL. Never rejects.
    *
-   * Redirects are not followed: the redirect is the response. A response counts once its headers are complete; at most
-   * 64 KiB of the body are read. The request waits for a free connection for at most the time limit, and then takes at
-   * most the time limit.
+   * Redirects are not followed: the redirect is the response. At most 64 KiB of the body are read. The time limit applies
+   * to the wait for a free connection, and again to the request.
    *
-   * A request whose kept-alive connection was closed before the first byte of a response is sent once more on a new
+   * If a kept-alive connection is closed before the first byte of a response, the request is sent once more on a new
    * connection, so the receiver may get it twice.
    */
   post(request: OutgoingRequest): Promise<Outcome>;
@@ -56,11 +55,11 @@ export const TIMEOUT_MS = 15_000;
 
 const IDLE_PER_HOST_MAX = 16;
 
-/** A request that waits or runs. */
+/** A request that waits for a connection or runs. */
 interface PendingRequest {
   /** Whether the caller or `close` aborted it. */
   aborted: boolean;
-  /** Ends the current step. */
+  /** Ends the wait or the exchange. */
   stop(fault: Fault): void;
   readonly abort: () => void;
 }

@@ -5,19 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Resolves a host name to its current IP addresses; to none if it has none, or if no name server responds. */
 export type FindAddresses = (host: string) => Promise<readonly string[]>;
 
-/** How long one resolution may take. */
+/** The time limit of one resolution. */
 const RESOLVE_TIMEOUT_MS = 6000;
-/** How long one DNS query waits before it is retried. */
+/** The time after which a DNS query is retried. */
 const QUERY_TIMEOUT_MS = 2000;
-/** How long to wait for IPv6 addresses once the IPv4 addresses are known: some name servers never answer AAAA queries. */
+/** How long to wait for IPv6 after IPv4 addresses are known: some name servers never respond to AAAA queries. */
 const AAAA_DELAY_MS = 300;
 
 /**
- * Returns a resolver in which a slow name server delays no other name. Names with a dot are resolved by DNS on a channel
- * of their own, never by the system's resolver: `getaddrinfo` would block one of libuv's few threads.
+ * Returns a resolver in which a slow name server does not delay other names. It sends DNS queries for names with a dot
+ * itself, each on its own channel: the system's `getaddrinfo` would block one of libuv's few threads.
  *
- * The system's resolver serves the names that are local: those in the hosts file, those without a dot, and
- * `*.localhost`. Search domains therefore complete no name that has a dot.
+ * The system resolves only local names: those in the hosts file, those without a dot, and `*.localhost`. Search domains
+ * therefore do not apply to names with a dot.
  * @param nameServers addresses with ports, in place of the machine's name servers
  */
 export function createResolver(nameServers?: readonly string[]): FindAddresses {

@@ -43,7 +43,7 @@ export function isPublicAddress(address: string): boolean {
   return family === 4 || (globalUnicast.check(address, 'ipv6') && !isIsatap(address));
 }
 
-/** The most addresses of one host that are tried, so that a DNS response cannot make the server connect to thousands. */
+/** The maximum number of addresses to try per host, so that a DNS response cannot cause thousands of connections. */
 const ADDRESSES_MAX = 8;
 
 /** Returns a lookup for `node:net` that yields only allowed addresses, or fails with `forbidden_address`. */
