@@ -17,7 +17,7 @@ import { type Database, type DeploymentName, query } from '../../src/schema.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
-import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -99,7 +99,7 @@ describe('beside a server', () => {
   let key: string;
   let accountId: number;
   before(async () => {
-    server = await serveApart();
+    server = await spawnService();
     here = { PETSTORE_DATA_DIR: server.directory };
     key = await newProcessKey(server);
     accountId = (await jsonOf(here, 'account', 'list')).at(-1).id;

@@ -9,7 +9,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { samplePets } from '../../src/seeds/pets.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
-import { type Process, send, serveApart } from '../support/serving.ts';
+import { type Process, send, spawnService } from '../support/serving.ts';
 
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
@@ -52,8 +52,8 @@ async function newDirectory(): Promise<string> {
 after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
 
 /** Runs a server in its own process until the test ends. */
-async function serving(t: TestContext, options: Parameters<typeof serveApart>[0] = {}): Promise<Process> {
-  const server = await serveApart(options);
+async function serving(t: TestContext, options: Parameters<typeof spawnService>[0] = {}): Promise<Process> {
+  const server = await spawnService(options);
   t.after(async () => {
     await server.stop();
     await server.remove();
@@ -64,7 +64,7 @@ async function serving(t: TestContext, options: Parameters<typeof serveApart>[0]
 describe('beside a server', () => {
   let server: Process;
   before(async () => {
-    server = await serveApart();
+    server = await spawnService();
   });
   after(async () => {
     await server.stop();

@@ -5,7 +5,15 @@ import { METHODS } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { assertAnswer, assertError, type Reply, type Sending, type Serving, send, serve } from '../support/serving.ts';
+import {
+  assertApiResponse,
+  assertError,
+  type Reply,
+  type Sending,
+  type Serving,
+  send,
+  serve,
+} from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 
@@ -14,7 +22,7 @@ describe('createPet', () => {
 
   it('returns 201 with exactly the fields of the pet, in order', async () => {
     const reply = await post({ name: 'Minka', categoryId: 2, status: 'pending' });
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.status, 201);
     assert.equal(reply.text, `{"id":${reply.body.id},"name":"Minka","categoryId":2,"status":"pending"}`);
     assert.match(String(reply.headers['content-type']), /^application\/json(;|$)/);
@@ -78,7 +86,7 @@ describe('createPet', () => {
     ]) {
       const reply = await post({ name, categoryId: 2 });
       assert.equal(reply.status, 400, JSON.stringify(name));
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_body');
       assert.deepEqual(paths(reply), ['/name'], reply.text);
     }
@@ -200,7 +208,7 @@ describe('createPet', () => {
     ]) {
       const reply = await post(body);
       assert.equal(reply.status, 400, String(body).slice(0, 40));
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_json', String(body).slice(0, 40));
     }
   });
@@ -246,7 +254,7 @@ describe('createPet', () => {
     ]) {
       const reply = await post(body, { 'Content-Type': type });
       assert.equal(reply.status, 400, type);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_content_type', type);
     }
   });
@@ -297,7 +305,7 @@ describe('listPets', () => {
 
   it('returns an array of twenty pets sorted by id, with exactly their fields, by default', async () => {
     const reply = await get('/pets');
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.text, JSON.stringify(pets.slice(0, 20)));
   });
 
@@ -334,7 +342,7 @@ describe('listPets', () => {
     ]) {
       const reply = await get(`/pets?${query}`);
       assert.equal(reply.status, 400, query);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_parameter', query);
       assert.deepEqual(paths(reply), ['limit']);
     }
@@ -524,7 +532,7 @@ describe('listPets', () => {
     ]) {
       const reply = await get(`/pets?cursor=${cursor}`);
       assert.equal(reply.status, 400, cursor);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_parameter', cursor);
     }
     for (const query of ['cursor=', 'cursor=a&cursor=b', `cursor=${'x'.repeat(4097)}`]) {
@@ -650,7 +658,7 @@ describe('getPet', () => {
 
   it('returns the pet with exactly its fields', async () => {
     const reply = await get(`/pets/${id}`);
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.text, `{"id":${id},"name":"Minka","categoryId":2,"status":"available"}`);
     assert.equal((await get(`/pets/${id}/`)).text, reply.text);
   });
@@ -688,7 +696,7 @@ describe('getPet', () => {
     ]) {
       const reply = await get(`/pets/${encodeURI(petId).replaceAll('%25', '%')}`);
       assert.equal(reply.status, 404, petId);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'pet_not_found', petId);
     }
   });
@@ -737,7 +745,7 @@ describe('getPet', () => {
       for (const petId of ['1', '999', 'abc']) {
         const reply = await send(`${urls.production}/pets/${petId}`, { key });
         assert.equal(reply.status, 410);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         assert.equal(reply.body.code, 'operation_removed');
         assert.equal(reply.headers['deprecation'], '@1795132800');
         assert.equal(reply.headers['sunset'], 'Thu, 05 Dec 2030 00:00:00 GMT');
@@ -838,7 +846,7 @@ describe('errors', () => {
       const reply = await get(path);
       if (path === '/pets/..') continue;
       assert.equal(reply.status, 404, path);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'route_not_found', path);
     }
     for (const [method, path, allowed] of [
@@ -852,7 +860,7 @@ describe('errors', () => {
     ] as const) {
       const reply = await send(use().urls.production + path, { method, key: use().key });
       assert.equal(reply.status, 405, `${method} ${path}`);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'method_not_allowed');
       assert.ok(String(reply.headers.allow).startsWith(allowed), String(reply.headers.allow));
       const withBody = await send(use().urls.production + path, { method, key: use().key, body: '{' });
@@ -869,7 +877,7 @@ describe('API keys', () => {
 
   async function assertRefused(reply: Reply, code: string, what = code) {
     assert.equal(reply.status, 401, what);
-    assertAnswer(reply, what);
+    assertApiResponse(reply, what);
     assert.equal(reply.body.code, code, what);
     assert.equal(reply.headers['www-authenticate'], 'Bearer');
     assert.equal(reply.headers['x-ratelimit-limit'], '60', 'the numbers of the address');
@@ -977,7 +985,7 @@ describe('API keys', () => {
       await list({ key: other }),
     ]) {
       assert.equal(reply.status, 403);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'insufficient_scope');
       assert.match(reply.body.message, /pets:(read|write)/);
     }
@@ -1023,7 +1031,7 @@ describe('CORS', () => {
         },
       });
       assert.equal(reply.status, 204);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.text, '');
       assert.equal(reply.headers['x-ratelimit-remaining'], String(before));
       assert.equal(reply.headers['access-control-allow-origin'], '*');
@@ -1072,7 +1080,7 @@ describe('CORS', () => {
   it('requires a key for OPTIONS requests that are no preflight', async () => {
     const { urls, key } = use();
     assert.equal((await send(`${urls.production}/pets`, { method: 'OPTIONS' })).status, 401);
-    assertAnswer(await send(`${urls.production}/pets`, { method: 'OPTIONS', key }));
+    assertApiResponse(await send(`${urls.production}/pets`, { method: 'OPTIONS', key }));
   });
 });
 

@@ -7,7 +7,7 @@ import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { long } from '../support/selection.ts';
-import { assertAnswer, dial, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
+import { assertApiResponse, dial, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
 
 type Address = 'production' | 'staging' | 'messages';
 
@@ -144,7 +144,7 @@ describe('every route', () => {
       assert.equal(reply.status, 404, what);
       return;
     }
-    assertAnswer(reply, what);
+    assertApiResponse(reply, what);
     if (refusal !== undefined) {
       assert.equal(reply.status, 401, `${what}: ${reply.status}`);
       if (method !== 'HEAD') assert.equal(reply.body.code, refusal, what);

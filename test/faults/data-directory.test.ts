@@ -8,7 +8,7 @@ import { after, describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { long } from '../support/selection.ts';
-import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 
 const environment = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
@@ -119,7 +119,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
   it('is served by exactly one of two processes that start at the same time', async () => {
     for (let round = 0; round < (long ? 20 : 3); round++) {
       const directory = temporary();
-      const started = await Promise.allSettled([serveApart({ directory }), serveApart({ directory })]);
+      const started = await Promise.allSettled([spawnService({ directory }), spawnService({ directory })]);
       const lives = started.filter(one => one.status === 'fulfilled');
       const refused = started.filter(one => one.status === 'rejected').map(one => String(one.reason));
       assert.equal(lives.length, 1, refused.join('\n'));
@@ -216,12 +216,12 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function servedOnce(directory: string): Promise<void> {
-  const service = await serveApart({ directory });
+  const service = await spawnService({ directory });
   assert.equal((await service.stop()).code, 0);
 }
 
 async function start(context: TestContext, directory: string): Promise<Process> {
-  const service = await serveApart({ directory });
+  const service = await spawnService({ directory });
   context.after(() => service.stop('SIGKILL'));
   return service;
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
 import { long, skipFor } from '../support/selection.ts';
-import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 
 const skip = skipFor(withoutPostgres);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
@@ -40,7 +40,7 @@ describe('a PostgreSQL that receives but never responds', {
       slowest = Math.max(slowest, performance.now() - from);
       const word = reply.status < 400 ? String(reply.status) : `${reply.status} ${reply.body.code}`;
       statuses[word] = (statuses[word] ?? 0) + 1;
-      assertAnswer(reply);
+      assertApiResponse(reply);
       if (reply.status === 503) assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/);
       return reply;
     };
@@ -132,7 +132,7 @@ async function startBehindProxy(t: TestContext) {
   const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
   t.after(() => proxy.close());
   const url = Object.assign(new URL(direct), { hostname: '127.0.0.1', port: `${proxy.port}` }).href;
-  const node = await serveApart({ environment: { PETSTORE_STAGING_PORT: '', PETSTORE_DATABASE_URL: url } });
+  const node = await spawnService({ environment: { PETSTORE_STAGING_PORT: '', PETSTORE_DATABASE_URL: url } });
   t.after(async () => {
     await node.stop('SIGKILL');
     await node.remove();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { long } from '../support/selection.ts';
-import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 
@@ -61,7 +61,7 @@ async function refusesWritesAlone(
     assert.equal(reply.status, 503, reply.text);
     assert.equal(reply.body.code, 'storage_full');
     assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/);
-    assertAnswer(reply);
+    assertApiResponse(reply);
   }
   assert.equal((await list(service, early!)).status, 200);
   assert.equal((await send(`${service.urls.production}/pets/${acknowledged[0]}`, { key })).status, 200);
@@ -75,7 +75,7 @@ async function refusesWritesAlone(
   const many = await Promise.all(Array.from({ length: 200 }, () => list(service, crowd!)));
   assert.equal(many.filter(reply => reply.status === 200).length, 60);
   assert.equal(many.filter(reply => reply.status === 429).length, 140);
-  for (const reply of many) assertAnswer(reply);
+  for (const reply of many) assertApiResponse(reply);
   for (const args of [
     ['account', 'create', '--email', 'late@example.org', '--name', 'Late'],
     ['staging', 'reset'],
@@ -141,7 +141,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
       assert.equal(reply.body.code, 'storage_unavailable');
       assert.match(reply.body.message, /not known|nothing was changed/);
       assert.ok(ms < 12_000, `${ms} ms`);
-      assertAnswer(reply);
+      assertApiResponse(reply);
     }
     const episode = logged(service).slice(quiet);
     assert.ok(episode.length >= 1 && episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
@@ -201,7 +201,7 @@ describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOU
     for (const reply of refusals) {
       assert.equal(reply.status, 503);
       assert.equal(reply.body.code, 'storage_unavailable');
-      assertAnswer(reply);
+      assertApiResponse(reply);
     }
     const again = await startService(context, { directory });
     assert.deepEqual(await missing(again, key, acknowledged), []);
@@ -251,7 +251,7 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
           assert.equal(reply.body.code, 'storage_unavailable');
           assert.ok(ms < 7000, `${ms} ms`);
         }
-        assertAnswer(reply);
+        assertApiResponse(reply);
         if (reply.status === 201) acknowledged.push(reply.body.id);
       }
       acknowledged.push(...(await addMany(service, key, 10)));
@@ -283,7 +283,7 @@ describe('another process that never stops reading', { timeout: TIMEOUT_MS }, ()
     await Promise.all(Array.from({ length: 64 }, writer));
     assert.equal(refused!.status, 503, refused!.text);
     assert.equal(refused!.body.code, 'storage_full');
-    assertAnswer(refused!);
+    assertApiResponse(refused!);
     assert.ok(longest > 16 * MIB && longest <= 64 * MIB, `${longest} bytes`);
     assert.equal((await list(service, key)).status, 200);
     await release();
@@ -308,8 +308,8 @@ async function startStallable(context: TestContext) {
 }
 
 /** Lives of a service that end with the test. */
-async function startService(context: TestContext, options: Parameters<typeof serveApart>[0]): Promise<Process> {
-  const service = await serveApart(options);
+async function startService(context: TestContext, options: Parameters<typeof spawnService>[0]): Promise<Process> {
+  const service = await spawnService(options);
   context.after(() => service.stop('SIGKILL'));
   return service;
 }

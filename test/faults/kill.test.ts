@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { long } from '../support/selection.ts';
-import { type Process, send, serveApart } from '../support/serving.ts';
+import { type Process, send, spawnService } from '../support/serving.ts';
 
 const ROUNDS = long ? 100 : 10;
 const WRITERS = 32;
@@ -19,7 +19,7 @@ describe(`after ${ROUNDS} kills under ${WRITERS} writers`, () => {
     let counted = 0;
     try {
       for (let round = 0; round < ROUNDS; round++) {
-        const server = await serveApart({ directory });
+        const server = await spawnService({ directory });
         token ??= await newToken(server);
         const agent = new Agent({ keepAlive: true, maxSockets: WRITERS });
         const before = names.size;
@@ -38,7 +38,7 @@ describe(`after ${ROUNDS} kills under ${WRITERS} writers`, () => {
         agent.destroy();
       }
 
-      const server = await serveApart({ directory });
+      const server = await spawnService({ directory });
       try {
         const shown = new Map<number, string>();
         let url: string | undefined = `${server.urls.production}/pets?limit=100`;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { newToken } from '../../src/keys/token.ts';
 import { long } from '../support/selection.ts';
-import { dial, newProcessKey, parseReplies, serveApart } from '../support/serving.ts';
+import { dial, newProcessKey, parseReplies, spawnService } from '../support/serving.ts';
 
 const CONNECTIONS = 64;
 const REQUESTS = long ? 400_000 : 160_000;
@@ -17,7 +17,7 @@ const without = process.platform === 'linux' ? false : 'left out: resident memor
 
 describe('memory', { skip: without, timeout: 300_000 }, () => {
   it(`is steady over ${REQUESTS} requests of all kinds, invalid keys and forwarded addresses`, async t => {
-    const service = await serveApart({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const service = await spawnService({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.0/8' } });
     t.after(async () => {
       await service.stop('SIGKILL');
       await service.remove();

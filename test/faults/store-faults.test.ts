@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assertAnswer, newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedIn } from '../support/stored.ts';
@@ -125,7 +125,7 @@ describe('the store on a disk whose flush fails', { skip: withoutRecorder ?? fal
 });
 
 async function start(t: TestContext, directory: string, environment: Record<string, string> = {}): Promise<Process> {
-  const service = await serveApart({ directory, environment });
+  const service = await spawnService({ directory, environment });
   t.after(() => service.stop('SIGKILL'));
   return service;
 }
@@ -136,7 +136,7 @@ async function timed(answer: Promise<Reply>): Promise<Reply> {
   const reply = await answer;
   const tookMs = performance.now() - fromMs;
   assert.ok(tookMs < ANSWER_MS, `an answer took ${Math.round(tookMs)} ms`);
-  assertAnswer(reply);
+  assertApiResponse(reply);
   return reply;
 }
 

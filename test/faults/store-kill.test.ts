@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { long } from '../support/selection.ts';
-import { newProcessKey, serveApart } from '../support/serving.ts';
+import { newProcessKey, spawnService } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedIn } from '../support/stored.ts';
@@ -21,7 +21,7 @@ describe(`after ${ROUNDS} kills under ${CALLERS} callers of the store`, { timeou
     let load: StoreLoad | undefined;
     let mirror: Mirror | undefined;
     for (let round = 0; round < ROUNDS; round++) {
-      const server = await serveApart({ directory });
+      const server = await spawnService({ directory });
       const { production } = server.urls;
       if (load === undefined || mirror === undefined) {
         const keys = [await newProcessKey(server), await newProcessKey(server), await newProcessKey(server)];
@@ -43,7 +43,7 @@ describe(`after ${ROUNDS} kills under ${CALLERS} callers of the store`, { timeou
       await mirrored;
     }
 
-    const server = await serveApart({ directory });
+    const server = await spawnService({ directory });
     const { production } = server.urls;
     await load!.retry(production);
     await load!.assertReplays(production, 100);

@@ -12,7 +12,7 @@ import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/
 import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
 import { type Database, type EventKind, query, type Transaction } from '../../src/schema.ts';
 import { onEachEngine, onPostgres } from '../support/engines.ts';
-import { obstacleAt } from '../support/lock-waits.ts';
+import { openBlocker } from '../support/lock-waits.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const WAITED_MS = 269;
@@ -111,13 +111,13 @@ onPostgres(engine => {
         const database = await engine.open({ place, clock });
         await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
         if (before !== undefined) await database.write(before);
-        const obstacle = await obstacleAt(place);
-        t.after(() => obstacle.close());
-        await obstacle.lock(lock);
+        const blocker = await openBlocker(place);
+        t.after(() => blocker.close());
+        await blocker.lock(lock);
         const making = database.write(make);
-        await obstacle.untilSomebodyWaits();
+        await blocker.untilLockWait();
         clock.advance(WAITED_MS);
-        await obstacle.letGo();
+        await blocker.release();
         await making;
         assert.equal(await lastAt(database, ...on), START + WAITED_MS);
         const [changed] = await database.all(times, {});
@@ -130,24 +130,24 @@ onPostgres(engine => {
       const place = await engine.place();
       const database = await engine.open({ place, clock });
       await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
-      const obstacle = await obstacleAt(place);
-      t.after(() => obstacle.close());
+      const blocker = await openBlocker(place);
+      t.after(() => blocker.close());
 
-      await obstacle.lock(ofAnimals);
+      await blocker.lock(ofAnimals);
       const tooShort = database.write(tx =>
         createHold(tx, admin, { petIds: [1], expiresAt: formatTime(START + 1000) }, 100),
       );
       const refused = assert.rejects(tooShort, { code: 'invalid_body', message: /Must be a time from/ });
-      await obstacle.untilSomebodyWaits();
+      await blocker.untilLockWait();
       clock.advance(2000);
-      await obstacle.letGo();
+      await blocker.release();
       await refused;
 
-      await obstacle.lock(ofAnimals);
+      await blocker.lock(ofAnimals);
       const usual = database.write(hold);
-      await obstacle.untilSomebodyWaits();
+      await blocker.untilLockWait();
       clock.advance(WAITED_MS);
-      await obstacle.letGo();
+      await blocker.release();
       const { createdAt, expiresAt } = await usual;
       assert.deepEqual([createdAt, expiresAt], [clock.now(), clock.now() + 15 * MINUTE]);
     });

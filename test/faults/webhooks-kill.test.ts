@@ -10,7 +10,7 @@ import type { PublicEvent } from '../../src/events/public/public-event.ts';
 import type { Message } from '../../src/messages/message.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long, skipFor } from '../support/selection.ts';
-import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { storedAt, storedIn } from '../support/stored.ts';
@@ -82,7 +82,7 @@ describe('Kills under load, with a receiver that fails at random', {
         environment['PETSTORE_VALKEY_URL'] = valkey.url;
       }
       const start = async () => {
-        const node = await serveApart({ directory, environment });
+        const node = await spawnService({ directory, environment });
         t.after(() => node.stop('SIGKILL'));
         return node;
       };

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { long } from '../support/selection.ts';
-import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 import { assertStoredInvariants, storedIn } from '../support/stored.ts';
 
 const ROUNDS = long ? 40 : 6;
@@ -25,7 +25,7 @@ describe(`jobs, after ${ROUNDS} kills while they run`, { timeout: long ? 600_000
       await rm(directory, { recursive: true, force: true });
     });
     const serveAt = async (ms: number) => {
-      running = await serveApart({
+      running = await spawnService({
         directory,
         environment: { NODE_ENV: 'test', PETSTORE_NOW: new Date(START + ms).toISOString(), PETSTORE_STAGING_PORT: '' },
       });

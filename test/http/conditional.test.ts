@@ -6,7 +6,7 @@ import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type ExampleStore, openExampleStore, prepare, type SentExample, sendExample } from '../support/examples.ts';
-import { assertAnswer, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
 
 const routes = allRoutes as readonly Route<never>[];
 const changing = routes.filter(({ method }) => method !== 'GET');
@@ -124,7 +124,7 @@ describe('every read', () => {
       assert.equal(answer.headers.get(name), null, name);
     }
     const { headers, status, text, body } = answer;
-    assertAnswer({ status, text, body, headers: Object.fromEntries(headers) });
+    assertApiResponse({ status, text, body, headers: Object.fromEntries(headers) });
   }
 
   /** Returns the headers that do not change from response to response. */
@@ -303,7 +303,7 @@ overEachEngine(engine => {
       const [winner, ...more] = replies.filter(({ status }) => status === 200);
       assert.equal(more.length, 0);
       for (const reply of replies) {
-        assertAnswer(reply);
+        assertApiResponse(reply);
         if (reply === winner) continue;
         assert.deepEqual([reply.status, reply.body.code], [412, 'precondition_failed']);
         assert.ok(reply.body.message.includes(winner!.headers.etag));

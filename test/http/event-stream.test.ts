@@ -10,14 +10,14 @@ import { revokeKey } from '../../src/keys/keys.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   dial,
   newProcessKey,
   type Process,
   send,
   sendRaw,
   serve,
-  serveApart,
+  spawnService,
 } from '../support/serving.ts';
 
 const SUBSCRIBERS = long ? 9900 : 2000;
@@ -42,7 +42,7 @@ overEachEngine(engine => {
       await add('Minka');
       const line = new Line(base, key.token);
       await line.until(text => text.includes('retry: '));
-      assertAnswer(line.reply());
+      assertApiResponse(line.reply());
       assert.equal(line.reply().headers['content-type'], 'text/event-stream');
       assert.equal(line.reply().headers['x-ratelimit-remaining'], '999999998');
       const { headers } = await send(`${base}/events`, { key });
@@ -158,7 +158,7 @@ overEachEngine(engine => {
     const told: { sequence: number; name: string }[] = [];
     let token: string | undefined;
     for (let round = 0; round <= KILLS; round++) {
-      const service = await serveApart({ directory, environment });
+      const service = await spawnService({ directory, environment });
       token ??= await newProcessKey(service);
       const base = service.urls.production;
       const from = told.at(-1)?.sequence ?? 0;
@@ -202,7 +202,7 @@ overEachEngine(engine => {
 
 describe('many streams', { skip: outsideLinux, timeout: 600_000 }, () => {
   async function start(t: TestContext): Promise<{ service: Process; token: string; memory(): number }> {
-    const service = await serveApart({
+    const service = await spawnService({
       environment: { PETSTORE_STREAMS_MAX: '100000', PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' },
     });
     t.after(async () => {

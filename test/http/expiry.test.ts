@@ -14,7 +14,7 @@ import { listPets } from '../../src/pets/list.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';
 import { type Engine, onEachEngine, onPostgres, type Place } from '../support/engines.ts';
-import { obstacleAt } from '../support/lock-waits.ts';
+import { openBlocker } from '../support/lock-waits.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -138,17 +138,17 @@ onPostgres(engine => {
     describe(`${name} right before the expiry`, () => {
       it('fails if the expiry passes while it waits for a lock', async t => {
         const store = await open(engine, change);
-        const obstacle = await obstacleAt(store.place);
-        t.after(() => obstacle.close());
+        const blocker = await openBlocker(store.place);
+        t.after(() => blocker.close());
         store.clock.advance(store.end - 1000 - store.clock.now());
-        await obstacle.lock('select id from pets where id = 1 for update');
+        await blocker.lock('select id from pets where id = 1 for update');
         const writing = store.database.write(tx => change.make(tx, tx.now));
         const refused = assert.rejects(writing, { code: change.late, status: 409 });
-        await obstacle.untilSomebodyWaits();
+        await blocker.untilLockWait();
         store.clock.advance(1000);
         const seen = await look(store);
         assert.deepEqual([seen.status, seen.pet], ['expired', 'available']);
-        await obstacle.letGo();
+        await blocker.release();
         await refused;
         assert.deepEqual(await look(store), seen);
       });
@@ -214,22 +214,22 @@ async function committing(
     await turn();
     return { writing, async finish() {} };
   }
-  const obstacle = await obstacleAt(place);
-  await obstacle.run(`create function commits_late() returns trigger language plpgsql as
+  const blocker = await openBlocker(place);
+  await blocker.run(`create function commits_late() returns trigger language plpgsql as
     $$ begin perform pg_advisory_xact_lock_shared(77); return null; end $$`);
-  await obstacle.run(`create constraint trigger commits_late after insert on events
+  await blocker.run(`create constraint trigger commits_late after insert on events
     deferrable initially deferred for each row execute function commits_late()`);
-  await obstacle.lock('select pg_advisory_xact_lock(77)');
+  await blocker.lock('select pg_advisory_xact_lock(77)');
   const writing = database.write(work);
-  await obstacle.untilSomebodyWaits();
+  await blocker.untilLockWait();
   let over = false;
   return {
     writing,
     async finish() {
       if (over) return;
       over = true;
-      await obstacle.letGo();
-      obstacle.close();
+      await blocker.release();
+      blocker.close();
     },
   };
 }

@@ -4,7 +4,7 @@ import { operations as routes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { impliedHeadersOf } from '../../src/lib/http/route.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   assertError,
   dial,
   type RawReply,
@@ -73,7 +73,7 @@ describe('response headers', () => {
     for (const [what, bytes] of Object.entries(broken)) {
       it(`400: ${what}`, async () => {
         const reply = await only(bytes);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         assert.equal(reply.status, 400, reply.text);
         assert.equal(reply.body.code, 'malformed_request');
         assert.equal(reply.headers['x-ratelimit-limit'], '60');
@@ -84,7 +84,7 @@ describe('response headers', () => {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\n`;
       for (const chunk of ['zz\r\n', '-1\r\n', '2\r\n{}x\r\n', '2\n{}\r\n', '99999999999999999999\r\n']) {
         const reply = await only(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk}`);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         assert.equal(reply.body.code, 'malformed_request', chunk);
       }
     });
@@ -92,7 +92,7 @@ describe('response headers', () => {
     it('400: a malformed request with a valid key', async () => {
       for (const line of ['GET /v1/pets/%ZZ HTTP/1.1', 'GET /v1/pets?limit=%ZZ HTTP/1.1']) {
         const reply = await only(`${line}\r\nHost: x\r\n${authorized()}\r\n`);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         assert.equal(reply.body.code, 'malformed_request');
       }
     });
@@ -105,7 +105,7 @@ describe('response headers', () => {
         `GET /v1/${'a'.repeat(1_000_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
       ]) {
         const reply = await only(head);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         assert.equal(reply.status, 431);
         assert.equal(reply.body.code, 'headers_too_large');
       }
@@ -120,7 +120,7 @@ describe('response headers', () => {
 
     it('417: an unknown expectation', async () => {
       const reply = await only(`GET /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Expect: the-moon\r\n\r\n`);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.status, 417);
       assert.equal(reply.body.code, 'expectation_failed');
     });
@@ -130,7 +130,7 @@ describe('response headers', () => {
       const { replies, rest } = await sendRaw(base, nonsense);
       assert.equal(replies.length, 1);
       assert.equal(rest, '');
-      assertAnswer(replies[0]!);
+      assertApiResponse(replies[0]!);
     });
   });
 
@@ -143,13 +143,13 @@ describe('response headers', () => {
 
   it('returns 413 for a body over 1 MiB, by length and by chunks', async () => {
     const long = await send(`${base}/pets`, { method: 'POST', key, body: Buffer.alloc(1024 * 1024 + 1, ' ') });
-    assertAnswer(long);
+    assertApiResponse(long);
     assert.equal(long.status, 413);
     assert.equal(long.body.code, 'body_too_large');
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
     const reply = await only([head, chunk.repeat(17), '0\r\n\r\n']);
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.status, 413);
   });
 
@@ -191,7 +191,7 @@ describe('response headers', () => {
       [413, '/pets', { key, method: 'POST', body: Buffer.alloc(1024 * 1024 + 1) }],
     ] as const) {
       const reply = await send(base + path, sending);
-      assertAnswer(reply, path);
+      assertApiResponse(reply, path);
       assert.equal(reply.status, status, `${path} ${reply.text}`);
     }
   });
@@ -201,10 +201,10 @@ describe('response headers', () => {
       for (const path of ['/messages', '/', '/v1/pets', '/nothing']) {
         if (method === 'GET' && path === '/') continue;
         const without = await send(serving.urls.messages + path, { method });
-        assertAnswer(without, path);
+        assertApiResponse(without, path);
         assert.equal(without.status, 401);
         const reply = await send(serving.urls.messages + path, { method, key });
-        assertAnswer(reply, path);
+        assertApiResponse(reply, path);
         const own = { POST: 400, GET: 200 }[method] ?? 405;
         assert.equal(reply.status, path === '/messages' ? own : 404);
       }
@@ -298,17 +298,17 @@ describe('response headers', () => {
       'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n',
     ]) {
       const good = await only(`GET /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized()}${upgrade}\r\n`);
-      assertAnswer(good);
+      assertApiResponse(good);
       assert.equal(good.status, 200);
       const without = await only(`GET /v1/pets HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n`);
-      assertAnswer(without);
+      assertApiResponse(without);
       assert.equal(without.status, 401);
     }
   });
 
   it('needs no Host header for HTTP/1.0', async () => {
     const reply = await only(`GET /v1/pets HTTP/1.0\r\n${authorized()}\r\n`);
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.status, 200);
   });
 
@@ -350,7 +350,7 @@ describe('response headers', () => {
       ]) {
         const reply = await send(origin + path, { headers });
         assert.equal(reply.status, 404, path);
-        assertAnswer(reply);
+        assertApiResponse(reply);
         replies.push(reply.headers['x-ratelimit-remaining']);
       }
     }

@@ -7,7 +7,7 @@ import { eventsOf } from '../../src/events/log.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertAnswer, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -276,7 +276,7 @@ async function newCaller(serving: Serving, admin = false): Promise<Caller> {
       headers,
       ...(body !== undefined && { body }),
     });
-    assertAnswer(reply, `${method} ${path}`);
+    assertApiResponse(reply, `${method} ${path}`);
     return reply;
   };
   return {

@@ -7,13 +7,13 @@ import type { Route } from '../../src/lib/http/route.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   newProcessKey,
   type Process,
   type Reply,
   send,
   sendRaw,
-  serveApart,
+  spawnService,
 } from '../support/serving.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -31,7 +31,7 @@ overEachEngine(engine => {
   let base: string;
 
   before(async () => {
-    service = await serveApart({ environment: { ...(await engine.settings()), PETSTORE_STAGING_PORT: '' } });
+    service = await spawnService({ environment: { ...(await engine.settings()), PETSTORE_STAGING_PORT: '' } });
     base = service.urls.production;
     key = await newProcessKey(service);
     for (let index = 0; index < 20; index++) await create();
@@ -47,7 +47,7 @@ overEachEngine(engine => {
 
   /** An answer in order and form, which is none of ours to regret and shows nothing of the inside. */
   function assertHarmless(reply: Pick<Reply, 'status' | 'headers' | 'text' | 'body'>, what: string): void {
-    assertAnswer(reply, what);
+    assertApiResponse(reply, what);
     assert.ok(reply.status < 500, `${reply.status} ${reply.text}: ${what}`);
     if (reply.status >= 300) assert.doesNotMatch(reply.text, leak, what);
   }
@@ -112,7 +112,7 @@ overEachEngine(engine => {
       ['Content-Type', `application/json${';a=b'.repeat(long / 4)}`, 200],
     ] as const) {
       const reply = await send(`${base}/pets/${id}`, { method: 'PATCH', key, headers: { [name]: value }, body: {} });
-      assertAnswer(reply, name);
+      assertApiResponse(reply, name);
       assert.equal(reply.status, status, `${name}: ${value.slice(0, 20)}… ${reply.text}`);
     }
   });

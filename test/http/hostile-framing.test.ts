@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertAnswer, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, type Serving, send, sendRaw, serve } from '../support/serving.ts';
 
 const body = '{"name":"Minka","categoryId":2}';
 /** What a smuggler wants to be read as a request of its own: it would add an animal. */
@@ -30,7 +30,7 @@ describe('malformed HTTP framing', () => {
     const { replies, rest, closed } = await sendRaw(base, bytes, { end: true, waitMs: 5000, ...options });
     assert.ok(closed, 'the connection ends');
     assert.equal(rest, '', 'nothing behind the last answer');
-    for (const reply of replies) assertAnswer(reply);
+    for (const reply of replies) assertApiResponse(reply);
     return replies.map(({ status }) => status);
   }
 
@@ -208,7 +208,7 @@ describe('malformed HTTP framing', () => {
     ]) {
       const reply = await send(`${base}/pets`, { method: 'POST', key, body: text });
       assert.equal(reply.status, 400, text.slice(0, 10));
-      assertAnswer(reply);
+      assertApiResponse(reply);
     }
     const deep = (levels: number) => `{"name":"x","categoryId":2,"more":${'['.repeat(levels)}${']'.repeat(levels)}}`;
     const post = (text: string, headers = {}) => send(`${base}/pets`, { method: 'POST', key, body: text, headers });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assertAnswer, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, type Serving, send, sendRaw, serve } from '../support/serving.ts';
 
 /** Nobody may be held up for longer by what somebody else sends. */
 const HELD_UP_MS = 50;
@@ -56,7 +56,7 @@ describe('the event loop is blocked for at most 50 ms', () => {
         t.diagnostic(
           await heldUp(async () => {
             const reply = await send(`${base}/pets`, { method: 'POST', key, body, headers });
-            assertAnswer(reply);
+            assertApiResponse(reply);
             assert.ok(reply.status === 201 || reply.status === 400);
           }),
         );
@@ -82,7 +82,7 @@ describe('the event loop is blocked for at most 50 ms', () => {
     it(`by ${what}`, async t => {
       const authorized = lines.startsWith('Authorization') ? '' : `Authorization: Bearer ${key}\r\n`;
       const bytes = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${authorized}${lines}\r\n\r\n${lines.includes('Content-Length') ? '{}' : ''}`;
-      t.diagnostic(await heldUp(async () => assertAnswer((await sendRaw(base, bytes, { count: 1 })).replies[0]!)));
+      t.diagnostic(await heldUp(async () => assertApiResponse((await sendRaw(base, bytes, { count: 1 })).replies[0]!)));
     });
   }
 
@@ -101,7 +101,7 @@ describe('the event loop is blocked for at most 50 ms', () => {
   for (const [what, target] of Object.entries(targets)) {
     it(`by ${what}`, async t => {
       const bytes = `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nPrefer: handling=strict, count=exact\r\n\r\n`;
-      t.diagnostic(await heldUp(async () => assertAnswer((await sendRaw(base, bytes, { count: 1 })).replies[0]!)));
+      t.diagnostic(await heldUp(async () => assertApiResponse((await sendRaw(base, bytes, { count: 1 })).replies[0]!)));
     });
   }
 
@@ -129,7 +129,7 @@ describe('the event loop is blocked for at most 50 ms', () => {
     );
     for (const reply of await waiting) {
       assert.equal(reply.status, 503);
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.body.code, 'storage_unavailable');
       assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/);
     }

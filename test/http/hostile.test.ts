@@ -5,14 +5,14 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { long } from '../support/selection.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   dial,
   newProcessKey,
   type Process,
   type RawReply,
   send,
   sendRaw,
-  serveApart,
+  spawnService,
 } from '../support/serving.ts';
 
 /** Every form is repeated exactly by its seed: `PETSTORE_TEST_SEED=…`. */
@@ -35,7 +35,7 @@ describe('thousands of bad requests', () => {
   let memoryKiB: number;
 
   before(async () => {
-    service = await serveApart();
+    service = await spawnService();
     base = service.urls.production;
     key = await newProcessKey(service);
     for (let index = 0; index < 300; index++) await create({ name: `Pet ${index}`, categoryId: (index % 8) + 1 });
@@ -51,7 +51,7 @@ describe('thousands of bad requests', () => {
     t.diagnostic(`PETSTORE_TEST_SEED=${seed}`);
     await together(fc.sample(bodies, { seed, numRuns: counts.bodies }), async body => {
       const reply = await create(body);
-      assertAnswer(reply, body);
+      assertApiResponse(reply, body);
       if (reply.status >= 300) assert.doesNotMatch(reply.text, leak);
       const pet = JSON.parse(body);
       if (!isNewPet(pet)) {
@@ -72,7 +72,7 @@ describe('thousands of bad requests', () => {
         `GET /v1/pets?${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
       ]);
       const reply = onlyOne(replies, query);
-      assertAnswer(reply, query);
+      assertApiResponse(reply, query);
       assert.ok(reply.status === 200 || reply.status === 400, `${query} ${reply.status} ${reply.text}`);
       if (reply.status >= 300) assert.doesNotMatch(reply.text, leak);
       seen[reply.status] = (seen[reply.status] ?? 0) + 1;
@@ -89,7 +89,7 @@ describe('thousands of bad requests', () => {
       const what = JSON.stringify(bytes.toString('latin1'));
       assert.ok(closed, `hangs: ${what}`);
       for (const reply of replies) {
-        if ('x-ratelimit-limit' in reply.headers) assertAnswer(reply, what);
+        if ('x-ratelimit-limit' in reply.headers) assertApiResponse(reply, what);
         assert.ok(reply.status < 500, `${reply.status} ${reply.text}: ${what}`);
         if (reply.status >= 300) assert.doesNotMatch(reply.text, leak);
         seen[reply.status] = (seen[reply.status] ?? 0) + 1;

@@ -15,7 +15,15 @@ import {
   untilDelivered,
 } from '../support/examples.ts';
 import { skipFor } from '../support/selection.ts';
-import { assertAnswer, newProcessKey, type Reply, type Serving, send, serve, serveApart } from '../support/serving.ts';
+import {
+  assertApiResponse,
+  newProcessKey,
+  type Reply,
+  type Serving,
+  send,
+  serve,
+  spawnService,
+} from '../support/serving.ts';
 import { valkeyUrl, withoutValkey } from '../support/valkey-server.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -188,7 +196,7 @@ overEachEngine(engine => {
       await patch(id, minka),
       await create({ ...minka, status: 'available' }),
     ]) {
-      assertAnswer(refused);
+      assertApiResponse(refused);
       assert.deepEqual([refused.status, refused.body.code], [422, 'idempotency_key_reused']);
     }
     idempotencyKey += '-patch';
@@ -208,7 +216,7 @@ overEachEngine(engine => {
     assert.equal((await create()).status, 201);
     for (const body of [{ name: '' }, '{', '[]', { ...minka, status: 'lost' }]) {
       const reused = await create(body);
-      assertAnswer(reused);
+      assertApiResponse(reused);
       assert.deepEqual([reused.status, reused.body.code], [422, 'idempotency_key_reused'], reused.text);
     }
     assert.equal((await create()).headers['idempotency-replayed'], 'true');
@@ -303,7 +311,7 @@ overEachEngine(engine => {
     const before = await pets();
     for (const name of ['a b', 'a,b', 'a\tb', '"a" "b"', 'x'.repeat(256), 'x'.repeat(15_000), '\xe4', ' ']) {
       const reply = await create(minka, { name });
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.deepEqual([reply.status, reply.body.code], [400, 'invalid_parameter'], name);
       assert.equal(reply.body.errors[0].path, 'Idempotency-Key');
     }
@@ -319,7 +327,7 @@ overEachEngine(engine => {
 
   it('replays after kill -9', async () => {
     const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '' };
-    const before = await serveApart({ environment });
+    const before = await spawnService({ environment });
     try {
       const token = await newProcessKey(before);
       const ask = (base: string) =>
@@ -327,7 +335,7 @@ overEachEngine(engine => {
       const first = await ask(before.urls.production);
       assert.equal(first.status, 201);
       await before.stop('SIGKILL');
-      const after = await serveApart({ directory: before.directory, environment });
+      const after = await spawnService({ directory: before.directory, environment });
       try {
         const retry = await ask(after.urls.production);
         assert.equal(retry.headers['idempotency-replayed'], 'true');
@@ -385,7 +393,7 @@ function assertOneResult(replies: readonly Reply[]): number {
   assert.equal(done.filter(({ headers }) => headers['idempotency-replayed'] === undefined).length, 1);
   assert.equal(new Set(done.map(({ text }) => text)).size, 1);
   for (const reply of replies) {
-    assertAnswer(reply);
+    assertApiResponse(reply);
     if (reply.status === 201) continue;
     assert.deepEqual([reply.status, reply.body.code], [409, 'idempotency_key_in_use']);
     assert.equal(reply.headers['retry-after'], '1');

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { long } from '../support/selection.ts';
-import { assertAnswer, type Reply, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type Serving, send, sendRaw, serve } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 const behind = (address: string) => ({ 'X-Forwarded-For': address });
@@ -36,7 +36,7 @@ describe('rate limits of a plan', () => {
 
     const reset = Math.ceil(clock.now() / 1000) + 60;
     for (const reply of replies) {
-      assertAnswer(reply);
+      assertApiResponse(reply);
       assert.equal(reply.headers['x-ratelimit-limit'], '60');
       assert.equal(reply.headers['x-ratelimit-reset'], String(reset));
       if (reply.status === 429) {
@@ -131,7 +131,7 @@ describe('rate limits of a plan', () => {
         ),
       );
       assert.deepEqual([count(replies, 401), count(replies, 429)], [60, 30]);
-      for (const reply of replies) assertAnswer(reply);
+      for (const reply of replies) assertApiResponse(reply);
       const refused = replies.find(({ status }) => status === 429)!;
       assert.equal(refused.body.code, 'rate_limit_exceeded');
       assert.equal(refused.headers['x-ratelimit-remaining'], '0');

@@ -10,14 +10,14 @@ import { testClock } from '../../src/lib/clock.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   newProcessKey,
   type Reply,
   type Sending,
   type Serving,
   send,
   serve,
-  serveApart,
+  spawnService,
 } from '../support/serving.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 
@@ -58,13 +58,13 @@ describe('sendMessage', () => {
 
   function assertRejected(reply: Reply, code: string) {
     assert.equal(reply.status, 400, reply.text);
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.body.code, code);
   }
 
   it('returns 202 with exactly its fields, in order', async () => {
     const reply = await post({ message: 'Hello, world!' });
-    assertAnswer(reply);
+    assertApiResponse(reply);
     assert.equal(reply.status, 202);
     const { id } = reply.body;
     assert.equal(
@@ -317,10 +317,10 @@ overEachEngine(engine => {
     const queued = new Set<string>();
     try {
       let key: string | undefined;
-      let running = await serveApart({ directory, environment });
+      let running = await spawnService({ directory, environment });
       await running.petstore('account', 'create', '--email', 'root@example.org', '--name', 'Root', '--admin');
       for (let round = 0; round < ROUNDS; round++) {
-        if (round > 0) running = await serveApart({ directory, environment });
+        if (round > 0) running = await spawnService({ directory, environment });
         key ??= await newProcessKey(running);
         const url = `${running.urls.messages}/messages`;
         const { child } = running;
@@ -337,7 +337,7 @@ overEachEngine(engine => {
         await running.stop('SIGKILL');
       }
       assert.ok(queued.size > 0);
-      running = await serveApart({ directory, environment });
+      running = await spawnService({ directory, environment });
       const received = () => new Set(smtp.mails.map(({ text }) => text));
       for (let tries = 0; [...queued].some(message => !received().has(message)); tries++) {
         assert.ok(tries < 900, `${queued.size} queued, ${received().size} received`);

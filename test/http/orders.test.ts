@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertAnswer, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-21T12:00:00Z');
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -26,7 +26,7 @@ describe('orders over HTTP', () => {
     type Asking = { key?: IssuedKey; body?: unknown; headers?: Record<string, string> };
     const call = async (method: string, path: string, { key = placer, ...more }: Asking = {}): Promise<Reply> => {
       const reply = await send(serving.urls.production + path, { method, key, ...more });
-      assertAnswer(reply, `${method} ${path}`);
+      assertApiResponse(reply, `${method} ${path}`);
       return reply;
     };
     const get = (path: string, asking?: Asking) => call('GET', path, asking);

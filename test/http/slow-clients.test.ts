@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { long } from '../support/selection.ts';
-import { newProcessKey, type Process, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 
 const SLOW = 5000;
 const REQUESTS = long ? 6000 : 2500;
@@ -19,7 +19,7 @@ describe('five thousand slow clients', () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
   before(async () => {
-    service = await serveApart();
+    service = await spawnService();
     key = await newProcessKey(service);
     for (let index = 0; index < 50; index++) {
       await send(`${service.urls.production}/pets`, { method: 'POST', key, body: { name: 'Minka', categoryId: 2 } });

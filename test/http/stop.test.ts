@@ -4,14 +4,14 @@ import type { Socket } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { long } from '../support/selection.ts';
 import {
-  assertAnswer,
+  assertApiResponse,
   dial,
   newProcessKey,
   type Process,
   parseReplies,
   type RawReply,
   send,
-  serveApart,
+  spawnService,
 } from '../support/serving.ts';
 
 describe('graceful shutdown', () => {
@@ -24,7 +24,7 @@ describe('graceful shutdown', () => {
   });
 
   async function start() {
-    const service = await serveApart();
+    const service = await spawnService();
     started.push(service);
     const key = await newProcessKey(service);
     return { service, key, base: service.urls.production };
@@ -49,7 +49,7 @@ describe('graceful shutdown', () => {
       while (true) {
         const reply = await line.ask(post(key, pet));
         if (reply === undefined) return;
-        assertAnswer(reply);
+        assertApiResponse(reply);
         if (reply.status === 201) acknowledged.push(reply.body.id);
         else refusals.push(reply);
         if (acknowledged.length === 500) enough();
@@ -78,7 +78,7 @@ describe('graceful shutdown', () => {
       assert.match(String(refusal.headers['retry-after']), /^\d+$/);
     }
 
-    const again = await serveApart({ directory: service.directory });
+    const again = await spawnService({ directory: service.directory });
     started.push(again);
     assert.equal(new Set(acknowledged).size, acknowledged.length, 'no id twice');
     for (let from = 0; from < acknowledged.length; from += 100) {
@@ -106,7 +106,7 @@ describe('graceful shutdown', () => {
     assert.equal(ready!.body.status, 'stopping');
     const refused = await other.ask('Host: x\r\n\r\n');
     assert.equal(refused?.status, 503);
-    assertAnswer(refused!);
+    assertApiResponse(refused!);
     slow.write(pet.slice(-10));
     assert.equal((await begun)?.status, 201);
     assert.equal((await service.stop()).code, 0);

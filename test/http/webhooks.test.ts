@@ -12,7 +12,7 @@ import { listMessages } from '../../src/messages/list.ts';
 import { type Database, query } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts';
-import { assertAnswer, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
 
 // The reference library compares the timestamp of a signature with the wall clock, so the test clock starts there.
 const START = Math.floor(Date.now());
@@ -515,7 +515,7 @@ async function newCaller(serving: Serving, isAdmin = false): Promise<Caller> {
       headers,
       ...(body !== undefined && { body }),
     });
-    assertAnswer(reply, `${method} ${path}`);
+    assertApiResponse(reply, `${method} ${path}`);
     return reply;
   };
   return {

@@ -8,7 +8,7 @@ import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { startProxy } from '../support/proxy.ts';
 import { long, skipFor } from '../support/selection.ts';
-import { type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const without = withoutPostgres ?? withoutCluster ?? withoutValkeyServer;
@@ -17,13 +17,13 @@ const skip = skipFor(without);
 const execute = promisify(execFile);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** What every answer may take at most, and until when all must be well after the database came back. */
+/** The maximum response time, and the maximum time to recover after the database is back. */
 const REQUEST_MS = 3000;
 const WELL_MS = 5000;
-/** How long after the end of a command the other nodes may go on as before. */
+/** How long other nodes may use old data after a command has ended. */
 const HEARD_MS = 1000;
 
-/** Makes an empty database on the test server and brings it up to date; it is removed after the test. */
+/** Creates a migrated database on the test server. It is deleted after the test. */
 async function makeDatabase(t: TestContext): Promise<string> {
   const name = `petstore_test_nodes_${process.pid}_${randomBytes(4).toString('hex')}`;
   await onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
@@ -44,7 +44,7 @@ async function valkeyFor(t: TestContext): Promise<ValkeyServer> {
 }
 
 async function startNode(t: TestContext, environment: Record<string, string>): Promise<Process> {
-  const node = await serveApart({ environment: { PETSTORE_STAGING_PORT: '', ...environment } });
+  const node = await spawnService({ environment: { PETSTORE_STAGING_PORT: '', ...environment } });
   t.after(async () => {
     await node.stop();
     await node.remove();
@@ -69,7 +69,7 @@ async function until(holds: () => unknown) {
   while (!(await holds())) await pause(20);
 }
 
-/** Sends requests with `key` until the node refuses it; every answer before must be a success. */
+/** Sends requests with `key` until the node rejects it. All responses before must be successes. */
 async function untilRefused(node: Process, key: { token: string }): Promise<void> {
   for (;;) {
     const reply = await list(node, key);
@@ -78,11 +78,11 @@ async function untilRefused(node: Process, key: { token: string }): Promise<void
 }
 
 function assertRefused(reply: Reply) {
-  // Over many rounds the address itself gets over its limit; the key's own limit is out of reach.
+  // Many rounds would exceed the limit of the address. The limit of the key is out of reach.
   assert.match(reply.body.code, /^(revoked_api_key|rate_limit_exceeded)$/);
 }
 
-/** How many of `replies` have each status. */
+/** Counts responses by status. */
 function statuses(replies: readonly Reply[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
@@ -104,7 +104,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     const { hostname, port } = new URL(url);
     const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     t.after(() => proxy.close());
-    // A connection that watches for announcements is told by its name.
+    // The connection that listens for notifications has a name.
     proxy.onBytes = (bytes, silence) => {
       if (/petstore [\w-]{12}\0/.test(bytes.toString('latin1'))) silence();
     };
@@ -187,7 +187,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     const acknowledged: number[] = [];
     const seen: Record<string, number> = {};
     let going = true;
-    /** Sends one request, whose answer must be a success or `storage_unavailable`, in time. */
+    /** Sends one request. The response must be a success or `storage_unavailable`, in time. */
     async function request(ask: () => Promise<Reply>): Promise<Reply> {
       const beganMs = performance.now();
       const reply = await ask();

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { onServer, run } from '../support/engines.ts';
 import { overPostgres, type ServedEngine } from '../support/engines-over-http.ts';
 import { long, skipFor } from '../support/selection.ts';
-import { newProcessKey, type Process, type Reply, send, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const skip = skipFor(withoutValkeyServer);
@@ -103,7 +103,7 @@ async function startNodes(t: TestContext, engine: ServedEngine): Promise<Nodes> 
   const settings = await engine.settings();
   const environment = { PETSTORE_STAGING_PORT: '', PETSTORE_VALKEY_URL: valkey.url, ...settings };
   const start = async () => {
-    const node = await serveApart({ environment });
+    const node = await spawnService({ environment });
     t.after(async () => {
       await node.stop();
       await node.remove();

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { type Process, send, serveApart } from '../support/serving.ts';
+import { type Process, send, spawnService } from '../support/serving.ts';
 
-/** Longer than what is in flight after a first refusal may take. */
+/** Longer than requests after a first rejection can be pending. */
 const GRACE_MS = 2100;
 
 overEachEngine(engine => {
   let server: Process;
   const accounts: Record<'owner' | 'stranger' | 'admin', { id: number; token: string }> = {} as never;
   before(async () => {
-    server = await serveApart({ environment: await engine.settings() });
+    server = await spawnService({ environment: await engine.settings() });
     for (const [name, ...options] of [['owner'], ['stranger'], ['admin', '--admin']] as const) {
       const { id } = await server.petstore('account', 'create', `--email=${name}@example.org`, '--name=A', ...options);
       const { token } = await server.petstore('key', 'create', '--account', String(id));
@@ -23,7 +23,7 @@ overEachEngine(engine => {
     await server.remove();
   });
 
-  /** What somebody is told of these types on a deployment. */
+  /** Returns the events of these types that a key can see on a deployment. */
   async function told(who: keyof typeof accounts, types: readonly string[]) {
     const query = types.map(type => `types=${type}`).join('&');
     const url = `${server.urls.production}/events?limit=100&${query}`;

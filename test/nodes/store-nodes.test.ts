@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { type BadNetwork, startProxy } from '../support/proxy.ts';
 import { long, skipFor } from '../support/selection.ts';
-import { newProcessKey, type Process, serveApart } from '../support/serving.ts';
+import { newProcessKey, type Process, spawnService } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedAt } from '../support/stored.ts';
@@ -89,7 +89,7 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
   });
 });
 
-/** Cuts a network, then lets it take everything and bring nothing for a second. */
+/** Cuts the connections of a proxy, then drops all data for a second. */
 async function harm(proxy: BadNetwork): Promise<void> {
   proxy.cut();
   await pause(100);
@@ -99,7 +99,7 @@ async function harm(proxy: BadNetwork): Promise<void> {
 }
 
 async function startNode(t: TestContext, environment: Record<string, string>): Promise<Process> {
-  const node = await serveApart({ environment: { PETSTORE_STAGING_PORT: '', ...environment } });
+  const node = await spawnService({ environment: { PETSTORE_STAGING_PORT: '', ...environment } });
   t.after(async () => {
     await node.stop();
     await node.remove();

@@ -7,23 +7,22 @@ import { migrations } from '../../src/migrations/index.ts';
 import { onServer, postgresUrl, run, silent, TIMEOUT_SCALE, withoutPostgres } from './engines.ts';
 import { describeUnless } from './selection.ts';
 
-/** An engine that the product is served on. */
+/** A storage engine that the service runs on. */
 export interface ServedEngine {
   readonly name: EngineName;
-  /** The settings for a new, empty place, where several nodes may serve one after the other; removed with the suite. */
+  /** Returns the settings of a new, empty database that several nodes can use. It is deleted after the suite. */
   settings(): Promise<Record<string, string>>;
 }
 
 /**
- * Registers a suite of tests of the whole product for each of the two engines; where no PostgreSQL answers that half is
- * left out with one line, under CI it fails.
+ * Registers a suite of tests over HTTP for each engine.
  */
 export function overEachEngine(suite: (engine: ServedEngine) => void) {
   describe('on the embedded engine', () => suite({ name: 'sqlite', settings: async () => ({}) }));
   overPostgres(suite);
 }
 
-/** The same for PostgreSQL alone. */
+/** Registers a suite of tests over HTTP for PostgreSQL. */
 export function overPostgres(suite: (engine: ServedEngine) => void) {
   describeUnless(withoutPostgres, 'on PostgreSQL', () => suite(postgres()));
 }

@@ -16,21 +16,21 @@ import { migrations } from '../../src/migrations/index.ts';
 import { describeUnless, withoutServers } from './selection.ts';
 
 /**
- * An engine that a suite runs on. What a test opened is closed when the test ends, all else when the suite does; what was
- * made is removed then.
+ * A storage engine that a suite runs on. Databases that a test opens are closed after the test, others after the suite.
+ * All of them are deleted after the suite.
  */
 export interface Engine {
   readonly name: EngineName;
-  /** Opens a migrated database of the product: an empty one of its own, or the one at `options.place`. */
+  /** Opens a migrated database: a new one, or the one at `options.place`. */
   open(options?: OpenOptions): Promise<Database>;
   /**
-   * Makes a place for a database, to open it several times; nothing is there yet.
-   * @param options.quick whether it may be in memory, for tests to which the disk makes no difference
+   * Creates a location for a database that is opened several times.
+   * @param options.quick whether it may be in memory, for tests that do not depend on the disk
    */
   place(options?: { readonly quick?: boolean }): Promise<Place>;
 }
 
-/** How a test opens a database; what is left out is as the product has it. */
+/** How a test opens a database. Default: as the service does. */
 export interface OpenOptions {
   readonly place?: Place;
   readonly clock?: Clock;
@@ -40,10 +40,10 @@ export interface OpenOptions {
   readonly log?: Log;
 }
 
-/** Where a database is: a directory, or a schema behind a URL. */
+/** The location of a database: a directory, or a schema behind a URL. */
 export type Place = { readonly directory: string } | { readonly url: string; readonly schema: string };
 
-/** The PostgreSQL server that tests may make databases on. */
+/** The PostgreSQL server for the databases of tests. */
 export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
 
 /** The tests share a busy machine: PostgreSQL gets 15 s for a connection and 24 s for a call. */
@@ -70,10 +70,10 @@ export function onPostgres(suite: (engine: Engine) => void) {
   describeUnless(withoutPostgres, 'on PostgreSQL', () => suite(postgres()));
 }
 
-/** A log that nobody reads. */
+/** A log that discards everything. */
 export const silent: Log = { info() {}, warn() {}, error() {} };
 
-/** Where Linux keeps files in memory. */
+/** The file system in memory on Linux. */
 const MEMORY = '/dev/shm';
 
 function embedded(): Engine {
@@ -109,7 +109,7 @@ function embedded(): Engine {
   };
 }
 
-/** The databases that are open in a suite. A server has connections for few of them at a time. */
+/** Tracks the open databases of a suite, because a server allows few connections at a time. */
 function openedHere() {
   const ofSuite: Database[] = [];
   let ofTest: Database[] | undefined;
@@ -128,7 +128,7 @@ function openedHere() {
   };
 }
 
-/** A database of its own on the server; each place is a schema in it. */
+/** A database of its own on the server. Each location is a schema in it. */
 function postgres(): Engine {
   const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
   const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
@@ -157,7 +157,7 @@ function postgres(): Engine {
         role: options.role ?? 'server',
         migrate: options.migrate ?? true,
         log: options.log ?? silent,
-        // The server's connections are shared by all test files that run at once.
+        // All test files that run at the same time share the connections of the server.
         connectionsMax: 6,
         timeoutScale: TIMEOUT_SCALE,
       });
@@ -167,7 +167,7 @@ function postgres(): Engine {
   };
 }
 
-/** Runs work on a connection to the test server's own database. */
+/** Runs work on a connection to the default database of the test server. */
 export async function onServer<T>(work: (connection: Connection) => Promise<T>, url = postgresUrl): Promise<T> {
   const connection = await postgresServer(url, undefined, TIMEOUT_SCALE).connect('petstore test', { unlimited: true });
   try {
@@ -177,7 +177,7 @@ export async function onServer<T>(work: (connection: Connection) => Promise<T>, 
   }
 }
 
-/** Runs one statement, however long it takes; its rows. */
+/** Runs one statement without a time limit and returns its rows. */
 export async function run(connection: Connection, text: string) {
   return (await connection.query(Number.POSITIVE_INFINITY, text)).rows;
 }

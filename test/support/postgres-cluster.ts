@@ -8,15 +8,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { postgresServer } from '../../src/lib/storage/postgres/connection.ts';
 import { freePort } from './free-port.ts';
 
-/** A PostgreSQL server of a test's own, which it may kill. */
+/** A PostgreSQL server of a single test, which may kill it. */
 export interface Cluster {
   readonly url: string;
   readonly port: number;
-  /** Starts it and waits until it takes connections. */
+  /** Starts the server and waits until it accepts connections. */
   start(): Promise<void>;
-  /** Ends every process of it at once, as a machine that loses them would (`kill -9`). */
+  /** Kills all processes of the server at once (`kill -9`). */
   kill(): Promise<void>;
-  /** Ends it and removes its files. */
+  /** Stops the server and deletes its files. */
   remove(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ const binaries = globSync('/usr/lib/postgresql/*/bin/postgres')
   .at(-1)
   ?.replace(/postgres$/, '');
 
-/** Why tests with a server of their own are left out; `undefined` where they can run. */
+/** Why tests with their own server are skipped; `undefined` if they run. */
 export const withoutCluster: string | undefined =
   binaries === undefined
     ? 'left out: there are no PostgreSQL server binaries in /usr/lib/postgresql'
@@ -33,7 +33,7 @@ export const withoutCluster: string | undefined =
       ? undefined
       : 'left out: killing a whole PostgreSQL needs /proc';
 
-/** Makes a cluster in a temporary directory, with flushes to disk as on a real one, and starts it. */
+/** Starts a server in a temporary directory, which flushes to disk. */
 export async function startCluster(): Promise<Cluster> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-cluster-'));
   // PostgreSQL refuses to run as root.
@@ -57,7 +57,7 @@ export async function startCluster(): Promise<Cluster> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended by itself.
+        // The process has already ended.
       }
     }
     await gone;
@@ -69,7 +69,7 @@ export async function startCluster(): Promise<Cluster> {
     async start() {
       const options = ['-D', data, '-p', `${port}`, '-c', 'listen_addresses=127.0.0.1', '-k', directory];
       for (let attempt = 1; attempt <= 200; attempt++) {
-        // A server that was killed may leave shared memory in use for a moment; then the new one gives up at once.
+        // After a kill, shared memory may stay in use for a moment. A new server then exits immediately.
         if (postmaster === undefined || postmaster.exitCode !== null || postmaster.signalCode !== null) {
           postmaster = spawn(`${binaries}postgres`, options, { ...user, cwd: directory, stdio: 'ignore' });
         }

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Stands between clients and a server, and can behave like a bad network. */
+/** A proxy between clients and a server that can simulate a bad network. */
 export interface BadNetwork {
   readonly port: number;
-  /** Is shown what clients send, before it goes on; `silence` lets nothing more through on that connection. */
+  /** Called with the data of clients before it is forwarded. `silence` drops all later data of the connection. */
   onBytes: (bytes: Buffer, silence: () => void) => void;
-  /** From now on everything is taken and nothing goes on; connections of that time stay silent for ever. */
+  /** Accepts and drops all data from now on. Connections of that time stay silent forever. */
   swallow(): void;
-  /** From now on whoever connects is hung up on. */
+  /** Closes new connections immediately from now on. */
   refuse(): void;
-  /** Cuts every connection there is. */
+  /** Cuts all connections. */
   cut(): void;
-  /** Ends the bad times, for new connections. */
+  /** Works normally again, for new connections. */
   heal(): void;
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
       from.on('error', () => {});
       from.on('close', () => {
         sockets.delete(from);
-        // As behind a firewall that has forgotten the connection, the other side never learns of its end.
+        // As behind a firewall that has dropped the connection, the other side is not notified of the end.
         if (!silent.has(from)) to.destroy();
       });
     }

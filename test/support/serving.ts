@@ -17,30 +17,30 @@ import { openLog } from '../../src/lib/log.ts';
 import type { PlanName } from '../../src/plans/plan.ts';
 import type { Database } from '../../src/schema.ts';
 
-/** What each of the three addresses is called at. */
+/** The base URLs of the three addresses. */
 export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
 
-/** The product in this process, with a data directory of its own. */
+/** The service in this process, with its own data directory. */
 export interface Serving {
   readonly app: App;
   readonly urls: Urls;
-  /** Production's database. */
+  /** The file of production's database. */
   readonly file: string;
-  /** Every log line, as it was written. */
+  /** All log lines. */
   readonly lines: readonly string[];
-  /** A key of a new account: an Enterprise one that no test exhausts, where no plan is given. */
+  /** Creates a key of a new account. The default plan is Enterprise with limits that no test reaches. */
   newKey(options?: KeyOptions): Promise<IssuedKey>;
-  /** Stops and removes everything; safe to repeat. */
+  /** Stops the service and deletes its data. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** What kind of key a test needs. */
+/** Options of a new key. */
 export interface KeyOptions extends Partial<Omit<NewKey, 'accountId'>> {
   readonly plan?: PlanName;
   readonly accountId?: number;
 }
 
-/** Serves in this process. What is left out is as the product has it, with every address on a free port. */
+/** Starts the service in this process. Default settings, with every address on a free port. */
 export async function serve(
   options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<Serving> {
@@ -72,7 +72,7 @@ export async function serve(
 
 let accounts = 0;
 
-/** Makes a key, and an account where none is given. */
+/** Creates a key, and an account if none is given. */
 export async function newKey(
   registry: Database,
   { plan = 'enterprise', accountId, deployment = 'production', ...key }: KeyOptions = {},
@@ -85,24 +85,24 @@ export async function newKey(
   });
 }
 
-/** The product as its users run it. */
+/** The service in a process of its own. */
 export interface Process {
   readonly child: ChildProcess;
-  /** Where its data is. */
+  /** Its data directory. */
   readonly directory: string;
   readonly urls: Urls;
-  /** Everything that it wrote to standard error. */
+  /** Returns everything that it wrote to standard error. */
   log(): string;
-  /** Runs a command on the same data; what it printed as JSON. */
+  /** Runs a command on the same data and returns its JSON output. */
   petstore(...args: string[]): Promise<Record<string, unknown>>;
-  /** Asks it to stop; its exit code, and the signal that ended it if one did. Safe to repeat. */
+  /** Stops it and returns its exit code or signal. Idempotent. */
   stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** Removes its data; it has to be stopped. */
+  /** Deletes its data. The process must have ended. */
   remove(): Promise<void>;
 }
 
-/** Serves in a process of its own, through the launcher, on `directory` or a new one. */
-export async function serveApart(
+/** Starts the service in a process, through the launcher, on `directory` or a new one. */
+export async function spawnService(
   options: { readonly directory?: string; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<Process> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'petstore-test-')));
@@ -110,7 +110,7 @@ export async function serveApart(
   const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-  // A test that breaks off leaves no service behind.
+  // If a test fails, its service ends with it.
   const end = () => child.kill('SIGKILL');
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
@@ -146,7 +146,7 @@ export async function serveApart(
   };
 }
 
-/** A key of a new account that no test exhausts, made by command; its token. */
+/** Creates a key with limits that no test reaches, by command, and returns its token. */
 export async function newProcessKey(service: Process, plan: PlanName = 'enterprise'): Promise<string> {
   const agreed = plan === 'enterprise' ? ['--per-minute', '1000000', '--per-day', '1000000000'] : [];
   const email = `caller-${++accounts}@example.org`;
@@ -167,32 +167,32 @@ export async function newProcessKey(service: Process, plan: PlanName = 'enterpri
 
 const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 
-/** An answer, whole. */
+/** A complete response. */
 export interface Reply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Every value of every header, names in lower case. */
+  /** All values of every header, by lower-case name. */
   readonly all: Readonly<Record<string, readonly string[]>>;
   readonly text: string;
-  /** The body as JSON; `undefined` where it is none. */
+  /** The body as JSON; `undefined` if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it as they know it
   readonly body: any;
 }
 
-/** What to send beside the URL. */
+/** What to send, apart from the URL. */
 export interface Sending {
   readonly method?: string;
   readonly key?: { readonly token: string } | string;
-  /** An empty value leaves a header out. */
+  /** An empty value removes a default header. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** An object is sent as JSON, text and bytes as they are; both as `application/json` unless the headers say otherwise. */
+  /** Objects are sent as JSON, text and bytes unchanged, all as `application/json` unless the headers differ. */
   readonly body?: unknown;
   readonly agent?: Agent;
 }
 
 const sharedAgent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-/** Sends one request and waits for its whole answer. */
+/** Sends a request and returns the complete response. */
 export async function send(url: string, sending: Sending = {}): Promise<Reply> {
   const { method = 'GET', key, headers = {}, body, agent = sharedAgent } = sending;
   const bytes = body === undefined ? undefined : bytesOf(body);
@@ -247,19 +247,19 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What came back on a raw connection. */
+/** The responses on a raw connection. */
 export interface RawReplies {
   readonly replies: readonly RawReply[];
-  /** What stood behind the last whole answer. */
+  /** The bytes after the last complete response. */
   readonly rest: string;
-  /** Whether the other side ended the connection before the time was over. */
+  /** Whether the server closed the connection before the timeout. */
   readonly closed: boolean;
 }
 
-/** One answer as it stood on the wire. */
+/** A response on a raw connection. */
 export interface RawReply {
   readonly status: number;
-  /** Names in lower case; of a repeated one all values, with commas. */
+  /** By lower-case name. The values of repeated headers are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it as they know it
@@ -267,8 +267,8 @@ export interface RawReply {
 }
 
 /**
- * Writes bytes to a connection of its own, in the pieces given, and reads answers until the other side ends it, `count`
- * answers have come, or `waitMs` have passed without a byte.
+ * Writes bytes to a new connection, in the given pieces, and reads responses until the server closes it, `count`
+ * responses have arrived, or `waitMs` have passed without data.
  */
 export async function sendRaw(
   url: string,
@@ -305,13 +305,13 @@ export async function sendRaw(
   return { ...parseReplies(Buffer.concat(parts), heads), closed };
 }
 
-/** A raw connection to the address that a URL names. */
+/** Opens a raw connection to the address of a URL. */
 export function dial(url: string): Socket {
   const { hostname, port } = new URL(url);
   return connect({ port: Number(port), host: hostname === 'localhost' ? '127.0.0.1' : hostname, noDelay: true });
 }
 
-/** Splits bytes into answers by their lengths; interim answers (1xx) are left out. */
+/** Splits bytes into responses by their lengths, without interim responses (1xx). */
 export function parseReplies(bytes: Buffer, heads = false): { replies: RawReply[]; rest: string } {
   const replies: RawReply[] = [];
   let from = 0;
@@ -338,10 +338,10 @@ export function parseReplies(bytes: Buffer, heads = false): { replies: RawReply[
 }
 
 /**
- * Demands of an answer what every answer of the interface promises: the numbers of the limits, an id, and where it is
- * no success an Error.
+ * Asserts what every response of the API must have: rate limit headers, a request id, and an Error unless it is a
+ * success.
  */
-export function assertAnswer(
+export function assertApiResponse(
   reply: { status: number; headers: Readonly<Record<string, unknown>>; text: string; body: unknown },
   what = '',
 ): void {
@@ -364,7 +364,7 @@ export function assertAnswer(
   if (reply.status >= 400 && reply.text !== '' && !isProblem) assertError(reply, note);
 }
 
-/** Demands an Error object (contract, Error), with nothing in it but what is promised. */
+/** Asserts that the body is an Error object without undocumented members. */
 export function assertError(reply: { status: number; body: unknown }, note = ''): void {
   const body = reply.body as Record<string, unknown>;
   assert.equal(typeof body, 'object', note);

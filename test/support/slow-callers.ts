@@ -1,11 +1,11 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * Holds connections to a service open, as slowly as they come: a third trickles headers, a third trickles a body, a
- * third is idle after connecting. Run as a program: port, count, key.
+ * Opens slow connections to a service: a third sends headers slowly, a third sends a body slowly, a third stays idle.
+ * Run as a program with the arguments port, count, key.
  *
- * Prints `open` once all are open, and when its standard input ends one line of JSON: of each kind the statuses that
- * came, with the seconds after which they did.
+ * Prints `open` once all are open. When its standard input ends, prints one line of JSON with the status codes for
+ * each kind and the seconds until they arrived.
  */
 const [port = 0, count = 0] = process.argv.slice(2, 4).map(Number);
 const key = process.argv[4];
@@ -47,7 +47,7 @@ function openNext(): void {
   });
 }
 
-// Spread over the interval, as so many strangers would be.
+// Spread over the interval, as for independent callers.
 let turn = 0;
 setInterval(() => {
   turn++;

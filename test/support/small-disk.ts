@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A file system that is full soon, mounted for one test. */
+/** A small file system for one test. */
 export interface SmallDisk {
   readonly directory: string;
-  /** Puts ballast in until nothing more fits. */
+  /** Fills the file system. */
   fill(): void;
-  /** Takes the ballast out. */
+  /** Deletes the filling. */
   empty(): void;
 }
 
-/** A disk of so many MiB; where none can be mounted the test is left out with one line, and there is none. */
+/** Mounts a file system of `mib` MiB. If that is not possible, skips the test and returns `undefined`. */
 export function smallDisk(context: TestContext, mib: number): SmallDisk | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'petstore-small-disk-'));
   let mounted = false;
   context.after(() => {
-    // A process that still has a file open there does not keep it.
+    // A lazy unmount works even if a process still has a file open.
     if (mounted) execFileSync('umount', ['--lazy', directory]);
     if (existsSync(directory)) rmSync(directory, { recursive: true });
   });

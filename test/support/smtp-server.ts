@@ -1,29 +1,29 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** A mail as it came over the wire. */
+/** A received mail. */
 export interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers by their lower-case names, folded lines joined. */
+  /** Headers by lower-case name, with folded lines joined. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Header lines, as they stood. */
+  /** The header lines as received. */
   readonly headerLines: readonly string[];
-  /** The text, decoded. */
+  /** The decoded text. */
   readonly text: string;
 }
 
-/** How the server behaves: what it says at a place of the conversation instead of what is usual. */
+/** Responses that differ from the default, by step of the conversation. */
 export interface Behaviour {
-  /** Instead of the greeting; `undefined` for the usual one, `'silence'` for none at all. */
+  /** Replaces the greeting; `'silence'` sends none. */
   greeting?: string | undefined;
-  /** To MAIL FROM. */
+  /** Responds to MAIL FROM. */
   sender?: string | undefined;
-  /** To RCPT TO, for every address or by the address. */
+  /** Responds to RCPT TO, for every address or by address. */
   recipient?: string | ((address: string) => string | undefined) | undefined;
-  /** To a whole message; `'die'` keeps it, and ends the connection without an answer. */
+  /** Responds to a message; `'die'` stores it and closes the connection without a response. */
   message?: string | undefined;
-  /** Told of each mail that is kept, before that is said. */
+  /** Called with each stored mail before the response. */
   kept?: ((mail: ReceivedMail) => void) | undefined;
 }
 
@@ -31,16 +31,16 @@ export interface Behaviour {
 export interface SmtpServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** What it does from now on. */
+  /** Its current behavior. */
   behaviour: Behaviour;
-  /** How many connections there were. */
+  /** The number of connections. */
   readonly connections: number;
-  /** What clients said who they are, decoded. */
+  /** The decoded credentials that clients sent. */
   readonly logins: readonly string[];
   close(): Promise<void>;
 }
 
-/** Starts a mail server that speaks as much of SMTP as a mail takes, with AUTH PLAIN where `login` is given. */
+/** Starts a mail server with the part of SMTP that sending a mail needs, and AUTH PLAIN if `login` is given. */
 export async function startSmtpServer({
   login,
   port = 0,

@@ -4,10 +4,10 @@ import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Reply, send } from './serving.ts';
 
-/** Answers that callers of the store have to reckon with; whatever else comes is a fault. */
+/** Expected statuses under faults. Any other one is an error. */
 const EXPECTED = new Set([200, 201, 204, 403, 404, 409, 422, 429, 503]);
 
-/** One request of the load. Its `mark` stands in what it writes, so that the log tells how often it was done. */
+/** A request of the load. It writes its `mark`, so that the log shows how often it was executed. */
 interface Request {
   readonly mark: string;
   readonly key: string;
@@ -16,44 +16,44 @@ interface Request {
   readonly body?: unknown;
 }
 
-/** What became of a request. */
+/** The outcome of a request. */
 interface Told extends Request {
   readonly status: number;
   readonly text: string;
 }
 
-/** A store under load: who calls, and what they were told. */
+/** A store under load: its callers and their responses. */
 export class StoreLoad {
-  /** The one that owns the animals and takes the steps, and those that hold and order. */
+  /** The owner of the pets, who takes the steps, and the callers who hold and order. */
   readonly #keys: readonly string[];
   readonly #answerMs: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #pets: number[] = [];
   readonly #holds: { id: number; key: string; petId: number }[] = [];
   readonly #orders: number[] = [];
-  /** By mark: what was answered; what was not, or with an outcome that is not known. */
+  /** Final responses by mark, and requests without a response or with an unknown outcome. */
   readonly #told = new Map<string, Told>();
   #open: Request[] = [];
-  /** How often each answer came. */
+  /** The number of responses by status. */
   readonly seen: Record<string, number> = {};
   slowestMs = 0;
   again = 0;
 
   /**
-   * @param keys of the owner first, then of those who hold and order
-   * @param answerMs how long an answer may take
+   * @param keys the owner's key, then those of the other callers
+   * @param answerMs the maximum response time
    */
   constructor(keys: readonly string[], { answerMs = 3000 } = {}) {
     this.#keys = keys;
     this.#answerMs = answerMs;
   }
 
-  /** How many requests were answered for good. */
+  /** The number of final responses. */
   get answered(): number {
     return this.#told.size;
   }
 
-  /** Calls one after the other, until it is told that it is over or the server is gone. */
+  /** Sends one request after the other until told to stop or the server is gone. */
   async call(url: string, going: () => boolean, { staysOn = false } = {}): Promise<void> {
     while (going()) {
       const request = this.#anyRequest();
@@ -64,7 +64,7 @@ export class StoreLoad {
     }
   }
 
-  /** Sends everything again of which nothing is known, with the same key, until something is. */
+  /** Repeats every request with an unknown outcome, with the same key, until its outcome is known. */
   async retry(url: string): Promise<void> {
     const open = this.#open;
     this.#open = [];
@@ -79,7 +79,7 @@ export class StoreLoad {
     );
   }
 
-  /** Demands that what was acknowledged comes again byte for byte, for some of it. */
+  /** Asserts for a sample that retries return the acknowledged response byte for byte. */
   async assertReplays(url: string, count: number): Promise<void> {
     const done = [...this.#told.values()].filter(({ status, method }) => status < 300 && method !== 'DELETE');
     const some = new Set(Array.from({ length: Math.min(count, done.length) }, () => done[pick(done.length)]!));
@@ -95,26 +95,26 @@ export class StoreLoad {
     );
   }
 
-  /** Demands that each success was done once and each refusal never; for requests that change nothing, at most once. */
+  /** Asserts that each success was executed once and each error never. Changes without effect may be executed once. */
   assertOnce(log: readonly { readonly action: string; readonly data: string }[]): void {
     const done = new Map<string, number>();
     for (const { action, data } of log) {
-      // What is taken out is told of once more as it was.
+      // A deletion repeats the last state.
       if (action === 'deleted') continue;
       for (const mark of new Set(data.match(/mark [\w-]{36}/g))) {
-        // Later events of the same thing say it again: only the one that brought it counts.
+        // Later events of the same resource repeat the mark. Only the one that introduced it counts.
         if (brings(JSON.parse(data), mark)) done.set(mark, (done.get(mark) ?? 0) + 1);
       }
     }
     assert.deepEqual(this.#open, [], 'something was never answered');
     for (const { mark, method, path, status, text } of this.#told.values()) {
-      // A release and an extension say nothing of their own, and an animal that is taken out keeps its name.
+      // Releases and extensions write no mark, and a deleted pet keeps its name.
       if (method === 'DELETE' || /\/(release|extension)$/.test(path)) continue;
       assert.equal(done.get(mark) ?? 0, status < 300 ? 1 : 0, `${method} ${path} was answered ${status} ${text}`);
     }
   }
 
-  /** Demands that every acknowledged thing is in the log. */
+  /** Asserts that every acknowledged resource is in the log. */
   assertKept(log: readonly { readonly kind: string; readonly subject_id: number }[]): void {
     const there = new Set(log.map(({ kind, subject_id }) => `${kind} ${subject_id}`));
     const kinds: Record<string, string> = { '/pets': 'pet', '/holds': 'hold', '/store/orders': 'order' };
@@ -124,7 +124,7 @@ export class StoreLoad {
     }
   }
 
-  /** Asks once; whether something is known of the outcome then. */
+  /** Sends a request once. Returns whether its outcome is known. */
   async #ask(url: string, request: Request): Promise<boolean> {
     const fromMs = performance.now();
     let reply: Reply;
@@ -138,7 +138,7 @@ export class StoreLoad {
     const { status, text, body } = reply;
     const what = status < 300 ? `${request.method} ${status}` : `${status} ${body?.code}`;
     this.seen[what] = (this.seen[what] ?? 0) + 1;
-    // An end that has come before the request was done is refused.
+    // An expiry that has passed before the request runs is rejected.
     const late = status === 400 && body.errors?.[0].path === '/expiresAt';
     assert.ok(EXPECTED.has(status) || late, `${request.method} ${request.path}: ${status} ${text}`);
     assert.ok(tookMs <= this.#answerMs, `${request.method} ${request.path} took ${Math.round(tookMs)} ms: ${text}`);
@@ -160,7 +160,7 @@ export class StoreLoad {
     return send(`${url}${path}`, { method, key, headers, ...(body !== undefined && { body }), agent: this.#agent });
   }
 
-  /** Few animals and many callers, so that they meet. */
+  /** Few pets and many callers, so that they compete. */
   #anyRequest(): Request {
     const mark = `mark ${randomUUID()}`;
     const [owner, ...others] = this.#keys as [string, ...string[]];
@@ -211,7 +211,7 @@ export class StoreLoad {
   }
 }
 
-/** Whether this event is the one that brought the mark. */
+/** Reports whether this event introduced the mark. */
 function brings(
   data: {
     readonly note?: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Reply, send } from './serving.ts';
 
-/** An animal as `view=full` has it, as far as it matters here. */
+/** The checked members of a pet in `view=full`. */
 interface Shown {
   readonly id: number;
   readonly status: 'available' | 'pending' | 'sold';
@@ -9,7 +9,7 @@ interface Shown {
   readonly etag: string;
 }
 
-/** Keeps a copy of the store over HTTP, by tokens alone. */
+/** A copy of the store that follows it over HTTP with sync tokens. */
 export class Mirror {
   readonly key: string;
   readonly #animals = new Map<number, Shown>();
@@ -23,7 +23,7 @@ export class Mirror {
     return [...this.#animals.values()].toSorted((one, other) => one.id - other.id);
   }
 
-  /** Follows until the end of the list, and again while it is told to; breaks off where the server does. */
+  /** Follows to the end of the list, repeatedly until told to stop. Throws if the server fails. */
   async follow(url: string, going: () => boolean = () => false): Promise<void> {
     do {
       const query = `updatedSince=${encodeURIComponent(this.#since)}&includeRemoved=true&view=full`;
@@ -50,8 +50,8 @@ export class Mirror {
 }
 
 /**
- * Demands that a mirror has what the lists show, and that totals and inventory count it. What is on hold may run out
- * meanwhile: looks again until nothing changed around the look.
+ * Asserts that a mirror matches the lists, totals and inventory. Holds may expire meanwhile, so it compares again until
+ * nothing changes during the comparison.
  */
 export async function assertShownAlike(url: string, mirror: Mirror): Promise<void> {
   const { key } = mirror;

@@ -8,7 +8,7 @@ import type { PetState } from '../../src/pets/pet.ts';
 import { onServer, run } from './engines.ts';
 import { holdVersion, orderVersion, petVersion } from './versions.ts';
 
-/** A store as its tables have it. */
+/** The tables of a store. */
 export interface Stored {
   readonly pets: readonly {
     id: number;
@@ -44,7 +44,7 @@ export interface Stored {
   readonly events: readonly LoggedEvent[];
 }
 
-/** An event as its row has it. */
+/** A row of the event log. */
 export interface LoggedEvent {
   readonly id: number;
   readonly at: number;
@@ -54,7 +54,7 @@ export interface LoggedEvent {
   readonly data: string;
 }
 
-/** Each table, in the order of its ids. */
+/** The query for each table, in order of its ids. */
 const TABLES: Readonly<Record<keyof Stored, string>> = {
   pets: 'select * from pets order by id',
   holds: 'select * from holds order by id',
@@ -64,7 +64,7 @@ const TABLES: Readonly<Record<keyof Stored, string>> = {
   events: 'select * from events order by id',
 };
 
-/** What production's file in a data directory has; nobody may serve it. */
+/** Reads the tables of the production database in a data directory that no process serves. */
 export function storedIn(directory: string): Stored {
   const file = new Sqlite(join(directory, 'production.db'), { readonly: true });
   try {
@@ -75,7 +75,7 @@ export function storedIn(directory: string): Stored {
   }
 }
 
-/** What a PostgreSQL database has, at one moment. */
+/** Reads the tables of a PostgreSQL database in one snapshot. */
 export function storedAt(url: string): Promise<Stored> {
   return onServer(async connection => {
     await run(connection, 'begin isolation level repeatable read');
@@ -90,9 +90,9 @@ export function storedAt(url: string): Promise<Stored> {
 }
 
 /**
- * Demands that what is said in two places of a store is said alike: an animal has one hold or order in force at most,
- * and is pending while it has; each change in the log begins where the one before ended, up to what is stored; versions
- * are those that the log leads to; what ends does so once; the counters count.
+ * Asserts the invariants of a store: a pet has at most one active reservation and is pending while it has one; each
+ * change in the log starts from the state that the one before left, up to the row; versions match the log; each
+ * reservation ends once; the counters are exact.
  */
 export function assertStoredInvariants({ pets, holds, orders, reservations, counts, events }: Stored): void {
   const kept = new Map(reservations.map(one => [one.pet_id, one]));
@@ -178,7 +178,7 @@ function parsed<Data>({ action, data }: LoggedEvent): { readonly action: string;
   return { action, data: JSON.parse(data) as Data };
 }
 
-/** What an animal is at the end of its log, and which hold or order it is kept for by what the log says. */
+/** Returns the last state of a pet and its reservation according to the log. */
 function replayed(thing: string, events: readonly LoggedEvent[]) {
   let last: PetState | undefined;
   let keptFor: { hold_id: number | null; order_id: number | null } = { hold_id: null, order_id: null };

@@ -5,7 +5,7 @@ import { connectValkey } from '../../src/limits/valkey.ts';
 import { freePort } from './free-port.ts';
 import { withoutServers } from './selection.ts';
 
-/** The Valkey or Redis that tests may count in; each product's keys have a prefix of their own there. */
+/** The Valkey or Redis for tests. Each service has its own key prefix. */
 export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.0.1:6379';
 
 /** Why suites on Valkey are skipped; `undefined` if they run. */
@@ -18,11 +18,11 @@ export const withoutValkey: string | undefined =
 
 const program = ['valkey-server', 'redis-server'].find(name => spawnSync(name, ['--version']).status === 0);
 
-/** Why suites that end and start a server of their own are left out; `undefined` where one can be started. */
+/** Why suites that start their own server are skipped; `undefined` if they run. */
 export const withoutValkeyServer =
   withoutServers ?? (program === undefined ? 'left out: no valkey-server or redis-server' : undefined);
 
-/** A server of a test's own, empty at each start. */
+/** A server of a single test. It is empty at each start. */
 export class ValkeyServer {
   readonly #port: number;
   #process: ChildProcess | undefined;
@@ -51,14 +51,14 @@ export class ValkeyServer {
     }
   }
 
-  /** Ends it at once, as a crash does. */
+  /** Kills the server. */
   async kill(): Promise<void> {
     const ended = once(this.#process!, 'exit');
     this.#process!.kill('SIGKILL');
     await ended;
   }
 
-  /** Lets it stand still, so that connections stay and nothing answers. */
+  /** Stops the process without closing its connections. */
   freeze(): void {
     this.#process!.kill('SIGSTOP');
   }

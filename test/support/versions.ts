@@ -2,15 +2,15 @@ import type { HoldEventData } from '../../src/holds/events.ts';
 import type { OrderEventData } from '../../src/orders/events.ts';
 import type { PetEventData } from '../../src/pets/change.ts';
 
-/** An event of the log, as far as it matters here. */
+/** The fields of an event that determine versions. */
 interface Logged<Data> {
   readonly action: string;
   readonly data: Data;
 }
 
 /**
- * The version of an animal after all that happened to it: one more with each event, and two more where it was kept, because
- * the one between belongs to the end of what it was kept for.
+ * Returns the version of a pet after its events: each event adds one, and one more if the pet was reserved, because the
+ * version in between belongs to the expiry.
  */
 export function petVersion(events: readonly Logged<PetEventData>[]): number {
   let version = 0;
@@ -24,12 +24,12 @@ export function petVersion(events: readonly Logged<PetEventData>[]): number {
   return version;
 }
 
-/** The version of a hold after all that happened to it. The one that comes next, while it is active, is that of its end. */
+/** Returns the version of a hold after its events. While it is active, the next version belongs to its expiry. */
 export function holdVersion(events: readonly Logged<Partial<HoldEventData>>[]): number {
   return events.reduce((version, { action }) => version + (action === 'created' || action === 'expired' ? 1 : 2), 0);
 }
 
-/** The version of an order after all that happened to it. The one that comes next, while it is placed, is that of its end. */
+/** Returns the version of an order after its events. While it is placed, the next version belongs to its expiry. */
 export function orderVersion(events: readonly Logged<Partial<OrderEventData>>[]): number {
   const by = ({ action, data }: Logged<Partial<OrderEventData>>) =>
     data.was?.status === 'placed' && action !== 'expired' ? 2 : 1;

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Process, serveApart } from '../support/serving.ts';
+import { type Process, spawnService } from '../support/serving.ts';
 import { installTools } from './tools.ts';
 
 describe('Redocly with its recommended rules', () => {
@@ -15,7 +15,7 @@ describe('Redocly with its recommended rules', () => {
   before(async () => {
     tools = await installTools();
     directory = await mkdtemp(join(tmpdir(), 'petstore-redocly-'));
-    service = await serveApart();
+    service = await spawnService();
   });
   after(async () => {
     await service.stop();

@@ -92,7 +92,7 @@ describe('pages in a browser', { skip }, () => {
   });
 });
 
-/** What a person would notice, measured in the page. */
+/** What a visitor would notice, measured in the page. */
 function look() {
   const root = document.documentElement;
   const luminance = (color: string) => {
