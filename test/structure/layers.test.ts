@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 /** The layers of src, from the bottom to the top: a layer may import those before it, and itself. */
 const layers = [
   'lib',
+  'error-codes.ts',
   'errors.ts',
   'categories/category.ts',
   'pets/pet.ts',
