@@ -32,25 +32,18 @@ export function observe(
       return ok ? 1 : 0;
     });
   }
-  metrics.gauge(
-    'petstore_counts_exact',
-    '1 while requests are counted exactly, 0 while each node counts its share.',
-    () => (limiter.health().counts === 'exact' ? 1 : 0),
-  );
-  metrics.gauge('petstore_day_counts_durable', '1 while the counts of the day are saved.', () =>
-    limiter.health().day === 'durable' ? 1 : 0,
-  );
+  const exactHelp = '1 while requests are counted exactly, 0 while each node counts its share.';
+  metrics.gauge('petstore_counts_exact', exactHelp, () => Number(limiter.health().counts === 'exact'));
+  const durableHelp = '1 while the counts of the day are saved.';
+  metrics.gauge('petstore_day_counts_durable', durableHelp, () => Number(limiter.health().day === 'durable'));
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
-  metrics.gauge(
-    'petstore_event_loop_delay_seconds',
-    'Longest delay of the event loop since the previous scrape.',
-    () => {
-      const longest = delay.max / 1e9;
-      delay.reset();
-      return longest;
-    },
-  );
+  const delayHelp = 'Longest delay of the event loop since the previous scrape.';
+  metrics.gauge('petstore_event_loop_delay_seconds', delayHelp, () => {
+    const longest = delay.max / 1e9;
+    delay.reset();
+    return longest;
+  });
   metrics.gauge('process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss());
   metrics.gauge('process_cpu_seconds_total', 'Processor time, user and system.', () => {
     const { user, system } = process.cpuUsage();

@@ -3,6 +3,7 @@ import type { AddressName, Config } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { openApiOf } from './lib/http/openapi/document.ts';
+import { header } from './lib/http/openapi/headers.ts';
 import type { Header, OpenApiDocument, Server } from './lib/http/openapi/types.ts';
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import { PREFIX, publicUrlOf } from './urls.ts';
@@ -97,57 +98,49 @@ export function openApiDocument(
 
 /** Returns every error code of a route: its own, and those of the checks that come before every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
-  const codes = new Set<string>(['malformed_request']);
-  const add = (...more: readonly string[]) => {
-    for (const code of more) codes.add(code);
-  };
-  add('invalid_parameter');
-  // Operations without a body schema may receive one.
-  if (route.method !== 'GET') add('invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body');
-  add('missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key');
-  add('wrong_deployment');
-  if (route.access.scope) add('insufficient_scope');
-  for (const parameter of Object.values(route.parameters ?? {})) add(parameter.notFound);
-  if (takesIdempotencyKey(route)) add('idempotency_key_in_use', 'idempotency_key_reused');
-  if (takesIfMatch(route)) add('precondition_failed');
-  if (route.conditional && route.method !== 'POST') add('precondition_required');
-  if (route.deprecation) add('operation_removed');
-  add(...route.errors);
-  add('request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large');
-  add('internal_error');
-  if (route.method !== 'GET') add('storage_full');
-  add('storage_unavailable', 'shutting_down');
-  return [...codes] as ErrorCode[];
+  const { access, conditional, deprecation, method, parameters = {} } = route;
+  const changes = method !== 'GET';
+  const codes = [
+    ...['malformed_request', 'invalid_parameter'],
+    // Operations without a body schema may receive one.
+    ...(changes ? ['invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body'] : []),
+    ...['missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key'],
+    'wrong_deployment',
+    ...(access.scope ? ['insufficient_scope'] : []),
+    ...Object.values(parameters).map(({ notFound }) => notFound),
+    ...(takesIdempotencyKey(route) ? ['idempotency_key_in_use', 'idempotency_key_reused'] : []),
+    ...(takesIfMatch(route) ? ['precondition_failed'] : []),
+    ...(conditional && method !== 'POST' ? ['precondition_required'] : []),
+    ...(deprecation ? ['operation_removed'] : []),
+    ...route.errors,
+    ...['request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large'],
+    ...['internal_error', ...(changes ? ['storage_full'] : []), 'storage_unavailable', 'shutting_down'],
+  ];
+  return [...new Set(codes)] as ErrorCode[];
 }
 
 /** The headers of every response below the base URL (contract, Rate limit headers). */
 const headers: Record<string, Header> = {
-  'X-RateLimit-Limit': {
-    description: 'The limit of the window with the fewest requests left.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  'X-RateLimit-Remaining': {
-    description: 'Requests remaining in that window.',
-    schema: { type: 'integer', minimum: 0 },
-  },
-  'X-RateLimit-Reset': {
-    description:
-      'The Unix time in seconds at which the first of the counted requests expires; on a 429, at which a request will be accepted.',
-    schema: { type: 'integer', format: 'int64' },
-  },
-  'RateLimit-Policy': {
-    description: 'Every window of the plan: its name, quota `q` and length in seconds `w` (IETF draft).',
-    schema: { type: 'string', examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'] },
-  },
-  RateLimit: {
-    description:
-      'The state of every window: requests remaining `r`, seconds until more become available `t` (IETF draft).',
-    schema: { type: 'string', examples: ['"minute";r=59;t=60, "day";r=999;t=43200'] },
-  },
-  'X-Request-Id': {
-    description: 'The id of the request in our logs: the one that was sent if it is well-formed, otherwise a new one.',
-    schema: { type: 'string' },
-  },
+  'X-RateLimit-Limit': header('The limit of the window with the fewest requests left.', {
+    type: 'integer',
+    minimum: 0,
+  }),
+  'X-RateLimit-Remaining': header('Requests remaining in that window.', { type: 'integer', minimum: 0 }),
+  'X-RateLimit-Reset': header(
+    'The Unix time in seconds at which the first of the counted requests expires; on a 429, at which a request will be accepted.',
+    { type: 'integer', format: 'int64' },
+  ),
+  'RateLimit-Policy': header('Every window of the plan: its name, quota `q` and length in seconds `w` (IETF draft).', {
+    type: 'string',
+    examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'],
+  }),
+  RateLimit: header(
+    'The state of every window: requests remaining `r`, seconds until more become available `t` (IETF draft).',
+    { type: 'string', examples: ['"minute";r=59;t=60, "day";r=999;t=43200'] },
+  ),
+  'X-Request-Id': header(
+    'The id of the request in our logs: the one that was sent if it is well-formed, otherwise a new one.',
+  ),
 };
 
 const description = `Send an API key as a bearer token with every request. Each request counts against the plan of the key's account, and the

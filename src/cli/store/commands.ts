@@ -2,9 +2,11 @@ import { type Command, type Option, UsageError } from '../command.ts';
 import { parseId } from '../values.ts';
 
 /** The command-line form of an operation: everything that does not follow from its route. */
-export interface StoreCommand extends Pick<Command, 'details' | 'examples'> {
+export interface StoreCommand extends Pick<Command, 'details'> {
   /** The name of the operation. */
   readonly operation: string;
+  /** Command lines that work, without `petstore` and the name → purpose. */
+  readonly examples: Readonly<Record<string, string>>;
   /** The summary of the operation where absent. */
   readonly summary?: string;
   /** The function of `actions.ts` that runs in place of the operation. */
@@ -45,8 +47,8 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       stagingHint: '`petstore staging reset` creates the sample animals.',
     },
     examples: {
-      'petstore pet list --status pending': 'what is held, ordered or set aside',
-      'petstore pet list --deployment staging --limit 1000 --json': 'for a program',
+      '--status pending': 'what is held, ordered or set aside',
+      '--deployment staging --limit 1000 --json': 'for a program',
     },
   },
   'pet show': {
@@ -55,10 +57,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     action: 'showPet',
     flags: { view: null },
     options: { history: { description: 'Also show its history; works for a deleted animal, too.' } },
-    examples: {
-      'petstore pet show 7': 'its current state',
-      'petstore pet show 7 --history': 'everything that happened to it',
-    },
+    examples: { '7': 'its current state', '7 --history': 'everything that happened to it' },
   },
   'pet create': {
     operation: 'createPet',
@@ -67,8 +66,8 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     account: 'The account that owns the animal; see `petstore account list`.',
     options: { status: { default: 'available' } },
     examples: {
-      'petstore pet create --account 1 --name Minka --category 2': 'a cat that is available',
-      'petstore pet create --account 1 --name Rex --category 1 --status pending --reason "in foster" --price "125.00 EUR"':
+      '--account 1 --name Minka --category 2': 'a cat that is available',
+      '--account 1 --name Rex --category 1 --status pending --reason "in foster" --price "125.00 EUR"':
         'a dog that is not available yet',
     },
   },
@@ -78,16 +77,13 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     query: { view: 'full' },
     details:
       'Members without an option stay as they are. A new status clears the reason of the old one. While a hold or an order reserves an animal, only that changes its status.',
-    examples: {
-      'petstore pet update 7 --status pending --reason medical': 'set an animal aside',
-      'petstore pet update 7 --price none': 'remove its price',
-    },
+    examples: { '7 --status pending --reason medical': 'set an animal aside', '7 --price none': 'remove its price' },
   },
   'pet delete': {
     operation: 'deletePet',
     reads: 'getPet',
     details: 'Deletes without asking. The history of the animal stays.',
-    examples: { 'petstore pet delete 7': 'an animal that was added by mistake' },
+    examples: { '7': 'an animal that was added by mistake' },
     done: ({ id, name }) =>
       `Deleted the animal ${id}, ${name}; \`petstore pet show ${id} --history\` still shows its history.`,
   },
@@ -99,106 +95,85 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
     columns: ['name', 'slug', 'parentId', 'updatedAt'],
     empty: { noun: 'categories', hint: '`petstore category create --name NAME` creates one.' },
-    examples: {
-      'petstore category list': 'all categories',
-      'petstore category list --placeholders': 'categories to be named, or merged into another',
-    },
+    examples: { '': 'all categories', '--placeholders': 'categories to be named, or merged into another' },
   },
   'category show': {
     operation: 'getCategory',
     summary: 'Show a category, and how many animals and categories are directly in it.',
     action: 'showCategory',
-    examples: { 'petstore category show 2': 'how many cats there are' },
+    examples: { '2': 'how many cats there are' },
   },
   'category create': {
     operation: 'createCategory',
-    examples: {
-      'petstore category create --name Reptiles': 'at the top',
-      'petstore category create --name "Maine Coon" --parent 2': 'below cats',
-    },
+    examples: { '--name Reptiles': 'at the top', '--name "Maine Coon" --parent 2': 'below cats' },
   },
   'category update': {
     operation: 'updateCategory',
     details: 'A placeholder that gets a name is no longer a placeholder. A category moves with everything in it.',
     examples: {
-      'petstore category update 9000 --name Alpacas --slug alpacas': 'name a placeholder',
-      'petstore category update 1001 --parent none': 'move it to the top',
+      '9000 --name Alpacas --slug alpacas': 'name a placeholder',
+      '1001 --parent none': 'move it to the top',
     },
   },
   'category delete': {
     operation: 'deleteCategory',
     reads: 'getCategory',
     details: 'Deletes without asking. To delete a category that is not empty, use `petstore category merge`.',
-    examples: { 'petstore category delete 1001': 'an unused category' },
+    examples: { '1001': 'an unused category' },
     done: ({ id, name }) => `Deleted the category ${id}, ${name}.`,
   },
   'category merge': {
     operation: 'mergeCategory',
     details:
       'Many animals move in batches; if the command is interrupted, run it again. Prints the category that remains.',
-    examples: { 'petstore category merge 9000 --into 4': 'a placeholder that means an existing category' },
+    examples: { '9000 --into 4': 'a placeholder that means an existing category' },
   },
   'hold list': {
     operation: 'listHolds',
     columns: ['animals', 'accountId', 'status', 'createdAt', 'expiresAt', 'endedAt'],
     empty: { noun: 'holds', hint: 'accounts create them with POST /v1/holds.' },
-    examples: { 'petstore hold list --status active': 'what is held now' },
+    examples: { '--status active': 'what is held now' },
   },
-  'hold show': {
-    operation: 'getHold',
-    examples: { 'petstore hold show 3': 'the account that it is for, and when it ends' },
-  },
+  'hold show': { operation: 'getHold', examples: { '3': 'the account that it is for, and when it ends' } },
   'hold extend': {
     operation: 'extendHold',
     // In the transaction, so that a duration counts from its time.
     reads: 'getHold',
     flags: { expiresAt: 'until' },
-    examples: {
-      'petstore hold extend 3 --until 2h': 'two hours from now',
-      'petstore hold extend 3 --until 2026-11-24T18:00:00+01:00': 'until the evening',
-    },
+    examples: { '3 --until 2h': 'two hours from now', '3 --until 2026-11-24T18:00:00+01:00': 'until the evening' },
   },
-  'hold release': {
-    operation: 'releaseHold',
-    examples: { 'petstore hold release 3': 'the customer changed their mind' },
-  },
+  'hold release': { operation: 'releaseHold', examples: { '3': 'the customer changed their mind' } },
   'order list': {
     operation: 'listOrders',
     columns: ['animal', 'accountId', 'status', 'price', 'createdAt', 'expiresAt'],
     empty: { noun: 'orders', hint: '`petstore order place --account ID --pet ID` places one.' },
     examples: {
-      'petstore order list --status placed': 'orders that wait for approval',
-      'petstore order list --status placed,approved': 'orders that are not delivered yet',
-      'petstore order list --pet 7 --json': 'for a program',
+      '--status placed': 'orders that wait for approval',
+      '--status placed,approved': 'orders that are not delivered yet',
+      '--pet 7 --json': 'for a program',
     },
   },
-  'order show': { operation: 'getOrder', examples: { 'petstore order show 12': 'its status and every step so far' } },
+  'order show': { operation: 'getOrder', examples: { '12': 'its status and every step so far' } },
   'order place': {
     operation: 'placeOrder',
     action: 'placeOrder',
     details: 'The order waits seven days for approval; the animal is pending meanwhile.',
     account: 'The account that orders; see `petstore account list`.',
     flags: { quantity: null },
-    examples: { 'petstore order place --account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone' },
+    examples: { '--account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone' },
   },
-  'order approve': {
-    operation: 'approveOrder',
-    examples: { 'petstore order approve 12': 'an order that was checked' },
-  },
+  'order approve': { operation: 'approveOrder', examples: { '12': 'an order that was checked' } },
   'order deliver': {
     operation: 'deliverOrder',
-    examples: { 'petstore order deliver 12 --note "fetched by her sister"': 'an animal that has left the store' },
+    examples: { '12 --note "fetched by her sister"': 'an animal that has left the store' },
   },
-  'order cancel': {
-    operation: 'cancelOrder',
-    examples: { 'petstore order cancel 12 --note "moved abroad"': 'the customer withdrew' },
-  },
+  'order cancel': { operation: 'cancelOrder', examples: { '12 --note "moved abroad"': 'the customer withdrew' } },
   'order return': {
     operation: 'returnOrder',
     options: { 'not-ready': { description: 'Leave the animal pending; otherwise it is available at once.' } },
     examples: {
-      'petstore order return 12': 'an animal that can be sold again at once',
-      'petstore order return 12 --not-ready --note "to the vet first"': 'one that cannot yet',
+      '12': 'an animal that can be sold again at once',
+      '12 --not-ready --note "to the vet first"': 'one that cannot yet',
     },
   },
   'message list': {
@@ -216,15 +191,12 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
     columns: ['from', 'to', 'animal', 'status', 'sent', 'text'],
     empty: { noun: 'messages', hint: 'accounts send them with POST /messages.' },
-    examples: {
-      'petstore message list --account store --box inbox': 'messages to the store itself',
-      'petstore message list --account 2 --json': 'for a program',
-    },
+    examples: { '--account store --box inbox': 'messages to the store itself', '--account 2 --json': 'for a program' },
   },
   'message show': {
     operation: 'getMessage',
     summary: 'Show a message with its whole text and every delivery attempt.',
-    examples: { 'petstore message show msg_12': 'its text and status' },
+    examples: { msg_12: 'its text and status' },
   },
   'message send': {
     operation: 'sendMessage',
@@ -246,33 +218,32 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       }
     },
     examples: {
-      'petstore message send --to 2 --message "Your animals are on the first page."': 'from the store to an account',
-      'petstore message send --account 2 --pet 7 --message "Is she still there?"':
-        'from a customer to the owner of an animal',
+      '--to 2 --message "Your animals are on the first page."': 'from the store to an account',
+      '--account 2 --pet 7 --message "Is she still there?"': 'from a customer to the owner of an animal',
     },
   },
   'webhook list': {
     operation: 'listWebhooks',
     columns: ['accountId', 'status', 'url', 'failingSince'],
     empty: { noun: 'webhooks', hint: 'accounts create them with POST /v1/webhooks.' },
-    examples: { 'petstore webhook list': 'all webhooks, and which are failing' },
+    examples: { '': 'all webhooks, and which are failing' },
   },
   'webhook show': {
     operation: 'getWebhook',
     details: 'The secret is never shown.',
-    examples: { 'petstore webhook show 3': 'its URL and the events that it gets' },
+    examples: { '3': 'its URL and the events that it gets' },
   },
   'webhook disable': {
     operation: 'deactivateWebhook',
     action: 'disableWebhook',
     summary: 'Disable a webhook until its owner activates it again, with a test.',
     details: 'Pending deliveries stay. An attempt that is under way finishes; it takes 15 seconds at most.',
-    examples: { 'petstore webhook disable 3': 'its receiver complains' },
+    examples: { '3': 'its receiver complains' },
   },
   'webhook delete': {
     operation: 'deleteWebhook',
     details: 'Deletes without asking, with the secrets and the pending deliveries.',
-    examples: { 'petstore webhook delete 3': 'for good; its owner can create another' },
+    examples: { '3': 'for good; its owner can create another' },
     done: ({ id }) => `Deleted webhook ${id}.`,
   },
 };

@@ -47,7 +47,9 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
       ...(columns && listOptions),
       deployment: deploymentOption,
     },
-    examples: definition.examples,
+    examples: Object.fromEntries(
+      Object.entries(definition.examples).map(([line, purpose]) => [`petstore ${name} ${line}`.trimEnd(), purpose]),
+    ),
     async run(invocation) {
       definition.check?.(invocation.options);
       const input = await readInput(definition, members, invocation);

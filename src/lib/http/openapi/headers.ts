@@ -1,58 +1,49 @@
 import type { Header } from './types.ts';
 
+/** Returns a Header Object; a string by default. */
+export function header(description: string, schema: object = { type: 'string' }): Header {
+  return { description, schema };
+}
+
 export const deprecationHeaders: Record<string, Header> = {
-  Deprecation: {
-    description: 'When the operation was deprecated: `@` and Unix seconds (RFC 9745).',
-    schema: { type: 'string', examples: ['@1795132800'] },
-  },
-  Sunset: {
-    description: 'When the operation starts to return 410 (RFC 8594).',
-    schema: { type: 'string', examples: ['Thu, 05 Dec 2030 00:00:00 GMT'] },
-  },
-  Link: {
-    description:
-      'The page on the deprecation (`deprecation`, `sunset`), and the URL that replaces this one (`successor-version`).',
-    schema: { type: 'string' },
-  },
+  Deprecation: header('When the operation was deprecated: `@` and Unix seconds (RFC 9745).', text('@1795132800')),
+  Sunset: header('When the operation starts to return 410 (RFC 8594).', text('Thu, 05 Dec 2030 00:00:00 GMT')),
+  Link: header(
+    'The page on the deprecation (`deprecation`, `sunset`), and the URL that replaces this one (`successor-version`).',
+  ),
 };
 
-export const etagHeader: Header = {
-  description: 'The entity tag of this version. It is the same for every caller and changes with every version.',
-  schema: { type: 'string', examples: ['"7.1"'] },
-};
+export const etagHeader = header(
+  'The entity tag of this version. It is the same for every caller and changes with every version.',
+  text('"7.1"'),
+);
 
-export const appliedHeader: Header = {
-  description: 'The preferences of `Prefer` that were applied (RFC 7240).',
-  schema: { type: 'string', examples: ['handling=strict'] },
-};
+export const appliedHeader = header(
+  'The preferences of `Prefer` that were applied (RFC 7240).',
+  text('handling=strict'),
+);
 
-export const replayedHeader: Header = {
-  description: '`true` if the response is the stored one of an earlier request with the same `Idempotency-Key`.',
-  schema: { type: 'string', enum: ['true'] },
-};
+export const replayedHeader = header(
+  '`true` if the response is the stored one of an earlier request with the same `Idempotency-Key`.',
+  { type: 'string', enum: ['true'] },
+);
 
-const retryAfter: Header = {
-  description: 'Seconds to wait before a retry, at least 1.',
-  schema: { type: 'integer', minimum: 1 },
-};
+const seconds = { type: 'integer', minimum: 1 };
+const retryAfter = header('Seconds to wait before a retry, at least 1.', seconds);
 
 /** The Retry-After of conflicts that end at a known time. */
-export const retryAfterOfConflict: Header = {
-  ...retryAfter,
-  description: 'Seconds to wait before a retry, if that is known.',
-};
+export const retryAfterOfConflict = header('Seconds to wait before a retry, if that is known.', seconds);
 
 /** The headers of errors by status. */
 export const errorHeaders: Record<number, Record<string, Header>> = {
-  401: {
-    'WWW-Authenticate': {
-      description: 'The scheme to use: `Bearer`.',
-      schema: { type: 'string', examples: ['Bearer'] },
-    },
-  },
+  401: { 'WWW-Authenticate': header('The scheme to use: `Bearer`.', text('Bearer')) },
   429: { 'Retry-After': retryAfter },
   503: { 'Retry-After': retryAfter },
 };
+
+function text(example: string): object {
+  return { type: 'string', examples: [example] };
+}
 
 /** What the schemas of request headers have besides their type. */
 export const requestHeaderSchemas: Record<string, object> = {
