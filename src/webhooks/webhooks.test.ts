@@ -87,7 +87,7 @@ onEachEngine(engine => {
       assert.deepEqual((await listWebhooks(store.database, owner, { limit: 20 })).rows, []);
     });
 
-    it('enforces the limit per account under concurrency; deleting a webhook frees a place', async () => {
+    it('enforces the limit per account under concurrency; a deleted webhook does not count', async () => {
       const store = await open(engine);
       const tries = await Promise.all(
         Array.from({ length: 8 }, () =>

@@ -75,7 +75,7 @@ describe('the job loop', () => {
     await loop.close(1000);
   });
 
-  it('finds jobs immediately when nudged, and otherwise by polling', async () => {
+  it('finds jobs immediately when woken, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);
     const { loop, polls } = startLoop(clock, [some], { pollMs: 50 });
@@ -95,7 +95,7 @@ describe('the job loop', () => {
     assert.deepEqual(some.done, [7, 8]);
   });
 
-  it('polls all kinds with one query at a time', async () => {
+  it('polls all types with one query at a time', async () => {
     const clock = testClock(1000);
     const kinds = ['a', 'b', 'c', 'd', 'e'].map(name => rows(clock, name, []));
     const { loop, polls } = startLoop(clock, kinds, { pollMs: 40 });
@@ -119,7 +119,7 @@ describe('the job loop', () => {
     await loop.close(1000);
   });
 
-  it('isolates kinds: a slow, full or failing kind delays only itself', async () => {
+  it('isolates types: a slow, full or failing type delays only itself', async () => {
     const clock = testClock(1000);
     const never = new Promise<never>(() => {});
     const slow = rows(clock, 'slow', [1], { claim: () => never });
@@ -140,7 +140,7 @@ describe('the job loop', () => {
     await loop.close(1);
   });
 
-  it('accepts a nudge while it claims jobs', async () => {
+  it('accepts a wake while it claims jobs', async () => {
     const clock = testClock(1000);
     const gate = Promise.withResolvers<void>();
     const some = rows(clock, 'a', [1], {
@@ -180,7 +180,7 @@ describe('the job loop', () => {
     assert.deepEqual(errors, []);
   });
 
-  it('continues after an error and reports its kind', async () => {
+  it('continues after an error and reports its type', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', [1, 2], {
       concurrency: 1,
@@ -208,7 +208,7 @@ describe('the job loop', () => {
     await loop.close(1000);
   });
 
-  it('initializes a kind once before claiming, and retries on failure', async () => {
+  it('initializes a type once before claiming, and retries on failure', async () => {
     const clock = testClock(1000);
     const said: string[] = [];
     let fails = 1;
@@ -255,7 +255,7 @@ describe('the job loop', () => {
     await closing;
   });
 
-  it('does not poll eagerly for jobs that other processes hold', async () => {
+  it('does not poll eagerly for jobs that other processes have claimed', async () => {
     const clock = testClock(1000);
     const stuck = rows(clock, 'stuck', [1], {
       async claim() {

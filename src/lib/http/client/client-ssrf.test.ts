@@ -123,7 +123,7 @@ describe('SSRF protection', () => {
     );
   });
 
-  it('lookups up the host once per connection, so DNS rebinding has no effect', async t => {
+  it('looks up the host once per connection, so DNS rebinding has no effect', async t => {
     const good = await listen(t, respondAndClose('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'), {
       host: '127.0.0.9',
     });
