@@ -19,8 +19,8 @@ export type CounterTable = storage.CounterTable;
 export type MaybePromise<T> = storage.MaybePromise<T>;
 
 /**
- * When the next of something that waits as rows is due: a query for one value, to stand in another one. Milliseconds since
- * the Unix epoch, also in the past; no row or null where none waits. It costs one look at an index.
+ * A subquery for the next due time of a job type: milliseconds since the Unix epoch, possibly in the past; no row or null
+ * if no job is pending. It reads one entry of an index.
  */
 export type NextDue = (
   db: Builder<Tables>,
@@ -30,18 +30,18 @@ export type NextDue = (
 /** Which of the two deployments: production, or staging with its own animals, keys and counts. */
 export type DeploymentName = 'production' | 'staging';
 
-/** Whether events are delivered to a webhook: not yet or not any more by its owner's wish, or switched off by the store. */
+/** Whether events are delivered to a webhook. Its owner activates and deactivates it; the store disables it. */
 export type WebhookStatus = 'inactive' | 'active' | 'disabled';
 
-/** How far a delivery is. */
+/** The state of a delivery. */
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
 
-/** What an event is about. */
+/** The kind of an event's subject. */
 export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban';
 
 /**
- * Every table of the product on one page, as both engines hold them. Times are whole milliseconds since the Unix
- * epoch, from the injected clock; booleans are 0 and 1. What creates them is in `migrations/`.
+ * Every table of the product, as both engines store it. Times are whole milliseconds since the Unix
+ * epoch, from the injected clock; booleans are 0 and 1. `migrations/` creates them.
  *
  * Each database (production's and staging's) has all of them; accounts, keys, bans, counts and nodes are used in
  * production's alone.
@@ -49,14 +49,14 @@ export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'acc
 export interface Tables {
   categories: TableOf<typeof categoryFields>;
   pets: TableOf<typeof petFields>;
-  /** How many animals there are by `status` and by `category`; the numbers of one key's slots add up. */
+  /** The number of animals by `status` and by `category`: the sum over the slots of a key. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };
-  /** Animals that belong together, kept for an account until `expires_at`. */
+  /** Pets that are reserved together for an account until `expires_at`. */
   holds: TableOf<typeof holdFields>;
   orders: TableOf<typeof orderFields>;
   /**
-   * Which hold or order an animal is kept for: one row for each animal of it. A unique index lets no animal have two
-   * that are `active`. What has run out (`until`) counts as gone, and its row is ended by the next write.
+   * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row
+   * past its `until` has expired; the next write of the pet deactivates it.
    */
   reservations: {
     id: Generated<number>;
@@ -68,7 +68,7 @@ export interface Tables {
     active: number;
   };
   messages: TableOf<typeof messageFields>;
-  /** What came of mailing a message, once for each time that it was taken for it. */
+  /** The result of each attempt to send a message by e-mail. */
   message_attempts: {
     message_id: number;
     number: number;
@@ -76,7 +76,7 @@ export interface Tables {
     outcome: 'delivered' | 'failed';
     reason: string | null;
   };
-  /** Everything that happened, append-only; `events/` writes and reads it. `seq` is there on PostgreSQL alone. */
+  /** The append-only event log, which `events/` writes and reads. Only PostgreSQL has `seq`. */
   events: {
     id: Generated<number>;
     at: number;
@@ -87,7 +87,7 @@ export interface Tables {
     data: string;
     seq: Generated<number | null>;
   };
-  /** Where accounts have events sent to. */
+  /** The endpoints to which accounts have events delivered. */
   webhooks: {
     id: Generated<number>;
     account_id: number;
@@ -98,9 +98,9 @@ export interface Tables {
     /** A JSON array of category ids; null for all. */
     category_ids: string | null;
     status: WebhookStatus;
-    /** Why it is disabled: its receiver is gone (410) or failed for too long, or the operator disabled it. */
+    /** Why it is disabled: its receiver returned 410 or failed for too long, or the operator disabled it. */
     disabled_reason: 'gone' | 'failing' | 'operator' | null;
-    /** The position up to which events are dispatched to it, or happened before it was active. */
+    /** The position up to which events were dispatched to it, or committed before it was active. */
     behind_place: number;
     /** Since when every attempt has failed; null if the last one succeeded. */
     failing_since: number | null;
@@ -163,7 +163,7 @@ export interface Tables {
     since: number;
     created_at: number;
   };
-  /** The answers to requests that carried an `Idempotency-Key`. */
+  /** The stored responses to requests with an `Idempotency-Key`. */
   idempotency: {
     account_id: number;
     key: string;
@@ -179,7 +179,7 @@ export interface Tables {
     email: string;
     name: string;
     plan: 'free' | 'pro' | 'business' | 'enterprise';
-    /** Enterprise only: what was agreed. */
+    /** The agreed limits; null for every plan but enterprise. */
     per_minute: number | null;
     per_day: number | null;
     admin: number;
@@ -191,7 +191,7 @@ export interface Tables {
     deployment: DeploymentName;
     /** SHA-256 of the whole token, base64. */
     hash: string;
-    /** Scopes, one space between them; `*` is every scope there is. */
+    /** Scopes, separated by one space; `*` is every scope. */
     scopes: string;
     created_at: number;
     expires_at: number | null;
@@ -202,13 +202,13 @@ export interface Tables {
   bans: { key_id: string; step: number; banned_at: number; until: number; lifted_at: number | null };
   /** Requests of an account on one UTC day (`day`: days since 1970-01-01), reserved ahead; one row per node. */
   day_counts: { account_id: number; deployment: DeploymentName; day: number; node: string; reserved: number };
-  /** The minute's counts that a clean stop left behind, read once at the next start. */
+  /** The counts of the current minute, saved by a clean stop and read once by the next start. */
   minute_counts: { subject: string; second: number; requests: number };
   /** Processes that serve this database. */
   nodes: { id: string; started_at: number; seen_at: number };
-  /** Single facts of a deployment: when it was filled with sample data, up to which event deliveries were made. */
+  /** Single values of a deployment, such as when its sample data was created. */
   facts: { name: string; value: string };
-  /** Counts the announcements of a topic, for processes that look (PostgreSQL). */
+  /** The number of notifications of a topic, for processes that poll (PostgreSQL). */
   announcements: { topic: string; version: number };
   migrations: { name: string; applied_at: number };
 }

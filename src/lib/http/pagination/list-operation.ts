@@ -75,7 +75,7 @@ export function listOperationsOver<Context>() {
           { readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']> }
         >,
       ): MaybePromise<ListResult>;
-      /** Answers a request in place of the handler, for instance from a cache; `respond` runs the handler. */
+      /** Responds in place of the handler, for example from a cache; `respond` runs the handler. */
       intercept?(
         request: RouteRequest<Context, Static<TObject<Filters>>, unknown, unknown>,
         respond: () => Promise<RouteResponse>,
