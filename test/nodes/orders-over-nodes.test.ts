@@ -10,11 +10,11 @@ import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const skip = skipFor(withoutValkeyServer);
 
-/** The number of animals, and of callers that order each of them. */
-const ANIMALS = long ? 1000 : 120;
+/** The number of pets, and of callers that order each of them. */
+const PETS = long ? 1000 : 120;
 const CALLERS = 4;
 
-/** Two nodes on one database, with a key per caller; the first caller owns the animals. */
+/** Two nodes on one database, with a key per caller; the first caller owns the pets. */
 interface Nodes {
   readonly nodes: readonly [Process, Process];
   readonly keys: readonly string[];
@@ -23,45 +23,47 @@ interface Nodes {
 
 describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () => {
   overPostgres(engine => {
-    it('accept one of 64 concurrent orders of an animal', async t => {
+    it('accept one of 64 concurrent orders of a pet', async t => {
       const { nodes, keys } = await startNodes(t, engine);
       const [petId] = await addPets(nodes[0], keys[0]!, 1);
       const replies = await Promise.all(
-        Array.from({ length: 64 }, (_, index) => order(nodes[index % 2]!, keys[index % CALLERS]!, petId!)),
+        Array.from({ length: 64 }, (_, index) =>
+          orderWithRetries(nodes[index % 2]!, keys[index % CALLERS]!, petId!, `order-${index}`),
+        ),
       );
       assert.deepEqual(outcomes(replies), { 201: 1, '409 pet_reserved': 63 });
       assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: 1, sold: 0 });
     });
 
-    it(`accept one order for each of ${ANIMALS} animals from ${CALLERS} callers`, async t => {
+    it(`accept one order for each of ${PETS} pets from ${CALLERS} callers`, async t => {
       const { nodes, keys, databaseUrl } = await startNodes(t, engine);
-      const pets = await addPets(nodes[0], keys[0]!, ANIMALS);
+      const pets = await addPets(nodes[0], keys[0]!, PETS);
       const winners = new Map<number, number[]>();
-      await inTurns(
+      await forEachConcurrently(
         pets.flatMap(petId => keys.map((key, caller) => ({ petId, key, caller }))),
         64,
         async ({ petId, key, caller }) => {
-          // The node that each caller uses changes from animal to animal.
+          // The node that each caller uses changes from pet to pet.
           const reply = await order(nodes[(petId + caller) % 2]!, key, petId);
           if (reply.status === 201) winners.set(petId, [...(winners.get(petId) ?? []), reply.body.id]);
           else assert.equal(reply.body.code, 'pet_reserved', reply.text);
         },
       );
       assert.deepEqual([...winners.keys()].toSorted(byNumber), pets);
-      for (const [petId, ids] of winners) assert.equal(ids.length, 1, `animal ${petId} has two winners`);
-      assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: ANIMALS, sold: 0 });
+      for (const [petId, ids] of winners) assert.equal(ids.length, 1, `pet ${petId} has two winners`);
+      assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: PETS, sold: 0 });
       await assertOrders(databaseUrl, new Map([...winners].map(([petId, [id]]) => [petId, id!])));
     });
 
     it('lose and duplicate nothing if one node is killed and callers retry on the other', async t => {
       const { nodes, keys, databaseUrl } = await startNodes(t, engine);
-      const pets = await addPets(nodes[0], keys[0]!, ANIMALS);
+      const pets = await addPets(nodes[0], keys[0]!, PETS);
       const tries = pets.flatMap(petId => keys.map((key, caller) => ({ petId, key, caller })));
       const acknowledged = new Map<number, { id: number; key: string; text: string }>();
       let answered = 0;
       let again = 0;
       let killed: Promise<unknown> | undefined;
-      await inTurns(tries, 64, async ({ petId, key, caller }) => {
+      await forEachConcurrently(tries, 64, async ({ petId, key, caller }) => {
         const headers = { 'Idempotency-Key': `pet-${petId}` };
         for (let attempt = 0; ; attempt++) {
           const node = killed === undefined && attempt === 0 ? nodes[(petId + caller) % 2]! : nodes[1];
@@ -73,7 +75,7 @@ describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () 
             continue;
           }
           if (reply.status === 201) {
-            assert.ok(!acknowledged.has(petId), `animal ${petId} was promised twice`);
+            assert.ok(!acknowledged.has(petId), `pet ${petId} was reserved twice`);
             acknowledged.set(petId, { id: reply.body.id, key, text: reply.text });
           } else assert.equal(reply.body.code, 'pet_reserved', reply.text);
           break;
@@ -83,10 +85,10 @@ describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () 
       assert.deepEqual(await killed, { code: null, signal: 'SIGKILL' });
       assert.deepEqual([...acknowledged.keys()].toSorted(byNumber), pets);
       await assertOrders(databaseUrl, new Map([...acknowledged].map(([petId, { id }]) => [petId, id])));
-      assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: ANIMALS, sold: 0 });
+      assert.deepEqual(await inventory(nodes[1], keys[0]!), { available: 0, pending: PETS, sold: 0 });
 
       // Every acknowledged order exists unchanged, and each key has one order.
-      await inTurns([...acknowledged], 16, async ([petId, { id, key, text }]) => {
+      await forEachConcurrently([...acknowledged], 16, async ([petId, { id, key, text }]) => {
         const { production } = nodes[1].urls;
         assert.equal((await send(`${production}/store/orders/${id}`, { key })).text, text);
         const replay = await order(nodes[1], key, petId, { 'Idempotency-Key': `pet-${petId}` });
@@ -118,7 +120,7 @@ async function startNodes(t: TestContext, engine: ServedEngine): Promise<Nodes> 
 
 async function addPets(node: Process, key: string, count: number): Promise<number[]> {
   const ids: number[] = [];
-  await inTurns(Array.from({ length: count }), 32, async () => {
+  await forEachConcurrently(Array.from({ length: count }), 32, async () => {
     const body = { name: 'Minka', categoryId: 2 };
     const reply = await send(`${node.urls.production}/pets`, { method: 'POST', key, body, agent });
     assert.equal(reply.status, 201, reply.text);
@@ -131,6 +133,15 @@ const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 function order(node: Process, key: string, petId: number, headers: Record<string, string> = {}): Promise<Reply> {
   return send(`${node.urls.production}/store/orders`, { method: 'POST', key, headers, body: { petId }, agent });
+}
+
+/** Orders a pet and retries while the storage is unavailable, as it may be for a transaction that waits too long. */
+async function orderWithRetries(node: Process, key: string, petId: number, idempotencyKey: string): Promise<Reply> {
+  for (;;) {
+    const reply = await order(node, key, petId, { 'Idempotency-Key': idempotencyKey });
+    if (reply.status !== 503 && reply.body.code !== 'idempotency_key_in_use') return reply;
+    await pause(20);
+  }
 }
 
 async function inventory(node: Process, key: string) {
@@ -147,7 +158,7 @@ function outcomes(replies: readonly Reply[]): Record<string, number> {
   return counts;
 }
 
-/** Asserts that exactly these orders exist, one per animal, and that each reserves its animal. */
+/** Asserts that exactly these orders exist, one per pet, and that each reserves its pet. */
 async function assertOrders(databaseUrl: string, expected: ReadonlyMap<number, number>): Promise<void> {
   await onServer(async connection => {
     const orders = await run(connection, 'select id, pet_id from orders order by id');
@@ -166,8 +177,8 @@ async function assertOrders(databaseUrl: string, expected: ReadonlyMap<number, n
   }, databaseUrl);
 }
 
-/** Runs work for each item, with limited concurrency. */
-async function inTurns<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>) {
+/** Runs `work` for each item, `atOnce` of them at a time. */
+async function forEachConcurrently<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>) {
   const queue = items.values();
   const worker = async () => {
     for (const item of queue) await work(item);
