@@ -57,12 +57,7 @@ export const create = operation({
     'taken. The tree has at most ten levels.',
   body: NewCategory,
   successes: [
-    {
-      status: 201,
-      description: 'The category with its id.',
-      schema: Category,
-      headers: { Location: 'The URL of the category.' },
-    },
+    { status: 201, description: 'The category.', schema: Category, headers: { Location: 'The URL of the category.' } },
   ],
   errors: ['category_not_found', 'category_slug_taken'],
   examples: createExamples,

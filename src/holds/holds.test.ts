@@ -18,7 +18,7 @@ import type { HoldEventData } from './events.ts';
 import { expireHolds } from './expiry.ts';
 import type { HoldRow, NewHold } from './hold.ts';
 import { createHold, endIfUsed, extendHold, getHold, lockActiveHold, releaseHold } from './holds.ts';
-import { holdOf } from './rows.ts';
+import { holdValues } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -50,7 +50,7 @@ onEachEngine(engine => {
         version: 1,
       });
       assert.deepEqual(await getHold(store.database, caller, 1, START), hold);
-      assert.deepEqual(holdOf(hold), {
+      assert.deepEqual(holdValues.fullOf(hold), {
         id: 1,
         petIds: [1, 3],
         accountId: 2,

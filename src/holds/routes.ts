@@ -3,19 +3,14 @@ import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
-import { PetId } from '../pets/pet.ts';
+import { idParameter, idSchema } from '../lib/schemas.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
 import { Hold, HoldExtension, HoldId, type HoldRow, HoldStatus, Holds, NewHold } from './hold.ts';
 import { createHold, extendHold, getHold, releaseHold } from './holds.ts';
 import { listHolds } from './list.ts';
-import { holdOf } from './rows.ts';
+import { holdValues } from './rows.ts';
 
-const holdId = {
-  schema: HoldId,
-  description: 'The id of the hold.',
-  notFound: 'hold_not_found',
-  absent: 'There is no hold with this id.',
-};
+const holdId = idParameter('hold', HoldId);
 
 /** Places a hold. */
 export const create = operation({
@@ -33,7 +28,10 @@ export const create = operation({
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const hold = await createHold(tx, caller, body, context.heldMax);
-      return { body: holdOf(hold), headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', etagOf(hold)] };
+      return {
+        body: holdValues.fullOf(hold),
+        headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', etagOf(hold)],
+      };
     });
   },
 });
@@ -49,13 +47,13 @@ export const list = listOperation({
     status: Type.Optional(
       Type.Array(HoldStatus, { minItems: 1, maxItems: 4, description: 'Only holds with one of these statuses.' }),
     ),
-    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only holds of this animal, past ones included.' })),
+    petId: Type.Optional(idSchema('Only holds of this animal, past ones included.')),
   },
   schema: Holds,
   examples: listExamples,
   async handle({ context, caller, filters, page }) {
     const { rows, ...links } = await listHolds(context.database, caller, filters, page, nowOf(context));
-    return { rows: rows.map(holdOf), ...links };
+    return { rows: rows.map(holdValues.fullOf), ...links };
   },
 });
 
@@ -114,5 +112,5 @@ export const release = operation({
 });
 
 function responseOf(hold: HoldRow): RouteResponse {
-  return { body: holdOf(hold), headers: ['ETag', etagOf(hold)] };
+  return { body: holdValues.fullOf(hold), headers: ['ETag', etagOf(hold)] };
 }

@@ -1,7 +1,7 @@
 import { columnsFor } from '../lib/fields/columns.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { sql } from '../schema.ts';
-import { type Hold, type HoldRow, holdFields, statusAt } from './hold.ts';
+import { type HoldRow, holdFields, statusAt } from './hold.ts';
 
 /** The columns of the table of holds. */
 export const holdColumns = columnsFor(holdFields);
@@ -29,9 +29,4 @@ export const selectHold = (now: unknown) =>
 export function parseHold({ pets, ...row }: HoldRecord): HoldRow {
   const pairs = pets === null ? [] : pets.split(',').map(pet => pet.split(' ').map(Number) as [number, number]);
   return { ...row, petIds: pairs.map(([petId]) => petId), ownerIds: pairs.map(([, ownerId]) => ownerId) };
-}
-
-/** Returns a hold as responses show it. */
-export function holdOf(hold: HoldRow): Hold {
-  return holdValues.fullOf(hold);
 }

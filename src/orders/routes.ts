@@ -4,7 +4,7 @@ import type { Actor } from '../events/event.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { Operation, RouteResponse } from '../lib/http/route.ts';
-import { PetId } from '../pets/pet.ts';
+import { idParameter, idSchema } from '../lib/schemas.ts';
 import * as examples from './examples.ts';
 import { listOrders } from './list.ts';
 import { NewOrder, NewOrderReturn, NewOrderStep, Order, OrderId, OrderStatus, Orders } from './order.ts';
@@ -12,12 +12,7 @@ import { getOrder, placeOrder } from './orders.ts';
 import { type OrderWithSteps, orderOf } from './rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from './steps.ts';
 
-const orderId = {
-  schema: OrderId,
-  description: 'The id of the order.',
-  notFound: 'order_not_found',
-  absent: 'There is no order with this id.',
-};
+const orderId = idParameter('order', OrderId);
 
 /** Lists orders. */
 export const list = listOperation({
@@ -31,7 +26,7 @@ export const list = listOperation({
     status: Type.Optional(
       Type.Array(OrderStatus, { minItems: 1, maxItems: 6, description: 'Only orders with one of these statuses.' }),
     ),
-    petId: Type.Optional(Type.Integer({ ...PetId, description: 'Only orders of this animal.' })),
+    petId: Type.Optional(idSchema('Only orders of this animal.')),
   },
   schema: Orders,
   errors: ['invalid_parameter'],

@@ -14,11 +14,7 @@ import { nextExpiry } from './reservations.ts';
 
 const filters = {
   status: Type.Optional(
-    Type.Array(PetStatus, {
-      minItems: 1,
-      maxItems: 3,
-      description: 'Only animals with this status; several values are alternatives.',
-    }),
+    Type.Array(PetStatus, { minItems: 1, maxItems: 3, description: 'Only animals with one of these statuses.' }),
   ),
   id: Type.Optional(
     Type.Array(PetId, { minItems: 1, maxItems: 100, description: 'Only the animals with these ids, up to 100.' }),

@@ -5,7 +5,7 @@ import { createAccount } from '../../accounts/accounts.ts';
 import { createCategory } from '../../categories/categories.ts';
 import { expireHolds } from '../../holds/expiry.ts';
 import { createHold, getHold, releaseHold } from '../../holds/holds.ts';
-import { holdOf } from '../../holds/rows.ts';
+import { holdValues } from '../../holds/rows.ts';
 import { createKey, revokeKey, rotateKey } from '../../keys/keys.ts';
 import { testClock } from '../../lib/clock.ts';
 import { Problem } from '../../lib/http/problem.ts';
@@ -116,7 +116,9 @@ onEachEngine(engine => {
       clock.advance(20 * 60_000);
       await expireHolds(database, clock.now());
       const [ended] = (await all(buyer, { types: ['hold.*'] })).slice(-1);
-      const { createdAt, updatedAt, ...shown } = holdOf(await getHold(database, buyer, hold.id, clock.now()));
+      const { createdAt, updatedAt, ...shown } = holdValues.fullOf(
+        await getHold(database, buyer, hold.id, clock.now()),
+      );
       assert.deepEqual(ended!.data, shown);
       assert.deepEqual(ended!.changes, {
         status: { from: 'active', to: ended!.type.slice('hold.'.length) },
