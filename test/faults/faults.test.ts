@@ -17,13 +17,13 @@ const MIB = 2 ** 20;
 describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
   it('rejects only writes, and accepts them again once there is space', async context => {
     const disk = smallDisk(context, 12);
-    if (disk !== undefined) await refusesWritesAlone(context, disk.directory, {}, disk);
+    if (disk !== undefined) await testFullDisk(context, disk.directory, {}, disk);
   });
 
   it('does the same if every write fails with ENOSPC', { skip: withoutRecorder ?? false }, async context => {
     const directory = temporaryDirectory();
     const full = join(temporaryDirectory(), 'full');
-    await refusesWritesAlone(
+    await testFullDisk(
       context,
       directory,
       { ...recorded(directory), RECORD_FULL: full },
@@ -35,8 +35,8 @@ describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () =
   });
 });
 
-/** Takes a service through a full disk and out of it. */
-async function refusesWritesAlone(
+/** Fills the disk under a server and empties it again. */
+async function testFullDisk(
   context: TestContext,
   directory: string,
   environment: Readonly<Record<string, string>>,
@@ -52,7 +52,7 @@ async function refusesWritesAlone(
 
   disk.fill();
   let refused: Reply;
-  // What was begun of pages may take a few more.
+  // Pages that are already allocated may take a few more rows.
   do {
     refused = await add(service, key);
     if (refused.status === 201) acknowledged.push(refused.body.id);
@@ -80,12 +80,12 @@ async function refusesWritesAlone(
     ['account', 'create', '--email', 'late@example.org', '--name', 'Late'],
     ['staging', 'reset'],
   ]) {
-    const { code, tells } = await command(directory, environment, args);
-    assert.equal(code, 1, tells);
-    assert.match(tells, /^[^\n]*full[^\n]*\n$/, args.join(' '));
+    const { code, stderr } = await command(directory, environment, args);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^[^\n]*full[^\n]*\n$/, args.join(' '));
   }
   const episode = logged(service).slice(quiet);
-  assert.ok(episode.length >= 1 && episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+  assert.ok(episode.length >= 1 && episode.length <= 3, `at most three log lines:\n${episode.join('\n')}`);
 
   disk.empty();
   await within(5000, async () => (await add(service, key)).status === 201);
@@ -103,10 +103,10 @@ async function refusesWritesAlone(
   const late = await add(service, key);
   assert.ok(late.status === 503 || late.status === 201);
   assert.equal((await service.stop()).code, 0, service.log());
-  const { code, tells } = await command(directory, { ...environment, ...freePorts }, ['serve', '--json'], 3000);
+  const { code, stderr } = await command(directory, { ...environment, ...freePorts }, ['serve', '--json'], 3000);
   if (code !== 0) {
     assert.equal(code, 1);
-    assert.match(tells, /^[^\n]*full[^\n]*\n$/);
+    assert.match(stderr, /^[^\n]*full[^\n]*\n$/);
   }
   disk.empty();
   service = await start();
@@ -144,7 +144,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
       assertApiResponse(reply);
     }
     const episode = logged(service).slice(quiet);
-    assert.ok(episode.length >= 1 && episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+    assert.ok(episode.length >= 1 && episode.length <= 3, `at most three log lines:\n${episode.join('\n')}`);
     rmSync(stall);
     await within(5000, async () => {
       const { body } = await ready(service);
@@ -176,7 +176,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
 describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
   it('ends the service at once with an error response, and the next start has everything', async context => {
     const directory = temporaryDirectory();
-    const key = await prepared(context, directory);
+    const key = await prepare(context, directory);
     const flushes = String(150 + Math.floor(Math.random() * 100));
     const service = await startService(context, {
       directory,
@@ -236,7 +236,7 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
       const key = await newProcessKey(service);
       const acknowledged = await addMany(service, key, 20);
       const before = await readerTimes(service, key, 500);
-      const release = await foreign(context, directory, 'begin immediate');
+      const release = await openElsewhere(context, directory, 'begin immediate');
       const from = performance.now();
       const stuck = Array.from({ length: 20 }, async () => ({
         reply: await add(service, key),
@@ -269,7 +269,7 @@ describe('another process that never stops reading', { timeout: TIMEOUT_MS }, ()
     const directory = temporaryDirectory();
     const service = await startService(context, { directory });
     const key = await newProcessKey(service);
-    const release = await foreign(context, directory, 'begin; select count(*) from pets');
+    const release = await openElsewhere(context, directory, 'begin; select count(*) from pets');
     const quiet = logged(service).length;
     const acknowledged: number[] = [];
     let refused: Reply | undefined;
@@ -293,7 +293,7 @@ describe('another process that never stops reading', { timeout: TIMEOUT_MS }, ()
     await within(5000, async () => statSync(join(directory, 'production.db-wal')).size < 16 * MIB);
     assert.deepEqual(await missing(service, key, acknowledged), []);
     const episode = logged(service).slice(quiet);
-    assert.ok(episode.length <= 3, `a line an episode:\n${episode.join('\n')}`);
+    assert.ok(episode.length <= 3, `at most three log lines:\n${episode.join('\n')}`);
     context.diagnostic(`${acknowledged.length} animals, ${Math.round(longest / MIB)} MiB`);
     assert.equal((await service.stop()).code, 0);
   });
@@ -304,20 +304,20 @@ async function startStallable(context: TestContext) {
   const stall = join(temporaryDirectory(), 'stall');
   const environment = { ...recorded(directory), RECORD_STALL: stall };
   const service = await startService(context, { directory, environment });
-  // What hangs in a stalled disk ends with the stall.
+  // Threads that hang in a stalled flush end with the stall.
   context.after(() => rmSync(stall, { force: true }));
   return { directory, stall, environment, service, key: await newProcessKey(service) };
 }
 
-/** Lives of a service that end with the test. */
+/** Starts a server that is killed after the test. */
 async function startService(context: TestContext, options: Parameters<typeof spawnService>[0]): Promise<Process> {
   const service = await spawnService(options);
   context.after(() => service.stop('SIGKILL'));
   return service;
 }
 
-/** A data directory that was served once; a key for it. */
-async function prepared(context: TestContext, directory: string): Promise<string> {
+/** Serves a data directory once and returns an API key for it. */
+async function prepare(context: TestContext, directory: string): Promise<string> {
   const service = await startService(context, { directory });
   const key = await newProcessKey(service);
   assert.equal((await service.stop()).code, 0);
@@ -327,34 +327,34 @@ async function prepared(context: TestContext, directory: string): Promise<string
 const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** Runs a command, which is told to end after a while where one is given: its exit code, and what it told. */
+/** Runs a command, ended by SIGTERM after `forMs` if given; returns its exit code and its standard error. */
 async function command(
   directory: string,
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
   forMs?: number,
-): Promise<{ code: number | null; tells: string }> {
+): Promise<{ code: number | null; stderr: string }> {
   const child = spawn(launcher, args, {
     env: { ...process.env, PETSTORE_DATA_DIR: directory, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let tells = '';
+  let stderr = '';
   child.stderr.setEncoding('utf8').on('data', text => {
-    tells += text;
+    stderr += text;
   });
   const timer = forMs === undefined ? undefined : setTimeout(() => child.kill(), forMs);
   const [code] = await once(child, 'close');
   clearTimeout(timer);
-  return { code, tells };
+  return { code, stderr };
 }
 
-/** Another program with the database open: does `sql` and stays so until it is told to leave. */
-async function foreign(context: TestContext, directory: string, sql: string): Promise<() => Promise<void>> {
+/** Runs `sql` in another process and keeps its connection open; returns a function that ends the process. */
+async function openElsewhere(context: TestContext, directory: string, sql: string): Promise<() => Promise<void>> {
   const script = `
     import Sqlite from 'better-sqlite3';
     const db = new Sqlite(process.argv[1]);
     db.exec(process.argv[2]);
-    console.log('there');
+    console.log('ready');
     process.stdin.on('end', () => process.exit(0)).resume();`;
   const args = ['--input-type=module', '-e', script, join(directory, 'production.db'), sql];
   const child = spawn(process.execPath, args, {
@@ -384,7 +384,7 @@ async function addMany(service: Process, key: string, count: number): Promise<nu
   });
 }
 
-/** Which animals are not there. */
+/** Returns the ids of these pets that the server does not have. */
 async function missing(service: Process, key: string, ids: readonly number[]): Promise<number[]> {
   const found = new Set<number>();
   for (let from = 0; from < ids.length; from += 100) {
@@ -396,7 +396,7 @@ async function missing(service: Process, key: string, ids: readonly number[]): P
   return ids.filter(id => !found.has(id));
 }
 
-/** How many requests of the day are gone, this one included. */
+/** Returns how many requests the key used today, including this one. */
 async function usedToday(service: Process, key: string): Promise<number> {
   const { headers } = await list(service, key);
   const [, limit] = /"day";q=(\d+)/.exec(String(headers['ratelimit-policy']))!;
@@ -404,7 +404,7 @@ async function usedToday(service: Process, key: string): Promise<number> {
   return Number(limit) - Number(left);
 }
 
-/** How long readers wait, in milliseconds, four at a time. */
+/** Measures the response times of `count` reads in milliseconds, four at a time. */
 async function readerTimes(service: Process, key: string, count: number): Promise<{ p99: number; worst: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   const times: number[] = [];
@@ -422,16 +422,16 @@ async function readerTimes(service: Process, key: string, count: number): Promis
   return { p99: times[Math.floor(times.length * 0.99)]!, worst: times.at(-1)! };
 }
 
-/** The lines of the log. */
+/** Returns the log lines of a server. */
 function logged(service: Process): string[] {
   return service.log().split('\n').filter(Boolean);
 }
 
-/** Waits until something is so, for a time at most. */
+/** Waits until the condition holds; fails after `ms` milliseconds. */
 async function within(ms: number, holds: () => Promise<boolean>): Promise<void> {
   const until = performance.now() + ms;
   while (!(await holds())) {
-    assert.ok(performance.now() < until, `not so after ${ms} ms`);
+    assert.ok(performance.now() < until, `the condition does not hold after ${ms} ms`);
     await pause(50);
   }
 }
