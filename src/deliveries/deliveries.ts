@@ -2,17 +2,8 @@ import { problem } from '../errors.ts';
 import { eventIdAt, positionOf } from '../events/public/public-event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
-import {
-  type KeysetParams,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  selectJsonNumbers,
-  type Tables,
-  type Transaction,
-} from '../schema.ts';
+import type { KeysetParams, Params, Reader, Tables, Transaction } from '../schema.ts';
+import { keysetPage, queriesByShape, query, selectJsonNumbers } from '../schema.ts';
 import type { Delivery, DeliveryStatus } from './delivery.ts';
 
 /** The filters of a list of deliveries. */

@@ -1,12 +1,5 @@
-import {
-  type EventKind,
-  type Params,
-  query,
-  type Reader,
-  selectJsonNumbers,
-  sql,
-  type Transaction,
-} from '../schema.ts';
+import type { EventKind, Params, Reader, Transaction } from '../schema.ts';
+import { query, selectJsonNumbers, sql } from '../schema.ts';
 import type { Event, NewEvent } from './event.ts';
 
 /** Records an event in the transaction of the change. The event log is append-only. */

@@ -6,13 +6,8 @@ import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import type { EmailFailure, EmailSender } from './email-sender.ts';
-import {
-  type EmailFault,
-  type MessageRow,
-  type MessageStatus,
-  messageIdOf,
-  type RecordedMessageRow,
-} from './message.ts';
+import type { EmailFault, MessageRow, MessageStatus, RecordedMessageRow } from './message.ts';
+import { messageIdOf } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
 /** A message that was claimed to be sent by e-mail. */

@@ -2,14 +2,8 @@ import type { NewEvent } from '../events/event.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { type Reader, sql } from '../schema.ts';
-import {
-  type Message,
-  type MessageEventData,
-  type MessageRow,
-  type MessageStatus,
-  messageFields,
-  type RecordedMessageRow,
-} from './message.ts';
+import type { Message, MessageEventData, MessageRow, MessageStatus, RecordedMessageRow } from './message.ts';
+import { messageFields } from './message.ts';
 
 const columns = columnsFor(messageFields);
 

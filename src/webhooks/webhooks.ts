@@ -5,17 +5,8 @@ import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
-import {
-  type KeysetParams,
-  keysetEnd,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  sql,
-  type Transaction,
-} from '../schema.ts';
+import type { KeysetParams, Params, Reader, Transaction } from '../schema.ts';
+import { keysetEnd, keysetPage, queriesByShape, query, sql } from '../schema.ts';
 import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
 import type { NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
 import { webhookColumns, webhookEtag, webhookValues } from './webhook.ts';
