@@ -16,7 +16,7 @@ const edits = [
   {
     file: 'src/pets/pet.ts',
     before: '  accountId: field(',
-    line: `  microchip: field(text('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
+    line: `  microchip: field(nameSchema('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
   },
   {
     file: 'src/migrations/index.ts',
