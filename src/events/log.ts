@@ -3,8 +3,9 @@ import { query, selectJsonNumbers, sql } from '../schema.ts';
 import type { Event, NewEvent } from './event.ts';
 
 /** Records an event in the transaction of the change. The event log is append-only. */
-export async function record(tx: Transaction, { data, ...event }: NewEvent): Promise<void> {
-  await tx.run(insertEvent, { ...event, at: tx.now, data: JSON.stringify(data) });
+export async function record(tx: Transaction, event: NewEvent): Promise<void> {
+  const { kind, action, subjectId, accountId, data } = event;
+  await tx.run(insertEvent, { at: tx.now, kind, action, subjectId, accountId, data: JSON.stringify(data) });
 }
 
 /** Records several events, in this order, a hundred per statement. */
