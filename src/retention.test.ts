@@ -191,7 +191,7 @@ const counts = Object.fromEntries(
 
 const answers = query(db => db.selectFrom('idempotency').select('key'));
 const days = query(db => db.selectFrom('day_counts').select('day').orderBy('day'));
-const ended = query(db => db.selectFrom('facts').select('value').where('name', '=', 'retention'));
+const ended = query(db => db.selectFrom('facts').select('value').where('name', '=', 'forgotten'));
 
 const addAnswer = query((db, p: Params<{ key: string; at: number }>) =>
   db.insertInto('idempotency').values({ account_id: 1, key: p.key, fingerprint: 'f', body: '', created_at: p.at }),
