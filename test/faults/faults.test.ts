@@ -11,7 +11,7 @@ import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawn
 import { smallDisk } from '../support/small-disk.ts';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 60_000;
 const MIB = 2 ** 20;
 
 describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
@@ -128,7 +128,7 @@ describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? fal
       return { reply, ms: performance.now() - from };
     });
     const during = await readerTimes(service, key, 500);
-    assert.ok(during.p99 < Math.max(10 * before.p99, 250), `p99 rose from ${before.p99} ms to ${during.p99} ms`);
+    assert.ok(during.p99 < Math.max(5 * before.p99, 25), `p99 rose from ${before.p99} ms to ${during.p99} ms`);
     const asked = performance.now();
     assert.equal((await list(service, newcomer)).status, 200);
     assert.ok(performance.now() - asked < 3000, 'a first request of the day waits for a bounded time');
@@ -186,12 +186,10 @@ describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOU
     const refusals: Reply[] = [];
     const writers = Array.from({ length: 32 }, async () => {
       for (;;) {
-        // Responses of other connections may arrive out of order, so only requests sent after a 503 must not succeed.
-        const refusedBefore = refusals.length;
         const reply = await add(service, key).catch(() => undefined);
         if (reply === undefined) return;
         if (reply.status === 201) {
-          assert.equal(refusedBefore, 0, 'a request sent after a 503 succeeded');
+          assert.equal(refusals.length, 0, 'no success after a 503');
           acknowledged.push(reply.body.id);
         } else refusals.push(reply);
       }
@@ -243,7 +241,7 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
         ms: performance.now() - from,
       }));
       const during = await readerTimes(service, key, 1000);
-      assert.ok(during.worst < Math.max(10 * before.p99, 500), `worst was ${before.worst} ms, is ${during.worst} ms`);
+      assert.ok(during.worst < Math.max(10 * before.p99, 100), `worst was ${before.worst} ms, is ${during.worst} ms`);
       await pause(seconds * 1000 - (performance.now() - from));
       await release();
       for (const { reply, ms } of await Promise.all(stuck)) {

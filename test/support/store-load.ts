@@ -43,7 +43,7 @@ export class StoreLoad {
    * @param keys the owner's key, then those of the other callers
    * @param answerMs the maximum response time
    */
-  constructor(keys: readonly string[], { answerMs = 15_000 } = {}) {
+  constructor(keys: readonly string[], { answerMs = 3000 } = {}) {
     this.#keys = keys;
     this.#answerMs = answerMs;
   }
