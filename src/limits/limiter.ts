@@ -1,6 +1,11 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
 import type { Limits } from '../plans/plan.ts';
-import type { DeploymentName, MaybePromise } from '../schema.ts';
+import type { Database, DeploymentName, MaybePromise } from '../schema.ts';
+import type { Bans } from './bans.ts';
+import type { Nodes } from './nodes.ts';
 import type { Verdict } from './verdict.ts';
+import type { WriteBehind } from './write-behind.ts';
 
 export type { Verdict } from './verdict.ts';
 
@@ -39,4 +44,17 @@ export interface Limiter {
   health(): LimiterHealth;
   /** Saves both windows for the next start and releases all resources. The limiter must not be used afterwards. */
   close(): Promise<void>;
+}
+
+/** What the local and the shared limiter need. */
+export interface LimiterDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The name under which this process reserves requests; unique among running processes. */
+  readonly node: string;
+  readonly writeBehind: WriteBehind;
+  readonly bans: Bans;
+  /** Absent on the embedded engine, which one process serves. */
+  readonly nodes: Nodes | undefined;
 }

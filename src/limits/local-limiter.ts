@@ -6,7 +6,7 @@ import { AccountCounts } from './account-counts.ts';
 import { type Bans, isActive, newBan, nextStep } from './bans.ts';
 import { type DayCount, dayOf, endOfDay, reservations, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
-import type { CountedCaller, Limiter, LimiterHealth } from './limiter.ts';
+import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
 import type { Nodes } from './nodes.ts';
@@ -26,19 +26,6 @@ const WRITE_MS = 3000;
 
 const EMPTY_WINDOW = new MinuteWindow();
 const deployments = ['production', 'staging'] as const;
-
-/** What both limiters use. */
-export interface LimiterDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** The name under which this process reserves requests; unique among running processes. */
-  readonly node: string;
-  readonly writeBehind: WriteBehind;
-  readonly bans: Bans;
-  /** Absent on the embedded engine, which one process serves. */
-  readonly nodes: Nodes | undefined;
-}
 
 /**
  * A limiter that counts in the memory of this process; most calls return without a promise.

@@ -16,8 +16,9 @@ import {
 import type { AuthenticationResult, Authenticator } from './authenticator.ts';
 import { etagOf, isKnown, requirePreconditions } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
+import { NotJson, parseJson } from './json.ts';
 import { parsePrefer } from './prefer.ts';
-import { BodyReader, NotJson, parseJson, QueryReader, readPathParameter } from './validation.ts';
+import { BodyReader, QueryReader, readPathParameter } from './validation.ts';
 
 /** A response that is ready to be written; headers are names and values in turn. */
 export interface EncodedResponse {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import Type from 'typebox';
-import { BodyReader, integerOf, NotJson, parseJson, QueryReader } from './validation.ts';
+import { NotJson, parseJson } from './json.ts';
+import { BodyReader, integerOf, QueryReader } from './validation.ts';
 
 describe('parseJson', () => {
   it('parses RFC 8259 JSON: uses the last of duplicate members, and treats __proto__ like any other', () => {
