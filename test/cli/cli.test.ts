@@ -326,7 +326,7 @@ describe('serve', () => {
     await serving(t, { directory });
     assertRefused(
       await petstore({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
-      /^Another process serves/,
+      /^Another process already serves/,
     );
   });
 
