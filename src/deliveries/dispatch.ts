@@ -71,7 +71,7 @@ const DELIVERIES_PER_TRANSACTION = 2000;
  * Each event becomes exactly one delivery per subscription, however many processes dispatch: the transaction that inserts
  * deliveries moves the webhook's own position, and the last transaction moves the position of the whole dispatch. Each
  * transaction is small, however many webhooks there are.
- * @returns the number of examined events; 0 if none is left, or another process was faster
+ * @returns the number of examined events; 0 if none is left, 1 to try again because another process was faster
  */
 export async function dispatch(database: Database, accounts: Reader): Promise<number> {
   await bestEffort(assignPositions(database));

@@ -1,2 +1,2 @@
-/** A value or a promise of it; always `await` it. */
+/** A value or a promise of it. `await` it, except on hot paths, which test for a promise first. */
 export type MaybePromise<T> = T | Promise<T>;

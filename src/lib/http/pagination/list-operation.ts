@@ -50,15 +50,15 @@ export interface ListDefinition<Context, Filters, Parameters>
  * parameters `limit` and `cursor`, the headers `Link` and `x-next`, the total, and their documentation.
  * @example
  * export const list = listOperation({
- *   summary: 'List bans',
- *   description: 'Returns the bans of the account, by id ascending.',
- *   noun: 'bans',
- *   filters: { active: Type.Optional(Type.Boolean({ description: 'Only bans in force, or only lifted ones.' })) },
- *   schema: Bans,
+ *   summary: 'List shelves',
+ *   description: 'Returns the shelves of the account, by id ascending.',
+ *   noun: 'shelves',
+ *   filters: { empty: Type.Optional(Type.Boolean({ description: 'Only empty shelves, or only others.' })) },
+ *   schema: Shelves,
  *   examples: listExamples,
  *   async handle({ context, caller, filters, page }) {
- *     const { rows, ...links } = await listBans(context.database, caller, filters, page);
- *     return { rows: rows.map(banOf), ...links };
+ *     const { rows, ...links } = await listShelves(context.database, caller, filters, page);
+ *     return { rows: rows.map(shelfOf), ...links };
  *   },
  * });
  */

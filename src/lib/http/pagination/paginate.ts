@@ -62,11 +62,11 @@ export interface ListSource<Row extends { readonly id: number }> {
  * empty and still have a next page.
  * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list
  * @example
- * const bansPage = queriesByShape(({ descending }: Pick<Scan, 'descending'>) =>
- *   query((db, p: Params<KeysetParams>) => keysetPage(db.selectFrom('bans').select(['id', 'until']), 'id', descending, p)));
+ * const shelvesPage = queriesByShape(({ descending }: Pick<Scan, 'descending'>) =>
+ *   query((db, p: Params<KeysetParams>) => keysetPage(db.selectFrom('shelves').select(['id', 'name']), 'id', descending, p)));
  *
- * export function listBans(reader: Reader, page: PageRequest): Promise<Page<BanRow>> {
- *   return paginate({ list: ['bans'], page, rows: scan => reader.all(bansPage(scan), scan) });
+ * export function listShelves(reader: Reader, page: PageRequest): Promise<Page<ShelfRow>> {
+ *   return paginate({ list: ['shelves'], page, rows: scan => reader.all(shelvesPage(scan), scan) });
  * }
  */
 export async function paginate<Row extends { readonly id: number }>(source: ListSource<Row>): Promise<Page<Row>> {

@@ -26,9 +26,9 @@ interface RoutedExchange<Context> extends Exchange {
 /**
  * Serves routes, and a few pages beside them, on one address.
  *
- * The methods stand in the order in which a request passes them: receive, authenticate, read the body, handle, respond;
- * each can reject it. Every response under the prefix carries the rate limit headers and a request id, and an Error body
- * unless it is a success. Responses to requests that the HTTP parser rejects are in `client-errors.ts`.
+ * The methods stand in the order in which a request passes them: receive, authenticate, authorize, read the body, handle,
+ * respond; each can reject it. Every response under the prefix carries the rate limit headers and a request id, and an
+ * Error body unless it is a success. Responses to requests that the HTTP parser rejects are in `client-errors.ts`.
  */
 export class HttpServer<Context> {
   readonly #options: HttpServerOptions<Context>;
