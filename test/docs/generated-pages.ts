@@ -28,7 +28,7 @@ function errorsPage(): string {
   const rows = (Object.keys(errors) as ErrorCode[]).map(
     code => `| ${errors[code].status} | [\`${code}\`](${code}.md) | ${errors[code].message} |`,
   );
-  return `${generatedFrom('src/errors.ts')}# Error codes
+  return `${generatedFrom('src/error-codes.ts')}# Error codes
 
 Every error response has this format. [Errors](../error-handling.md) explains it, and which errors to retry.
 
@@ -44,7 +44,7 @@ ${rows.join('\n')}
 
 function errorPage(code: ErrorCode): string {
   const { status, message, meaning, remedy } = errors[code];
-  return `${generatedFrom('src/errors.ts')}# ${code}
+  return `${generatedFrom('src/error-codes.ts')}# ${code}
 
 **${status}** · ${message}
 

@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** Who may call a route: callers with a valid API key, which must have the scope if there is one. */
+/** Restricts a route to callers with a valid API key, and with the scope if it names one. */
 export interface Access {
   readonly key: true;
   readonly scope?: string;
@@ -191,7 +191,7 @@ export interface Route<Context> extends Operation<Context> {
   readonly method: Method;
   /** Below the prefix, with parameters in braces: `/pets/{petId}`. */
   readonly path: string;
-  /** Who may call the route; a server with a route that lacks this does not start. */
+  /** Required: the server does not start with a route that lacks it. */
   readonly access: Access;
   readonly stability: Stability;
   /** The group of operations that it belongs to. */

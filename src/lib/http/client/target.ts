@@ -25,7 +25,7 @@ export interface Target {
 /** A URL that no request is sent to. */
 export interface InvalidTarget {
   readonly fault: 'forbidden_url' | 'forbidden_address';
-  /** What is wrong, as the end of a sentence: "must …". */
+  /** The error, as the end of a sentence: "must …". */
   readonly message: string;
 }
 

@@ -249,7 +249,7 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
 /** The prepared statements of each connection, and those just evicted. */
 const preparedStatements = new WeakMap<pg.ClientBase, { cache: StatementCache<string>; evicted: string[] }>();
 
-/** Adds a statement to the cache of a connection. Returns the names of those that the server must deallocate for it. */
+/** Adds a statement to the cache of a connection. Returns the names of the evicted statements, to be deallocated. */
 function evictedBy(client: pg.ClientBase, id: number, name: string): string[] {
   let prepared = preparedStatements.get(client);
   if (prepared === undefined) {

@@ -141,7 +141,7 @@ export class GroupCommit {
   readonly #startGroup = () => {
     this.#scheduled = false;
     if (this.#queue.length === 0 || this.#ended !== undefined) return;
-    // Whoever ends these waits calls schedule.
+    // `release` and a completed flush call `schedule` again.
     if (this.#heldSinceMs !== undefined || this.#isStalled(performance.now())) return;
     const capacity = this.#hooks.walCapacity();
     if (capacity === 'wait') return;
