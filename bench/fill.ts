@@ -1,5 +1,5 @@
 import type { NewEvent } from '../src/events/event.ts';
-import { recordAll } from '../src/events/log.ts';
+import { recordEvents } from '../src/events/log.ts';
 import { countPets } from '../src/pets/counts.ts';
 import type { PetStatus } from '../src/pets/pet.ts';
 import { type Database, type Params, type Query, query, sql } from '../src/schema.ts';
@@ -54,7 +54,7 @@ export async function fillDatabase(
       await tx.run(insertPets(rows), values as Values);
       if (ordered > 0) await tx.run(insertOrders, { first: done + 1, last: done + ordered, accountId, now: tx.now });
       if (ordered > 0) await tx.run(insertReservations, { first: done + 1, last: done + ordered });
-      await recordAll(tx, events);
+      await recordEvents(tx, events);
     });
   }
   await database.write(async tx => {

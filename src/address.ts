@@ -6,9 +6,11 @@ import type { Clock } from './lib/clock.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
 import type { Authenticator } from './lib/http/server/authenticator.ts';
+import type { BodyBudget } from './lib/http/server/body-budget.ts';
 import type { TrustedProxies } from './lib/http/server/client-address.ts';
+import { contentEtag } from './lib/http/server/conditional.ts';
 import type { HttpServerOptions } from './lib/http/server/options.ts';
-import type { Page } from './lib/http/server/router.ts';
+import type { PageContent, ResponseContent } from './lib/http/server/responses.ts';
 import { HttpServer } from './lib/http/server/server.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
@@ -36,6 +38,7 @@ export interface AddressDeps {
   readonly log: Log;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
+  readonly bodies: BodyBudget;
   readonly observation: Observation | undefined;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
   pagesUrl(tls: boolean): string | undefined;
@@ -53,11 +56,11 @@ export class Address {
   readonly #server: HttpServer<Deployment>;
   #port: number | undefined;
   #isClosing = false;
-  #document: Promise<Page> | undefined;
+  #document: Promise<PageContent> | undefined;
 
   constructor(service: Service, deps: AddressDeps) {
     const { name, routes, authenticator, deploymentOf } = service;
-    const { config, clock, proxies, observation } = deps;
+    const { config, clock, proxies, bodies, observation } = deps;
     this.prefix = name === 'messages' ? '' : PREFIX;
     this.#service = service;
     this.#deps = deps;
@@ -72,6 +75,7 @@ export class Address {
       problemOf: (error, requestId) => this.#problemOf(error, requestId),
       onResponse: observation && ((...response) => observation.recordResponse(name, ...response)),
       proxies,
+      bodies,
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: tls => this.#pagesUrl(tls),
       now: clock.now,
@@ -143,10 +147,13 @@ export class Address {
   }
 
   /** Builds the OpenAPI document on the first request, and again if that failed. */
-  #openApi(): Promise<Page> {
+  #openApi(): Promise<PageContent> {
     const urls = { own: this.publicUrl(), messages: this.#deps.messagesUrl(), pages: this.#pagesUrl() };
     this.#document ??= import('./openapi.ts').then(
-      ({ documentOf }) => json(documentOf(this.#service.name, urls)),
+      ({ documentOf }) => {
+        const document = json(documentOf(this.#service.name, urls));
+        return { ...document, etag: contentEtag(document.bytes, []) };
+      },
       error => {
         this.#document = undefined;
         throw error;
@@ -155,7 +162,7 @@ export class Address {
     return this.#document;
   }
 
-  async #readiness(): Promise<Page> {
+  async #readiness(): Promise<ResponseContent> {
     const { ok, writes, detail } = await this.#service.database.health();
     const { counts, day } = this.#deps.limiter.health();
     const status = this.#isClosing ? 'stopping' : ok ? 'ready' : 'unavailable';
@@ -163,12 +170,12 @@ export class Address {
   }
 }
 
-function json(value: unknown, status = 200): Page {
+function json(value: unknown, status = 200): ResponseContent {
   return { status, contentType: 'application/json; charset=utf-8', bytes: Buffer.from(JSON.stringify(value)) };
 }
 
-function html(text: string): Page;
-function html(text: string | undefined): Page | undefined;
-function html(text: string | undefined): Page | undefined {
+function html(text: string): ResponseContent;
+function html(text: string | undefined): ResponseContent | undefined;
+function html(text: string | undefined): ResponseContent | undefined {
   return text === undefined ? undefined : { status: 200, contentType: 'text/html; charset=utf-8', bytes: text };
 }

@@ -3,19 +3,21 @@ import { messageRoutes, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment, Webhooks } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
-import { startJobs } from './jobs.ts';
+import { type JobName, startJobs } from './jobs.ts';
 import { KeyAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
-import { LastUsedTracker } from './keys/last-used.ts';
 import type { Clock } from './lib/clock.ts';
 import { createEncryptor } from './lib/encryption.ts';
 import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { Caller } from './lib/http/route.ts';
+import { BodyBudget } from './lib/http/server/body-budget.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
 import type { JobLoop } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { openDatabase } from './lib/storage/open.ts';
+import { warnOfSharedAccess } from './lib/storage/sqlite/data-directory.ts';
+import { DAY_MS } from './lib/time.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { openLimiter } from './limits/open.ts';
 import { openEmailSender } from './messages/email-sender.ts';
@@ -60,37 +62,30 @@ export interface AppOptions {
 const CLOSE_TIMEOUT_MS = 10_000;
 /** How long to wait for running jobs. Unfinished ones stay due. */
 const JOBS_TIMEOUT_MS = 5000;
-const DAY_MS = 86_400_000;
 
 /**
  * Opens storage and the rate limiter and assembles the addresses. Nothing listens before `listen` is called.
  * @throws {UserError} when something cannot be opened
  */
 export async function createApp(options: AppOptions): Promise<App> {
-  const resources = new AsyncDisposableStack();
-  try {
-    return await assemble(options, resources);
-  } catch (error) {
-    await resources.disposeAsync();
-    throw error;
-  }
-}
-
-async function assemble(options: AppOptions, resources: AsyncDisposableStack): Promise<App> {
   const { config, clock, log } = options;
-  const databases = await openDatabases(options, resources);
-  const webhooks = await openWebhooks(options, databases, resources);
+  // Releases everything if the rest cannot be opened.
+  await using opened = new AsyncDisposableStack();
+  const databases = await openDatabases(options, opened);
+  const webhooks = await openWebhooks(options, databases, opened);
+  warnOfSharedAccess(config.dataDir, log);
   const limiter = await openLimiter({
     database: databases.production,
     clock,
     log,
     ...(config.valkeyUrl !== undefined && { valkeyUrl: config.valkeyUrl }),
   });
-  resources.defer(() => limiter.close());
-  const jobs = new Map<DeploymentName, JobLoop>();
-  const deployments = createDeployments(options, databases, webhooks, jobs, resources);
-  const { addresses, metrics } = createAddresses(options, deployments, limiter, resources);
+  opened.defer(() => limiter.close());
+  const jobs = new Map<DeploymentName, JobLoop<JobName>>();
+  const deployments = createDeployments(options, databases, webhooks, jobs, opened);
+  const { addresses, metrics } = createAddresses(options, deployments, limiter, opened);
   const emailSender = config.mail && (await openEmailSender(config.mail));
+  const resources = opened.move();
 
   return {
     databases,
@@ -142,46 +137,43 @@ async function openDatabases(
 
 /** Opens what webhooks need, and checks that the key which encrypts their secrets is the one that the data needs. */
 async function openWebhooks(
-  { config, clock, log }: AppOptions,
+  { config, clock }: AppOptions,
   databases: Databases,
   resources: AsyncDisposableStack,
 ): Promise<Webhooks> {
-  const encryptor = createEncryptor(config.secretKey ?? loadSecretKey(config.dataDir, log));
+  const encryptor = createEncryptor(config.secretKey ?? loadSecretKey(config.dataDir));
   for (const database of Object.values(databases)) await checkKey(database, encryptor);
   const networks = config.webhookNetworks;
   const outgoing = openOutgoingClient({ networks }, { now: () => clock.wallTime?.() ?? clock.now() });
   resources.defer(() => outgoing.close());
-  return { outgoing, encryptor, networks, max: config.webhooksMax, accounts: databases.production };
+  return { outgoing, encryptor, networks, accounts: databases.production };
 }
 
-/** @param jobs the workers of the deployments, once they run */
+/** @param jobs the job loops of the deployments, once they run */
 function createDeployments(
   { config, clock, log }: AppOptions,
   databases: Databases,
   webhooks: Webhooks,
-  jobs: ReadonlyMap<DeploymentName, JobLoop>,
+  jobs: ReadonlyMap<DeploymentName, JobLoop<JobName>>,
   resources: AsyncDisposableStack,
 ): ReadonlyMap<string, Deployment> {
-  const { categories, heldMax, streamsMax, eventsDays } = config;
+  const { categories, bounds, eventsDays } = config;
   const deployments = new Map<string, Deployment>();
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
-    const wake = () => {
-      jobs.get(name)?.wake('events');
-      jobs.get(name)?.wake('deliveries');
-    };
+    const wake = (job: JobName) => jobs.get(name)?.wake(job);
     deployments.set(name, {
-      name,
-      database,
-      clock,
-      categories,
-      heldMax,
+      ...{ name, database, clock, categories, bounds, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
-      streamsMax,
-      eventBus,
-      messageQueued: () => jobs.get(name)?.wake('messages'),
-      webhooks: { ...webhooks, wake },
+      messageQueued: () => wake('messages'),
+      webhooks: {
+        ...webhooks,
+        wake() {
+          wake('events');
+          wake('deliveries');
+        },
+      },
     });
   }
   return deployments;
@@ -198,9 +190,10 @@ function createAddresses(
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
   const keys = new KeyCache(production);
-  const lastUsed = new LastUsedTracker(production);
-  resources.defer(() => lastUsed.close());
-  const observation = config.metricsPort === undefined ? undefined : observe([...deployments.values()], limiter);
+  resources.defer(() => keys.close());
+  const bodies = new BodyBudget(config.bodies);
+  const observation =
+    config.metricsPort === undefined ? undefined : observe([...deployments.values()], limiter, bodies);
   const metrics = observation && new MetricsServer(observation.metrics);
   resources.defer(() => metrics?.close());
   const addresses = new Map<AddressName, Address>();
@@ -209,11 +202,11 @@ function createAddresses(
       const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
       return publicUrl && publicUrl + PREFIX;
     };
-    const authenticator = new KeyAuthenticator({ keys, lastUsed, limiter, clock, deployments: accepted, baseUrlOf });
+    const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, baseUrlOf });
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, observation },
+    ...{ config, clock, log, limiter, bodies, observation },
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
     messagesUrl: () => addresses.get('messages')?.publicUrl(),
@@ -239,7 +232,7 @@ async function listenOnAll(
 ): Promise<number | undefined> {
   try {
     for (const address of addresses.values()) await address.listen();
-    return await metrics?.listen(config.host, config.metricsPort!);
+    return await metrics?.listen(config.metricsHost, config.metricsPort!);
   } catch (error) {
     await Promise.all([...addresses.values()].map(address => address.close(0)));
     throw error;
@@ -251,6 +244,6 @@ function urlsOf(config: Config, addresses: AddressMap, metricsPort: number | und
   return {
     ...Object.fromEntries(Array.from(addresses, ([name, { localUrl, prefix }]) => [name, localUrl + prefix])),
     ...(portal !== undefined && { portal }),
-    ...(metricsPort !== undefined && { metrics: `${urlOf(config.host, metricsPort)}/metrics` }),
+    ...(metricsPort !== undefined && { metrics: `${urlOf(config.metricsHost, metricsPort)}/metrics` }),
   };
 }

@@ -11,6 +11,7 @@ describe('readConfig', () => {
     const { config, warnings } = readConfig({});
     assert.deepEqual(config, {
       host: '127.0.0.1',
+      metricsHost: '127.0.0.1',
       ports: { production: 8080, staging: 8081, messages: 8082 },
       dataDir: resolve('data'),
       locations: {
@@ -23,10 +24,9 @@ describe('readConfig', () => {
       webhookScheduleMs: [5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000],
       categories: 'open',
       requireIfMatch: false,
-      heldMax: 100,
       eventsDays: 30,
-      streamsMax: 5,
-      webhooksMax: 10,
+      bounds: {},
+      bodies: { total: 134_217_728, perAccount: 16_777_216 },
     });
     assert.deepEqual(warnings, []);
   });
@@ -39,6 +39,7 @@ describe('readConfig', () => {
       PETSTORE_STAGING_PORT: '65535',
       PETSTORE_MESSAGES_PORT: '',
       PETSTORE_METRICS_PORT: '9090',
+      PETSTORE_METRICS_HOST: '10.0.0.7',
       PETSTORE_DATA_DIR: '/srv/petstore',
       PETSTORE_VALKEY_URL: 'redis://:hunter2@cache:6379/2',
       PETSTORE_PUBLIC_URL: 'https://api.example.org/shop/v1/',
@@ -55,6 +56,7 @@ describe('readConfig', () => {
       host: '::1',
       ports: { production: 0, staging: 65535 },
       metricsPort: 9090,
+      metricsHost: '10.0.0.7',
       dataDir: '/srv/petstore',
       locations: {
         production: { file: '/srv/petstore/production.db' },
@@ -71,10 +73,9 @@ describe('readConfig', () => {
       webhookScheduleMs: [1000, 120_000, 604_800_000],
       categories: 'strict',
       requireIfMatch: false,
-      heldMax: 100,
       eventsDays: 30,
-      streamsMax: 5,
-      webhooksMax: 10,
+      bounds: {},
+      bodies: { total: 134_217_728, perAccount: 16_777_216 },
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),
       secretKey: Buffer.alloc(32, 7),
     });

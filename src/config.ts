@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { DatabaseLocation } from './lib/storage/open.ts';
 import { UserError } from './lib/user-error.ts';
 import type { DeploymentName } from './schema.ts';
-import { type Setting, settings } from './settings.ts';
+import { isSetting, type Setting, type SettingValues, settings, settingTree } from './settings.ts';
 
 /** The addresses that one process serves. */
 export type AddressName = DeploymentName | 'messages';
@@ -10,93 +10,48 @@ export type AddressName = DeploymentName | 'messages';
 export type { DatabaseLocation };
 
 /** The validated settings of one process. */
-export interface Config {
-  readonly host: string;
-  /** The port of each address, 0 for any free one; an address without a port is disabled. */
-  readonly ports: Readonly<Partial<Record<AddressName, number>>>;
-  readonly metricsPort?: number;
-  /** An absolute path. */
-  readonly dataDir: string;
+export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail'> {
   /** Both deployments, even if one is disabled: accounts and keys are stored with production. */
   readonly locations: Readonly<Record<DeploymentName, DatabaseLocation>>;
-  readonly valkeyUrl?: string;
-  /** The base of links: an origin, with the path that a proxy adds if any, without `/v1` and a trailing slash. */
-  readonly publicUrls: Readonly<Partial<Record<AddressName, string>>>;
-  /** IP addresses and networks. */
   readonly trustedProxies: readonly string[];
-  /** IP addresses and networks. */
   readonly webhookNetworks: readonly string[];
-  readonly categories: 'open' | 'strict';
-  readonly requireIfMatch: boolean;
-  /** 1 to 1,000,000. */
-  readonly heldMax: number;
-  /** 1 to 1,000,000. */
-  readonly webhooksMax: number;
-  /** 1 to 3650. */
-  readonly eventsDays: number;
-  /** 1 to 1,000,000. */
-  readonly streamsMax: number;
   /** The mail server for messages, and the sender address. */
   readonly mail?: { readonly url: string; readonly from: string };
-  /** The wait after each failed attempt of a webhook delivery. */
-  readonly webhookScheduleMs: readonly number[];
-  /** The start time of the clock in tests (milliseconds since the Unix epoch). */
-  readonly startAtMs?: number;
-  /** 32 bytes. */
-  readonly secretKey?: Buffer;
 }
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the settings from an environment; returns a warning for each unknown `PETSTORE_` variable.
  * @throws {UserError} when a value is invalid or two conflict; it names the setting and never contains a secret
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): {
-  config: Config;
-  warnings: string[];
-} {
-  const read = <T>(setting: Setting<T>): T | undefined => settingValue(setting, environment[setting.name]);
-
-  const startAtMs = read(settings.startAtMs);
-  if (startAtMs !== undefined && environment.NODE_ENV !== 'test') {
+export function readConfig(environment: Environment): { config: Config; warnings: string[] } {
+  const { databaseUrls, mail, ...values } = readSettings(settingTree, environment) as SettingValues;
+  if (values.startAtMs !== undefined && environment['NODE_ENV'] !== 'test') {
     throw new UserError('PETSTORE_NOW is for tests and requires NODE_ENV=test; remove it.');
   }
-  requireDistinctPorts([settings.port, settings.stagingPort, settings.messagesPort, settings.metricsPort], read);
-  const dataDir = read(settings.dataDir)!;
+  requireDistinctPorts(values);
+  const { trustedProxies = [], webhookNetworks = [], dataDir } = values;
   const config = {
-    host: read(settings.host)!,
-    ports: defined({
-      production: read(settings.port),
-      staging: read(settings.stagingPort),
-      messages: read(settings.messagesPort),
-    }),
-    dataDir,
-    locations: locationsOf(dataDir, read(settings.databaseUrl), read(settings.stagingDatabaseUrl)),
-    publicUrls: defined({
-      production: read(settings.publicUrl),
-      staging: read(settings.stagingPublicUrl),
-      messages: read(settings.messagesPublicUrl),
-    }),
-    trustedProxies: read(settings.trustedProxies) ?? [],
-    webhookNetworks: read(settings.webhookNetworks) ?? [],
-    webhookScheduleMs: read(settings.webhookScheduleMs)!,
-    categories: read(settings.categories)!,
-    requireIfMatch: read(settings.requireIfMatch)!,
-    heldMax: read(settings.heldMax)!,
-    webhooksMax: read(settings.webhooksMax)!,
-    eventsDays: read(settings.eventsDays)!,
-    streamsMax: read(settings.streamsMax)!,
-    ...defined({
-      metricsPort: read(settings.metricsPort),
-      valkeyUrl: read(settings.valkeyUrl),
-      mail: mailOf(read(settings.smtpUrl), read(settings.mailFrom)),
-      startAtMs,
-      secretKey: read(settings.secretKey),
-    }),
+    ...values,
+    trustedProxies,
+    webhookNetworks,
+    locations: locationsOf(dataDir, databaseUrls),
+    ...mailOf(mail),
   };
   return { config, warnings: unknownSettings(environment) };
 }
 
-function settingValue<T>(setting: Setting<T>, text: string | undefined): T | undefined {
+/** Reads a group of settings; those without a value are left out. */
+function readSettings(group: object, environment: Environment): object {
+  const values = Object.entries(group).map(([name, entry]) => [
+    name,
+    isSetting(entry) ? readSetting(entry, environment[entry.name]) : readSettings(entry, environment),
+  ]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+function readSetting(setting: Setting, text: string | undefined): unknown {
   if (text === '' && setting.emptyDisables === true) return undefined;
   const wanted = text === undefined || text.trim() === '' ? setting.default : text.trim();
   if (wanted === undefined) return undefined;
@@ -105,7 +60,10 @@ function settingValue<T>(setting: Setting<T>, text: string | undefined): T | und
   return value;
 }
 
-function locationsOf(dataDir: string, url: string | undefined, stagingUrl: string | undefined): Config['locations'] {
+function locationsOf(
+  dataDir: string,
+  { production: url, staging: stagingUrl }: SettingValues['databaseUrls'],
+): Config['locations'] {
   if (url === undefined) {
     if (stagingUrl !== undefined) {
       throw new UserError(
@@ -128,15 +86,13 @@ function locationsOf(dataDir: string, url: string | undefined, stagingUrl: strin
   };
 }
 
-function mailOf(url: string | undefined, from: string | undefined): Config['mail'] {
-  if (url !== undefined && from !== undefined) return { url, from };
+function mailOf({ url, from }: SettingValues['mail']): Pick<Config, 'mail'> {
+  if (url !== undefined && from !== undefined) return { mail: { url, from } };
   if (url !== undefined) {
     throw new UserError('PETSTORE_SMTP_URL requires PETSTORE_MAIL_FROM, the sender address of e-mail.');
   }
-  if (from !== undefined) {
-    throw new UserError('PETSTORE_MAIL_FROM requires PETSTORE_SMTP_URL, the mail server.');
-  }
-  return undefined;
+  if (from !== undefined) throw new UserError('PETSTORE_MAIL_FROM requires PETSTORE_SMTP_URL, the mail server.');
+  return {};
 }
 
 function sameDatabase(one: string, other: string): boolean {
@@ -147,30 +103,28 @@ function sameDatabase(one: string, other: string): boolean {
   return location(one) === location(other);
 }
 
-function unknownSettings(environment: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set<string>(Object.values(settings).map(setting => setting.name));
+function unknownSettings(environment: Environment): string[] {
+  const known = new Set<string>(settings.map(({ name }) => name));
   return Object.keys(environment)
     .filter(name => name.startsWith('PETSTORE_') && !name.startsWith('PETSTORE_TEST_') && !known.has(name))
     .map(name => `Unknown setting ${name}; \`petstore serve --help\` lists all settings.`);
 }
 
 /** Throws if two addresses have the same port. */
-function requireDistinctPorts(
-  all: readonly Setting<number | undefined>[],
-  read: (setting: Setting<number | undefined>) => number | undefined,
-): void {
+function requireDistinctPorts({ ports, metricsPort }: Pick<SettingValues, 'ports' | 'metricsPort'>): void {
+  const { production, staging, messages } = settingTree.ports;
+  const used = [
+    [production, ports.production],
+    [staging, ports.staging],
+    [messages, ports.messages],
+    [settingTree.metricsPort, metricsPort],
+  ] as const;
   const taken = new Map<number, string>();
-  for (const setting of all) {
-    const port = read(setting) ?? 0;
+  for (const [{ name }, port = 0] of used) {
     const other = taken.get(port);
     if (port !== 0 && other !== undefined) {
-      throw new UserError(`${other} and ${setting.name} are both ${port}; change one of them.`);
+      throw new UserError(`${other} and ${name} are both ${port}; change one of them.`);
     }
-    taken.set(port, setting.name);
+    taken.set(port, name);
   }
-}
-
-/** Returns the members that have a value. */
-function defined<T extends object>(members: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }

@@ -5,6 +5,7 @@ import type { Encryptor } from './lib/encryption.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import { type Example, operationsOver } from './lib/http/route.ts';
+import type { BoundSettings } from './plans/plan.ts';
 import type { Database, DeploymentName, Reader } from './schema.ts';
 
 /** One deployment, production or staging, with what the handlers of its routes use. */
@@ -14,12 +15,10 @@ export interface Deployment {
   readonly clock: Clock;
   /** Whether a pet with an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
   readonly categories: 'open' | 'strict';
-  /** The most pets that the active holds of an account may hold together. */
-  readonly heldMax: number;
+  /** The bounds of accounts that do not depend on their plans. */
+  readonly bounds: BoundSettings;
   /** Publishes events to subscribers as they are committed. */
   readonly eventBus: EventBus;
-  /** The most event streams that an account may have open. */
-  readonly streamsMax: number;
   /** The retention of events, in milliseconds. */
   readonly eventsKeptMs: number;
   /** Notifies the delivery job of a new message; without it, the job finds the message by itself. */
@@ -34,9 +33,6 @@ export interface Webhooks {
   readonly encryptor: Encryptor;
   /** The networks that endpoint URLs may be in, besides the public internet. */
   readonly networks: readonly string[];
-  /** The most webhooks that an account may have. */
-  readonly max: number;
-  /** The accounts database. */
   readonly accounts: Reader;
   /** Notifies the delivery jobs of new work; without it, they find it by themselves. */
   wake?(): void;

@@ -1,347 +1,347 @@
-import type { Catalogue, ErrorEntry } from './lib/http/problem.ts';
+import type { ErrorEntry } from './lib/http/problem.ts';
 
-/**
- * Every error code of the product. The HTTP status follows from the code, and the documentation is generated from it.
- * Codes are never renamed and never change their status.
- */
-export const errors = {
-  ...withStatus(400, {
-    malformed_request: {
-      message: 'The request is not well-formed HTTP.',
-      meaning:
-        'The request line, a header or the URL cannot be parsed: broken percent-encoding, a missing Host header, or bad framing.',
-      remedy: 'Send well-formed HTTP/1.1. Percent-encode values in the URL.',
-    },
-    invalid_parameter: {
-      message: 'A parameter of the request has an invalid value.',
-      meaning:
-        'A query parameter or header is out of range, repeated, or of the wrong type. Values are never clamped. Or a cursor is invalid: cursors are opaque, and belong to the filters and the sort of the page that they came from.',
-      remedy:
-        'Correct the parameters listed in `errors`; each entry says what is valid. Follow the `next` link as it is, or start again without a cursor.',
-    },
-    invalid_content_type: {
-      message: 'The body must be application/json.',
-      meaning: 'The request has a body with another content type, or without one.',
-      remedy: 'Send `Content-Type: application/json`; `PATCH` also accepts `application/merge-patch+json`.',
-    },
-    invalid_json: {
-      message: 'The body is not valid JSON.',
-      meaning:
-        'The body is empty, is not UTF-8, starts with a byte order mark, or is not JSON (RFC 8259). Or it is larger than 64 KiB and has more than 20,000 values or 10,000 levels of nesting.',
-      remedy: 'Send one JSON value in UTF-8 without a byte order mark.',
-    },
-    invalid_body: {
-      message: 'The body is missing required fields or contains invalid values.',
-      meaning: 'The body is valid JSON, but does not match the schema of the operation. Types are never coerced.',
-      remedy: 'Correct the fields listed in `errors`; each entry says what is valid.',
-    },
-    category_not_found: {
-      message: 'There is no category with this id.',
-      meaning:
-        'The body names a category that does not exist as a parent or as the target of a merge; or as the category of an animal, where the store accepts existing categories only (`PETSTORE_CATEGORIES=strict`).',
-      remedy: 'Use the id of an existing category.',
-    },
-  }),
-  ...withStatus(401, {
-    missing_api_key: {
-      message: 'An API key is required: send "Authorization: Bearer <API_KEY>".',
-      meaning: 'The request has no Authorization header, or one with another scheme.',
-      remedy: 'Create an account and an API key, and send the key as a bearer token.',
-    },
-    malformed_api_key: {
-      message: 'The API key is not well-formed; it may have been cut or mistyped.',
-      meaning: 'The token does not have the format of an API key, or its checksum is wrong.',
-      remedy: 'Copy the whole key again, from `petstore_` to its end.',
-    },
-    invalid_api_key: {
-      message: 'There is no such API key.',
-      meaning: 'The key is well-formed, but this service did not issue it.',
-      remedy: 'Use a key that this service issued.',
-    },
-    expired_api_key: {
-      message: 'The API key has expired.',
-      meaning: 'The expiry time of the key has passed.',
-      remedy: 'Create a new key. Rotate keys before they expire.',
-    },
-    revoked_api_key: {
-      message: 'The API key has been revoked.',
-      meaning: 'The key was revoked. Revoked keys are never valid again.',
-      remedy: 'Create a new key.',
-    },
-    wrong_deployment: {
-      message: 'The API key belongs to the other deployment.',
-      meaning: 'Production and staging have separate keys. The message names the address that accepts this key.',
-      remedy: 'Call the address in the message, or use a key of this deployment.',
-    },
-  }),
-  ...withStatus(403, {
-    insufficient_scope: {
-      message: 'The API key lacks the scope that this operation needs.',
-      meaning: 'The key was created with a limited set of scopes. The message names the missing one.',
-      remedy: 'Use a key that has the scope.',
-    },
-    not_owner: {
-      message: 'This belongs to another account; only that account or an admin may do this.',
-      meaning:
-        'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',
-      remedy: 'Use a key of the account that owns it.',
-    },
-  }),
-  ...withStatus(404, {
-    pet_not_found: {
-      message: 'There is no animal with this id.',
-      meaning: 'No animal has this id, or the id is not a plain decimal integer.',
-      remedy: 'List the animals, and use an id from the list.',
-    },
-    no_such_category: {
-      message: 'There is no category with this id.',
-      meaning:
-        'No category has the id in the path, or the id is not a plain decimal integer. The category may have been merged into another.',
-      remedy: 'List the categories, and use an id from the list.',
-    },
-    hold_not_found: {
-      message: 'There is no hold with this id.',
-      meaning: 'No hold has this id, or the account of the key neither placed it nor owns one of its animals.',
-      remedy: 'List the holds, and use an id from the list.',
-    },
-    order_not_found: {
-      message: 'There is no order with this id.',
-      meaning: 'No order has this id, or the account of the key neither placed it nor owns its animal.',
-      remedy: 'List the orders, and use an id from the list.',
-    },
-    message_not_found: {
-      message: 'There is no message with this id.',
-      meaning:
-        'No message has this id, or the account of the key neither sent nor received it. Only admins see messages to the store itself.',
-      remedy: 'List the messages, and use an id from the list.',
-    },
-    event_not_found: {
-      message: 'There is no event with this id.',
-      meaning:
-        'No event has this id, the owner of the webhook may not see it, or it is older than the retention period (`PETSTORE_EVENTS_DAYS`).',
-      remedy: 'List the events, and use an id from the list.',
-    },
-    webhook_not_found: {
-      message: 'There is no webhook with this id.',
-      meaning: 'No webhook has this id, or it belongs to another account.',
-      remedy: 'List the webhooks, and use an id from the list.',
-    },
-    delivery_not_found: {
-      message: 'There is no delivery with this id.',
-      meaning:
-        'This webhook has no delivery with this id. Finished deliveries are kept for as long as events (`PETSTORE_EVENTS_DAYS`).',
-      remedy: 'List the deliveries of the webhook, and use an id from the list.',
-    },
-    route_not_found: {
-      message: 'There is nothing at this path.',
-      meaning: 'The path is not part of the API.',
-      remedy: 'See /openapi.json for every path.',
-    },
-  }),
-  method_not_allowed: {
-    status: 405,
-    message: 'This path does not support this method.',
-    meaning: 'The path exists, but not with this method. The `Allow` header lists the methods that it supports.',
-    remedy: 'Use one of the methods in `Allow`.',
+/** The error codes by HTTP status, each with its message, its meaning and the remedy; see `ErrorEntry`. */
+const byStatus = {
+  400: {
+    malformed_request: [
+      'The request is not well-formed HTTP.',
+      'The request line, a header or the URL cannot be parsed: broken percent-encoding, a missing Host header, several Authorization headers, an unknown HTTP version, or bad framing.',
+      'Send well-formed HTTP/1.1. Percent-encode values in the URL.',
+    ],
+    invalid_parameter: [
+      'A parameter of the request has an invalid value.',
+      'A query parameter or header is out of range or of the wrong type, or a parameter with a single value is repeated. Values are never clamped. Or a cursor is invalid: a cursor is valid only with the filters and the sort order of the page that it came from.',
+      'Correct the parameters listed in `errors`; each entry says what is valid. Follow the `next` link as it is, or start again without a cursor.',
+    ],
+    invalid_content_type: [
+      'The body must be application/json.',
+      'The request has a body with another content type, or without one.',
+      'Send `Content-Type: application/json`; `PATCH` also accepts `application/merge-patch+json`.',
+    ],
+    invalid_json: [
+      'The body is not valid JSON.',
+      'The body is empty, is not UTF-8, starts with a byte order mark, or is not JSON (RFC 8259). Or it is larger than 64 KiB and has more than 20,000 values or 10,000 levels of nesting.',
+      'Send one JSON value in UTF-8 without a byte order mark.',
+    ],
+    invalid_body: [
+      'The body is missing required fields or contains invalid values.',
+      'The body is valid JSON, but does not match the schema of the operation. Types are never coerced.',
+      'Correct the fields listed in `errors`; each entry says what is valid.',
+    ],
+    category_not_found: [
+      'The body names a category that does not exist.',
+      'The `parentId`, or the `intoId` of a merge, is not the id of a category. Or the `categoryId` of an animal is not, and the store accepts existing categories only (`PETSTORE_CATEGORIES=strict`). For an unknown id in the path, the code is `no_such_category`.',
+      'Use the id of an existing category.',
+    ],
   },
-  request_timeout: {
-    status: 408,
-    message: 'The request did not arrive in time.',
-    meaning: 'The headers must arrive within 15 seconds, and the whole request within 30.',
-    remedy: 'Send the request again, faster.',
+  401: {
+    missing_api_key: [
+      'An API key is required: send "Authorization: Bearer <API_KEY>".',
+      'The request has no Authorization header, or one with another scheme.',
+      'Create an account and an API key, and send the key as a bearer token.',
+    ],
+    malformed_api_key: [
+      'The API key is not well-formed; it may have been cut or mistyped.',
+      'The token does not have the format of an API key, or its checksum is wrong.',
+      'Copy the whole key again, from `petstore_` to its end.',
+    ],
+    invalid_api_key: [
+      'There is no such API key.',
+      'The key is well-formed, but this service did not issue it.',
+      'Use a key that this service issued.',
+    ],
+    expired_api_key: [
+      'The API key has expired.',
+      'The expiry time of the key has passed.',
+      'Create a new key. Rotate keys before they expire.',
+    ],
+    revoked_api_key: [
+      'The API key has been revoked.',
+      'The key was revoked. Revoked keys are never valid again.',
+      'Create a new key.',
+    ],
+    wrong_deployment: [
+      'The API key belongs to the other deployment.',
+      'Production and staging have separate keys. The message names the address that accepts this key.',
+      'Call the address in the message, or use a key of this deployment.',
+    ],
   },
-  ...withStatus(409, {
-    pet_reserved: {
-      message: 'The animal is on hold or ordered.',
-      meaning:
-        'Another hold or order reserves the animal, and only that one can change its status. The message says until when, where that is known, and `Retry-After` gives the time in seconds.',
-      remedy: 'Choose another animal, or try again at that time.',
-    },
-    invalid_status_transition: {
-      message: 'The status of the animal does not allow this.',
-      meaning: 'Only an available animal can be held or ordered. This one is sold, or its owner has set it aside.',
-      remedy: 'Read the status of the animal, and choose another animal.',
-    },
-    category_in_use: {
-      message: 'The category has animals or subcategories.',
-      meaning: 'Only an empty category can be deleted.',
-      remedy: 'Merge it into another category, which takes over its animals and subcategories.',
-    },
-    category_slug_taken: {
-      message: 'Another category has this slug.',
-      meaning: 'Slugs are unique. A category created without a slug gets one derived from its name.',
-      remedy: 'Choose another slug.',
-    },
-    category_cycle: {
-      message: 'A category cannot be its own ancestor.',
-      meaning: 'The new parent, or the target of the merge, is the category itself or one of its descendants.',
-      remedy: 'Choose a category that is not a descendant.',
-    },
-    hold_ended: {
-      message: 'The hold has ended.',
-      meaning: 'The hold was released, was used by orders, has expired, or never included this animal.',
-      remedy: 'Place a new hold while the animals are available.',
-    },
-    hold_limit_exceeded: {
-      message: 'The account has reached its limit of held animals.',
-      meaning: 'The number of animals in all active holds of an account is limited (`PETSTORE_HELD_MAX`).',
-      remedy: 'Release holds that you do not need, or wait for one to expire.',
-    },
-    stream_limit_exceeded: {
-      message: 'The account has reached its limit of open streams.',
-      meaning:
-        'The number of event streams that an account has open at the same time is limited (`PETSTORE_STREAMS_MAX`).',
-      remedy: 'Close one of them. One stream carries all types of events: share it.',
-    },
-    webhook_limit_exceeded: {
-      message: 'The account has reached its limit of webhooks.',
-      meaning: 'The number of webhooks of an account is limited (`PETSTORE_WEBHOOKS_MAX`).',
-      remedy: 'Delete a webhook that you do not need. One webhook can receive all types of events.',
-    },
-    webhook_test_failed: {
-      message: 'The endpoint did not accept the test delivery.',
-      meaning:
-        'A webhook is activated once its endpoint responds to a test delivery with a status from 200 to 299. The message says what happened instead. Or the webhook was changed during the test.',
-      remedy:
-        'Fix the endpoint, and activate the webhook again. The deliveries of the webhook include the test and its response.',
-    },
-    webhook_test_running: {
-      message: 'The webhook is being tested.',
-      meaning: 'Another test of the same webhook is in progress.',
-      remedy: 'Wait until it has finished, at most half a minute.',
-    },
-    webhook_not_active: {
-      message: 'The webhook is not active.',
-      meaning: 'Events are redelivered to active webhooks only.',
-      remedy: 'Activate the webhook first.',
-    },
-    webhook_secret_limit_exceeded: {
-      message: 'The webhook has reached its limit of secrets.',
-      meaning: 'A webhook has at most five valid secrets: the newest, and earlier ones whose overlap has not ended.',
-      remedy:
-        'Wait until the overlap of the oldest ends, or rotate with `overlapSeconds` 0, which ends all earlier secrets immediately.',
-    },
-    redelivery_running: {
-      message: 'A redelivery to the webhook is already running.',
-      meaning: 'A webhook has at most one redelivery of all events since a time.',
-      remedy: 'Wait until it has finished, or redeliver single events.',
-    },
-    invalid_order_transition: {
-      message: 'The status of the order does not allow this step.',
-      meaning:
-        'An order moves from placed to approved to delivered to returned, and can be cancelled until it is delivered. A placed order that is not approved in time expires.',
-      remedy: 'Read the status of the order, and take a step that is valid for it.',
-    },
-    idempotency_key_in_use: {
-      message: 'The request with this Idempotency-Key is still in progress.',
-      meaning: 'An earlier request with the same key has no response yet.',
-      remedy: 'Wait a moment, then send the request again.',
-    },
-  }),
-  ...withStatus(410, {
-    operation_removed: {
-      message: 'This operation was removed.',
-      meaning: 'The operation was deprecated, and its sunset date has passed.',
-      remedy: 'Use the successor that the `Link` header names.',
-    },
-    sync_token_expired: {
-      message: 'The sync token is older than 30 days.',
-      meaning: 'A token from `X-Sync-Token` is valid for 30 days.',
-      remedy:
-        'Read the whole list again, with `updatedSince` at a time before the first animal, and continue from its token.',
-    },
-    events_expired: {
-      message: 'Events this old are no longer available.',
-      meaning:
-        'Events are kept for 30 days (`PETSTORE_EVENTS_DAYS`), and the position to continue from is older. Or the operator restored an older backup.',
-      remedy:
-        'Read the current state from the lists, then continue from there: without `after` the events start with the oldest available one.',
-    },
-  }),
-  precondition_failed: {
-    status: 412,
-    message: 'The resource has changed since you read it.',
-    meaning: '`If-Match` names a version that is not the current one, or `If-None-Match` names the current one.',
-    remedy: 'Read the resource again, check what changed, and repeat the change with the new `ETag`.',
+  403: {
+    insufficient_scope: [
+      'The API key lacks the scope that this operation needs.',
+      'The key was created with a limited set of scopes. The message names the missing one.',
+      'Use a key that has the scope.',
+    ],
+    not_owner: [
+      'This belongs to another account; only that account or an admin may do this.',
+      'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',
+      'Use a key of the account that owns it.',
+    ],
   },
-  body_too_large: {
-    status: 413,
-    message: 'The body is larger than 1 MiB, or arrived in too many pieces.',
-    meaning: 'A body has at most 1,048,576 bytes, in at most 16,384 pieces.',
-    remedy: 'Send less at a time, or send the body in larger pieces.',
+  404: {
+    pet_not_found: [
+      'There is no animal with this id.',
+      'No animal has this id, or the id is not a plain decimal integer.',
+      'List the animals, and use an id from the list.',
+    ],
+    no_such_category: [
+      'There is no category with this id.',
+      'No category has the id in the path, or the id is not a plain decimal integer. The category may have been merged into another.',
+      'List the categories, and use an id from the list.',
+    ],
+    hold_not_found: [
+      'There is no hold with this id.',
+      'No hold has this id, or the account of the key neither placed it nor owns one of its animals.',
+      'List the holds, and use an id from the list.',
+    ],
+    order_not_found: [
+      'There is no order with this id.',
+      'No order has this id, or the account of the key neither placed it nor owns its animal.',
+      'List the orders, and use an id from the list.',
+    ],
+    message_not_found: [
+      'There is no message with this id.',
+      'No message has this id, or the account of the key neither sent nor received it. Only admins see messages to the store itself.',
+      'List the messages, and use an id from the list.',
+    ],
+    event_not_found: [
+      'There is no event with this id.',
+      'No event has this id, the owner of the webhook may not see it, or it is older than the retention period (`PETSTORE_EVENTS_DAYS`).',
+      'List the events, and use an id from the list.',
+    ],
+    webhook_not_found: [
+      'There is no webhook with this id.',
+      'No webhook has this id, or it belongs to another account.',
+      'List the webhooks, and use an id from the list.',
+    ],
+    delivery_not_found: [
+      'There is no delivery with this id.',
+      'This webhook has no delivery with this id. Finished deliveries are kept for as long as events are readable (`PETSTORE_EVENTS_DAYS`).',
+      'List the deliveries of the webhook, and use an id from the list.',
+    ],
+    route_not_found: [
+      'There is nothing at this path.',
+      'The path is not part of the API.',
+      'See /openapi.json for every path.',
+    ],
   },
-  expectation_failed: {
-    status: 417,
-    message: 'The only supported expectation is 100-continue.',
-    meaning: 'The `Expect` header names another expectation.',
-    remedy: 'Omit the `Expect` header.',
+  405: {
+    method_not_allowed: [
+      'This path does not support this method.',
+      'The path exists, but not with this method. The `Allow` header lists the methods that it supports.',
+      'Use one of the methods in `Allow`.',
+    ],
   },
-  idempotency_key_reused: {
-    status: 422,
-    message: 'This Idempotency-Key was used for another request.',
-    meaning: 'Within 24 hours, the same key was used with another operation, path or body.',
-    remedy: 'Use a new key for each new request. Send a retry exactly like the first try.',
+  408: {
+    request_timeout: [
+      'The request did not arrive in time.',
+      'The headers must arrive within 15 seconds, and the whole request within 30.',
+      'Send the request again, faster.',
+    ],
   },
-  precondition_required: {
-    status: 428,
-    message: 'This request needs If-Match, with the ETag of the version to change.',
-    meaning:
+  409: {
+    pet_reserved: [
+      'The animal is on hold or ordered.',
+      'A hold or an order reserves the animal, and only that one can change its status. If the end is known, the message contains it, and `Retry-After` is the number of seconds until then. The end of an approved order is not known.',
+      'Choose another animal, or try again at that time. If the animal is on hold for you, send the `holdId` with the order.',
+    ],
+    invalid_status_transition: [
+      'The status of the animal does not allow this.',
+      'Only an available animal can be held or ordered. This one is sold, or its owner has set it aside.',
+      'Read the status of the animal, and choose another animal.',
+    ],
+    category_in_use: [
+      'The category has animals or subcategories.',
+      'Only an empty category can be deleted.',
+      'Merge it into another category, which takes over its animals and subcategories.',
+    ],
+    category_slug_taken: [
+      'Another category has this slug.',
+      'Slugs are unique. A category created without a slug gets one derived from its name.',
+      'Choose another slug.',
+    ],
+    category_cycle: [
+      'A category cannot be its own ancestor.',
+      'The new parent, or the target of the merge, is the category itself or one of its descendants.',
+      'Choose a category that is not a descendant.',
+    ],
+    hold_ended: [
+      'The hold has ended.',
+      'The hold was released, was used by orders, has expired, or never included this animal.',
+      'Place a new hold while the animals are available.',
+    ],
+    hold_limit_exceeded: [
+      'The account has reached its limit of held animals.',
+      'The number of animals in all active holds of an account is bounded by its plan (`PETSTORE_HELD_MAX`).',
+      'Release holds that you do not need, or wait for one to expire. `GET /v1/account` shows the bounds of your account.',
+    ],
+    order_limit_exceeded: [
+      'The account has reached its limit of open orders.',
+      'The number of orders of an account that are placed or approved is bounded by its plan (`PETSTORE_ORDERS_MAX`).',
+      'Cancel an order that you do not need, or wait until one is delivered or expires. `GET /v1/account` shows the bounds of your account.',
+    ],
+    stream_limit_exceeded: [
+      'The account has reached its limit of open streams.',
+      'The number of event streams that an account has open at the same time is bounded by its plan (`PETSTORE_STREAMS_MAX`).',
+      'Close one of them. One stream carries all types of events: share it. `GET /v1/account` shows the bounds of your account.',
+    ],
+    webhook_limit_exceeded: [
+      'The account has reached its limit of webhooks.',
+      'The number of webhooks of an account is bounded by its plan (`PETSTORE_WEBHOOKS_MAX`).',
+      'Delete a webhook that you do not need. One webhook can receive all types of events. `GET /v1/account` shows the bounds of your account.',
+    ],
+    webhook_test_failed: [
+      'The endpoint did not accept the test delivery.',
+      'A webhook is activated once its endpoint responds to a test delivery with a status from 200 to 299. The message says what happened instead. Or the webhook was changed during the test.',
+      'Fix the endpoint, and activate the webhook again. The deliveries of the webhook include the test and its response.',
+    ],
+    webhook_test_running: [
+      'The webhook is being tested.',
+      'Another test of the same webhook is in progress.',
+      'Wait until it has finished, at most half a minute.',
+    ],
+    webhook_not_active: [
+      'The webhook is not active.',
+      'Events are redelivered to active webhooks only.',
+      'Activate the webhook first.',
+    ],
+    webhook_secret_limit_exceeded: [
+      'The webhook has reached its limit of secrets.',
+      'A webhook has at most five valid secrets: the newest, and earlier ones whose overlap has not ended.',
+      'Wait until the overlap of the oldest ends, or rotate with `overlapSeconds` 0, which ends all earlier secrets immediately.',
+    ],
+    delivery_limit_exceeded: [
+      'The webhook has reached its limit of pending deliveries.',
+      'A webhook has at most 10,000 pending deliveries. New events wait in the log until some are finished; a redelivery of one event is refused.',
+      'Wait until the receiver has accepted some of them, or redeliver all events since a time, which waits by itself.',
+    ],
+    redelivery_running: [
+      'A redelivery to the webhook is already running.',
+      'A webhook has at most one redelivery of all events since a time. It creates deliveries in pieces, as earlier ones finish.',
+      'Wait until it has finished, or redeliver single events.',
+    ],
+    invalid_order_transition: [
+      'The status of the order does not allow this step.',
+      'An order moves from placed to approved to delivered to returned, and can be cancelled until it is delivered. A placed order that is not approved in time expires.',
+      'Read the status of the order, and take a step that is valid for it.',
+    ],
+    idempotency_key_in_use: [
+      'The request with this Idempotency-Key is still in progress.',
+      'An earlier request with the same key has no response yet.',
+      'Wait a moment, then send the request again.',
+    ],
+  },
+  410: {
+    operation_removed: [
+      'This operation was removed.',
+      'The operation was deprecated, and its sunset date has passed.',
+      'Use the successor that the `Link` header names.',
+    ],
+    sync_token_expired: [
+      'The sync token is older than 30 days.',
+      'A token from `X-Sync-Token` is valid for 30 days.',
+      'Read the whole list again, with `updatedSince` at a time before the first animal, and continue from its token.',
+    ],
+    events_expired: [
+      'Events this old are no longer available.',
+      'Events are readable for 30 days (`PETSTORE_EVENTS_DAYS`), and the position to continue from is older. Or the operator restored an older backup.',
+      'Read the current state from the lists, then continue from there: without `after` the events start with the oldest available one.',
+    ],
+  },
+  412: {
+    precondition_failed: [
+      'The resource has changed since you read it.',
+      '`If-Match` names a version that is not the current one, or `If-None-Match` names the current one.',
+      'Read the resource again, check what changed, and repeat the change with the new `ETag`.',
+    ],
+  },
+  413: {
+    body_too_large: [
+      'The body is larger than 1 MiB, or arrived in too many pieces.',
+      'A body has at most 1,048,576 bytes, in at most 16,384 pieces.',
+      'Send less at a time, or send the body in larger pieces.',
+    ],
+  },
+  417: {
+    expectation_failed: [
+      'The only supported expectation is 100-continue.',
+      'The `Expect` header names another expectation.',
+      'Omit the `Expect` header.',
+    ],
+  },
+  422: {
+    idempotency_key_reused: [
+      'This Idempotency-Key was used for another request.',
+      'Within 24 hours, the same key was used with another operation, path or body.',
+      'Use a new key for each new request. Send a retry exactly like the first try.',
+    ],
+  },
+  428: {
+    precondition_required: [
+      'This request needs If-Match, with the ETag of the version to change.',
       'The store requires `If-Match` on changes (`PETSTORE_REQUIRE_IF_MATCH`), so that no client overwrites a version that it has not seen.',
-    remedy: 'Read the resource, and send its `ETag` in `If-Match`.',
+      'Read the resource, and send its `ETag` in `If-Match`.',
+    ],
   },
-  ...withStatus(429, {
-    rate_limit_exceeded: {
-      message: 'Rate limit exceeded; wait for the time in Retry-After.',
-      meaning: 'The requests of the plan for this minute or this day are used up.',
-      remedy: 'Wait for `Retry-After` seconds. Back off exponentially if it happens again.',
-    },
-    api_key_banned: {
-      message: 'The API key is banned temporarily because it kept sending requests after a 429.',
-      meaning: 'Within a minute, twenty requests arrived before the `Retry-After` of an earlier response had passed.',
-      remedy:
-        'Stop for `Retry-After` seconds. Each further ban lasts longer; a day without violations shortens the next one.',
-    },
-  }),
-  headers_too_large: {
-    status: 431,
-    message: 'The headers or the URL are larger than 16 KiB.',
-    meaning: 'The request line and the headers together are limited to 16,384 bytes.',
-    remedy: 'Send fewer or shorter headers, or a shorter URL.',
+  429: {
+    rate_limit_exceeded: [
+      'Rate limit exceeded; wait for the time in Retry-After.',
+      'The requests of the plan for this minute or this day are used up.',
+      'Wait for `Retry-After` seconds. Back off exponentially if it happens again.',
+    ],
+    api_key_banned: [
+      'The API key is banned temporarily because it kept sending requests after a 429.',
+      'Within a minute, twenty requests were rejected with 429 that arrived more than 2 seconds after the first 429, and before the `Retry-After` of the latest one had passed.',
+      'Stop for `Retry-After` seconds. Each further ban lasts longer, up to 60 minutes; each full day without a ban shortens the next one.',
+    ],
   },
-  internal_error: {
-    status: 500,
-    message: 'Something went wrong on our side.',
-    meaning: 'An error in the service. Its log has the cause, under the id of the request.',
-    remedy: 'Try again later. If the error persists, report the value of `X-Request-Id`.',
+  431: {
+    headers_too_large: [
+      'The headers or the URL are larger than 16 KiB.',
+      'The request line and the headers together are limited to 16,384 bytes.',
+      'Send fewer or shorter headers, or a shorter URL.',
+    ],
   },
-  ...withStatus(503, {
-    storage_full: {
-      message: 'The disk is full; nothing was changed.',
-      meaning: 'Reads still work. Writes work again within seconds once there is free space.',
-      remedy: 'Try again after `Retry-After` seconds.',
-    },
-    storage_unavailable: {
-      message: 'The storage is unreachable or does not respond in time.',
-      meaning:
-        'The database is down, locked or stalled. A write that received this response may or may not have happened.',
-      remedy: 'Try again after `Retry-After` seconds. Send writes with the same `Idempotency-Key`.',
-    },
-    shutting_down: {
-      message: 'The service is stopping.',
-      meaning: 'This process finishes the requests in progress and accepts no new ones.',
-      remedy: 'Try again after `Retry-After` seconds.',
-    },
-  }),
-} as const satisfies Catalogue & Record<string, ErrorEntry>;
+  500: {
+    internal_error: [
+      'Something went wrong on our side.',
+      'An error in the service. Its log has the cause, under the id of the request.',
+      'Try again later. If the error persists, report the value of `X-Request-Id`.',
+    ],
+  },
+  503: {
+    storage_full: [
+      'The disk is full; nothing was changed.',
+      'Reads still work. Writes work again within seconds once there is free space.',
+      'Try again after `Retry-After` seconds.',
+    ],
+    storage_unavailable: [
+      'The storage is unreachable or does not respond in time.',
+      'The database is down, locked or stalled. A write that received this response may or may not have happened.',
+      'Try again after `Retry-After` seconds. Send writes with the same `Idempotency-Key`.',
+    ],
+    overloaded: [
+      'Too many request bodies are in progress; nothing was changed.',
+      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). The request counts against the plan, but never leads to a ban.',
+      'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`.',
+    ],
+    shutting_down: [
+      'The service is stopping.',
+      'This process finishes the requests in progress and accepts no new ones.',
+      'Try again after `Retry-After` seconds.',
+    ],
+  },
+} as const satisfies Record<number, Record<string, readonly [message: string, meaning: string, remedy: string]>>;
 
-/** One of the error codes. */
-export type ErrorCode = keyof typeof errors;
+/** One of the error codes. Codes are never renamed and never change their status. */
+export type ErrorCode = { [Status in keyof typeof byStatus]: keyof (typeof byStatus)[Status] }[keyof typeof byStatus];
 
-/** Adds one status to several entries. */
-function withStatus<Status extends number, Entries extends Record<string, Omit<ErrorEntry, 'status'>>>(
-  status: Status,
-  entries: Entries,
-) {
-  const added = Object.entries(entries).map(([code, entry]) => [code, { ...entry, status }]);
-  return Object.fromEntries(added) as { readonly [Code in keyof Entries]: Entries[Code] & { readonly status: Status } };
-}
+/** Every error code of the product. The documentation is generated from it. */
+export const errors = Object.fromEntries(
+  Object.entries(byStatus).flatMap(([status, entries]) =>
+    Object.entries(entries).map(([code, [message, meaning, remedy]]) => [
+      code,
+      { status: Number(status), message, meaning, remedy },
+    ]),
+  ),
+) as Readonly<Record<ErrorCode, ErrorEntry>>;

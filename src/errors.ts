@@ -17,6 +17,15 @@ export function problem(
 }
 
 /**
+ * Creates the error for a member of a body that its schema cannot check.
+ * @param path a JSON pointer to the member; '' is the body itself
+ */
+export function invalidBody(path: string, code: string, message: string): Problem {
+  const errors = [{ path, code, message }];
+  return problem('invalid_body', `Invalid body. ${path === '' ? '' : `${path}: `}${message}`, { errors });
+}
+
+/**
  * Converts any error to the problem that the caller sees: problems stay as they are, storage errors get their codes, and
  * everything else becomes `internal_error`, which hides its cause.
  */
@@ -25,7 +34,7 @@ export function problemOf(error: unknown): Problem {
   if (!(error instanceof StorageError)) return problem('internal_error', undefined, { cause: error });
   const code = storageCodes[error.reason];
   const retryAfter = code === 'storage_full' ? '5' : '1';
-  return problem(code, error.message, { headers: ['Retry-After', retryAfter], cause: error });
+  return problem(code, error.publicMessage, { headers: ['Retry-After', retryAfter], cause: error });
 }
 
 const storageCodes = {

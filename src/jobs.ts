@@ -1,9 +1,10 @@
 import { nextFailingDelivery, nextHealthyDelivery } from './deliveries/claim.ts';
-import { type DeliveryDeps, deliveryJob } from './deliveries/deliver.ts';
+import { type DeliveryDeps, deliveryJob } from './deliveries/delivery-job.ts';
 import { sendDisabledMessage } from './deliveries/disabled-message.ts';
-import { dispatchJob, nextDispatch } from './deliveries/dispatch.ts';
-import { holdExpiryJob, nextHoldExpiry } from './holds/expiry.ts';
+import { dispatchJob, nextDispatch } from './deliveries/dispatch-job.ts';
+import { expireHolds, nextHoldExpiry } from './holds/expiry.ts';
 import type { Clock } from './lib/clock.ts';
+import { batchJob } from './lib/jobs/batch-job.ts';
 import { JobLoop, type JobType } from './lib/jobs/job-loop.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
@@ -11,8 +12,8 @@ import { StorageError } from './lib/storage/database.ts';
 import { emailDelivery, nextEmailDelivery } from './messages/email-delivery.ts';
 import type { EmailSender } from './messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
-import { nextOrderExpiry, orderExpiryJob } from './orders/expiry.ts';
-import { nextReservationExpiry, reservationExpiryJob } from './pets/expiry.ts';
+import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
+import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
 
@@ -31,20 +32,24 @@ export interface JobDeps {
   readonly retention?: readonly DeleteExpired[];
 }
 
+/** The names of the jobs, also in the log: `events` dispatches events to webhooks, and `mail` sends messages by e-mail. */
+export type JobName = 'pets' | 'holds' | 'orders' | 'messages' | 'mail' | 'events' | 'deliveries' | 'retention';
+
 /** A job type, and the queries for its next due time. */
 interface ScheduledJob {
-  readonly type: JobType<unknown>;
+  readonly type: JobType<unknown, JobName>;
   readonly due: readonly NextDue[];
 }
 
 /**
  * Starts the jobs of a deployment: expiry of holds and orders at the exact time, delivery of messages and events, and
- * retention. While idle it runs one query a second.
+ * retention. While idle it runs one query a second on the embedded engine, and one every five seconds on PostgreSQL, where
+ * commands notify it.
  *
  * Several processes can run the jobs of one database; nothing is done twice. Errors are retried every second, and logged
  * once per series. A slow or unreachable mail server delays only e-mail; a webhook endpoint only its own deliveries.
  */
-export function startJobs(deps: JobDeps): JobLoop {
+export function startJobs(deps: JobDeps): JobLoop<JobName> {
   const { database, clock, log } = deps;
   const jobs = jobsOf(deps, name => loop.wake(name));
   const dueTimes = dueTimesOf(jobs);
@@ -54,6 +59,7 @@ export function startJobs(deps: JobDeps): JobLoop {
     {
       clock,
       pollMs: 1000,
+      idlePollMs: database.engine === 'postgres' ? 5000 : 1000,
       async dueAt() {
         const row = (await database.first(dueTimes, {}))!;
         return Object.fromEntries(
@@ -67,6 +73,9 @@ export function startJobs(deps: JobDeps): JobLoop {
       },
     },
   );
+  // Every change records an event.
+  database.onChange?.('events', () => loop.poll());
+  database.onNotification?.(() => loop.poll());
   return loop;
 }
 
@@ -74,13 +83,14 @@ const STORAGE_FAILED = 'Jobs cannot run because storage is unavailable; they are
 const JOB_FAILED = 'A job failed and will be retried. Further failures of this type are not logged.';
 
 /** @param wake runs a job type immediately, because there are new jobs */
-function jobsOf(deps: JobDeps, wake: (name: string) => void): readonly ScheduledJob[] {
-  const { database, log, emailSender: sender } = deps;
+function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
+  const { database, clock, log, emailSender: sender } = deps;
+  const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
-    { type: reservationExpiryJob(deps), due: [nextReservationExpiry] },
-    { type: holdExpiryJob(deps), due: [nextHoldExpiry] },
-    { type: orderExpiryJob(deps), due: [nextOrderExpiry] },
+    { type: batchJob('pets', () => expireReservationBatch(database, now())), due: [nextReservationExpiry] },
+    { type: batchJob('holds', () => expireHolds(database, now())), due: [nextHoldExpiry] },
+    { type: batchJob('orders', () => expireOrders(database, now())), due: [nextOrderExpiry] },
     { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
     ...webhookJobs(deps, wake),
@@ -88,15 +98,18 @@ function jobsOf(deps: JobDeps, wake: (name: string) => void): readonly Scheduled
   ];
 }
 
-function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: string) => void): readonly ScheduledJob[] {
+function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
   if (webhooks === undefined) return [];
   const onDeliveries = () => wake('deliveries');
   const onEvents = () => wake('events');
-  const onDisabled: DeliveryDeps['onDisabled'] = async (tx, webhook) => {
-    await sendDisabledMessage(tx, webhook);
-    wake('messages');
-  };
-  const deliver = deliveryJob({ ...webhooks, database, onDisabled, onFreeSlot: onDeliveries, now: () => clock.now() });
+  const deliver = deliveryJob({
+    ...webhooks,
+    database,
+    onDisabled: sendDisabledMessage,
+    onDisabledCommitted: () => wake('messages'),
+    onFreeSlot: onDeliveries,
+    now: () => clock.now(),
+  });
   return [
     { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
     { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },
@@ -109,7 +122,6 @@ function earliest(times: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** The next due time of each job type, in one query. */
 function dueTimesOf(jobs: readonly ScheduledJob[]) {
   return query<Record<never, never>, Record<string, number | null>>(
     (db, _: Params<Record<never, never>>, engine) =>

@@ -1,9 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { BodyBudget } from './lib/http/server/body-budget.ts';
 import { Metrics } from './lib/metrics.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { Database, DeploymentName } from './schema.ts';
 
-/** The metrics of one process. */
 export interface Observation {
   readonly metrics: Metrics;
   /** Records a response of the API. `operation` is '' for requests that no route serves. */
@@ -14,6 +14,7 @@ export interface Observation {
 export function observe(
   deployments: readonly { readonly name: DeploymentName; readonly database: Database }[],
   limiter: Limiter,
+  bodies: BodyBudget,
 ): Observation {
   const metrics = new Metrics();
   const requests = metrics.counter('petstore_requests_total', 'Responses, by address, operation and status.');
@@ -36,6 +37,7 @@ export function observe(
   metrics.gauge('petstore_counts_exact', exactHelp, () => Number(limiter.health().counts === 'exact'));
   const durableHelp = '1 while the counts of the day are saved.';
   metrics.gauge('petstore_day_counts_durable', durableHelp, () => Number(limiter.health().day === 'durable'));
+  metrics.gauge('petstore_request_bodies_bytes', 'Memory for request bodies in progress.', () => bodies.used);
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   const delayHelp = 'Longest delay of the event loop since the previous scrape.';

@@ -4,7 +4,7 @@ import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { openApiOf } from './lib/http/openapi/document.ts';
 import { header } from './lib/http/openapi/headers.ts';
-import type { Header, OpenApiDocument, Server } from './lib/http/openapi/types.ts';
+import type { Header, Server } from './lib/http/openapi/types.ts';
 import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import { PREFIX, publicUrlOf } from './urls.ts';
 
@@ -18,7 +18,7 @@ const descriptions: Record<AddressName, string> = {
 };
 
 /** Returns the OpenAPI document that an address serves if it listens on the configured ports. */
-export function configuredDocument(config: Config, name: AddressName): OpenApiDocument {
+export function configuredDocument(config: Config, name: AddressName): object {
   const { ports } = config;
   const messages = ports.messages === undefined ? undefined : publicUrlOf(config, 'messages', ports.messages);
   const own = publicUrlOf(config, name, ports[name]);
@@ -35,7 +35,7 @@ export function configuredDocument(config: Config, name: AddressName): OpenApiDo
 export function documentOf(
   name: AddressName,
   urls: { readonly own: string; readonly messages: string | undefined; readonly pages: string },
-): OpenApiDocument {
+): object {
   const { own, messages, pages } = urls;
   const description = descriptions[name];
   if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description }], pages);
@@ -59,7 +59,7 @@ export function openApiDocument(
   servers: readonly Server[],
   pagesUrl: string,
   serverOf: (route: Route<never>) => Server | undefined = () => undefined,
-): OpenApiDocument {
+): object {
   const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
   return openApiOf({
     info: {
@@ -78,12 +78,14 @@ export function openApiDocument(
       { name: 'Store orders', description: 'Orders of pets, and the number of pets by status.' },
       { name: 'Events', description: 'All changes, in the order in which they were committed.' },
       { name: 'Webhooks', description: 'Endpoints that receive signed events as they happen.' },
+      { name: 'Account', description: 'The account of the key, with its plan and bounds.' },
       { name: 'Messages', description: 'Messages to the store and to the owners of pets, on an address of their own.' },
     ],
     tagGroups: [
       { name: 'Catalogue', tags: ['Pets', 'Categories'] },
       { name: 'Store', tags: ['Holds', 'Store orders'] },
       { name: 'Events', tags: ['Events', 'Webhooks'] },
+      { name: 'Account', tags: ['Account'] },
       { name: 'Messages', tags: ['Messages'] },
     ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
@@ -107,14 +109,14 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...['missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key'],
     'wrong_deployment',
     ...(access.scope ? ['insufficient_scope'] : []),
-    ...Object.values(parameters).map(({ notFound }) => notFound),
+    ...Object.values(parameters).map(({ errorCode }) => errorCode),
     ...(takesIdempotencyKey(route) ? ['idempotency_key_in_use', 'idempotency_key_reused'] : []),
     ...(takesIfMatch(route) ? ['precondition_failed'] : []),
     ...(conditional && method !== 'POST' ? ['precondition_required'] : []),
     ...(deprecation ? ['operation_removed'] : []),
     ...route.errors,
     ...['request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large'],
-    ...['internal_error', ...(changes ? ['storage_full'] : []), 'storage_unavailable', 'shutting_down'],
+    ...['internal_error', ...(changes ? ['storage_full', 'overloaded'] : []), 'storage_unavailable', 'shutting_down'],
   ];
   return [...new Set(codes)] as ErrorCode[];
 }

@@ -91,8 +91,8 @@ onEachEngine(engine => {
 
     it('is shared by several processes without deleting too much', async t => {
       if (engine.name === 'sqlite') return t.skip('one process serves a file');
-      const { database, clock, place } = await filled(350);
-      const other = await engine.open({ place, clock });
+      const { database, clock, location } = await filled(350);
+      const other = await engine.open({ location, clock });
       const workers = [database, other, database].map(one => startJobs({ database: one, clock, log: silent }));
       await done(database, NOON);
       // Who came to the end first may have left a few to those who had them in hand.
@@ -109,8 +109,8 @@ onEachEngine(engine => {
   /** A database with so many answers that are over, one that just is, and three that are not; and counts of days. */
   async function filled(old: number) {
     const clock: TestClock = testClock(NOON);
-    const place = await engine.place();
-    const database = await engine.open({ place, clock });
+    const location = await engine.newLocation();
+    const database = await engine.open({ location, clock });
     await database.write(async tx => {
       for (let n = 0; n < old; n++) await answer(tx, `old-${n}`, NOON - DAY - 1 - n);
       await answer(tx, 'just', NOON - DAY);
@@ -119,7 +119,7 @@ onEachEngine(engine => {
       await answer(tx, 'new-1', NOON);
       for (const day of [TODAY - 400, TODAY - 2, TODAY - 1, TODAY, TODAY + 1]) await tx.run(addDay, { day });
     });
-    return { database, clock, place };
+    return { database, clock, location };
   }
 });
 

@@ -1,8 +1,9 @@
-import { deleteOldDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
-import { deleteExpiredResponses } from './idempotency/idempotency.ts';
+import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
+import { storeFact } from './facts.ts';
+import { deleteResponses } from './idempotency/idempotency.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
-import { type Database, type MaybePromise, type NextDue, type Params, query, sql, type Transaction } from './schema.ts';
+import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
@@ -13,11 +14,12 @@ export type DeleteExpired = (tx: Transaction, limit: number) => MaybePromise<num
 
 /** All retention rules. Everything else is kept; docs/decisions/jobs.md lists every table. */
 const allRules = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly DeleteExpired[] => [
-  deleteExpiredResponses,
+  deleteResponses,
   deleteOldDayCounts,
   deleteExpiredSecrets,
   purgeDeletedWebhooks,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
+  (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
 ];
 
 /**
@@ -31,7 +33,7 @@ export function retentionJob({ database, eventsKeptMs, retention = allRules(even
         const deleted = await deleteExpired(tx, BATCH_SIZE);
         if (deleted > 0) return deleted;
       }
-      await tx.run(recordRun, { now: String(tx.now) });
+      await tx.run(storeFact, { name: FACT, value: String(tx.now) });
       return 0;
     });
   return batchJob('retention', deleteBatch, PAUSE_MS);
@@ -65,10 +67,3 @@ const EVERY_MS = 60 * 60 * 1000;
 /** The rows per transaction and the pause after it, so that other writes are not delayed. */
 const BATCH_SIZE = 100;
 const PAUSE_MS = 10;
-
-const recordRun = query((db, p: Params<{ now: string }>) =>
-  db
-    .insertInto('facts')
-    .values({ name: FACT, value: p.now })
-    .onConflict(conflict => conflict.column('name').doUpdateSet(eb => ({ value: eb.ref('excluded.value') }))),
-);

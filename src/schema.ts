@@ -1,22 +1,26 @@
 import type { AliasableExpression, Generated } from 'kysely';
 import type { categoryFields } from './categories/category.ts';
+import type { attemptFields, deliveryFields } from './deliveries/delivery.ts';
 import type { holdFields } from './holds/hold.ts';
 import type { TableOf } from './lib/fields/field.ts';
-import type * as storage from './lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
 import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
 import type { petFields } from './pets/pet.ts';
+import type { webhookFields } from './webhooks/webhook.ts';
 
+export type { CounterTable, Database, MaybePromise, Reader, Transaction } from './lib/storage/database.ts';
 export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
 export { queriesByShape } from './lib/storage/queries-by-shape.ts';
 export type { Params, Query } from './lib/storage/query.ts';
-export { amongTexts, insertingOne, selectJsonNumbers, selectJsonTexts, sql } from './lib/storage/query.ts';
-export type Database = storage.Database;
-export type Reader = storage.Reader;
-export type Transaction = storage.Transaction;
-export type CounterTable = storage.CounterTable;
-export type MaybePromise<T> = storage.MaybePromise<T>;
+export {
+  amongNumbers,
+  amongTexts,
+  insertingOne,
+  selectJsonNumbers,
+  selectJsonTexts,
+  sql,
+} from './lib/storage/query.ts';
 
 /**
  * A subquery for the next due time of a job type: milliseconds since the Unix epoch, possibly in the past; no row or null
@@ -27,24 +31,16 @@ export type NextDue = (
   engine: EngineName,
 ) => AliasableExpression<{ readonly dueAt: number | null }>;
 
-/** Which of the two deployments: production, or staging with its own animals, keys and counts. */
+/** The two deployments, each with its own animals, keys and counts. */
 export type DeploymentName = 'production' | 'staging';
-
-/** Whether events are delivered to a webhook. Its owner activates and deactivates it; the store disables it. */
-export type WebhookStatus = 'inactive' | 'active' | 'disabled';
-
-/** The state of a delivery. */
-export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
 
 /** The kind of an event's subject. */
 export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban';
 
 /**
- * Every table of the product, as both engines store it. Times are whole milliseconds since the Unix
- * epoch, from the injected clock; booleans are 0 and 1. `migrations/` creates them.
- *
- * Each database (production's and staging's) has all of them; accounts, keys, bans, counts and nodes are used in
- * production's alone.
+ * Every table, as both engines store it. Times are whole milliseconds since the Unix epoch, from the injected clock;
+ * booleans are 0 and 1. Production's and staging's database have the same tables; accounts, keys, bans, counts and nodes
+ * are used in production's alone.
  */
 export interface Tables {
   categories: TableOf<typeof categoryFields>;
@@ -54,6 +50,8 @@ export interface Tables {
   /** Pets that are reserved together for an account until `expires_at`. */
   holds: TableOf<typeof holdFields>;
   orders: TableOf<typeof orderFields>;
+  /** The number of placed and approved orders of each account with any order. */
+  order_counts: { account_id: number; open: number };
   /**
    * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row
    * past its `until` has expired; the next write of the pet deactivates it.
@@ -88,30 +86,7 @@ export interface Tables {
     seq: Generated<number | null>;
   };
   /** The endpoints to which accounts have events delivered. */
-  webhooks: {
-    id: Generated<number>;
-    account_id: number;
-    url: string;
-    description: string | null;
-    /** A JSON array of event types such as `pet.created` and `pet.*`; null for all. */
-    types: string | null;
-    /** A JSON array of category ids; null for all. */
-    category_ids: string | null;
-    status: WebhookStatus;
-    /** Why it is disabled: its receiver returned 410 or failed for too long, or the operator disabled it. */
-    disabled_reason: 'gone' | 'failing' | 'operator' | null;
-    /** The position up to which events were dispatched to it, or committed before it was active. */
-    behind_place: number;
-    /** Since when every attempt has failed; null if the last one succeeded. */
-    failing_since: number | null;
-    /** When to claim its deliveries: the earliest `due_at` of them, or later if it has no free slot or backs off. */
-    due_at: number | null;
-    deleted_at: number | null;
-    /** Counts its changes from 1, for the entity tag. */
-    version: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
+  webhooks: TableOf<typeof webhookFields>;
   /** The signing secrets of webhooks: the current one, and previous ones during their overlap. */
   webhook_secrets: {
     id: Generated<number>;
@@ -122,37 +97,9 @@ export interface Tables {
     expires_at: number | null;
   };
   /** The delivery of one event to one webhook. */
-  deliveries: {
-    id: Generated<number>;
-    webhook_id: number;
-    /** The position of the event; null for a test delivery. */
-    place: number | null;
-    /** The type of the event. */
-    type: string;
-    /** The ordering key: deliveries with the same key are sent in order. */
-    lane: string;
-    status: DeliveryStatus;
-    /** When to send it, or when its lease ends; null while it waits for an earlier one with its ordering key. */
-    due_at: number | null;
-    /** 1 while a process has claimed it. */
-    leased: Generated<number>;
-    /** Counts the claims. */
-    takes: Generated<number>;
-    /** Counts the failed attempts. */
-    failures: Generated<number>;
-    created_at: number;
-    updated_at: number;
-  };
+  deliveries: TableOf<typeof deliveryFields>;
   /** An attempt: the status and beginning of the response, or why there was none. */
-  delivery_attempts: {
-    delivery_id: number;
-    number: number;
-    at: number;
-    duration_ms: number;
-    status: number | null;
-    fault: string | null;
-    answer: string | null;
-  };
+  delivery_attempts: TableOf<typeof attemptFields>;
   /** A range of the log to deliver to a webhook again: after `place`, up to `up_to`. */
   redeliveries: {
     id: Generated<number>;
@@ -206,9 +153,9 @@ export interface Tables {
   minute_counts: { subject: string; second: number; requests: number };
   /** Processes that serve this database. */
   nodes: { id: string; started_at: number; seen_at: number };
-  /** Single values of a deployment, such as when its sample data was created. */
+  /** Single values of a deployment by name, such as when retention last ran. */
   facts: { name: string; value: string };
-  /** The number of notifications of a topic, for processes that poll (PostgreSQL). */
+  /** Counts the notifications of a topic, such as `registry` (accounts, keys, bans), for processes that poll (PostgreSQL). */
   announcements: { topic: string; version: number };
   migrations: { name: string; applied_at: number };
 }

@@ -23,24 +23,20 @@ export interface Account {
   readonly createdAt: number;
 }
 
-/** The properties of a new account. */
-export interface NewAccount {
-  readonly email: string;
-  readonly name: string;
-  /** Free by default. */
-  readonly plan?: PlanName;
+/** The properties of a new account. The plan is Free by default. */
+export interface NewAccount extends Pick<Account, 'email' | 'name'>, Partial<Pick<Account, 'plan' | 'admin'>> {
   /** Whole requests, 1 to 10^9; required on Enterprise, not allowed on other plans. */
   readonly perMinute?: number;
   readonly perDay?: number;
-  readonly admin?: boolean;
 }
 
-/**
- * Validates a new account.
- * @throws {UserError} with a sentence that says what is valid
- */
+/** @throws {UserError} with a sentence that says what is valid */
 export function checkNewAccount(account: NewAccount): void {
-  checkEmail(account.email);
+  if (!isEmail(account.email)) {
+    throw new UserError(
+      'The e-mail address must look like name@example.org, without spaces, with at most 254 characters.',
+    );
+  }
   const error = nameError(account.name);
   if (error !== undefined) throw new UserError(`The account's name ${error}.`);
   const plan = account.plan ?? 'free';
@@ -52,14 +48,6 @@ export function checkNewAccount(account: NewAccount): void {
     checkLimit('day', account.perDay);
   } else if (account.perMinute !== undefined || account.perDay !== undefined) {
     throw new UserError(`The plan ${plan} has fixed limits; only enterprise accepts requests per minute and per day.`);
-  }
-}
-
-function checkEmail(email: string): void {
-  if (!isEmail(email)) {
-    throw new UserError(
-      'The e-mail address must look like name@example.org, without spaces, with at most 254 characters.',
-    );
   }
 }
 

@@ -1,9 +1,11 @@
+import type { NewEvent } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
+import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type MaybePromise, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { limitsOf } from '../plans/plan.ts';
+import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { type Account, checkNewAccount, type NewAccount } from './account.ts';
-import { accountEvent } from './account-events.ts';
 
 /**
  * Creates an account and notifies the topic `registry`.
@@ -12,18 +14,9 @@ import { accountEvent } from './account-events.ts';
 export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
   checkNewAccount(account);
   const email = account.email.toLowerCase();
-  const row = await rejectTakenEmail(email, () =>
-    tx.first(insertAccount, {
-      email,
-      name: account.name,
-      plan: account.plan ?? 'free',
-      perMinute: account.perMinute ?? null,
-      perDay: account.perDay ?? null,
-      admin: account.admin === true ? 1 : 0,
-      createdAt: tx.now,
-    }),
-  );
-  const created = accountOf(row!);
+  const { name, plan = 'free', perMinute = null, perDay = null, admin = false } = account;
+  const values = { email, name, plan, perMinute, perDay, admin: Number(admin), createdAt: tx.now };
+  const created = accountOf((await insertUnlessTaken(tx, values))!);
   await record(tx, accountEvent(created));
   await tx.notify('registry');
   return created;
@@ -45,46 +38,45 @@ export async function findAccountByEmail(reader: Reader, email: string): Promise
   return row === undefined ? undefined : accountOf(row);
 }
 
-/** Returns all accounts, by id. */
 export async function listAccounts(reader: Reader): Promise<Account[]> {
   return (await reader.all(allAccounts, {})).map(accountOf);
 }
 
-async function rejectTakenEmail<T>(email: string, insert: () => MaybePromise<T>): Promise<T> {
+async function insertUnlessTaken(tx: Transaction, values: Omit<Row, 'id'>): Promise<Row | undefined> {
   try {
-    return await insert();
+    return await tx.first(insertAccount, values);
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new UserError(`An account with the e-mail address ${email} already exists.`);
+    throw new UserError(`An account with the e-mail address ${values.email} already exists.`);
   }
 }
 
-type Row = Omit<Tables['accounts'], 'id'> & { id: number };
-
-function accountOf(row: Row): Account {
-  return {
-    id: row.id,
-    email: row.email,
-    name: row.name,
-    plan: row.plan,
-    perMinute: row.per_minute,
-    perDay: row.per_day,
-    admin: row.admin === 1,
-    createdAt: row.created_at,
-  };
+/** Returns the event for an account that the operator created: without its e-mail address, because events cannot be deleted. */
+function accountEvent({ id, name, plan, perMinute, perDay, admin, createdAt }: Account): NewEvent {
+  const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+  const data = { account: { name, plan, limits, admin, createdAt: formatTime(createdAt) }, ownerId: id };
+  return { kind: 'account', action: 'created', subjectId: id, accountId: null, data };
 }
 
-type NewRow = {
-  email: string;
-  name: string;
-  plan: Account['plan'];
-  perMinute: number | null;
-  perDay: number | null;
-  admin: number;
-  createdAt: number;
-};
+/** An account as the queries return it. */
+type Row = Omit<Account, 'admin'> & { readonly admin: number };
 
-const insertAccount = query((db, p: Params<NewRow>) =>
+function accountOf(row: Row): Account {
+  return { ...row, admin: row.admin === 1 };
+}
+
+const columns = [
+  'id',
+  'email',
+  'name',
+  'plan',
+  'per_minute as perMinute',
+  'per_day as perDay',
+  'admin',
+  'created_at as createdAt',
+] as const;
+
+const insertAccount = query((db, p: Params<Omit<Row, 'id'>>) =>
   db
     .insertInto('accounts')
     .values({
@@ -96,15 +88,15 @@ const insertAccount = query((db, p: Params<NewRow>) =>
       admin: p.admin,
       created_at: p.createdAt,
     })
-    .returningAll(),
+    .returning(columns),
 );
 
 const accountById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('accounts').selectAll().where('id', '=', p.id),
+  db.selectFrom('accounts').select(columns).where('id', '=', p.id),
 );
 
 const accountByEmail = query((db, p: Params<{ email: string }>) =>
-  db.selectFrom('accounts').selectAll().where('email', '=', p.email),
+  db.selectFrom('accounts').select(columns).where('email', '=', p.email),
 );
 
-const allAccounts = query(db => db.selectFrom('accounts').selectAll().orderBy('id'));
+const allAccounts = query(db => db.selectFrom('accounts').select(columns).orderBy('id'));

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { type OpenOptions, onEachEngine } from '../../test/support/engines.ts';
-import type { Actor } from '../events/event.ts';
-import { operator } from '../events/event.ts';
+import { type Actor, operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { etagOf } from '../lib/etag.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { createCategory, getCategory, updateCategory } from './categories.ts';
-import type { CategoryEventData, CategoryPatch, NewCategory } from './category.ts';
+import { type CategoryEventData, type CategoryPatch, categoryValues, type NewCategory } from './category.ts';
 import { deleteCategory, deleteEmptyCategories } from './deletion.ts';
 import { listCategories } from './list.ts';
 import { ensureCategory } from './placeholders.ts';
-import { categoryValues } from './rows.ts';
 import { withSlugConflict } from './slugs.ts';
 
 const someone: Actor = { accountId: 7, admin: false };

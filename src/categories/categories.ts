@@ -5,9 +5,9 @@ import { etagOf } from '../lib/etag.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import type { CategoryPatch, CategoryRow, NewCategory } from './category.ts';
+import { type CategoryPatch, type CategoryRow, categoryColumns, categoryValues, type NewCategory } from './category.ts';
 import { markUsed, unusedId } from './ids.ts';
-import { categoryColumns, categoryValues, eventDataOf, findCategory, insertCategory } from './rows.ts';
+import { categoryEvent, findCategory, insertCategory } from './rows.ts';
 import { freeSlug, isSlugTaken, slugOf, slugTaken } from './slugs.ts';
 import { lockTree, requireParent } from './tree.ts';
 
@@ -35,16 +35,13 @@ export async function createCategory(
     // A pet named the same id meanwhile.
     if (inserted === undefined) continue;
     await markUsed(tx, id);
-    await record(tx, { kind: 'category', action: 'created', subjectId: id, accountId, data: eventDataOf(row) });
+    await record(tx, categoryEvent('created', accountId, row));
     return { ...row, version: inserted.version };
   }
   throw new StorageError('unavailable', 'New pets keep taking the ids of new categories.');
 }
 
-/**
- * Returns the category with this id.
- * @throws {Problem} `no_such_category`
- */
+/** Returns the category with this id; throws `no_such_category`. */
 export async function getCategory(reader: Reader, id: number): Promise<CategoryRow> {
   const category = await findCategory(reader, id);
   if (category === undefined) throw problem('no_such_category', `There is no category ${id}.`);
@@ -77,8 +74,7 @@ export async function updateCategory(
     await requireParent(tx, after.parentId, id, { path: '/parentId' });
   }
   await tx.run(changeCategory, after);
-  const data = { ...eventDataOf(after), was };
-  await record(tx, { kind: 'category', action: 'updated', subjectId: id, accountId: actor.accountId, data });
+  await record(tx, categoryEvent('updated', actor.accountId, after, { was }));
   return after;
 }
 

@@ -1,15 +1,9 @@
 import Type, { type Static } from 'typebox';
-import {
-  type Codec,
-  field,
-  flag,
-  type InsertRowOf,
-  type PreviousOf,
-  type RowOf,
-  type StateOf,
-} from '../lib/fields/field.ts';
-import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { idSchema, nameSchema, timeSchema } from '../lib/schemas.ts';
+import { columnsFor } from '../lib/fields/columns.ts';
+import { booleanAsInteger, type Codec, field, type PreviousOf, type RowOf, type StateOf } from '../lib/fields/field.ts';
+import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
+import { valuesFor } from '../lib/fields/values.ts';
+import { idSchema, lineSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a category: an integer from 1 to 2^53−1 (contract, NewPet `categoryId`; decisions, requests and answers). */
@@ -20,10 +14,9 @@ export const SLUG_LENGTH_MAX = 100;
 
 const SLUG = 'A unique short name for URLs: lower-case letters and digits with single hyphens.';
 
-/** The slug of a category. */
 export const Slug = slug(SLUG);
 
-const Name = nameSchema(
+const Name = lineSchema(
   'The category’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
 );
 const Id = idSchema('Assigned by the service, or first named by an animal.');
@@ -55,7 +48,7 @@ export const categoryFields = {
     shown: Slug,
   }),
   parentId: field(ParentId, { column: 'parent_id', write: 'optional', patch: NewParentId, cli: { flag: 'parent' } }),
-  placeholder: field(Placeholder, { column: 'placeholder', codec: flag, recorded: true }),
+  placeholder: field(Placeholder, { column: 'placeholder', codec: booleanAsInteger, recorded: true }),
   /** The account that created it; null for built-in categories and placeholders. */
   accountId: field(Type.Integer(), { column: 'account_id', nullable: true, fixed: true, view: 'row' }),
   createdAt: field(Type.String(), {
@@ -71,45 +64,39 @@ export const categoryFields = {
   }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
 };
-type CategoryFields = typeof categoryFields;
+export type CategoryFields = typeof categoryFields;
+
+/** The columns of queries over categories. */
+export const categoryColumns = columnsFor(categoryFields);
+
+/** Conversions between JSON values and rows of categories. */
+export const categoryValues = valuesFor(categoryFields);
+
+/** A category as it is stored. Times are milliseconds since the Unix epoch, 0 for built-in categories. */
+export type CategoryRow = RowOf<CategoryFields>;
 
 /** The body of `createCategory`. An `id` in it is ignored. */
-export const NewCategory = newSchema(categoryFields, { title: 'NewCategory', description: 'A category to create.' });
+export const NewCategory = newSchema(categoryFields, 'NewCategory', 'A category to create.');
 export type NewCategory = Static<typeof NewCategory>;
 
 /** The body of `updateCategory`: a JSON Merge Patch (RFC 7396). */
-export const CategoryPatch = patchSchema(categoryFields, {
-  title: 'CategoryPatch',
-  description: 'The members of a category to change.',
-});
+export const CategoryPatch = patchSchema(categoryFields, 'CategoryPatch', 'The fields of a category to change.');
 export type CategoryPatch = Static<typeof CategoryPatch>;
 
-/** The body of `mergeCategory`. */
 export const CategoryMerge = Type.Object(
   { intoId: idSchema('The category that takes over the animals and subcategories of this one.') },
   { title: 'CategoryMerger', description: 'The target of a merge.' },
 );
 
 /** A category as callers see it. */
-export const Category = viewSchema(categoryFields, 'full', {
-  title: 'Category',
-  description: 'A category of animals, in a tree of categories.',
-});
+export const Category = fullSchema(categoryFields, 'Category', 'A category of animals, in a tree of categories.');
 export type Category = Static<typeof Category>;
 
-/** A page of categories. */
 export const Categories = Type.Array(Category, { title: 'Categories', description: 'Categories.' });
 
-/** A category as it is stored. Times are milliseconds since the Unix epoch, 0 for built-in categories. */
-export type CategoryRow = RowOf<CategoryFields>;
-
-/** The values that an insert sets. */
-export type InsertedCategoryRow = InsertRowOf<CategoryFields>;
-
-/** The data of an event about a category. */
 export interface CategoryEventData {
   /** The category after the change, or before its end. */
-  readonly category: CategoryState;
+  readonly category: StateOf<CategoryFields>;
   /** The changed members with their values before; `null` for those that were absent. */
   readonly was?: PreviousOf<CategoryFields>;
   /** The account that it belongs to; absent for none, and in events of early releases. */
@@ -119,9 +106,6 @@ export interface CategoryEventData {
   /** The target, if it was merged. */
   readonly intoId?: number;
 }
-
-/** The recorded fields of a category. */
-export type CategoryState = StateOf<CategoryFields>;
 
 function slug(description: string) {
   return Type.String({

@@ -4,8 +4,8 @@ import { record } from '../events/log.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { lockOwnCategory } from './categories.ts';
-import type { CategoryRow } from './category.ts';
-import { categoryColumns, eventDataOf } from './rows.ts';
+import { type CategoryRow, categoryColumns } from './category.ts';
+import { categoryEvent } from './rows.ts';
 import { lockTree } from './tree.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function deleteCategory(
   tx.refreshNow();
   const contents = await contentsOf(tx, id);
   if (contents !== undefined) throw inUse(id, contents);
-  await deleteLocked(tx, category, { action: 'deleted', accountId: actor.accountId });
+  await deleteLocked(tx, category, 'deleted', actor.accountId);
 }
 
 /**
@@ -39,7 +39,7 @@ export async function deleteEmptyCategories(tx: Transaction, most: number): Prom
     await tx.first(lockCategory, { id: category.id });
     tx.refreshNow(category.updatedAt);
     if ((await contentsOf(tx, category.id)) !== undefined) continue;
-    await deleteLocked(tx, category, { action: 'deleted', accountId: null });
+    await deleteLocked(tx, category, 'deleted', null);
     deleted++;
   }
   return deleted;
@@ -49,13 +49,14 @@ export async function deleteEmptyCategories(tx: Transaction, most: number): Prom
 export async function deleteLocked(
   tx: Transaction,
   category: CategoryRow,
-  { action, accountId, intoId }: { action: 'deleted' | 'merged'; accountId: number | null; intoId?: number },
+  action: 'deleted' | 'merged',
+  accountId: number | null,
+  details?: { readonly intoId: number },
 ): Promise<void> {
   const { id } = category;
   await tx.run(deleteCounts, { key: String(id) });
   await tx.run(deleteRow, { id });
-  const data = { ...eventDataOf(category), ...(intoId !== undefined && { intoId }) };
-  await record(tx, { kind: 'category', action, subjectId: id, accountId, data });
+  await record(tx, categoryEvent(action, accountId, category, details));
 }
 
 /** Locks a category against new pets until the transaction ends; transactions that add one wait. */
@@ -89,7 +90,6 @@ function inUse(id: number, { pets, categories }: Contents) {
   return problem('category_in_use', message);
 }
 
-/** The highest id of the built-in categories. */
 const BUILT_IN_ID_MAX = 8;
 
 const emptyCategories = query((db, p: Params<{ most: number }>) =>

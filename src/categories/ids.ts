@@ -1,3 +1,4 @@
+import { factNamed, storeFact } from '../facts.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 
 /**
@@ -5,7 +6,7 @@ import { type Params, query, type Transaction } from '../schema.ts';
  * still take it before the category is inserted.
  */
 export async function unusedId(tx: Transaction): Promise<number> {
-  let id = Number((await tx.first(lowestUnchecked, {}))?.value ?? FIRST_ID);
+  let id = Number((await tx.first(factNamed, { name: FACT }))?.value ?? FIRST_ID);
   while (true) {
     const used = await tx.all(idsFrom, { id });
     for (const row of used) {
@@ -21,23 +22,14 @@ export async function unusedId(tx: Transaction): Promise<number> {
 
 /** Stores that every id up to this one is used, so that `unusedId` skips them. */
 export async function markUsed(tx: Transaction, id: number): Promise<void> {
-  await tx.run(storeUnchecked, { value: String(id + 1) });
+  await tx.run(storeFact, { name: FACT, value: String(id + 1) });
 }
 
 /** Ids up to 1,000 are reserved for clients that choose ids themselves. */
 const FIRST_ID = 1001;
-/** The name of the stored fact. */
+/** The name of the fact that stores the lowest id that was not checked. */
 const FACT = 'category ids';
 const BATCH = 500;
-
-const lowestUnchecked = query(db => db.selectFrom('facts').select('value').where('name', '=', FACT));
-
-const storeUnchecked = query((db, p: Params<{ value: string }>) =>
-  db
-    .insertInto('facts')
-    .values({ name: FACT, value: p.value })
-    .onConflict(conflict => conflict.column('name').doUpdateSet(({ ref }) => ({ value: ref('excluded.value') }))),
-);
 
 const idsFrom = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('categories').select('id').where('id', '>=', p.id).orderBy('id').limit(BATCH),

@@ -1,11 +1,9 @@
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
 import { type Params, queriesByShape, query, type Reader } from '../schema.ts';
-import type { CategoryRow } from './category.ts';
-import { categoryColumns } from './rows.ts';
+import { type CategoryRow, categoryColumns } from './category.ts';
 
-/** Which categories a list contains. */
-export interface CategoryFilter {
+interface CategoryFilter {
   /** Only direct children of this category. */
   readonly parentId?: number | undefined;
   /** Only placeholders, or only other categories. */
@@ -14,9 +12,8 @@ export interface CategoryFilter {
 }
 
 /**
- * Returns one page of the categories that match a filter, by id ascending.
- *
- * It follows an index, but for `placeholder`: then a page scans up to 20,000 rows.
+ * Returns one page of the categories that match a filter, by id ascending. It follows an index, but for `placeholder`:
+ * then a page scans up to 20,000 rows.
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export function listCategories(

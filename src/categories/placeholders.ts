@@ -1,8 +1,7 @@
-import { problem } from '../errors.ts';
 import { record } from '../events/log.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
-import { eventDataOf, insertCategory } from './rows.ts';
+import { categoryEvent, categoryNotFound, insertCategory } from './rows.ts';
 import { freeSlug } from './slugs.ts';
 
 /**
@@ -12,19 +11,13 @@ import { freeSlug } from './slugs.ts';
  */
 export async function ensureCategory(tx: Transaction, id: number, categories: 'open' | 'strict'): Promise<void> {
   if (await exists(tx, id)) return;
-  if (categories === 'strict') {
-    const message = `There is no category ${id}.`;
-    throw problem('category_not_found', message, {
-      errors: [{ path: '/categoryId', code: 'category_not_found', message }],
-    });
-  }
+  if (categories === 'strict') throw categoryNotFound(id, '/categoryId');
 
   let slug = `category-${id}`;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const row = { id, name: `Category ${id}`, slug, parentId: null, placeholder: 1, accountId: null };
     if ((await tx.first(insertCategory, { ...row, createdAt: tx.now, updatedAt: tx.now })) !== undefined) {
-      const data = eventDataOf(row);
-      return record(tx, { kind: 'category', action: 'created', subjectId: id, accountId: null, data });
+      return record(tx, categoryEvent('created', null, row));
     }
     // Another transaction inserted it, and may have deleted it since; or another category has the slug.
     if (await exists(tx, id)) return;

@@ -3,31 +3,36 @@ import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import { createCategory, getCategory, updateCategory } from './categories.ts';
-import { Categories, Category, CategoryId, CategoryPatch, type CategoryRow, NewCategory, Slug } from './category.ts';
+import {
+  Categories,
+  Category,
+  CategoryId,
+  CategoryPatch,
+  type CategoryRow,
+  categoryValues,
+  NewCategory,
+  Slug,
+} from './category.ts';
 import { deleteCategory } from './deletion.ts';
 import { createExamples, deleteExamples, getExamples, listExamples, updateExamples } from './examples.ts';
 import { listCategories } from './list.ts';
-import { categoryValues } from './rows.ts';
 import { withSlugConflict } from './slugs.ts';
 
-/** The id of a category in a path. */
 export const categoryIdInPath = {
   schema: CategoryId,
   description: 'The identifier of the category.',
-  notFound: 'no_such_category',
-  absent: 'There is no category with this id.',
+  errorCode: 'no_such_category',
+  errorMessage: 'There is no category with this id.',
 } as const;
 
-/** Returns the response of an operation that returns one category. */
 export function categoryResponse(category: CategoryRow) {
   return { body: categoryValues.fullOf(category), headers: ['ETag', etagOf(category)] };
 }
 
-/** Lists categories. */
 export const list = listOperation({
   summary: 'List all categories',
   description:
-    'Returns a paginated list of categories by id ascending, the built-in ones first. Follow the `next` link of the ' +
+    'Returns a paginated list of categories, sorted by id, the built-in ones first. Follow the `next` link of the ' +
     '`Link` header, or `x-next`, until it is absent. With `placeholder`, a page scans up to 20,000 categories: it may be ' +
     'short or empty and still have a next page.',
   noun: 'categories',
@@ -35,7 +40,8 @@ export const list = listOperation({
     parentId: Type.Optional(Type.Integer({ ...CategoryId, description: 'Only direct children of this category.' })),
     placeholder: Type.Optional(
       Type.Boolean({
-        description: 'Only placeholders, which a pet created by naming their id, or only other categories.',
+        description:
+          '`true`: only placeholders (created because an animal used an unknown category id). `false`: only other categories.',
       }),
     ),
     slug: Type.Optional({ ...Slug, description: 'Only the category with this slug.' }),
@@ -48,7 +54,6 @@ export const list = listOperation({
   },
 });
 
-/** Creates a category. */
 export const create = operation({
   summary: 'Create a category',
   description:
@@ -71,7 +76,6 @@ export const create = operation({
   },
 });
 
-/** Returns one category. */
 export const get = operation({
   summary: 'Get a category',
   description: 'Fetches one category by its identifier.',
@@ -88,11 +92,10 @@ const OWNERS =
   'Only the account that the category belongs to, or an admin, can do this; built-in categories and placeholders belong ' +
   'to no account.';
 
-/** Changes members of a category. */
 export const update = operation({
   summary: 'Change a category',
   description:
-    'Changes the members that are sent, as a JSON Merge Patch (RFC 7396). `parentId` moves the category with its ' +
+    'Changes the fields that are sent, as a JSON Merge Patch (RFC 7396). `parentId` moves the category with its ' +
     'descendants; `null` moves it to the top level. A placeholder that gets a name becomes a regular category. The slug ' +
     `stays unless another one is sent. ${OWNERS}`,
   parameters: { categoryId: categoryIdInPath },
@@ -113,7 +116,6 @@ export const update = operation({
   },
 });
 
-/** Deletes a category. */
 export const remove = operation({
   summary: 'Delete a category',
   description: `Deletes a category without animals and subcategories; merge it into another one otherwise. ${OWNERS}`,

@@ -1,30 +1,36 @@
-import { columnsFor } from '../lib/fields/columns.ts';
-import { valuesFor } from '../lib/fields/values.ts';
+import { problem } from '../errors.ts';
+import type { NewEvent } from '../events/event.ts';
+import type { InsertRowOf, RecordedRowOf } from '../lib/fields/field.ts';
+import type { Problem } from '../lib/http/problem.ts';
 import { type Params, query, type Reader, sql } from '../schema.ts';
 import {
   type CategoryEventData,
+  type CategoryFields,
   type CategoryRow,
-  type CategoryState,
-  categoryFields,
-  type InsertedCategoryRow,
+  categoryColumns,
+  categoryValues,
 } from './category.ts';
 
-/** The columns of queries over categories. */
-export const categoryColumns = columnsFor(categoryFields);
-
-/** Conversions between JSON values and rows of categories. */
-export const categoryValues = valuesFor(categoryFields);
-
-/** Returns the category with this id. */
 export async function findCategory(reader: Reader, id: number): Promise<CategoryRow | undefined> {
   return reader.first(categoryById, { id });
 }
 
-/** Returns the data that every event about a category has: its state and its owner. */
-export function eventDataOf(category: Omit<InsertedCategoryRow, 'createdAt' | 'updatedAt'>): CategoryEventData {
-  const { accountId } = category;
-  const state: CategoryState = categoryValues.stateOf(category);
-  return { category: state, ...(accountId !== null && { ownerId: accountId }) };
+/** Returns the error for a category that does not exist, and that the member of a body at `path` names. */
+export function categoryNotFound(id: number, path: string): Problem {
+  const message = `There is no category ${id}.`;
+  return problem('category_not_found', message, { errors: [{ path, code: 'category_not_found', message }] });
+}
+
+/** Returns the event of a change of a category. */
+export function categoryEvent(
+  action: 'created' | 'updated' | 'deleted' | 'merged',
+  accountId: number | null,
+  category: RecordedRowOf<CategoryFields> & Pick<CategoryRow, 'id' | 'accountId'>,
+  details?: Omit<CategoryEventData, 'category' | 'ownerId'>,
+): NewEvent {
+  const owner = category.accountId === null ? {} : { ownerId: category.accountId };
+  const data: CategoryEventData = { category: categoryValues.stateOf(category), ...owner, ...details };
+  return { kind: 'category', action, subjectId: category.id, accountId, data };
 }
 
 /**
@@ -34,7 +40,7 @@ export function eventDataOf(category: Omit<InsertedCategoryRow, 'createdAt' | 'u
  * A deleted id may be reused when a pet names it. The versions then continue after the last one, as every version has an
  * event.
  */
-export const insertCategory = query((db, p: Params<InsertedCategoryRow>) =>
+export const insertCategory = query((db, p: Params<InsertRowOf<CategoryFields>>) =>
   db
     .insertInto('categories')
     .values({

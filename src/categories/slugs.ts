@@ -4,15 +4,29 @@ import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Params, query, type Reader, sql } from '../schema.ts';
 import { SLUG_LENGTH_MAX } from './category.ts';
 
-/** Derives a slug from a name: lower case, no accents, hyphens for other characters. May be empty. */
+/** Derives a slug from a name: lower case, Latin letters only, hyphens for other characters. May be empty. */
 export function slugOf(name: string): string {
   const words = name
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[ßøæœłđðþı]/g, letter => TRANSLITERATIONS[letter]!)
     .replaceAll(/[^a-z0-9]+/g, '-');
   return trim(words, SLUG_LENGTH_MAX);
 }
+
+/** Letters that Unicode does not decompose. */
+const TRANSLITERATIONS: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  ø: 'o',
+  æ: 'ae',
+  œ: 'oe',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+};
 
 /**
  * Returns a slug that no category has: the given one, or with the first free number from 2 appended, or after a thousand

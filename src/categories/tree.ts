@@ -1,10 +1,11 @@
 import { problem } from '../errors.ts';
-import { recordAll } from '../events/log.ts';
+import { recordEvents } from '../events/log.ts';
 import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { categoryColumns, eventDataOf, findCategory } from './rows.ts';
+import { categoryColumns } from './category.ts';
+import { categoryEvent, categoryNotFound, findCategory } from './rows.ts';
 
 /** The maximum depth of the tree of categories. */
-export const LEVELS_MAX = 10;
+const LEVELS_MAX = 10;
 
 /**
  * Returns the ids of a category and its descendants, ascending, or `undefined` for more than `max`. The category itself
@@ -34,10 +35,7 @@ export async function requireParent(
   moving: number | undefined,
   { path, childrenOnly = false }: { readonly path: string; readonly childrenOnly?: boolean },
 ): Promise<void> {
-  if ((await findCategory(tx, parentId)) === undefined) {
-    const message = `There is no category ${parentId}.`;
-    throw problem('category_not_found', message, { errors: [{ path, code: 'category_not_found', message }] });
-  }
+  if ((await findCategory(tx, parentId)) === undefined) throw categoryNotFound(parentId, path);
   const ancestors = await pathOf(tx, parentId);
   if (moving === undefined) return requireLevels(ancestors.length + 1, path);
   if (ancestors.includes(moving)) {
@@ -70,12 +68,11 @@ export async function moveChildren(
 ): Promise<number> {
   const moving = await tx.all(childrenOf, { from, most });
   if (moving.length === 0) return 0;
-  const events = moving.map(category => {
-    const was = { parentId: category.parentId };
-    const data = { ...eventDataOf({ ...category, parentId: to }), was, reason: 'category_merged' };
-    return { kind: 'category', action: 'updated', subjectId: category.id, accountId, data } as const;
-  });
-  await recordAll(tx, events);
+  const details = { was: { parentId: from }, reason: 'category_merged' } as const;
+  await recordEvents(
+    tx,
+    moving.map(category => categoryEvent('updated', accountId, { ...category, parentId: to }, details)),
+  );
   return tx.run(move, { from, to, last: moving.at(-1)!.id, now: tx.now });
 }
 

@@ -2,7 +2,6 @@ import type { Config } from '../config.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
 
-/** An option of a command. */
 export interface Option {
   readonly description: string;
   /** The name of its value in help, in capitals. An option without it is a switch. */
@@ -10,7 +9,6 @@ export interface Option {
   readonly required?: boolean;
   /** The only values that it accepts. */
   readonly choices?: readonly string[];
-  /** The value when the option is absent. */
   readonly default?: string;
   /** Whether it accepts several values: separated by commas, or in several uses of the option. */
   readonly repeatable?: boolean;
@@ -32,18 +30,14 @@ export interface Command {
   readonly examples: Readonly<Record<string, string>>;
   /** Whether its help lists the settings. */
   readonly settings?: true;
-  /**
-   * Runs the command. The output is printed; a command that prints by itself returns nothing.
-   * @throws {UserError} when it is refused: one sentence, exit 1
-   * @throws {UsageError} when the options do not go together: one sentence, exit 2
-   */
+  /** Runs the command; one that prints by itself returns nothing. @throws {UserError} exit 1 @throws {UsageError} exit 2 */
   run(invocation: Invocation): Promise<CommandOutput | undefined>;
 }
 
 /** Arguments and options as the user typed them, and the environment that the command runs in. */
 export interface Invocation {
   readonly arguments: Readonly<Record<string, string>>;
-  /** The options that were given or have a default, by name. Switches are `'true'`; several values are joined by commas. */
+  /** The options that are given or have a default. Switches are `'true'`; several values are joined by commas. */
   readonly options: Readonly<Record<string, string>>;
   /** Whether standard output gets one JSON value and nothing else. */
   readonly json: boolean;
@@ -62,7 +56,6 @@ export interface CommandOutput {
 
 /** The two output streams of a command. */
 export interface Terminal {
-  /** Writes a line to standard output. */
   print(text: string): void;
   /** Writes a line to standard error. */
   printError(text: string): void;

@@ -24,10 +24,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   openapi: async () => (await import('./commands/openapi.ts')).openapi,
 };
 
-/**
- * Splits a command line into the name of the command and the rest, and reports whether help is requested. The name may
- * be that of a group (`key`), unknown, or empty.
- */
+/** Splits a command line into the name of a command and the rest. The name may be a group (`key`), unknown, or empty. */
 export function findCommand(args: readonly string[]): { name: string; rest: readonly string[]; wantsHelp: boolean } {
   const helpFirst = args[0] === 'help';
   const line = helpFirst ? args.slice(1) : args;

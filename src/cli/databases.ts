@@ -11,9 +11,8 @@ import type { Invocation } from './command.ts';
 export type DatabaseOptions = Pick<Invocation, 'config' | 'clock' | 'terminal'>;
 
 /**
- * Opens the accounts database (production's) beside a running server, does work on it and closes it.
- *
- * The embedded engine creates and migrates its file; PostgreSQL is not migrated.
+ * Opens the accounts database (production's) beside a running server, does work on it and closes it. The embedded engine
+ * creates and migrates its file; PostgreSQL is not migrated.
  * @throws {UserError} when the database is behind, newer, or not a Pet Store database
  * @throws {StorageError} when it cannot be reached
  */
@@ -41,13 +40,11 @@ export async function withDatabase<T>(
 }
 
 /**
- * Moves a test clock (`PETSTORE_NOW`) forward to the latest stored time, so that commands and starts that share one
- * setting follow each other and nothing stored lies in the future.
+ * Moves a test clock (`PETSTORE_NOW`) forward to the latest stored time, so that nothing stored lies in the future.
  * @throws {UserError} naming both times, when the clock is more than five minutes behind
  */
 export async function catchUp(clock: SystemClock, database: Reader): Promise<void> {
-  const times = await database.first(latestTimes, {});
-  const latest = Math.max(...Object.values(times!).map(time => (time as number | null) ?? 0));
+  const latest = Math.max(...Object.values((await database.first(latestTimes, {}))!).map(Number));
   const now = clock.now();
   if (latest - now > CATCH_UP_MS) {
     throw new UserError(

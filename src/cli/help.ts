@@ -1,22 +1,18 @@
-import { type Setting, settings } from '../settings.ts';
+import { settings } from '../settings.ts';
 import type { Command, Option, Style, Terminal } from './command.ts';
 import { commands, unknownCommand } from './commands.ts';
 import { list } from './terminal.ts';
 import { commonOptions } from './usage.ts';
 
-/**
- * Prints the help of all commands (`name` is empty), of a group (`account`) or of one command; with `json`, as a JSON
- * value.
- * @throws {UsageError} for an unknown name
- */
+/** Prints the help of all commands (`name` is empty), of a group (`account`) or of one. @throws {UsageError} */
 export async function showHelp(name: string, json: boolean, terminal: Terminal): Promise<void> {
   const names = Object.keys(commands).filter(known => name === '' || known === name || known.startsWith(`${name} `));
   if (names.length === 0) throw unknownCommand(name);
   const found = await Promise.all(names.map(known => commands[known]!()));
   const [first] = found;
-  if (json) terminal.print(JSON.stringify(found.map(commandValue)));
-  else
-    terminal.print(first!.name === name ? commandHelp(first!, terminal.style) : overview(name, found, terminal.style));
+  const { style } = terminal;
+  if (json) return terminal.print(JSON.stringify(found.map(commandValue)));
+  terminal.print(first!.name === name ? commandHelp(first!, style) : overview(name, found, style));
 }
 
 function overview(name: string, found: readonly Command[], style: Style): string {
@@ -68,7 +64,7 @@ export function optionText(option: Option, quote = (text: string) => text): stri
 }
 
 function settingRows(): (readonly [string, string])[] {
-  return Object.values<Setting<unknown>>(settings).map(setting => {
+  return settings.map(setting => {
     const fallback = setting.default ?? setting.defaultText;
     return [setting.name, `${setting.description}${fallback === undefined ? '' : ` Default: ${fallback}.`}`];
   });

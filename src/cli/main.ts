@@ -9,10 +9,7 @@ import { commands, findCommand, unknownCommand } from './commands.ts';
 import { escapeJson, escapeLine, escapeText, flushed, openTerminal } from './terminal.ts';
 import { parseUsage } from './usage.ts';
 
-/**
- * Runs one command line and returns the exit code: 0 success, 1 refused or failed, 2 wrong usage. Never throws, and never
- * prints a stack.
- */
+/** Runs one command line and returns its exit code: 0 success, 1 refused or failed, 2 wrong usage. Never throws. */
 export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,15 +1,8 @@
 import { styleText } from 'node:util';
 import type { Style, Terminal } from './command.ts';
 
-/**
- * Opens the terminal of a process. Formats text only when standard output is a terminal that supports it and NO_COLOR
- * is not set. Ignores a reader that has gone.
- */
-export function openTerminal(process: {
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
-}): Terminal {
-  const { stdout, stderr } = process;
+/** Opens the terminal of a process. Formats text if standard output supports it. Ignores a reader that has gone. */
+export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>): Terminal {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   return {
     print: text => void stdout.write(`${text}\n`),
@@ -21,10 +14,7 @@ export function openTerminal(process: {
   };
 }
 
-/**
- * Waits until the reader of a stream has accepted everything, or has gone.
- * @returns why output was lost, such as a full disk; `undefined` when nothing was lost or the reader has gone
- */
+/** Waits until the reader of a stream has accepted everything or has gone. Returns why output was lost: a full disk. */
 export async function flushed(stream: NodeJS.WriteStream): Promise<Error | undefined> {
   const failure = await new Promise<NodeJS.ErrnoException | null | undefined>(resolve => stream.write('', resolve));
   const error = (stream.errored ?? failure) as NodeJS.ErrnoException | null | undefined;
@@ -83,10 +73,7 @@ export function list(rows: readonly (readonly [name: string, value: string])[]):
     .join('\n');
 }
 
-/**
- * Returns how many columns of a terminal a text occupies: two for East Asian characters and emoji, none for combining
- * marks, one for the rest. The text has no terminal sequences.
- */
+/** Returns how many columns a text without terminal sequences occupies: two per East Asian character and emoji. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;

@@ -1,8 +1,11 @@
 import { parseArgs } from 'node:util';
 import { type Command, type Invocation, type Option, UsageError } from './command.ts';
 
+/** Options by their long names. */
+type Options = Readonly<Record<string, Option>>;
+
 /** The options of every command. */
-export const commonOptions: Readonly<Record<string, Option>> = {
+export const commonOptions: Options = {
   json: { description: 'Print one JSON value on standard output, and nothing else there.' },
   help: { description: 'Show this help.' },
 };
@@ -15,23 +18,16 @@ export function parseUsage(
   command: Command,
   args: readonly string[],
 ): Pick<Invocation, 'arguments' | 'options' | 'json'> {
-  const known: Readonly<Record<string, Option>> = { ...command.options, ...commonOptions };
-  const types = Object.entries(known).map(([name, { value }]) => [
-    name,
-    { type: value === undefined ? 'boolean' : 'string' } as const,
-  ]);
-  const { tokens } = parseArgs({
-    args: [...args],
-    strict: false,
-    tokens: true,
-    allowPositionals: true,
-    options: Object.fromEntries(types),
-  });
+  const known: Options = { ...command.options, ...commonOptions };
+  const { tokens, positionals } = tokensOf(args, known);
   const options: Record<string, string> = {};
-  const positionals: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === 'positional') positionals.push(token.value);
-    if (token.kind === 'option') addOption(options, command, known, token);
+  for (const token of tokens.filter(token => token.kind === 'option')) {
+    const { name, rawName } = token;
+    const option = Object.hasOwn(known, name) ? known[name]! : unknownOption(command, known, rawName);
+    const value = optionValue(option, token);
+    const earlier = options[name];
+    if (earlier !== undefined && !option.repeatable) throw new UsageError(`--${name} is given twice.`);
+    options[name] = earlier === undefined ? value : `${earlier},${value}`;
   }
   for (const [name, option] of Object.entries(known)) {
     if (option.required && options[name] === undefined) {
@@ -42,34 +38,22 @@ export function parseUsage(
   return { arguments: namedArguments(command, positionals), options, json: options.json !== undefined };
 }
 
-/** An option on the command line, as `parseArgs` reports it. */
-interface OptionToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value: string | undefined;
-  readonly inlineValue: boolean | undefined;
+function unknownOption(command: Command, known: Options, rawName: string): never {
+  const names = Object.keys(known).map(one => `--${one}`);
+  throw new UsageError(`\`petstore ${command.name}\` has no option ${rawName}${suggestion(rawName, names)}`);
 }
 
-function addOption(
-  options: Record<string, string>,
-  command: Command,
-  known: Readonly<Record<string, Option>>,
-  token: OptionToken,
-): void {
-  const { name, rawName } = token;
-  const option = Object.hasOwn(known, name) ? known[name] : undefined;
-  if (option === undefined) {
-    const names = Object.keys(known).map(one => `--${one}`);
-    throw new UsageError(`\`petstore ${command.name}\` has no option ${rawName}${suggestion(rawName, names)}`);
-  }
-  const value = optionValue(option, token);
-  const earlier = options[name];
-  if (earlier !== undefined && !option.repeatable) throw new UsageError(`--${name} is given twice.`);
-  options[name] = earlier === undefined ? value : `${earlier},${value}`;
+function tokensOf(args: readonly string[], known: Options) {
+  const options = Object.entries(known).map(([name, { value }]) => {
+    return [name, { type: value === undefined ? 'boolean' : 'string' } as const];
+  });
+  return parseArgs({ args: [...args], strict: false, tokens: true, options: Object.fromEntries(options) });
 }
 
-function optionValue({ value, choices, repeatable }: Option, token: OptionToken): string {
-  const { name, value: text, inlineValue } = token;
+function optionValue(
+  { value, choices, repeatable }: Option,
+  { name, value: text, inlineValue }: { name: string; value: string | undefined; inlineValue: boolean | undefined },
+): string {
   if (value === undefined) {
     if (text !== undefined) throw new UsageError(`--${name} takes no value.`);
     return 'true';

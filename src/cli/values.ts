@@ -1,11 +1,7 @@
 import { parseDuration, parseTime } from '../lib/time.ts';
 import { UsageError } from './command.ts';
 
-/**
- * Parses an id on the command line.
- * @param name the option or argument, for the error message
- * @throws {UsageError}
- */
+/** Parses the id in the option or argument `name`. @throws {UsageError} */
 export function parseId(name: string, text: string): number {
   return parseInteger(name, text, 1, Number.MAX_SAFE_INTEGER);
 }
@@ -20,11 +16,7 @@ export function parseInteger(name: string, text: string, minimum: number, maximu
 /** Describes in help which times `parseWhen` accepts. */
 export const WHEN = 'a duration from now (30s, 15m, 24h, 7d) or an RFC 3339 time';
 
-/**
- * Parses a time: a duration from `now`, or an RFC 3339 time.
- * @returns whole milliseconds since the Unix epoch
- * @throws {UsageError}
- */
+/** Parses a time in whole milliseconds since the Unix epoch; durations count from `now`. @throws {UsageError} */
 export function parseWhen(name: string, text: string, now: number): number {
   const duration = parseDuration(text);
   const time = duration === undefined ? parseTime(text) : now + duration;

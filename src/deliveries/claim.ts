@@ -1,27 +1,20 @@
 import type { Actor } from '../events/event.ts';
 import { eventsAt } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import type { ColumnValuesOf } from '../lib/fields/field.ts';
 import { TIMEOUT_MS } from '../lib/http/client/client.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { activeSecrets } from '../webhooks/secrets.ts';
-import { adminsAmong } from '../webhooks/subscriptions.ts';
+import { actorsOf } from '../webhooks/subscriptions.ts';
+import { deliveryColumns, type deliveryFields } from './delivery.ts';
 import { dueWithClaims, dueWithNextDelivery, dueWithNextLease, postponeWebhook } from './due-time.ts';
 import { type DeliverySlots, SLOW_MS } from './slots.ts';
 
 /** A delivery that this process has claimed: until the lease ends, no other process sends it. */
-export interface ClaimedDelivery {
-  readonly id: number;
-  readonly webhookId: number;
-  readonly orderingKey: string;
-  readonly type: string;
-  /** The number of claims so far, this one included. */
-  readonly claims: number;
-  /** The number of failed attempts. */
-  readonly failures: number;
+export interface ClaimedDelivery extends ColumnValuesOf<typeof deliveryFields> {
   readonly url: string;
   /** The signing secrets as stored. */
   readonly encryptedSecrets: readonly string[];
-  /** The owner of the webhook. */
   readonly owner: Actor;
   /** Whether the receiver failed or was slow last time. */
   readonly slow: boolean;
@@ -29,7 +22,6 @@ export interface ClaimedDelivery {
   readonly event: OwnedEvent | undefined;
 }
 
-/** The deliveries that were claimed from one webhook. */
 interface WebhookClaim {
   readonly webhook: DueWebhook;
   readonly slow: boolean;
@@ -37,7 +29,7 @@ interface WebhookClaim {
   readonly secrets: readonly { readonly secret: string }[];
 }
 
-type DueWebhook = NonNullable<(typeof dueWebhooks)['row']>;
+type DueWebhook = NonNullable<(typeof dueHealthyWebhooks)['row']>;
 
 /** The lease of a delivery covers the wait for a connection, the attempt, and recording its result. */
 const LEASE_MS = 2 * TIMEOUT_MS + 5000;
@@ -57,7 +49,7 @@ export async function claimDueDeliveries(
   slots: DeliverySlots,
 ): Promise<{ readonly deliveries: ClaimedDelivery[]; readonly webhooks: number; readonly more: boolean }> {
   const { claims, webhooks, more } = await database.write(async tx => {
-    const healthy = await tx.all(dueWebhooks, { now: tx.now, limit: Math.min(limit, WEBHOOKS_PER_CLAIM) });
+    const healthy = await tx.all(dueHealthyWebhooks, { now: tx.now, limit: Math.min(limit, WEBHOOKS_PER_CLAIM) });
     // Failing webhooks come first, with a quarter of the slots: otherwise busy healthy ones would leave none.
     const failingLimit = Math.min(slots.slowFree, Math.ceil(limit / 4), WEBHOOKS_PER_CLAIM);
     const failing = failingLimit > 0 ? await tx.all(dueFailingWebhooks, { now: tx.now, limit: failingLimit }) : [];
@@ -126,13 +118,13 @@ async function loadDeliveries(
   if (positions.size === 0) return [];
   const events = await withOwners(database, await eventsAt(database, [...positions]));
   const eventAt = new Map(events.map(event => [event.position, event]));
-  const ownerIds = claims.map(({ webhook }) => webhook.accountId);
-  const admins = await adminsAmong(accounts, ownerIds);
-  return claims.flatMap(({ webhook: { id: webhookId, url, accountId }, slow, deliveries, secrets }) => {
-    const owner = { accountId, admin: admins.has(accountId) };
+  const webhooks = claims.map(({ webhook }) => webhook);
+  const actors = await actorsOf(accounts, webhooks);
+  return claims.flatMap(({ webhook: { url, accountId }, slow, deliveries, secrets }) => {
+    const owner = actors.get(accountId)!;
     const encryptedSecrets = secrets.map(({ secret }) => secret);
-    return deliveries.map(({ position, ...delivery }) => {
-      return { ...delivery, webhookId, url, encryptedSecrets, owner, slow, event: eventAt.get(position) };
+    return deliveries.map(delivery => {
+      return { ...delivery, url, encryptedSecrets, owner, slow, event: eventAt.get(delivery.position) };
     });
   });
 }
@@ -149,9 +141,7 @@ export async function releaseClaims(database: Database): Promise<void> {
   });
 }
 
-/** When the next delivery to a healthy webhook is due. */
 export const nextHealthyDelivery: NextDue = nextDelivery(false);
-/** When the next delivery to a failing webhook is due. */
 export const nextFailingDelivery: NextDue = nextDelivery(true);
 
 function nextDelivery(failing: boolean): NextDue {
@@ -179,7 +169,7 @@ const webhooksDue = (failing: boolean) =>
       .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
   );
 
-const dueWebhooks = webhooksDue(false);
+const dueHealthyWebhooks = webhooksDue(false);
 const dueFailingWebhooks = webhooksDue(true);
 
 const countInProgress = query((db, p: Params<{ id: number; now: number }>) =>
@@ -205,7 +195,7 @@ const claimDue = query((db, p: Params<{ id: number; now: number; until: number; 
         .orderBy('id')
         .limit(p.limit),
     )
-    .returning(['id', 'place as position', 'type', 'lane as orderingKey', 'takes as claims', 'failures'])
+    .returning(deliveryColumns.stored())
     .$narrowType<{ position: number }>(),
 );
 

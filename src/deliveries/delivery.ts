@@ -1,67 +1,118 @@
 import Type, { type Static } from 'typebox';
-import { EventId } from '../events/public/public-event.ts';
+import { EventId, eventIdAt } from '../events/public/public-event.ts';
+import { columnsFor } from '../lib/fields/columns.ts';
+import { field, type PlainRowOf, type RowOf, time } from '../lib/fields/field.ts';
+import { fullSchema } from '../lib/fields/schemas.ts';
+import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
-import { parseTime } from '../lib/time.ts';
+import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a delivery: assigned from 1 upward, never reused. */
 export const DeliveryId = idSchema('Assigned by the service.');
 
-/** The progress of a delivery. */
 export const DeliveryStatus = Type.Enum(['pending', 'delivered', 'failed'], {
   title: 'DeliveryStatus',
   description:
     '`pending`: not delivered yet. `delivered`: the receiver responded with 200–299. `failed`: the last attempt of the retry ' +
     'schedule failed.',
 });
-export type DeliveryStatus = Static<typeof DeliveryStatus>;
 
-const Attempt = Type.Object(
-  {
-    number: Type.Integer({
-      minimum: 1,
-      description: 'The number of the attempt, from 1. Attempts that the service itself interrupted are missing.',
-    }),
-    at: timeSchema('When it began.'),
-    durationMs: Type.Integer({ minimum: 0, description: 'Its duration in milliseconds.' }),
-    status: Type.Optional(Type.Integer({ description: 'The HTTP status of the response; absent without a response.' })),
-    fault: Type.Optional(Type.String({ description: 'Why there was no response.', examples: ['timeout'] })),
-    answer: Type.Optional(
-      Type.String({ description: 'The first 1,024 bytes of the response body. Lists leave it out.' }),
-    ),
-  },
-  { title: 'WebhookAttempt', description: 'An attempt to send a delivery. It succeeds with a status from 200 to 299.' },
+const AttemptNumber = Type.Integer({
+  minimum: 1,
+  description: 'The number of the attempt, from 1. Attempts that the service itself interrupted are missing.',
+});
+const Duration = Type.Integer({ minimum: 0, description: 'Its duration in milliseconds.' });
+const HttpStatus = Type.Integer({ description: 'The HTTP status of the response; absent without a response.' });
+const AttemptFault = Type.String({ description: 'Why there was no response.', examples: ['timeout'] });
+const Answer = Type.String({ description: 'The first 1,024 bytes of the response body. Lists leave it out.' });
+const nonEmpty = { encode: (text: string) => text, decode: (text: string) => text || undefined };
+
+/** The fields of an attempt; the plain view is that of lists. */
+export const attemptFields = {
+  number: field(AttemptNumber, { column: 'number', view: 'plain' }),
+  at: field(timeSchema('When it began.'), { column: 'at', codec: time, view: 'plain' }),
+  durationMs: field(Duration, { column: 'duration_ms', view: 'plain' }),
+  status: field(HttpStatus, { column: 'status', nullable: true, view: 'plain' }),
+  fault: field(AttemptFault, { column: 'fault', nullable: true, view: 'plain' }),
+  answer: field(Answer, { column: 'answer', codec: nonEmpty, nullable: true }),
+  deliveryId: field(DeliveryId, { column: 'delivery_id', view: 'row' }),
+};
+
+/** The columns of queries over attempts. */
+export const attemptColumns = columnsFor(attemptFields);
+const attemptValues = valuesFor(attemptFields);
+
+/** An attempt as stored. Lists leave out `answer`. */
+export type AttemptRow = PlainRowOf<typeof attemptFields> & Partial<RowOf<typeof attemptFields>>;
+
+const Attempt = fullSchema(
+  attemptFields,
+  'WebhookAttempt',
+  'An attempt to send a delivery. It succeeds with a status from 200 to 299.',
 );
 
-/** A delivery in responses. */
-export const Delivery = Type.Object(
-  {
-    id: DeliveryId,
-    eventId: Type.Optional(
-      Type.String({
-        ...EventId,
-        description: 'The event, which is also the `webhook-id`; absent for a test delivery.',
-      }),
-    ),
-    type: Type.String({
-      description: 'The type of the event; `webhook.test` for a test delivery.',
-      examples: ['pet.updated'],
-    }),
-    status: DeliveryStatus,
-    createdAt: timeSchema('When it was created.'),
-    updatedAt: timeSchema('When it was last changed.'),
-    nextAttemptAt: Type.Optional(
-      timeSchema(
-        'When it will be attempted next; absent if it is finished, in progress, or waits for an earlier event with the same ' +
-          'ordering key.',
-      ),
-    ),
-    attempts: Type.Array(Attempt, { description: 'Every attempt, oldest first.' }),
-  },
-  { title: 'Delivery', description: 'The delivery of one event to one webhook, with every attempt.' },
+const DeliveredEvent = Type.String({
+  ...EventId,
+  description: 'The event, which is also the `webhook-id`; absent for a test delivery.',
+});
+const DeliveredType = Type.String({
+  description: 'The type of the event; `webhook.test` for a test delivery.',
+  examples: ['pet.updated'],
+});
+const NextAttempt = timeSchema(
+  'When it will be attempted next; absent if it is finished, in progress, or waits for an earlier event with the same ' +
+    'ordering key.',
+);
+
+export const deliveryFields = {
+  id: field(DeliveryId, { column: 'id', generated: true }),
+  eventId: field(DeliveredEvent, {
+    derive: ({ position }: { position: number | null }) => (position === null ? null : eventIdAt(position)),
+    nullable: true,
+  }),
+  type: field(DeliveredType, { column: 'type' }),
+  status: field(DeliveryStatus, { column: 'status' }),
+  createdAt: field(timeSchema('When it was created.'), { column: 'created_at', codec: time }),
+  updatedAt: field(timeSchema('When it was last changed.'), { column: 'updated_at', codec: time }),
+  nextAttemptAt: field(NextAttempt, {
+    derive: ({ dueAt, claimed }: { dueAt: number | null; claimed: number }) =>
+      dueAt === null || claimed === 1 ? null : formatTime(dueAt),
+    nullable: true,
+  }),
+  attempts: field(Type.Array(Attempt, { description: 'Every attempt, oldest first.' }), {
+    derive: ({ attempts }: { attempts: readonly AttemptRow[] }) =>
+      attempts.map(attempt => attemptValues.fullOf(attempt as Required<AttemptRow>)),
+  }),
+  webhookId: field(Type.Integer(), { column: 'webhook_id', view: 'row' }),
+  /** The position of the event; null for a test delivery. */
+  position: field(Type.Integer(), { column: 'place', nullable: true, view: 'row' }),
+  /** Deliveries to a webhook with the same key are sent in order. */
+  orderingKey: field(Type.String(), { column: 'lane', view: 'row' }),
+  /** When to send it, or when its lease ends; null while it waits for an earlier one with its ordering key. */
+  dueAt: field(Type.Integer(), { column: 'due_at', nullable: true, view: 'row' }),
+  /** 1 while a process has claimed it. */
+  claimed: field(Type.Integer(), { column: 'leased', generated: true, view: 'row' }),
+  claims: field(Type.Integer(), { column: 'takes', generated: true, view: 'lock' }),
+  /** Counts the failed attempts. */
+  failures: field(Type.Integer(), { column: 'failures', generated: true, view: 'lock' }),
+};
+
+/** The columns of queries over deliveries. */
+export const deliveryColumns = columnsFor(deliveryFields);
+
+/** A delivery as stored, with its attempts, oldest first. Times are milliseconds since the Unix epoch. */
+export type DeliveryRow = RowOf<typeof deliveryFields> & { readonly attempts: readonly AttemptRow[] };
+
+export const Delivery = fullSchema(
+  deliveryFields,
+  'Delivery',
+  'The delivery of one event to one webhook, with every attempt.',
 );
 export type Delivery = Static<typeof Delivery>;
 
-/** A page of deliveries. */
+/** Returns a delivery in the form of responses. */
+export const deliveryOf: (row: DeliveryRow) => Delivery = valuesFor(deliveryFields).fullOf;
+
 export const Deliveries = Type.Array(Delivery, { title: 'Deliveries', description: 'Deliveries.' });
 
 const RedeliveredEvent = Type.Optional(Type.String({ ...EventId, description: 'The event to deliver again.' }));

@@ -42,15 +42,6 @@ export const dueWithNextLease = query((db, p: Params<DueParams>) =>
     .where('id', '=', p.id),
 );
 
-/** Makes a webhook due at a time, unless it is due earlier. */
-export const dueAtLatest = query((db, p: Params<{ id: number; at: number }>) =>
-  db
-    .updateTable('webhooks')
-    .set({ due_at: p.at })
-    .where('id', '=', p.id)
-    .where(eb => eb.or([eb('due_at', 'is', null), eb('due_at', '>', p.at)])),
-);
-
 /** Makes a webhook due at a time, because it has no free slot now. */
 export const postponeWebhook = query((db, p: Params<{ id: number; until: number }>) =>
   db.updateTable('webhooks').set({ due_at: p.until }).where('id', '=', p.id),

@@ -1,8 +1,8 @@
 import type { OwnedEvent } from '../events/owners.ts';
-import { type Params, query, sql, type Transaction } from '../schema.ts';
-import { backoffUntil, dueAtLatest } from './due-time.ts';
+import { type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
+import { webhookColumns } from '../webhooks/webhook.ts';
+import { backoffUntil } from './due-time.ts';
 
-/** A delivery to insert. */
 export interface NewDelivery {
   /** The position of the event in the log. */
   readonly position: number;
@@ -10,19 +10,19 @@ export interface NewDelivery {
   readonly orderingKey: string;
 }
 
-/** Returns the delivery of an event. */
 export function newDelivery(event: OwnedEvent): NewDelivery {
   return { position: event.position, type: `${event.kind}.${event.action}`, orderingKey: orderingKeyOf(event) };
 }
 
 /** Returns the key within which deliveries keep the order of events: a pet with its orders, or any other subject. */
-export function orderingKeyOf({ kind, subjectId, data }: Pick<OwnedEvent, 'kind' | 'subjectId' | 'data'>): string {
+function orderingKeyOf({ kind, subjectId, data }: Pick<OwnedEvent, 'kind' | 'subjectId' | 'data'>): string {
   const { petId } = (kind === 'order' ? data[kind] : {}) as { petId?: number };
   return petId === undefined ? `${kind} ${subjectId}` : `pet ${petId}`;
 }
 
 /**
- * Locks an active webhook and inserts deliveries to it. Recording a result locks it too, so no delivery is left waiting.
+ * Locks an active webhook and inserts deliveries to it. The lock keeps results from being recorded meanwhile: otherwise a
+ * new delivery could wait for one that is just being finished, and never become due.
  * @param version the version of the webhook for which the deliveries were selected
  * @returns false, and inserts nothing, if the webhook is not active or has another version
  */
@@ -55,15 +55,14 @@ export async function insertDeliveriesTo(
     return { position, type, orderingKey, dueAt: first ? tx.now : null };
   });
   await tx.run(insertRows, { webhookId, rows: JSON.stringify(rows), now: tx.now });
-  if (rows.some(({ dueAt }) => dueAt !== null)) {
-    await tx.run(dueAtLatest, { id: webhookId, at: backoffUntil(tx.now, failingSince) });
-  }
+  const dueAt = rows.some(row => row.dueAt !== null) ? backoffUntil(tx.now, failingSince) : null;
+  await tx.run(addPending, { id: webhookId, added: rows.length, dueAt });
 }
 
 const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('webhooks')
-    .select(['id', 'version', 'failing_since as failingSince'])
+    .select(webhookColumns.stored())
     .where('id', '=', p.id)
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
@@ -73,21 +72,28 @@ const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
 /** Which of these ordering keys have pending deliveries; one index lookup each. */
 const pendingKeys = query((db, p: Params<{ webhookId: number; keys: string }>, engine) =>
   db
-    .selectFrom(
-      engine === 'postgres'
-        ? sql<{ key: string }>`(select value as key from json_array_elements_text(${p.keys}::json))`.as('keys')
-        : sql<{ key: string }>`(select value as key from json_each(${p.keys}))`.as('keys'),
-    )
-    .select('keys.key')
+    .selectFrom(selectJsonTexts(p.keys, engine).$castTo<{ value: string }>().as('keys'))
+    .select('keys.value as key')
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('deliveries')
           .select('id')
           .where('webhook_id', '=', p.webhookId)
-          .whereRef('deliveries.lane', '=', 'keys.key')
+          .whereRef('deliveries.lane', '=', 'keys.value')
           .where('status', '=', sql.lit('pending')),
       ),
     ),
+);
+
+/** Counts new deliveries, and makes the webhook due at `dueAt`, unless that is null or it is due earlier. */
+const addPending = query((db, p: Params<{ id: number; added: number; dueAt: number | null }>) =>
+  db
+    .updateTable('webhooks')
+    .set(eb => ({
+      pending: eb('pending', '+', p.added),
+      due_at: sql<number>`case when due_at is null or due_at > ${p.dueAt} then ${p.dueAt} else due_at end`,
+    }))
+    .where('id', '=', p.id),
 );
 
 /** Inserts the elements of a JSON array, in its order. */

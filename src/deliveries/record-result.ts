@@ -1,12 +1,13 @@
 import type { Outcome } from '../lib/http/client/outcome.ts';
-import { retryAfter } from '../lib/jobs/retry-schedule.ts';
+import { scheduledDelay } from '../lib/jobs/retry-schedule.ts';
+import { DAY_MS } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { webhookColumns } from '../webhooks/webhook.ts';
 import type { ClaimedDelivery } from './claim.ts';
 import { insertAttempt } from './deliveries.ts';
 import { backoffUntil, nextDueTime } from './due-time.ts';
 import { attemptRow, isSuccess } from './send.ts';
 
-/** The result of an attempt. */
 export interface Result {
   readonly delivery: Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderingKey' | 'url' | 'claims' | 'failures'>;
   /** When the attempt began, in milliseconds since the Unix epoch. */
@@ -15,7 +16,6 @@ export interface Result {
   readonly outcome: Outcome | undefined;
 }
 
-/** A webhook that the service disables. */
 export interface DisabledWebhook {
   readonly id: number;
   readonly accountId: number;
@@ -23,15 +23,18 @@ export interface DisabledWebhook {
   readonly reason: 'gone' | 'failing';
 }
 
-/** What recording results needs; see `DeliveryDeps`. */
-interface RecorderDeps {
+/** What recording results needs. */
+export interface RecorderDeps {
   readonly database: Database;
+  /** The retry schedule: the delay after each failed attempt, in milliseconds. */
   readonly scheduleMs: readonly number[];
+  /** Called in the transaction that disables a webhook, and again if that runs again. */
   onDisabled(tx: Transaction, webhook: DisabledWebhook): Promise<void>;
+  /** Called when a transaction that disabled webhooks has committed. */
+  onDisabledCommitted?(): void;
 }
 
 const GONE = 410;
-const DAY_MS = 86_400_000;
 /** A webhook is disabled once every attempt has failed for this long. */
 const FAILING_MAX_MS = 5 * DAY_MS;
 /** The longest delay that a receiver can ask for with `Retry-After`. */
@@ -69,13 +72,9 @@ export function createResultRecorder(deps: RecorderDeps): (result: Result) => Pr
       const batch = queue.slice(0, RESULTS_PER_TRANSACTION);
       queue = queue.slice(RESULTS_PER_TRANSACTION);
       try {
-        await deps.database.write(tx =>
-          recordAll(
-            tx,
-            deps,
-            batch.map(({ result }) => result),
-          ),
-        );
+        const results = batch.map(({ result }) => result);
+        const disabled = await deps.database.write(tx => recordResults(tx, deps, results));
+        if (disabled) deps.onDisabledCommitted?.();
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
@@ -85,26 +84,31 @@ export function createResultRecorder(deps: RecorderDeps): (result: Result) => Pr
   }
 }
 
-async function recordAll(tx: Transaction, deps: RecorderDeps, results: readonly Result[]): Promise<void> {
+/** Records results, and returns whether that disabled a webhook. */
+async function recordResults(tx: Transaction, deps: RecorderDeps, results: readonly Result[]): Promise<boolean> {
+  let disabled = false;
   const byWebhook = Map.groupBy(results, ({ delivery }) => delivery.webhookId);
   // Every transaction locks webhooks by id ascending, so there are no deadlocks.
   for (const [webhookId, batch] of [...byWebhook].sort(([one], [other]) => one - other)) {
     const webhook = await tx.first(lockedWebhook, { id: webhookId });
     // A webhook may have been purged in the meantime, for instance while this process was suspended.
-    if (webhook !== undefined) await recordForWebhook(tx, deps, webhook, batch);
+    if (webhook !== undefined && (await recordForWebhook(tx, deps, webhook, batch))) disabled = true;
   }
+  return disabled;
 }
 
 type LockedWebhook = NonNullable<(typeof lockedWebhook)['row']>;
 
+/** Records results of one webhook, and returns whether that disabled it. */
 async function recordForWebhook(
   tx: Transaction,
   { scheduleMs, onDisabled }: RecorderDeps,
   { id, accountId, url, ...webhook }: LockedWebhook,
   results: readonly Result[],
-): Promise<void> {
+): Promise<boolean> {
   let { failingSince } = webhook;
   let lastFailed = false;
+  let finished = 0;
   let reason: DisabledWebhook['reason'] | undefined;
   for (const result of results) {
     const { delivery, outcome, at } = result;
@@ -115,28 +119,30 @@ async function recordForWebhook(
       failingSince = lastFailed ? (failingSince ?? at) : null;
     }
     if (gone) reason = 'gone';
-    await recordOne(tx, scheduleMs, result, gone);
+    finished += await recordOne(tx, scheduleMs, result, gone);
   }
   if (lastFailed && failingSince !== null && tx.now - failingSince >= FAILING_MAX_MS) reason ??= 'failing';
-  await tx.run(updateWebhook, { id, failingSince, notBefore: backoffUntil(tx.now, failingSince) });
-  if (reason === undefined || webhook.status !== 'active' || webhook.deletedAt !== null) return;
+  await tx.run(updateWebhook, { id, finished, failingSince, notBefore: backoffUntil(tx.now, failingSince) });
+  if (reason === undefined || webhook.status !== 'active' || webhook.deletedAt !== null) return false;
   await tx.run(disableWebhook, { id, reason, now: tx.now });
   await onDisabled(tx, { id, accountId, url, reason });
+  return true;
 }
 
+/** Returns the number of deliveries that the result finishes: 0 or 1. */
 async function recordOne(
   tx: Transaction,
   scheduleMs: readonly number[],
   { delivery, at, outcome }: Result,
   gone: boolean,
-): Promise<void> {
+): Promise<number> {
   const { id, webhookId, orderingKey, claims, failures } = delivery;
   const { now } = tx;
   if (outcome !== undefined && isOwnFailure(outcome)) {
     await tx.run(releaseClaim, { id, claims, dueAt: now + OWN_FAILURE_DELAY_MS });
-    return;
+    return 0;
   }
-  if (outcome !== undefined) await insertAttempt(tx, id, attemptRow(claims, at, outcome));
+  if (outcome !== undefined) await tx.run(insertAttempt, attemptRow(id, claims, at, outcome));
   const success = outcome !== undefined && isSuccess(outcome);
   const delayMs = outcome === undefined || gone ? undefined : retryDelay(scheduleMs, outcome, failures + 1);
   const status = delayMs === undefined ? 'failed' : 'pending';
@@ -144,13 +150,14 @@ async function recordOne(
   const changed = success
     ? await tx.run(finishDelivered, { id, now })
     : await tx.run(recordFailure, { id, claims, status, dueAt, now });
-  const finished = success || status === 'failed';
-  if (changed > 0 && finished) await tx.run(makeNextDue, { webhookId, orderingKey, id, now });
+  if (changed === 0 || !(success || status === 'failed')) return 0;
+  await tx.run(makeNextDue, { webhookId, orderingKey, id, now });
+  return 1;
 }
 
 /** Returns the delay until the next attempt, in milliseconds; `undefined` at the end of the retry schedule. */
 function retryDelay(scheduleMs: readonly number[], outcome: Outcome, failures: number): number | undefined {
-  const delayMs = retryAfter(scheduleMs, failures);
+  const delayMs = scheduledDelay(scheduleMs, failures);
   const retryAfterMs = 'status' in outcome ? outcome.retryAfterMs : undefined;
   if (delayMs === undefined || retryAfterMs === undefined) return delayMs;
   return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
@@ -164,14 +171,7 @@ function isOwnFailure(outcome: Outcome): boolean {
 const lockedWebhook = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('webhooks')
-    .select([
-      'id',
-      'account_id as accountId',
-      'url',
-      'status',
-      'failing_since as failingSince',
-      'deleted_at as deletedAt',
-    ])
+    .select(webhookColumns.stored())
     .where('id', '=', p.id)
     .$if(engine === 'postgres', rows => rows.forUpdate()),
 );
@@ -222,10 +222,16 @@ const makeNextDue = query((db, p: Params<{ webhookId: number; orderingKey: strin
     ),
 );
 
-const updateWebhook = query((db, p: Params<{ id: number; failingSince: number | null; notBefore: number }>) =>
+type Update = { id: number; finished: number; failingSince: number | null; notBefore: number };
+
+const updateWebhook = query((db, p: Params<Update>) =>
   db
     .updateTable('webhooks')
-    .set(eb => ({ failing_since: p.failingSince, due_at: nextDueTime(eb, p) }))
+    .set(eb => ({
+      pending: eb('pending', '-', p.finished),
+      failing_since: p.failingSince,
+      due_at: nextDueTime(eb, p),
+    }))
     .where('id', '=', p.id),
 );
 

@@ -1,21 +1,24 @@
+import type { Kysely } from 'kysely';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import { eventsAfter, eventsAt, lastPosition, positionBefore } from '../events/ordering.ts';
+import { eventsAt, lastPosition, positionBefore } from '../events/ordering.ts';
 import { withOwners } from '../events/owners.ts';
 import { positionOf } from '../events/public/public-event.ts';
 import { canSee } from '../events/public/visibility.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
+import { type Database, type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
+import type { Subscription } from '../webhooks/subscriptions.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { lockWebhook } from '../webhooks/webhooks.ts';
 import { insertDeliveries, newDelivery } from './insert-deliveries.ts';
+import { nextBatch, PENDING_MAX, WebhookChanged } from './waiting-events.ts';
 
 /**
  * Delivers one event to a webhook again, even if the webhook does not subscribe to its type or category.
  * @param owner the owner of the webhook, whose visibility of events applies
  * @param retainedFrom events that were recorded before this time are expired
- * @throws {Problem} `webhook_not_found`; `webhook_not_active`; `event_not_found`, also if the owner cannot see the event
+ * @throws {Problem} `webhook_not_found`; `webhook_not_active`; `event_not_found`, also if the owner cannot see the event;
+ *   `delivery_limit_exceeded`
  */
 export async function redeliverEvent(
   tx: Transaction,
@@ -29,6 +32,11 @@ export async function redeliverEvent(
   const [event] = await withOwners(tx, await eventsAt(tx, [positionOf(eventId)]));
   if (event === undefined || event.at < retainedFrom || !canSee(owner, event)) {
     throw problem('event_not_found', `There is no event ${eventId}.`);
+  }
+  const { pending } = (await tx.first(pendingOf, { webhookId }))!;
+  if (pending >= PENDING_MAX) {
+    const message = `Webhook ${webhookId} already has the maximum of ${PENDING_MAX.toLocaleString('en')} pending deliveries.`;
+    throw problem('delivery_limit_exceeded', message);
   }
   await insertDeliveries(tx, webhookId, [newDelivery(event)]);
 }
@@ -54,46 +62,60 @@ export async function redeliverSince(
   }
   const running = await tx.first(runningRedelivery, { webhookId });
   if (running !== undefined) {
-    const from = formatTime(running.since);
-    throw problem('redelivery_running', `The redelivery of all events since ${from} is still running.`);
+    const events = running.since === CONTINUED ? 'that waited for room' : `since ${formatTime(running.since)}`;
+    throw problem('redelivery_running', `The redelivery of all events ${events} is still running.`);
   }
   const after = await positionBefore(tx, since);
   return (await tx.first(insertRedelivery, { webhookId, after, upTo: await lastPosition(tx), since, now: tx.now }))!;
 }
 
-/** Thrown to roll back a transaction whose deliveries were selected for another version of a webhook. */
-export class WebhookChanged extends Error {}
-
-const EVENTS_PER_BATCH = 500;
+/** A redelivery pauses above this number of pending deliveries, so that new events do not wait behind all of it. */
+const PAUSED_ABOVE = 500;
 
 /**
- * Creates the deliveries of one batch of the oldest redelivery.
- * @returns the number of examined events; 0 if there is no redelivery, or another process was faster
+ * Creates the deliveries of one batch of a redelivery: the oldest one to the webhook with the fewest pending deliveries.
+ * @returns the number of examined events; 0 if no redelivery can continue, or another process was faster
  * @throws {WebhookChanged}
  */
 export async function dispatchRedelivery(database: Database, subscriptions: readonly Subscription[]): Promise<number> {
-  const redelivery = await database.first(oldestRedelivery, {});
-  const subscription = subscriptions.find(({ id }) => id === redelivery?.webhookId);
-  if (redelivery === undefined || subscription === undefined) return 0;
-  const { id, after, upTo, since } = redelivery;
-  const batch = await eventsAfter(database, after, upTo, EVENTS_PER_BATCH);
-  const recordedSince = batch.filter(({ at }) => at >= since);
-  const events = await withOwners(database, recordedSince);
-  const matches = await matchEvents(database, [{ ...subscription, afterPosition: 0 }], events);
-  const next = batch.length < EVENTS_PER_BATCH ? upTo : batch.at(-1)!.position;
+  const redelivery = await database.first(nextRedelivery, {});
+  const webhook = subscriptions.find(one => one.id === redelivery?.webhookId);
+  if (redelivery === undefined || webhook === undefined) return 0;
+  const { id, after, upTo } = redelivery;
+  const { deliveries, next, examined } = await nextBatch(database, webhook, redelivery);
   const moved = await database.write(async tx => {
     const rows =
       next >= upTo
         ? await tx.run(deleteRedelivery, { id, after })
         : await tx.run(moveRedelivery, { id, after, to: next });
     if (rows === 0) return false;
-    for (const [{ id, version }, events] of matches) {
-      if (!(await insertDeliveries(tx, id, events.map(newDelivery), version))) throw new WebhookChanged();
-    }
+    if (!(await insertDeliveries(tx, webhook.id, deliveries, webhook.version))) throw new WebhookChanged();
     return true;
   });
-  return moved ? Math.max(1, batch.length) : 0;
+  return moved ? Math.max(1, examined) : 0;
 }
+
+/** The `since` of a redelivery that `continueWaiting` started. */
+const CONTINUED = 0;
+
+/** Delivers the events that waited for room when a webhook became inactive as a redelivery, which keeps its range. */
+export const continueWaiting = query((db, p: Params<{ id: number; now: number }>) =>
+  db
+    .insertInto('redeliveries')
+    .columns(['webhook_id', 'place', 'up_to', 'since', 'created_at'])
+    .expression(({ selectFrom, lit }) =>
+      selectFrom('webhooks')
+        .select([
+          'id',
+          'behind_place',
+          'waits_up_to',
+          lit(CONTINUED).as('since'),
+          sql<number>`cast(${p.now} as bigint)`.as('now'),
+        ])
+        .where('id', '=', p.id)
+        .where('waits_up_to', 'is not', null),
+    ),
+);
 
 function requireActive({ id, status }: WebhookRow): void {
   if (status === 'active') return;
@@ -102,6 +124,10 @@ function requireActive({ id, status }: WebhookRow): void {
 
 const runningRedelivery = query((db, p: Params<{ webhookId: number }>) =>
   db.selectFrom('redeliveries').select('since').where('webhook_id', '=', p.webhookId).limit(1),
+);
+
+const pendingOf = query((db, p: Params<{ webhookId: number }>) =>
+  db.selectFrom('webhooks').select('pending').where('id', '=', p.webhookId),
 );
 
 type NewRow = { webhookId: number; after: number; upTo: number; since: number; now: number };
@@ -113,7 +139,8 @@ const insertRedelivery = query((db, p: Params<NewRow>) =>
     .returning('id'),
 );
 
-const oldestRedelivery = query(db =>
+/** The redeliveries that can continue: those to active webhooks with few pending deliveries. */
+export const redeliveryWithRoom = (db: Kysely<Tables>) =>
   db
     .selectFrom('redeliveries')
     .innerJoin('webhooks', 'webhooks.id', 'redeliveries.webhook_id')
@@ -126,8 +153,10 @@ const oldestRedelivery = query(db =>
     ])
     .where('webhooks.status', '=', sql.lit('active'))
     .where('webhooks.deleted_at', 'is', null)
-    .orderBy('redeliveries.id')
-    .limit(1),
+    .where('webhooks.pending', '<=', sql.lit(PAUSED_ABOVE));
+
+const nextRedelivery = query(db =>
+  redeliveryWithRoom(db).orderBy('webhooks.pending').orderBy('redeliveries.id').limit(1),
 );
 
 const moveRedelivery = query((db, p: Params<{ id: number; after: number; to: number }>) =>

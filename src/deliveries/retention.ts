@@ -13,12 +13,12 @@ export async function purgeDeletedWebhooks(tx: Transaction, limit: number): Prom
   const deliveries = await tx.all(deliveriesTo, { id, limit: deliveriesPer(limit) });
   if (deliveries.length > 0) return deleteDeliveries(tx, deliveries);
   const redeliveries = await tx.run(deleteRedeliveries, { id });
-  await deleteSecrets(tx, id);
+  await tx.run(deleteSecrets, { webhookId: id });
   return redeliveries + (await tx.run(deleteWebhook, { id }));
 }
 
 /**
- * Deletes deliveries, with all attempts, that were finished longer ago than events are retained. Pending ones stay.
+ * Deletes deliveries, with all attempts, that were finished longer ago than events are retained.
  * @param retentionMs how long events are retained, in milliseconds
  * @param limit the maximum number of rows, not counting further attempts of the same deliveries
  * @returns the number of deleted rows; 0 if nothing is left
@@ -26,6 +26,28 @@ export async function purgeDeletedWebhooks(tx: Transaction, limit: number): Prom
 export async function deleteOldDeliveries(tx: Transaction, retentionMs: number, limit: number): Promise<number> {
   const deliveries = await tx.all(finishedDeliveries, { before: tx.now - retentionMs, limit: deliveriesPer(limit) });
   return deliveries.length === 0 ? 0 : deleteDeliveries(tx, deliveries);
+}
+
+/**
+ * Deletes pending deliveries, with all attempts, to webhooks that have been inactive or disabled for longer than events
+ * are retained; finally their redeliveries and waiting events.
+ * @param retentionMs how long events are retained, in milliseconds
+ * @param limit the maximum number of rows, not counting further attempts of the same deliveries
+ * @returns the number of deleted rows; 0 if nothing is left
+ */
+export async function deleteUnusedDeliveries(tx: Transaction, retentionMs: number, limit: number): Promise<number> {
+  const webhook = await tx.first(unusedWebhook, { before: tx.now - retentionMs });
+  if (webhook === undefined) return 0;
+  const { id } = webhook;
+  const most = deliveriesPer(limit);
+  const deliveries = await tx.all(pendingDeliveriesTo, { id, limit: most });
+  const deleted = await deleteDeliveries(tx, deliveries);
+  if (deliveries.length === most) {
+    await tx.run(subtractPending, { id, deleted: most });
+    return deleted;
+  }
+  const redeliveries = await tx.run(deleteRedeliveries, { id });
+  return deleted + redeliveries + (await tx.run(resetPending, { id }));
 }
 
 /** How long after its deletion deliveries to a webhook may still be in progress. */
@@ -54,6 +76,39 @@ const deletedWebhook = query((db, p: Params<{ before: number }>, engine) =>
 
 const deliveriesTo = query((db, p: Params<{ id: number; limit: number }>) =>
   db.selectFrom('deliveries').select('id').where('webhook_id', '=', p.id).orderBy('id').limit(p.limit),
+);
+
+const unusedWebhook = query((db, p: Params<{ before: number }>, engine) =>
+  db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('status', '<>', sql.lit('active'))
+    .where(eb => eb.or([eb('pending', '>', sql.lit(0)), eb('waits_up_to', 'is not', null)]))
+    .where('updated_at', '<', p.before)
+    .orderBy('updated_at')
+    .limit(1)
+    .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+);
+
+const pendingDeliveriesTo = query((db, p: Params<{ id: number; limit: number }>) =>
+  db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('webhook_id', '=', p.id)
+    .where('status', '=', sql.lit('pending'))
+    .orderBy('id')
+    .limit(p.limit),
+);
+
+const subtractPending = query((db, p: Params<{ id: number; deleted: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set(eb => ({ pending: eb('pending', '-', p.deleted) }))
+    .where('id', '=', p.id),
+);
+
+const resetPending = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('webhooks').set({ pending: 0, waits_up_to: null, due_at: null }).where('id', '=', p.id),
 );
 
 const finishedDeliveries = query((db, p: Params<{ before: number; limit: number }>, engine) =>

@@ -1,25 +1,23 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
-import { problem } from '../errors.ts';
+import { invalidBody } from '../errors.ts';
 import { assignPositions } from '../events/ordering.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
-import type { Problem } from '../lib/http/problem.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { webhookResponse } from '../webhooks/routes.ts';
-import { adminsAmong } from '../webhooks/subscriptions.ts';
+import { actorsOf } from '../webhooks/subscriptions.ts';
 import { Webhook, webhookEtag, webhookId } from '../webhooks/webhook.ts';
 import { getWebhook } from '../webhooks/webhooks.ts';
 import { activateTested } from './activate-webhook.ts';
-import { deliveryOf, getDelivery, listDeliveries } from './deliveries.ts';
-import { Deliveries, Delivery, DeliveryId, DeliveryStatus, NewRedelivery, Redelivery } from './delivery.ts';
+import { getDelivery, listDeliveries } from './deliveries.ts';
+import { Deliveries, Delivery, DeliveryId, DeliveryStatus, deliveryOf, NewRedelivery, Redelivery } from './delivery.ts';
 import { activateExamples, getExamples, listExamples, redeliverExamples, testExamples } from './examples.ts';
 import { redeliverEvent, redeliverSince } from './redeliveries.ts';
-import { requireSuccess, sendTest, storeTest, type TestDeps } from './test-delivery.ts';
+import { requireSuccess, sendTest, storeTest } from './test-delivery.ts';
 
-/** Lists the deliveries to a webhook. */
 export const list = listOperation({
   summary: 'List deliveries',
   description:
@@ -40,7 +38,6 @@ export const list = listOperation({
   },
 });
 
-/** Gets one delivery. */
 export const get = operation({
   summary: 'Get a delivery',
   description: 'Returns one delivery to a webhook, with the beginning of the response to each attempt.',
@@ -58,7 +55,6 @@ export const get = operation({
   },
 });
 
-/** Sends a test delivery. */
 export const test = operation({
   summary: 'Test a webhook',
   description:
@@ -72,13 +68,15 @@ export const test = operation({
     const { context, caller, path } = request;
     return withIdempotencyAfter(
       request,
-      async () => sendTest(testDeps(context), await getWebhook(context.database, caller, path.webhookId)),
+      async () => {
+        const webhook = await getWebhook(context.database, caller, path.webhookId);
+        return sendTest(context.database, context.webhooks, webhook, nowOf(context));
+      },
       async (tx, result) => ({ body: deliveryOf(await storeTest(tx, path.webhookId, result)) }),
     );
   },
 });
 
-/** Sends a test delivery and, if it succeeds, activates the webhook. */
 export const activate = operation({
   summary: 'Activate a webhook',
   description:
@@ -99,7 +97,7 @@ export const activate = operation({
         const webhook = await getWebhook(database, caller, path.webhookId);
         checkPreconditions(webhookEtag(webhook));
         if (webhook.status === 'active') return webhook;
-        const result = await sendTest(testDeps(context), webhook);
+        const result = await sendTest(database, context.webhooks, webhook, nowOf(context));
         await database.write(tx => storeTest(tx, webhook.id, result));
         requireSuccess(result.outcome);
         // Events that were committed before now are not delivered.
@@ -113,22 +111,23 @@ export const activate = operation({
   },
 });
 
-/** Delivers events again. */
 export const redeliver = operation({
   summary: 'Deliver events again',
   description:
     'Delivers events to an active webhook again. With `eventId`: that event, even if the webhook does not subscribe to its ' +
     'type or category. With `since`: all subscribed events that were recorded from that time until now; a webhook has one ' +
-    'such redelivery at a time. A redelivery has the same `webhook-id`, and follows the pending deliveries with the same ' +
-    'ordering key.',
+    'such redelivery at a time, which creates deliveries in pieces as earlier ones finish. A redelivery has the same ' +
+    '`webhook-id`, and follows the pending deliveries about the same resource (an animal together with its orders).',
   parameters: { webhookId },
   body: NewRedelivery,
   successes: [{ status: 202, description: 'The events will be delivered.', schema: Redelivery, untagged: true }],
-  errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running'],
+  errors: ['webhook_not_active', 'event_not_found', 'events_expired', 'redelivery_running', 'delivery_limit_exceeded'],
   examples: redeliverExamples,
   async handle(request) {
     const { eventId, since } = request.body;
-    if ((eventId === undefined) === (since === undefined)) throw eitherRequired();
+    if ((eventId === undefined) === (since === undefined)) {
+      throw invalidBody('', 'invalid_value', 'Must have either eventId or since.');
+    }
     const response = await (since === undefined
       ? respondToEvent(request, eventId!)
       : respondToSince(request, parseTime(since)!));
@@ -148,8 +147,8 @@ function respondToEvent(request: RedeliveryRequest, eventId: string) {
   return withIdempotencyAfter(
     request,
     async () => {
-      const { accountId } = await getWebhook(context.database, caller, path.webhookId);
-      return { accountId, admin: (await adminsAmong(context.webhooks.accounts, [accountId])).has(accountId) };
+      const webhook = await getWebhook(context.database, caller, path.webhookId);
+      return (await actorsOf(context.webhooks.accounts, [webhook])).get(webhook.accountId)!;
     },
     async (tx, owner) => {
       await redeliverEvent(tx, caller, path.webhookId, eventId, owner, tx.now - context.eventsKeptMs);
@@ -161,7 +160,7 @@ function respondToEvent(request: RedeliveryRequest, eventId: string) {
 function respondToSince(request: RedeliveryRequest, since: number) {
   const { context, caller, path } = request;
   const now = nowOf(context);
-  if (since > now) throw inFuture(now);
+  if (since > now) throw invalidBody('/since', 'out_of_range', `Must not be later than now, ${formatTime(now)}.`);
   return withIdempotencyAfter(
     request,
     // Includes the events that were committed before now.
@@ -171,21 +170,4 @@ function respondToSince(request: RedeliveryRequest, since: number) {
       return { body: { id, since: formatTime(since) } };
     },
   );
-}
-
-function eitherRequired(): Problem {
-  const message = 'Must have either eventId or since.';
-  const errors = [{ path: '', code: 'invalid_value', message }];
-  return problem('invalid_body', `Invalid body. ${message}`, { errors });
-}
-
-function inFuture(now: number): Problem {
-  const message = `Must not be later than now, ${formatTime(now)}.`;
-  const errors = [{ path: '/since', code: 'out_of_range', message }];
-  return problem('invalid_body', `Invalid body. /since: ${message}`, { errors });
-}
-
-function testDeps(context: Deployment): TestDeps {
-  const { outgoing, encryptor } = context.webhooks;
-  return { database: context.database, outgoing, encryptor, now: () => nowOf(context) };
 }

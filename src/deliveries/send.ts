@@ -5,11 +5,9 @@ import type { Outcome } from '../lib/http/client/outcome.ts';
 import { signatureHeaders } from '../lib/signature.ts';
 import { decryptSecret } from '../webhooks/secrets.ts';
 import type { ClaimedDelivery } from './claim.ts';
+import type { AttemptRow } from './delivery.ts';
 
-/**
- * Sends a claimed delivery as a signed request.
- * @returns the outcome; `undefined` if the event is no longer retained, so that there is nothing to send
- */
+/** Sends a claimed delivery as a signed request. Returns its outcome; `undefined` if the event is no longer retained. */
 export async function sendDelivery(
   outgoing: OutgoingClient,
   encryptor: Encryptor,
@@ -44,9 +42,9 @@ export function isSuccess(outcome: Outcome): boolean {
 }
 
 /** Returns what is stored of the attempt that began `at` and had this outcome. */
-export function attemptRow(number: number, at: number, outcome: Outcome) {
-  const durationMs = Math.round(outcome.durationMs);
+export function attemptRow(deliveryId: number, number: number, at: number, outcome: Outcome): Required<AttemptRow> {
+  const attempt = { deliveryId, number, at, durationMs: Math.round(outcome.durationMs) };
   return 'fault' in outcome
-    ? { number, at, durationMs, status: null, fault: outcome.fault, body: null }
-    : { number, at, durationMs, status: outcome.status, fault: null, body: outcome.body };
+    ? { ...attempt, status: null, fault: outcome.fault, answer: null }
+    : { ...attempt, status: outcome.status, fault: null, answer: outcome.body };
 }

@@ -4,9 +4,19 @@ import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { createSemaphore } from '../lib/semaphore.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
-import { type Database, query, sql } from '../schema.ts';
-import { assignPositions, eventsAfter, lastPosition, positionColumn } from './ordering.ts';
+import type { Database } from '../schema.ts';
+import { assignPositions, eventsAfter, lastPosition, logEnd } from './ordering.ts';
 import { type OwnedEvent, withOwners } from './owners.ts';
+
+/** The position of a bus that has not read the end of the log yet. */
+const UNKNOWN = -1;
+const TICK_MS = 500;
+const TICKS_PER_CHECK = 2;
+const BATCH_SIZE = 100;
+/** The number of recent events in memory, for subscribers that are slightly behind. */
+const RECENT_MAX = 1000;
+const SUBSCRIBERS_PER_TURN = 250;
+const READERS_MAX = 2;
 
 /** All events after one position up to another, in order. */
 export interface Batch {
@@ -59,7 +69,8 @@ export class EventBus {
   }
 
   /**
-   * Subscribes to all events after `position`. While that is unknown, the first batch is empty and gives it.
+   * Subscribes to the events after the current `position` of the bus. If that is -1, the first batch is empty and its `upTo`
+   * is the position.
    * @returns a function that unsubscribes
    */
   subscribe(subscriber: Subscriber): () => void {
@@ -71,7 +82,7 @@ export class EventBus {
     };
   }
 
-  /** Returns the next events after a position; an empty batch once that is the position of the bus. */
+  /** Returns the next events after a position; an empty batch if the bus has not read beyond `position`. */
   async readAfter(position: number): Promise<Batch> {
     const recent =
       position < this.#position && this.#recent.find(({ after, upTo }) => after <= position && position < upTo);
@@ -164,9 +175,9 @@ export class EventBus {
 
   async #publishNew(session: number): Promise<void> {
     this.#dataVersion = this.#database.dataVersion('events');
-    const newest = await this.#database.first(newestEvent, {});
-    if (newest?.unordered) await bestEffort(assignPositions(this.#database));
-    else if ((newest?.position ?? 0) <= this.#position) return;
+    const { position, unordered } = await logEnd(this.#database);
+    if (unordered) await bestEffort(assignPositions(this.#database));
+    else if (position <= this.#position) return;
     const end = await lastPosition(this.#database);
     if (session !== this.#session) return;
     // Subscribers read earlier events for themselves; the empty batch gives them the position.
@@ -203,29 +214,3 @@ export class EventBus {
     }
   }
 }
-
-const UNKNOWN = -1;
-const TICK_MS = 500;
-const TICKS_PER_CHECK = 2;
-const BATCH_SIZE = 100;
-/** The number of recent events in memory, for subscribers that are slightly behind. */
-const RECENT_MAX = 1000;
-const SUBSCRIBERS_PER_TURN = 250;
-const READERS_MAX = 2;
-
-/** The last position, and whether an event has no position yet, in one query. */
-const newestEvent = query<Record<never, never>, { position: number | null; unordered: number | boolean }>(
-  (db, _, engine) => {
-    const column = positionColumn(engine);
-    const unordered = engine === 'sqlite' ? sql`0` : sql`exists(select 1 from events where seq is null)`;
-    return db.selectNoFrom(({ selectFrom }) => [
-      selectFrom('events')
-        .select(sql<number>`${sql.ref(column)}`.as('position'))
-        .where(column, 'is not', null)
-        .orderBy(column, 'desc')
-        .limit(1)
-        .as('position'),
-      sql<number | boolean>`${unordered}`.as('unordered'),
-    ]);
-  },
-);

@@ -10,12 +10,10 @@ export interface Actor {
 /** The operator, who uses the command line. */
 export const operator: Actor = { accountId: null, admin: true };
 
-/** An event to record. */
 export interface NewEvent {
   readonly kind: EventKind;
   /** What happened, in the past tense: `created`, `updated`. With the kind it forms the event type, `pet.created`. */
   readonly action: string;
-  /** The id of the resource. */
   readonly subjectId: number;
   /** The account that caused the event; `null` for the operator and for automatic changes, such as an expiry. */
   readonly accountId: number | null;
@@ -23,7 +21,6 @@ export interface NewEvent {
   readonly data: object;
 }
 
-/** A recorded event. */
 export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subjectId' | 'accountId'> {
   /** Unique; increases with every event of one resource. */
   readonly id: number;

@@ -1,5 +1,5 @@
-import type { EventKind, Params, Reader, Transaction } from '../schema.ts';
-import { query, selectJsonNumbers, sql } from '../schema.ts';
+import type { EventKind, KeysetParams, Params, Reader, Transaction } from '../schema.ts';
+import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../schema.ts';
 import type { Event, NewEvent } from './event.ts';
 
 /** Records an event in the transaction of the change. The event log is append-only. */
@@ -9,7 +9,7 @@ export async function record(tx: Transaction, event: NewEvent): Promise<void> {
 }
 
 /** Records several events, in this order, a hundred per statement. */
-export async function recordAll(tx: Transaction, events: readonly NewEvent[]): Promise<void> {
+export async function recordEvents(tx: Transaction, events: readonly NewEvent[]): Promise<void> {
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
     const rows = events.slice(start, start + EVENTS_PER_INSERT).map(({ kind, action, subjectId, accountId, data }) => {
       return [kind, action, subjectId, accountId, JSON.stringify(data)];
@@ -20,29 +20,18 @@ export async function recordAll(tx: Transaction, events: readonly NewEvent[]): P
 
 const EVENTS_PER_INSERT = 100;
 
-/**
- * Returns the events of one resource, oldest first.
- * @param after only events after the one with this id
- * @param limit the maximum number of events
- */
+type Scan = KeysetParams & { readonly descending: boolean };
+
+/** Returns the events of one resource, oldest first; with a scan, only those of one page of a list. */
 export async function eventsOf<Data>(
   reader: Reader,
   kind: EventKind,
   subjectId: number,
-  { after = 0, limit = Number.MAX_SAFE_INTEGER }: { after?: number; limit?: number } = {},
+  scan: Partial<Scan> = {},
 ): Promise<Event<Data>[]> {
-  return (await reader.all(eventsAfterId, { kind, subjectId, after, limit })).map(parseEvent<Data>);
-}
-
-/** Returns the events of one resource before the one with this id, newest first. */
-export async function eventsBefore<Data>(
-  reader: Reader,
-  kind: EventKind,
-  subjectId: number,
-  before: number,
-  limit: number,
-): Promise<Event<Data>[]> {
-  return (await reader.all(eventsBeforeId, { kind, subjectId, before, limit })).map(parseEvent<Data>);
+  const { MAX_SAFE_INTEGER } = Number;
+  const range = { descending: false, fromId: 0, endId: MAX_SAFE_INTEGER, rows: MAX_SAFE_INTEGER, ...scan };
+  return (await reader.all(eventsOfSubject(range), { kind, subjectId, ...range })).map(parseEvent<Data>);
 }
 
 /** Returns the events of several resources of one kind in one query: by resource, oldest first. */
@@ -55,7 +44,6 @@ export async function eventsOfAll<Data>(
   return (await reader.all(eventsOfSubjects, { kind, ids: JSON.stringify(subjectIds) })).map(parseEvent<Data>);
 }
 
-/** Parses the data of a row of the event log. */
 export function parseEvent<Data, Row extends { readonly data: string } = EventRow>({ data, ...event }: Row) {
   return { ...event, data: JSON.parse(data) as Data };
 }
@@ -96,26 +84,11 @@ const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine)
     ),
 );
 
-const eventsAfterId = query((db, p: Params<{ kind: EventKind; subjectId: number; after: number; limit: number }>) =>
-  db
-    .selectFrom('events')
-    .select(eventColumns)
-    .where('kind', '=', p.kind)
-    .where('subject_id', '=', p.subjectId)
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit),
-);
-
-const eventsBeforeId = query((db, p: Params<{ kind: EventKind; subjectId: number; before: number; limit: number }>) =>
-  db
-    .selectFrom('events')
-    .select(eventColumns)
-    .where('kind', '=', p.kind)
-    .where('subject_id', '=', p.subjectId)
-    .where('id', '<', p.before)
-    .orderBy('id', 'desc')
-    .limit(p.limit),
+const eventsOfSubject = queriesByShape(['descending'], ({ descending }: Pick<Scan, 'descending'>) =>
+  query((db, p: Params<KeysetParams & { kind: EventKind; subjectId: number }>) => {
+    const events = db.selectFrom('events').select(eventColumns).where('kind', '=', p.kind);
+    return keysetPage(events.where('subject_id', '=', p.subjectId), 'id', descending, p);
+  }),
 );
 
 const eventsOfSubjects = query((db, p: Params<{ kind: EventKind; ids: string }>, engine) =>

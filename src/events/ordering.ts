@@ -23,9 +23,15 @@ export async function assignPositions(database: Database): Promise<void> {
   }
 }
 
+/** Returns the position of the last event, 0 without events; and whether events are committed that have none yet. */
+export async function logEnd(reader: Reader): Promise<{ readonly position: number; readonly unordered: boolean }> {
+  const { position, unordered } = (await reader.first(lastInOrder, {}))!;
+  return { position: position ?? 0, unordered: Boolean(unordered) };
+}
+
 /** Returns the position of the last event; 0 without events. */
 export async function lastPosition(reader: Reader): Promise<number> {
-  return (await reader.first(lastInOrder, {}))?.position ?? 0;
+  return (await logEnd(reader)).position;
 }
 
 /**
@@ -55,11 +61,8 @@ export async function eventsAt(reader: Reader, positions: readonly number[]): Pr
   return (await reader.all(eventsAtPositions, { positions: JSON.stringify(positions) })).map(parseEvent<unknown, Row>);
 }
 
-/** A range of the event log. */
 export interface EventRange {
-  /** The position before the range. */
   readonly after: number;
-  /** The last position of the range. */
   readonly upTo: number;
   /** The last position at which a later event of a resource counts: `upTo` or a later one. */
   readonly end: number;
@@ -79,8 +82,8 @@ export async function lastEvents<Data>(
   return (await reader.all(lastOfEachSubject, { kind, ...range, limit })).map(parseEvent<Data, Row>);
 }
 
-/** Returns the column that holds the position; on SQLite that is the id. */
-export function positionColumn(engine: Reader['engine']): 'id' | 'seq' {
+/** On SQLite the id is the position. */
+function positionColumn(engine: Reader['engine']): 'id' | 'seq' {
   return engine === 'sqlite' ? 'id' : 'seq';
 }
 
@@ -118,11 +121,19 @@ const assignBatch = query((db, p: Params<{ most: number }>) =>
 const selectPosition = (engine: Reader['engine'], table = 'events') =>
   sql<number>`${sql.ref(`${table}.${positionColumn(engine)}`)}`.as('position');
 
-const lastInOrder = query((db, _: Params<Record<never, never>>, engine) => {
-  const column = positionColumn(engine);
-  const events = db.selectFrom('events').select(selectPosition(engine));
-  return events.where(column, 'is not', null).orderBy(column, 'desc').limit(1);
-});
+const lastInOrder = query<Record<never, never>, { position: number | null; unordered: number | boolean }>(
+  (db, _, engine) => {
+    const column = positionColumn(engine);
+    const unordered = engine === 'sqlite' ? sql`0` : sql`exists(select 1 from events where seq is null)`;
+    return db.selectNoFrom(({ selectFrom }) => {
+      const events = selectFrom('events').select(selectPosition(engine)).where(column, 'is not', null);
+      return [
+        events.orderBy(column, 'desc').limit(1).as('position'),
+        unordered.$castTo<number | boolean>().as('unordered'),
+      ];
+    });
+  },
+);
 
 const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) => {
   const events = db.selectFrom('events').select(selectPosition(engine)).where('at', '<', p.time);

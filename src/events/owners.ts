@@ -7,7 +7,7 @@ export interface OwnedEvent extends PositionedEvent<LoggedData> {
   readonly ownerIds: readonly number[];
 }
 
-/** The data of any event: the resource under the name of its kind, and what the rooms add. */
+/** The data of any event: the resource under the name of its kind, and what the room of the kind adds. */
 export interface LoggedData {
   readonly [kind: string]: unknown;
   readonly was?: Readonly<Record<string, unknown>>;
@@ -25,15 +25,11 @@ export interface LoggedData {
 /** Adds the owners to events. For events of earlier releases, which do not record them, it reads them per kind. */
 export async function withOwners(reader: Reader, events: readonly PositionedEvent<unknown>[]): Promise<OwnedEvent[]> {
   const logged = events as readonly PositionedEvent<LoggedData>[];
-  const unnamed = Map.groupBy(
-    logged.filter(event => namedOwners(event) === undefined),
-    ({ kind }) => kind,
-  );
   const found = new Map<string, number[]>();
   for (const [kind, ownersOf] of Object.entries(ownerQueries)) {
-    const some = unnamed.get(kind as keyof typeof ownerQueries);
-    if (some === undefined) continue;
-    const ids = JSON.stringify([...new Set(some.map(({ subjectId }) => subjectId))]);
+    const unnamed = logged.filter(event => event.kind === kind && namedOwners(event) === undefined);
+    if (unnamed.length === 0) continue;
+    const ids = JSON.stringify([...new Set(unnamed.map(({ subjectId }) => subjectId))]);
     for (const { id, ownerId } of await reader.all(ownersOf, { ids })) {
       if (ownerId !== null) found.set(`${kind} ${id}`, [...(found.get(`${kind} ${id}`) ?? []), ownerId]);
     }
@@ -51,29 +47,27 @@ function namedOwners({ kind, data }: PositionedEvent<LoggedData>): readonly numb
   return kind === 'category' ? [] : undefined;
 }
 
-/** A pet belongs to the account that created it. */
-const ownersOfPets = query((db, p: Params<{ ids: string }>, engine) =>
-  db
-    .selectFrom('events')
-    .select(['subject_id as id', 'account_id as ownerId'])
-    .where('kind', '=', sql.lit('pet'))
-    .where('subject_id', 'in', selectJsonNumbers(p.ids, engine))
-    .where('action', '=', 'created'),
-);
-
-const ownersOfHolds = query((db, p: Params<{ ids: string }>, engine) =>
-  db
-    .selectFrom('reservations')
-    .select([sql<number>`hold_id`.as('id'), sql<number | null>`owner_id`.as('ownerId')])
-    .distinct()
-    .where('hold_id', 'in', selectJsonNumbers(p.ids, engine)),
-);
-
-const ownersOfOrders = query((db, p: Params<{ ids: string }>, engine) =>
-  db
-    .selectFrom('orders')
-    .select(['id', sql<number | null>`owner_id`.as('ownerId')])
-    .where('id', 'in', selectJsonNumbers(p.ids, engine)),
-);
-
-const ownerQueries = { pet: ownersOfPets, hold: ownersOfHolds, order: ownersOfOrders } as const;
+const ownerQueries = {
+  // A pet belongs to the account that created it.
+  pet: query((db, p: Params<{ ids: string }>, engine) =>
+    db
+      .selectFrom('events')
+      .select(['subject_id as id', 'account_id as ownerId'])
+      .where('kind', '=', sql.lit('pet'))
+      .where('subject_id', 'in', selectJsonNumbers(p.ids, engine))
+      .where('action', '=', 'created'),
+  ),
+  hold: query((db, p: Params<{ ids: string }>, engine) =>
+    db
+      .selectFrom('reservations')
+      .select([sql<number>`hold_id`.as('id'), sql<number | null>`owner_id`.as('ownerId')])
+      .distinct()
+      .where('hold_id', 'in', selectJsonNumbers(p.ids, engine)),
+  ),
+  order: query((db, p: Params<{ ids: string }>, engine) =>
+    db
+      .selectFrom('orders')
+      .select(['id', sql<number | null>`owner_id`.as('ownerId')])
+      .where('id', 'in', selectJsonNumbers(p.ids, engine)),
+  ),
+} as const;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { sweeps } from '../../test/model/sweeps.ts';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
@@ -10,7 +11,6 @@ import { countByStatus } from '../pets/counts.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
 import type { HoldEventData } from './events.ts';
-import { expireHolds } from './expiry.ts';
 import type { HoldRow } from './hold.ts';
 import { createHold, extendHold, releaseHold } from './holds.ts';
 import { listHolds } from './list.ts';
@@ -81,7 +81,7 @@ onEachEngine(engine => {
                 ? await release(database, id)
                 : chance < 0.9
                   ? await codeOr(database.write(tx => extendHold(tx, admin, id, { expiresAt: until })))
-                  : await expireHolds(database, clock.now());
+                  : await sweeps.holds(database, clock.now());
           if (typeof outcome === 'string') codes.add(outcome);
           else if (outcome !== undefined) known.push(outcome.id);
           if (++steps % 4 === 0) clock.advance(37);
@@ -94,7 +94,7 @@ onEachEngine(engine => {
       }
       clock.advance(60_000);
       const database = nodes[0]!;
-      await expireHolds(database, clock.now());
+      await sweeps.holds(database, clock.now());
       assert.deepEqual(await database.all(activeReservations, {}), []);
       assert.deepEqual(await countByStatus(database, 0), { available: ANIMALS, pending: 0, sold: 0 });
       for (let petId = 1; petId <= ANIMALS; petId++) {
@@ -141,7 +141,7 @@ onEachEngine(engine => {
         clock.advance(1000);
         const outcomes = await Promise.all([
           ...Array.from({ length: 10 }, (_, index) => hold(nodes[index % nodes.length]!, 10 + index, [1])),
-          ...nodes.map(node => expireHolds(node, clock.now())),
+          ...nodes.map(node => sweeps.holds(node, clock.now())),
         ]);
         const won = outcomes.filter(outcome => outcome !== undefined && typeof outcome !== 'string');
         assert.equal(won.length, 1);
@@ -162,9 +162,9 @@ async function closeAll() {
 /** Opens a store with some animals, on PostgreSQL with two nodes. */
 async function open(engine: Engine, animals: number) {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
-  const place = await engine.place();
-  const nodes = [await engine.open({ place, clock })];
-  if (engine.name === 'postgres') nodes.push(await engine.open({ place, clock }));
+  const location = await engine.newLocation();
+  const nodes = [await engine.open({ location, clock })];
+  if (engine.name === 'postgres') nodes.push(await engine.open({ location, clock }));
   opened.push(...nodes);
   for (let pet = 0; pet < animals; pet++) {
     await nodes[0]!.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));

@@ -3,9 +3,7 @@ import type { Transaction } from '../schema.ts';
 import type { HoldOutcome, HoldRow, HoldState } from './hold.ts';
 import { holdValues } from './rows.ts';
 
-/** The data of a hold's event. */
 export interface HoldEventData {
-  /** The hold after the change. */
   readonly hold: HoldState;
   /** The previous values of the members that changed. */
   readonly was?: Partial<HoldState>;

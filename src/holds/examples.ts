@@ -1,8 +1,12 @@
 import { example } from '../deployment.ts';
 
-/** The hold of 'createHold: two cats'. */
 const path = { holdId: '1' };
-const twoCats = ['createHold: two cats'];
+const held = { given: ['createHold: two cats'], path };
+const released = { given: [...held.given, 'releaseHold: a hold'], path };
+/** A hold on an animal of the caller. */
+const byAnother = { given: ['createHold: by another account'], path };
+
+const tooLong = { body: { petIds: [1], expiresAt: '2027-11-21T12:00:00Z' } };
 
 export const createExamples = [
   example('two cats', 'Hold two cats that belong together for 15 minutes', 201, {
@@ -16,7 +20,7 @@ export const createExamples = [
     body: { petIds: [1] },
   }),
   example('already on hold', 'One of the animals is already on hold, so none is held', 'pet_reserved', {
-    given: twoCats,
+    given: held.given,
     as: 'stranger',
     body: { petIds: [2, 3] },
   }),
@@ -24,67 +28,45 @@ export const createExamples = [
     body: { petIds: [3, 4] },
   }),
   example('unknown animal', 'One of the animals does not exist', 'pet_not_found', { body: { petIds: [1, 999] } }),
-  example('too long', 'A hold lasts at most 30 days', 'invalid_body', {
-    body: { petIds: [1], expiresAt: '2027-11-21T12:00:00Z' },
-  }),
+  example('too long', 'A hold lasts at most 30 days', 'invalid_body', tooLong),
 ];
 
+const active = { given: byAnother.given, query: 'status=active&petId=1' };
+
 export const listExamples = [
-  example('first page', 'List the first 20 holds', 200, { given: twoCats }),
-  example('active holds of an animal', 'List the active holds of an animal that you own', 200, {
-    given: ['createHold: by another account'],
-    query: 'status=active&petId=1',
-  }),
+  example('first page', 'List the first 20 holds', 200, { given: held.given }),
+  example('active holds of an animal', 'List the active holds of an animal that you own', 200, active),
   example('unknown status', 'This status does not exist', 'invalid_parameter', { query: 'status=gone' }),
 ];
 
 export const getExamples = [
-  example('one hold', 'Get the hold with id 1', 200, { given: twoCats, path }),
+  example('one hold', 'Get the hold with id 1', 200, held),
   example('hold of another account', 'For accounts that are not involved, the hold does not exist', 'hold_not_found', {
-    given: twoCats,
+    ...held,
     as: 'stranger',
-    path,
   }),
 ];
 
+const until = (hour: number) => ({ body: { expiresAt: `2026-11-21T${hour}:00:00Z` } });
+const outdated = { given: [...held.given, 'extendHold: one hour'], path, headers: { 'if-match': '"1.1"' } };
+const notPlacer = 'The owner of a held animal can release the hold, but not extend it';
+
 export const extendExamples = [
-  example('one hour', 'Extend the hold to an hour', 200, {
-    given: twoCats,
-    path,
-    body: { expiresAt: '2026-11-21T13:00:00Z' },
-  }),
+  example('one hour', 'Extend the hold to an hour', 200, { ...held, ...until(13) }),
   example('in the past', 'The expiry must be in the future; to end the hold, release it', 'invalid_body', {
-    given: twoCats,
-    path,
-    body: { expiresAt: '2026-11-21T11:00:00Z' },
+    ...held,
+    ...until(11),
   }),
-  example(
-    'hold of another account',
-    'The owner of a held animal can release the hold, but not extend it',
-    'not_owner',
-    { given: ['createHold: by another account'], path, body: { expiresAt: '2026-11-21T13:00:00Z' } },
-  ),
-  example('already ended', 'A hold that has ended cannot be extended', 'hold_ended', {
-    given: [...twoCats, 'releaseHold: a hold'],
-    path,
-    body: { expiresAt: '2026-11-21T13:00:00Z' },
-  }),
+  example('hold of another account', notPlacer, 'not_owner', { ...byAnother, ...until(13) }),
+  example('already ended', 'A hold that has ended cannot be extended', 'hold_ended', { ...released, ...until(13) }),
   example('changed since', 'The hold has changed since the caller read it', 'precondition_failed', {
-    given: [...twoCats, 'extendHold: one hour'],
-    path,
-    headers: { 'if-match': '"1.1"' },
-    body: { expiresAt: '2026-11-21T14:00:00Z' },
+    ...outdated,
+    ...until(14),
   }),
 ];
 
 export const releaseExamples = [
-  example('a hold', 'Make the animals available again', 200, { given: twoCats, path }),
-  example('by the owner', 'The owner of an animal releases a hold of another account', 200, {
-    given: ['createHold: by another account'],
-    path,
-  }),
-  example('already released', 'A hold ends only once', 'hold_ended', {
-    given: [...twoCats, 'releaseHold: a hold'],
-    path,
-  }),
+  example('a hold', 'Make the animals available again', 200, held),
+  example('by the owner', 'The owner of an animal releases a hold of another account', 200, byAnother),
+  example('already released', 'A hold ends only once', 'hold_ended', released),
 ];

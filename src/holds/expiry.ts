@@ -1,42 +1,25 @@
-import type { Clock } from '../lib/clock.ts';
-import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { JobType } from '../lib/jobs/job-loop.ts';
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
 import { holdColumns } from './rows.ts';
 
 /**
- * Ends every hold that has expired by `now`, as of its expiry: makes the pets that it still holds available and records
- * `hold.expired`.
+ * Ends holds that have expired by `now`, eight at most, as of their expiry: makes the pets that they still hold available
+ * and records `hold.expired`.
  *
  * Reads treat such a hold as expired anyway, so a late or interrupted run loses nothing. It costs one index lookup if no
  * hold is due, else one transaction per hold. Safe to repeat and to run in several processes: a hold expires once.
+ * @returns the number of holds that it ended; 0 if other processes have ended those that were due
  * @throws {StorageError} as `Database.write`
  */
-export async function expireHolds(database: Database, now: number): Promise<void> {
-  // If a batch expires nothing, another process has expired it.
-  while ((await expireBatch(database, now)) > 0);
-}
-
-/** Returns the job that ends expired holds, a few at a time. */
-export function holdExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
-  return batchJob('holds', () => expireBatch(deps.database, Math.floor(deps.clock.now())));
-}
-
-/** When the next hold expires. */
-export const nextHoldExpiry: NextDue = db =>
-  db.selectFrom('holds').select('expires_at as dueAt').where('ended_at', 'is', null).orderBy('expires_at').limit(1);
-
-/** Few enough that other writes get their turn, and enough to share a flush. */
-const BATCH_SIZE = 8;
-
-/** Returns the number of holds that it ended. */
-async function expireBatch(database: Database, now: number): Promise<number> {
+export async function expireHolds(database: Database, now: number): Promise<number> {
   const due = await database.all(findExpired, { now });
   const ended = await Promise.all(due.map(({ id }) => database.write(tx => expireHold(tx, id))));
   return ended.filter(Boolean).length;
 }
+
+export const nextHoldExpiry: NextDue = db =>
+  db.selectFrom('holds').select('expires_at as dueAt').where('ended_at', 'is', null).orderBy('expires_at').limit(1);
 
 /**
  * Ends an expired hold as of its expiry. Locking its pets makes them available.
@@ -52,6 +35,9 @@ async function expireHold(tx: Transaction, id: number): Promise<boolean> {
   await recordHoldEvent(tx, 'expired', hold, null, { was: { status: 'active' }, at: row.expiresAt });
   return true;
 }
+
+/** Few enough that other writes get their turn, and enough to share a flush. */
+const BATCH_SIZE = 8;
 
 const findExpired = query((db, p: Params<{ now: number }>) =>
   db

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
-import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { parseTime } from '../lib/time.ts';
@@ -28,7 +28,7 @@ const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
   description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
 });
 const PetIds = Type.Array(idSchema('The id of an animal.'), {
-  description: 'The animals of the hold, by id ascending, including those that have been ordered.',
+  description: 'The animals of the hold, sorted by id, including those that have been ordered.',
 });
 
 /** The status of a hold as of a time, as an expression. */
@@ -37,7 +37,6 @@ export const statusAt = (now: unknown) => sql<HoldStatus>`case
 
 const isExpiredAt = (now: unknown) => sql`holds.ended_at is null and holds.expires_at <= ${now}`;
 
-/** The pets of a hold. */
 interface HeldPets {
   /** By id ascending, including pets that have been ordered. */
   readonly petIds: readonly number[];
@@ -96,8 +95,7 @@ export type HoldRow = RowOf<HoldFields> & HeldPets & { readonly status: HoldStat
 /** A hold as events store it. */
 export type HoldState = StateOf<HoldFields>;
 
-/** The body that places a hold. */
-export const NewHold = newSchema(holdFields, { title: 'NewHold', description: 'A hold to place.' });
+export const NewHold = newSchema(holdFields, 'NewHold', 'A hold to place.');
 export type NewHold = Static<typeof NewHold>;
 
 /** The body that changes when a hold expires. */
@@ -107,14 +105,13 @@ export const HoldExtension = Type.Object(
 );
 export type HoldExtension = Static<typeof HoldExtension>;
 
-/** A hold in a response. */
-export const Hold = viewSchema(holdFields, 'full', {
-  title: 'Hold',
-  description: 'A reservation of one or more animals for an account until a given time.',
-});
+export const Hold = fullSchema(
+  holdFields,
+  'Hold',
+  'A reservation of one or more animals for an account until a given time.',
+);
 export type Hold = Static<typeof Hold>;
 
-/** A page of holds. */
 export const Holds = Type.Array(Hold, { title: 'Holds', description: 'Holds.' });
 
 function expirySchema(more = '') {

@@ -505,7 +505,7 @@ function storeOn(database: Database, clock: TestClock) {
     set: (id: number, status: 'sold' | 'pending') => database.write(tx => updatePet(tx, owner, id, { status }, 'open')),
     /** Returns the response of the list of animals, with the total. */
     async page(url: string) {
-      const context = { name: 'production', database, clock, categories: 'open', heldMax: 100 } as const;
+      const context = { name: 'production', database, clock, categories: 'open', bounds: {} } as const;
       const query = Object.fromEntries(new URL(url, 'http://x').searchParams);
       const request = {
         context,

@@ -1,17 +1,18 @@
-import { problem } from '../errors.ts';
+import { invalidBody, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { etagOf } from '../lib/etag.ts';
+import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
+import { lockBound } from '../plans/lock.ts';
 import { insertingOne, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { recordHoldEvent } from './events.ts';
-import type { HoldExtension, HoldOutcome, HoldRow, HoldStatus, NewHold } from './hold.ts';
-import { lockHoldsOf, requireWithinLimit } from './limit.ts';
-import { type HoldRecord, parseHold, selectHold } from './rows.ts';
+import type { HoldExtension, HoldOutcome, HoldRow, HoldStatus, holdFields, NewHold } from './hold.ts';
+import { type HoldRecord, holdColumns, parseHold, selectHold } from './rows.ts';
 
 /**
  * createHold reserves pets for an account, all or none, and records `hold.created`.
@@ -23,36 +24,27 @@ import { type HoldRecord, parseHold, selectHold } from './rows.ts';
 export async function createHold(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
-  { petIds, expiresAt: requested, ...body }: NewHold,
+  { petIds: requestedIds, expiresAt: requested, note }: NewHold,
   heldMax: number,
 ): Promise<HoldRow> {
   const expiryFrom = (now: number) =>
     requested === undefined ? now + DEFAULT_DURATION_MS : requireExpiryInRange(requested, now, now);
   expiryFrom(tx.now);
-  await lockHoldsOf(tx, accountId);
-  const pets = await lockPets(tx, petIds);
-  requireAllFound(petIds, pets);
+  // Before any other lock.
+  await lockBound(tx, 'holds', accountId);
+  const pets = await lockPets(tx, requestedIds);
+  requireAllFound(requestedIds, pets);
   // Waiting for the locks may have taken a while.
   const { now } = tx;
   const expiresAt = expiryFrom(now);
-  const note = body.note ?? null;
-  await requireWithinLimit(tx, accountId, pets.length, heldMax);
+  const held = await countHeld(tx, accountId, now);
+  if (held + pets.length > heldMax) throw limitExceeded(held, heldMax, pets.length);
 
-  const id = await tx.insert(insertHold, { accountId, note, expiresAt, now });
+  const row = { accountId, note: note ?? null, expiresAt, endedAt: null, createdAt: now, updatedAt: now };
+  const id = await tx.insert(insertHold, row);
   for (const pet of pets) await reserve(tx, pet, { holdId: id, until: expiresAt }, accountId);
-  const hold: HoldRow = {
-    id,
-    petIds: pets.map(pet => pet.id),
-    ownerIds: pets.map(pet => pet.accountId),
-    accountId,
-    status: 'active',
-    note,
-    expiresAt,
-    endedAt: null,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-  };
+  const [petIds, ownerIds] = [pets.map(pet => pet.id), pets.map(pet => pet.accountId)];
+  const hold: HoldRow = { ...row, id, petIds, ownerIds, status: 'active', version: 1 };
   await recordHoldEvent(tx, 'created', hold, accountId);
   return hold;
 }
@@ -63,9 +55,14 @@ export async function createHold(
  * @throws {Problem} `hold_not_found`, also if the hold is not visible to the actor
  */
 export async function getHold(reader: Reader, actor: Actor, id: number, now: number): Promise<HoldRow> {
-  const row = await reader.first(visibleHold, { id, now, accountId: actor.accountId, admin: actor.admin ? 1 : 0 });
-  if (row === undefined) throw holdNotFound(id);
-  return parseHold(row);
+  const row = await reader.first(holdById, { id, now });
+  const hold = row && parseHold(row);
+  if (hold === undefined || !isVisibleTo(actor, hold)) throw holdNotFound(id);
+  return hold;
+}
+
+function isVisibleTo({ accountId, admin }: Actor, hold: HoldRow): boolean {
+  return admin || (accountId !== null && [hold.accountId, ...hold.ownerIds].includes(accountId));
 }
 
 /**
@@ -91,7 +88,7 @@ export async function extendHold(
 
   requireVisibleBeforeExpiry(tx, hold);
   const extended = { ...hold, expiresAt, updatedAt: tx.now, version: hold.version + 2 };
-  await tx.run(updateExpiry, { id, expiresAt, now: tx.now });
+  await tx.run(updateExpiry, extended);
   for (const pet of held) await changeExpiry(tx, pet.id, expiresAt);
   await recordHoldEvent(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
   return extended;
@@ -114,6 +111,11 @@ export async function releaseHold(
     await endReservation(tx, pet, 'available', { accountId: actor.accountId, reason: 'hold_released', holdId: id });
   }
   return endHold(tx, hold, 'released', actor.accountId);
+}
+
+/** Returns the number of pets in all active holds of an account as of `now`. */
+export async function countHeld(reader: Reader, accountId: number, now: number): Promise<number> {
+  return (await reader.first(heldPets, { accountId, now }))!.held;
 }
 
 /**
@@ -146,9 +148,12 @@ function requireExpiryInRange(text: string, now: number, createdAt: number): num
   const [earliest, latest] = [now + MIN_DURATION_MS, createdAt + MAX_DURATION_MS];
   if (expiresAt >= earliest && expiresAt <= latest) return expiresAt;
   const message = `Must be a time from ${formatTime(earliest)} to ${formatTime(latest)}.`;
-  throw problem('invalid_body', `Invalid body. /expiresAt: ${message}`, {
-    errors: [{ path: '/expiresAt', code: 'out_of_range', message }],
-  });
+  throw invalidBody('/expiresAt', 'out_of_range', message);
+}
+
+function limitExceeded(held: number, heldMax: number, more: number): Problem {
+  const message = `The account holds ${held} of at most ${heldMax} animals; ${more} more exceed the limit.`;
+  return problem('hold_limit_exceeded', `${message} Release a hold, or wait until one expires.`);
 }
 
 function requireAllFound(petIds: readonly number[], pets: readonly LockedPet[]): void {
@@ -208,7 +213,7 @@ async function endHold(
 ): Promise<HoldRow> {
   const { now } = tx;
   const ended = { ...hold, status: outcome, endedAt: now, updatedAt: now, version: hold.version + 2 };
-  await tx.run(updateOutcome, { id: hold.id, outcome, now });
+  await tx.run(updateOutcome, { ...ended, outcome });
   await recordHoldEvent(tx, outcome, ended, accountId, { was: { status: 'active' } });
   return ended;
 }
@@ -227,35 +232,23 @@ function holdEnded({ id, status, expiresAt }: HoldRow): Problem {
   return problem('hold_ended', `Hold ${id} ${states[status]}. Place a new hold while the animals are available.`);
 }
 
-type NewHoldRow = { accountId: number; note: string | null; expiresAt: number; now: number };
-
-const insertHold = query((db, p: Params<NewHoldRow>, engine) =>
-  insertingOne(
-    db
-      .insertInto('holds')
-      .values({ account_id: p.accountId, note: p.note, expires_at: p.expiresAt, created_at: p.now, updated_at: p.now }),
-    engine,
-  ),
-);
-
-const visibleHold = query((db, p: Params<{ id: number; now: number; accountId: number | null; admin: number }>) =>
+const heldPets = query((db, p: Params<{ accountId: number; now: number }>) =>
   db
     .selectFrom('holds')
-    .select(selectHold(p.now))
-    .$castTo<HoldRecord>()
-    .where('holds.id', '=', p.id)
-    .where(({ or, eb, exists, selectFrom }) =>
-      or([
-        eb(sql.lit(1), '=', p.admin),
-        eb('holds.account_id', '=', p.accountId),
-        exists(
-          selectFrom('reservations')
-            .select('reservations.id')
-            .whereRef('reservations.hold_id', '=', 'holds.id')
-            .where('reservations.owner_id', '=', p.accountId as never),
-        ),
-      ]),
-    ),
+    .innerJoin('reservations', 'reservations.hold_id', 'holds.id')
+    .select(eb => eb.fn.countAll<number>().as('held'))
+    .where('holds.account_id', '=', p.accountId)
+    .where('holds.ended_at', 'is', null)
+    .where('holds.expires_at', '>', p.now)
+    .where('reservations.active', '=', 1),
+);
+
+const insertHold = query((db, p: Params<InsertRowOf<typeof holdFields>>, engine) =>
+  insertingOne(db.insertInto('holds').values(holdColumns.inserted(p)), engine),
+);
+
+const holdById = query((db, p: Params<{ id: number; now: number }>) =>
+  db.selectFrom('holds').select(selectHold(p.now)).$castTo<HoldRecord>().where('holds.id', '=', p.id),
 );
 
 /** The hold as stored, even if its expiry has passed. SQLite needs no row lock: it runs one write at a time. */
@@ -269,16 +262,16 @@ const anyHeldPet = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('reservations').select('id').where('hold_id', '=', p.id).where('active', '=', 1).limit(1),
 );
 
-const updateExpiry = query((db, p: Params<{ id: number; expiresAt: number; now: number }>) =>
+const updateExpiry = query((db, p: Params<HoldRow>) =>
   db
     .updateTable('holds')
-    .set(eb => ({ expires_at: p.expiresAt, version: eb('version', '+', 2), updated_at: p.now }))
+    .set(holdColumns.updated(p, ['expiresAt', 'version', 'updatedAt']))
     .where('id', '=', p.id),
 );
 
-const updateOutcome = query((db, p: Params<{ id: number; outcome: HoldOutcome; now: number }>) =>
+const updateOutcome = query((db, p: Params<HoldRow & { outcome: HoldOutcome }>) =>
   db
     .updateTable('holds')
-    .set(eb => ({ ended_at: p.now, outcome: p.outcome, version: eb('version', '+', 2), updated_at: p.now }))
+    .set(holdColumns.updated(p, ['endedAt', 'outcome', 'version', 'updatedAt']))
     .where('id', '=', p.id),
 );

@@ -6,7 +6,6 @@ import { amongTexts, type Params, queriesByShape, query, type Reader, sql, type 
 import { type HoldRow, type HoldStatus, statusAt } from './hold.ts';
 import { type HoldRecord, parseHold, selectHold } from './rows.ts';
 
-/** The filters of a list of holds. */
 export interface HoldFilter {
   /** Only holds with one of these statuses. */
   readonly status?: readonly HoldStatus[] | undefined;

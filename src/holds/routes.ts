@@ -3,7 +3,8 @@ import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
-import { idParameter, idSchema } from '../lib/schemas.ts';
+import { anyOfFilter, idParameter, idSchema } from '../lib/schemas.ts';
+import { boundOf } from '../plans/plan.ts';
 import { createExamples, extendExamples, getExamples, listExamples, releaseExamples } from './examples.ts';
 import { Hold, HoldExtension, HoldId, type HoldRow, HoldStatus, Holds, NewHold } from './hold.ts';
 import { createHold, extendHold, getHold, releaseHold } from './holds.ts';
@@ -12,14 +13,13 @@ import { holdValues } from './rows.ts';
 
 const holdId = idParameter('hold', HoldId);
 
-/** Places a hold. */
 export const create = operation({
   summary: 'Place a hold',
   description:
-    'Reserves up to 20 animals for your account: all of them, or none. They are `pending` until the hold ends, and no ' +
-    'other account can hold or order them. The hold expires after 15 minutes, or at `expiresAt`, at most 30 days from ' +
+    'Reserves up to 20 animals for your account: all of them, or none. They are `pending` until the hold ends: ' +
+    'nobody can hold them again, and only an order with this `holdId` can order them. The hold expires after 15 minutes, or at `expiresAt`, at most 30 days from ' +
     'now; from that moment the animals are `available` again. The number of animals that an account holds at a time is ' +
-    'limited (`PETSTORE_HELD_MAX`).',
+    'bounded by its plan.',
   body: NewHold,
   successes: [{ status: 201, description: 'The hold.', schema: Hold, headers: { Location: 'The URL of the hold.' } }],
   errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_limit_exceeded'],
@@ -27,26 +27,20 @@ export const create = operation({
   handle(request) {
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
-      const hold = await createHold(tx, caller, body, context.heldMax);
-      return {
-        body: holdValues.fullOf(hold),
-        headers: ['Location', `${baseUrl}/holds/${hold.id}`, 'ETag', etagOf(hold)],
-      };
+      const hold = await createHold(tx, caller, body, boundOf(context.bounds, caller, 'heldPets'));
+      return responseOf(hold, ['Location', `${baseUrl}/holds/${hold.id}`]);
     });
   },
 });
 
-/** Lists holds. */
 export const list = listOperation({
   summary: 'List holds',
   description:
-    'Returns the holds that your account placed and the holds on its animals, by id ascending; admins see all holds. A ' +
+    'Returns the holds that your account placed and the holds on its animals, sorted by id; admins see all holds. A ' +
     'page scans at most 20,000 holds, so it may be short or even empty and still have a next page.',
   noun: 'holds',
   filters: {
-    status: Type.Optional(
-      Type.Array(HoldStatus, { minItems: 1, maxItems: 4, description: 'Only holds with one of these statuses.' }),
-    ),
+    status: anyOfFilter(HoldStatus, 4, 'Only holds with one of these statuses.'),
     petId: Type.Optional(idSchema('Only holds of this animal, past ones included.')),
   },
   schema: Holds,
@@ -57,7 +51,6 @@ export const list = listOperation({
   },
 });
 
-/** Returns a hold. */
 export const get = operation({
   summary: 'Get a hold',
   description:
@@ -72,7 +65,6 @@ export const get = operation({
   },
 });
 
-/** Changes when a hold expires. */
 export const extend = operation({
   summary: 'Change when a hold expires',
   description:
@@ -92,7 +84,6 @@ export const extend = operation({
   },
 });
 
-/** Ends a hold before its expiry. */
 export const release = operation({
   summary: 'Release a hold',
   description:
@@ -111,6 +102,6 @@ export const release = operation({
   },
 });
 
-function responseOf(hold: HoldRow): RouteResponse {
-  return { body: holdValues.fullOf(hold), headers: ['ETag', etagOf(hold)] };
+function responseOf(hold: HoldRow, headers: readonly string[] = []): RouteResponse {
+  return { body: holdValues.fullOf(hold), headers: [...headers, 'ETag', etagOf(hold)] };
 }

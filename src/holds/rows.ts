@@ -3,7 +3,6 @@ import { valuesFor } from '../lib/fields/values.ts';
 import { sql } from '../schema.ts';
 import { type HoldRow, holdFields, statusAt } from './hold.ts';
 
-/** The columns of the table of holds. */
 export const holdColumns = columnsFor(holdFields);
 
 /** Conversions between JSON values and rows of holds. */

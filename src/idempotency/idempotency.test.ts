@@ -31,13 +31,12 @@ onEachEngine(engine => {
         database: on,
         clock,
         categories: 'open',
-        heldMax: 100,
+        bounds: {},
         eventsKeptMs: 0,
-        streamsMax: 1,
         eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],
       },
-      caller: { keyId: 'k', deployment: 'production', accountId, admin: false },
+      caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free' },
       operationId: 'createThing',
       path: {},
       query: {},
@@ -212,11 +211,11 @@ onEachEngine(engine => {
   });
 
   it('replays after a restart', async () => {
-    const place = await engine.place();
-    const before = await engine.open({ place, clock });
+    const location = await engine.newLocation();
+    const before = await engine.open({ location, clock });
     const first = await withIdempotency(requestWith('a', { on: before }), create);
     await before.close();
-    const after = await engine.open({ place, clock });
+    const after = await engine.open({ location, clock });
     const retry = await withIdempotency(requestWith('a', { on: after }), create);
     assert.ok(isReplay(retry));
     assert.equal(textOf(retry), textOf(first));
@@ -227,9 +226,9 @@ onEachEngine(engine => {
     describe('on two nodes', () => {
       let nodes: [Database, Database];
       beforeEach(async () => {
-        const place = await engine.place();
-        const one = await engine.open({ place, clock });
-        nodes = [one, await engine.open({ place, clock })];
+        const location = await engine.newLocation();
+        const one = await engine.open({ location, clock });
+        nodes = [one, await engine.open({ location, clock })];
       });
 
       it('runs the handler once per key', async () => {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
+import { invalidParameter } from '../lib/http/problem.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { onePer } from '../lib/one-per.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 
 /** How long a response can be replayed: 24 hours, in milliseconds. */
-export const RETENTION_MS = 24 * 60 * 60 * 1000;
+const RETENTION_MS = 24 * 60 * 60 * 1000;
 
 /** The response to a change. Its body is a JSON value; of its headers, a replay repeats `Location` and `ETag`. */
 export interface IdempotentResponse extends RouteResponse {
@@ -59,11 +60,10 @@ export async function withIdempotencyAfter<T>(
     return database.write(tx => handler(tx, prepared));
   }
   return withKeyLock(request, key, async keyed => {
-    const expiredAt = nowOf(request.context) - RETENTION_MS;
-    const replay = replayOf(await database.first(findResponse, { ...keyed, expiredAt }), keyed);
+    const replay = await findReplay(database, keyed, nowOf(request.context));
     if (replay !== undefined) return replay;
     const prepared = await prepare();
-    return database.write(tx => replayOrRun(tx, keyed, written => handler(written, prepared)));
+    return database.write(tx => replayOrRun(tx, keyed, () => handler(tx, prepared)));
   });
 }
 
@@ -74,26 +74,32 @@ export async function withIdempotencyAfter<T>(
  * @throws {Problem} `idempotency_key_reused`
  */
 export async function rejectReusedKey(request: IdempotentRequest): Promise<void> {
-  const { context, caller } = request;
-  const key = request.header('idempotency-key');
-  if (key === undefined || !isKey(key)) return;
-  const expiredAt = nowOf(context) - RETENTION_MS;
-  const stored = await context.database.first(findResponse, { accountId: caller.accountId, key, expiredAt });
-  if (stored !== undefined && stored.fingerprint !== fingerprintOf(request)) throw problem('idempotency_key_reused');
+  const { context, header } = request;
+  const key = header('idempotency-key');
+  if (key !== undefined && isKey(key)) await findReplay(context.database, keyedRequest(request, key), nowOf(context));
 }
 
-/** Deletes expired responses, `limit` at most, and returns how many. */
-export async function deleteExpiredResponses(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteResponses, { expiredAt: tx.now - RETENTION_MS, limit });
+/** Deletes responses stored at `upTo` or before, by default expired ones, `limit` at most. Returns how many. */
+export function deleteResponses(tx: Transaction, limit: number, upTo = tx.now - RETENTION_MS): MaybePromise<number> {
+  return tx.run(deleteUpTo, { upTo, limit });
 }
 
-/** A request with an `Idempotency-Key`. */
 interface KeyedRequest {
   /** The key with its deployment and account. */
   readonly subject: string;
   readonly accountId: number;
   readonly key: string;
+  /** A digest of operation, path, query and parsed body: the same for every retry, whatever its whitespace. */
   readonly fingerprint: string;
+}
+
+function keyedRequest(request: IdempotentRequest, key: string): KeyedRequest {
+  const { context, caller, operationId, path, query, body = null } = request;
+  const { accountId } = caller;
+  // PostgreSQL may keep both deployments in one database, and its advisory locks belong to the whole database.
+  const subject = `${context.name} ${accountId} ${key}`;
+  const digest = createHash('sha256').update(JSON.stringify([operationId, path, query, body]));
+  return { subject, accountId, key, fingerprint: digest.digest('base64url') };
 }
 
 /** Runs `work` unless another request of this process holds the same key. */
@@ -102,17 +108,14 @@ async function withKeyLock(
   key: string,
   work: (keyed: KeyedRequest) => Promise<RouteResponse>,
 ): Promise<RouteResponse> {
-  const { context, caller } = request;
-  const { accountId } = caller;
-  // PostgreSQL may keep both deployments in one database, and its advisory locks belong to the whole database.
-  const subject = `${context.name} ${accountId} ${key}`;
-  const locked = lockedKeysOf(context.database);
-  if (locked.has(subject)) throw keyInUse();
-  locked.add(subject);
+  const keyed = keyedRequest(request, key);
+  const locked = lockedKeysOf(request.context.database);
+  if (locked.has(keyed.subject)) throw keyInUse();
+  locked.add(keyed.subject);
   try {
-    return await work({ subject, accountId, key, fingerprint: fingerprintOf(request) });
+    return await work(keyed);
   } finally {
-    locked.delete(subject);
+    locked.delete(keyed.subject);
   }
 }
 
@@ -123,10 +126,9 @@ async function replayOrRun(
   handler: (tx: Transaction) => MaybePromise<IdempotentResponse>,
 ): Promise<RouteResponse> {
   const { subject, accountId, key, fingerprint } = keyed;
-  // Another node may be processing the key. With SQLite there is only one process.
+  // Another node may be processing the key. With SQLite, only one process serves requests.
   if (tx.engine === 'postgres' && !(await tx.first(tryAdvisoryLock, { subject }))!.locked) throw keyInUse();
-  const expiredAt = tx.now - RETENTION_MS;
-  const replay = replayOf(await tx.first(findResponse, { accountId, key, expiredAt }), keyed);
+  const replay = await findReplay(tx, keyed, tx.now);
   if (replay !== undefined) return replay;
 
   const { secrets, ...response } = await handler(tx);
@@ -142,7 +144,7 @@ async function replayOrRun(
     location: headerOf(response, 'Location'),
     etag: headerOf(response, 'ETag'),
     now: tx.now,
-    expiredAt,
+    expiredAt: tx.now - RETENTION_MS,
   });
   if (stored === 0) throw keyInUse();
   return body === undefined ? response : { ...response, body: Buffer.from(bytes) };
@@ -155,9 +157,7 @@ function readKey({ header }: IdempotentRequest): string | undefined {
   const key = header('idempotency-key');
   if (key === undefined || isKey(key)) return key;
   const message = 'Must be 1 to 255 visible ASCII characters without a comma, such as a UUID.';
-  throw problem('invalid_parameter', `Invalid parameters. Idempotency-Key: ${message}`, {
-    errors: [{ path: 'Idempotency-Key', code: 'invalid_value', message }],
-  });
+  throw invalidParameter('Idempotency-Key', message);
 }
 
 /** Reports whether a key is valid. A comma means that two headers were joined. */
@@ -165,21 +165,10 @@ function isKey(text: string): boolean {
   return /^[\x21-\x2b\x2d-\x7e]{1,255}$/.test(text);
 }
 
-/** Returns a digest of operation, path, query and parsed body: the same for every retry, whatever its whitespace. */
-function fingerprintOf({ operationId, path, query, body }: IdempotentRequest): string {
-  const request = JSON.stringify([operationId, path, query, body ?? null]);
-  return createHash('sha256').update(request).digest('base64url');
-}
-
-interface StoredResponse {
-  readonly fingerprint: string;
-  readonly status: number | null;
-  readonly body: string;
-  readonly location: string | null;
-  readonly etag: string | null;
-}
-
-function replayOf(stored: StoredResponse | undefined, { fingerprint }: KeyedRequest): RouteResponse | undefined {
+/** Returns the stored response, as of `now`; throws `idempotency_key_reused` if the key belongs to another request. */
+async function findReplay(reader: Reader, keyed: KeyedRequest, now: number): Promise<RouteResponse | undefined> {
+  const { accountId, key, fingerprint } = keyed;
+  const stored = await reader.first(findResponse, { accountId, key, expiredAt: now - RETENTION_MS });
   if (stored === undefined) return undefined;
   if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
   const { status, body, location, etag } = stored;
@@ -205,17 +194,20 @@ const tryAdvisoryLock = query((db, p: Params<{ subject: string }>) =>
   ),
 );
 
+const responseColumns = ['fingerprint', 'status', 'body', 'location', 'etag'] as const;
+
 const findResponse = query((db, p: Params<{ accountId: number; key: string; expiredAt: number }>) =>
   db
     .selectFrom('idempotency')
-    .select(['fingerprint', 'status', 'body', 'location', 'etag'])
+    .select(responseColumns)
     .where('account_id', '=', p.accountId)
     .where('key', '=', p.key)
     .where('created_at', '>', p.expiredAt),
 );
 
-const replaced = ['fingerprint', 'status', 'body', 'location', 'etag', 'created_at'] as const;
+const replacedColumns = [...responseColumns, 'created_at'] as const;
 
+type StoredResponse = Pick<Tables['idempotency'], (typeof responseColumns)[number]>;
 type NewResponse = StoredResponse & { accountId: number; key: string; now: number; expiredAt: number };
 
 /** Replaces an expired response with the same key, and never a newer one, even if the advisory lock fails. */
@@ -235,12 +227,14 @@ const storeResponse = query((db, p: Params<NewResponse>) =>
     .onConflict(conflict =>
       conflict
         .columns(['account_id', 'key'])
-        .doUpdateSet(({ ref }) => Object.fromEntries(replaced.map(column => [column, ref(`excluded.${column}`)])))
+        .doUpdateSet(({ ref }) =>
+          Object.fromEntries(replacedColumns.map(column => [column, ref(`excluded.${column}`)])),
+        )
         .where('idempotency.created_at', '<=', p.expiredAt),
     ),
 );
 
-const deleteResponses = query((db, p: Params<{ expiredAt: number; limit: number }>, engine) =>
+const deleteUpTo = query((db, p: Params<{ upTo: number; limit: number }>, engine) =>
   db.deleteFrom('idempotency').where(eb =>
     eb(
       eb.refTuple('account_id', 'key'),
@@ -248,10 +242,10 @@ const deleteResponses = query((db, p: Params<{ expiredAt: number; limit: number 
       eb
         .selectFrom('idempotency')
         .select(['account_id', 'key'])
-        .where('created_at', '<=', p.expiredAt)
+        .where('created_at', '<=', p.upTo)
         .orderBy('created_at')
         .limit(p.limit)
-        .$if(engine === 'postgres', expired => expired.forUpdate().skipLocked())
+        .$if(engine === 'postgres', responses => responses.forUpdate().skipLocked())
         .$asTuple('account_id', 'key'),
     ),
   ),

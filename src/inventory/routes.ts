@@ -12,7 +12,6 @@ const Inventory = Type.Object(
 
 const examples = [example('a small store', 'Four animals, one of them ordered', 200, { given: ['placeOrder: a cat'] })];
 
-/** Counts the pets by status. */
 export const get = operation({
   summary: 'Count the animals by status',
   description:

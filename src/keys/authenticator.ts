@@ -5,31 +5,29 @@ import type { AuthenticationResult, Authenticator, Credentials } from '../lib/ht
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { canonicalAddress } from '../limits/address.ts';
 import type { Limiter, Verdict } from '../limits/limiter.ts';
-import { type Limits, limitsOf } from '../plans/plan.ts';
 import type { DeploymentName } from '../schema.ts';
-import { EVERY_SCOPE } from './key.ts';
-import type { KeyCache } from './key-cache.ts';
-import type { KeyWithAccount } from './keys.ts';
-import type { LastUsedTracker } from './last-used.ts';
+import type { CachedKey, KeyCache } from './key-cache.ts';
 import { matchesHash, parseToken } from './token.ts';
 
 export interface KeyAuthenticatorOptions {
   readonly keys: KeyCache;
-  readonly lastUsed: LastUsedTracker;
   readonly limiter: Limiter;
   readonly clock: Clock;
-  /** The deployments whose keys are accepted. */
   readonly deployments: readonly DeploymentName[];
   /** Returns the URL that accepts keys of a deployment. */
   baseUrlOf(deployment: DeploymentName): string | undefined;
 }
 
+/** The scheme `Bearer` in any case, with one or more spaces before the token (RFC 9110, 11.1). */
+const BEARER = /^bearer +(\S.*)$/i;
+
 /**
  * The authenticator of API keys: the only place that accepts or rejects callers.
  *
- * A request with a valid key counts against the plan of its account. Any other request counts against its address and
- * gets a 401, or a 429 once the address is over its limit. Revocations, expiries, bans and lowered plans take effect
- * immediately.
+ * A request with a valid key counts against the plan of its account, whatever the count of its address. Any other request
+ * counts against its address and gets a 401, or a 429 once the address is over its limit. From then on, keys of that
+ * address that are not cached are looked up several at a time. Revocations, bans and changed plans
+ * take effect on the next request with SQLite, within a second with PostgreSQL; expiries always at once.
  */
 export class KeyAuthenticator implements Authenticator {
   readonly #options: KeyAuthenticatorOptions;
@@ -39,14 +37,15 @@ export class KeyAuthenticator implements Authenticator {
   }
 
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult> {
-    const token = bearerToken(credentials.authorization);
+    const token = BEARER.exec(credentials.authorization ?? '')?.[1]?.trimEnd();
     if (token === undefined) return this.#reject(credentials, 'missing_api_key');
     const parsed = parseToken(token);
     if (parsed === undefined) return this.#reject(credentials, 'malformed_api_key');
     if (!this.#options.deployments.includes(parsed.deployment)) {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }
-    const key = this.#options.keys.find(parsed.id);
+    const { keys, limiter } = this.#options;
+    const key = keys.find(parsed.id, () => limiter.isAddressLimited(addressOf(credentials.address())));
     return key instanceof Promise
       ? key.then(found => this.#verify(credentials, token, found))
       : this.#verify(credentials, token, key);
@@ -63,43 +62,33 @@ export class KeyAuthenticator implements Authenticator {
     return this.#options.limiter.addressStatus(addressOf(address)).headers;
   }
 
-  #verify(
-    credentials: Credentials,
-    token: string,
-    key: KeyWithAccount | undefined,
-  ): MaybePromise<AuthenticationResult> {
-    if (key === undefined) return this.#reject(credentials, 'invalid_api_key');
-    const cached = cachedCallerOf(key);
-    if (!matchesHash(token, cached.hash)) return this.#reject(credentials, 'invalid_api_key');
+  #verify(credentials: Credentials, token: string, key: CachedKey | undefined): MaybePromise<AuthenticationResult> {
+    if (key === undefined || !matchesHash(token, key.hash)) return this.#reject(credentials, 'invalid_api_key');
     // Only a caller with the whole secret learns that a key is revoked or expired.
-    if (key.revoked_at !== null) return this.#reject(credentials, 'revoked_api_key');
-    if (this.#isExpired(key)) return this.#reject(credentials, 'expired_api_key');
-    const verdict = this.#options.limiter.count(cached);
+    if (key.revoked) return this.#reject(credentials, 'revoked_api_key');
+    const now = this.#options.clock.now();
+    if (key.expiresAt <= now) return this.#reject(credentials, 'expired_api_key');
+    const verdict = this.#options.limiter.count(key);
     return verdict instanceof Promise
-      ? verdict.then(decided => this.#decide(cached, decided))
-      : this.#decide(cached, verdict);
+      ? verdict.then(decided => this.#decide(key, now, decided))
+      : this.#decide(key, now, verdict);
   }
 
-  /** A caller whose rights have changed, even for the better, has to authenticate again. */
-  #isStillValid(key: KeyWithAccount | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
-    if (key === undefined || key.revoked_at !== null || this.#isExpired(key)) return false;
-    const cached = cachedCallerOf(key);
-    if (cached.caller.admin !== caller.admin || (scope !== undefined && !cached.allows(scope))) return false;
-    const banned = this.#options.limiter.isBanned(caller.keyId);
-    return banned instanceof Promise ? banned.then(value => !value) : !banned;
-  }
-
-  #isExpired({ expires_at }: KeyWithAccount): boolean {
-    return expires_at !== null && expires_at <= this.#options.clock.now();
-  }
-
-  #decide(cached: CachedCaller, { outcome, headers }: Verdict): AuthenticationResult {
+  #decide(key: CachedKey, now: number, { outcome, headers }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
-      this.#options.lastUsed.record(cached.keyId, this.#options.clock.now());
-      return { authenticated: true, caller: cached.caller, allows: cached.allows, headers };
+      this.#options.keys.recordUse(key.keyId, now);
+      return { authenticated: true, caller: key.caller, scopes: key.scopes, headers };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return { authenticated: false, problem: problem(code), headers };
+  }
+
+  /** A caller whose rights have changed, even for the better, has to authenticate again. */
+  #isStillValid(key: CachedKey | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
+    if (key === undefined || key.revoked || key.expiresAt <= this.#options.clock.now()) return false;
+    if (key.caller.admin !== caller.admin || (scope !== undefined && !key.scopes.has(scope))) return false;
+    const banned = this.#options.limiter.isBanned(caller.keyId);
+    return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }
 
   #reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
@@ -120,45 +109,6 @@ export class KeyAuthenticator implements Authenticator {
     const location = baseUrl === undefined ? '' : ` at ${baseUrl}`;
     return `This is a key of ${deployment}. Use it${location}, or use a key of this deployment.`;
   }
-}
-
-/** A key as the limiter and the routes need it; created once per cached key. */
-interface CachedCaller {
-  readonly keyId: string;
-  readonly accountId: number;
-  readonly deployment: DeploymentName;
-  /** The bytes of the stored hash. */
-  readonly hash: Buffer;
-  readonly limits: Limits;
-  readonly caller: Caller;
-  allows(scope: string): boolean;
-}
-
-const cachedCallers = new WeakMap<KeyWithAccount, CachedCaller>();
-
-function cachedCallerOf(key: KeyWithAccount): CachedCaller {
-  let cached = cachedCallers.get(key);
-  if (cached === undefined) {
-    const { id: keyId, account_id: accountId, deployment } = key;
-    const scopes = new Set(key.scopes.split(' '));
-    cached = {
-      keyId,
-      accountId,
-      deployment,
-      hash: Buffer.from(key.hash, 'base64'),
-      limits: limitsOf(key),
-      caller: { keyId, deployment, accountId, admin: key.admin === 1 },
-      allows: scope => scopes.has(EVERY_SCOPE) || scopes.has(scope),
-    };
-    cachedCallers.set(key, cached);
-  }
-  return cached;
-}
-
-/** Returns the token after the scheme `Bearer`, in any case and with one or more spaces (RFC 9110, 11.1). */
-function bearerToken(authorization: string | undefined): string | undefined {
-  if (authorization === undefined) return undefined;
-  return /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trimEnd();
 }
 
 /** Text that is not an address, such as that of a closed socket, counts as one address. */

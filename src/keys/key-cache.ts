@@ -1,44 +1,115 @@
+import type { Caller } from '../lib/http/route.ts';
+import type { CountedCaller } from '../limits/limiter.ts';
+import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
-import { findKey, type KeyWithAccount } from './keys.ts';
+import { EVERY_SCOPE, scopes } from './key.ts';
+import { KeyLookup } from './key-lookup.ts';
+import { findKey, type KeyWithAccount, recordLastUse } from './keys.ts';
+
+/** A key as the authenticator, the limiter and the routes need it. */
+export interface CachedKey extends CountedCaller {
+  /** The bytes of the stored hash. */
+  readonly hash: Buffer;
+  readonly revoked: boolean;
+  /** Milliseconds since the Unix epoch; infinity if the key does not expire. */
+  readonly expiresAt: number;
+  readonly scopes: ReadonlySet<string>;
+  readonly caller: Caller;
+}
+
+const KEYS_MAX = 50_000;
+/** Fewer than keys, and apart from them, so that made-up ids never evict a key. */
+const UNKNOWN_MAX = 10_000;
+const WRITE_EVERY_MS = 60_000;
 
 /**
  * A cache of recently used keys, so that authentication needs no database read.
  *
  * Changes to keys take effect on the next look-up on the embedded engine, and within a second on PostgreSQL. A node that
- * cannot know whether keys have changed reads every time.
+ * cannot know whether keys have changed reads every time. Last uses are written once a minute; a crash loses at most that.
  */
 export class KeyCache {
   readonly #database: Database;
+  readonly #timer: NodeJS.Timeout;
+  /** On the embedded engine, a look-up is a few microseconds of this thread. */
+  readonly #lookup: KeyLookup | undefined;
+  readonly #keys = new Map<string, CachedKey>();
+  /** Ids that no key has. */
+  readonly #unknown = new Set<string>();
   #topicVersion: number | undefined;
-  readonly #keys = new Map<string, KeyWithAccount | undefined>();
+  #lastUses = new Map<string, number>();
 
   /** @param database the production database, which stores all keys */
   constructor(database: Database) {
     this.#database = database;
+    this.#lookup = database.engine === 'postgres' ? new KeyLookup(database) : undefined;
+    this.#timer = setInterval(() => this.#writeLastUses().catch(() => {}), WRITE_EVERY_MS).unref();
   }
 
-  /** Returns the key with this id and its account, or `undefined`. Throws when storage is unavailable. */
-  find(id: string): MaybePromise<KeyWithAccount | undefined> {
+  /**
+   * Returns the key with this id and its account, or `undefined`. Throws when storage is unavailable.
+   * @param canWait reports whether the request may wait up to 50 ms; called only for a key that is not cached
+   */
+  find(id: string, canWait = () => false): MaybePromise<CachedKey | undefined> {
     const version = this.#database.topicVersion('registry');
-    if (version === undefined) return findKey(this.#database, id);
-    if (version !== this.#topicVersion) {
+    if (version !== undefined) {
+      if (version !== this.#topicVersion) {
+        this.#keys.clear();
+        this.#unknown.clear();
+      }
       this.#topicVersion = version;
-      this.#keys.clear();
+      const known = this.#keys.get(id);
+      if (known !== undefined || this.#unknown.has(id)) return known;
     }
-    const known = this.#keys.get(id);
-    if (known !== undefined || this.#keys.has(id)) return known;
-    const found = findKey(this.#database, id);
-    return found instanceof Promise ? found.then(key => this.#keep(version, id, key)) : this.#keep(version, id, found);
+    const row = this.#lookup?.find(id, canWait()) ?? findKey(this.#database, id);
+    return row instanceof Promise ? row.then(found => this.#keep(version, id, found)) : this.#keep(version, id, row);
   }
 
-  #keep(version: number, id: string, key: KeyWithAccount | undefined): KeyWithAccount | undefined {
+  /** Records that a key was used at `now` (milliseconds since the Unix epoch). */
+  recordUse(id: string, now: number): void {
+    this.#lastUses.set(id, now);
+  }
+
+  /** Writes pending last uses if storage allows it, and stops. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#writeLastUses().catch(() => {});
+  }
+
+  #keep(version: number | undefined, id: string, row: KeyWithAccount | undefined): CachedKey | undefined {
+    const key = row && cachedKeyOf(row);
     // A result that was read before a change must not be cached after it.
-    if (version === this.#topicVersion) {
+    if (version === undefined || version !== this.#topicVersion) return key;
+    if (key === undefined) {
+      if (this.#unknown.size >= UNKNOWN_MAX) this.#unknown.clear();
+      this.#unknown.add(id);
+    } else {
       if (this.#keys.size >= KEYS_MAX) this.#keys.clear();
       this.#keys.set(id, key);
     }
     return key;
   }
+
+  /** Uses that cannot be written are lost until the next use of the key. */
+  async #writeLastUses(): Promise<void> {
+    if (this.#lastUses.size === 0) return;
+    const uses = Array.from(this.#lastUses, ([id, at]) => ({ id, at: Math.floor(at) }));
+    this.#lastUses = new Map();
+    await this.#database.write(tx => recordLastUse(tx, uses));
+  }
 }
 
-const KEYS_MAX = 50_000;
+function cachedKeyOf(row: KeyWithAccount): CachedKey {
+  const { id: keyId, account_id: accountId, deployment } = row;
+  return {
+    keyId,
+    accountId,
+    deployment,
+    limits: limitsOf(row),
+    hash: Buffer.from(row.hash, 'base64'),
+    revoked: row.revoked_at !== null,
+    expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
+    scopes: new Set(row.scopes === EVERY_SCOPE ? Object.keys(scopes) : row.scopes.split(' ')),
+    caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan },
+  };
+}

@@ -3,17 +3,17 @@ import type { DeploymentName } from '../schema.ts';
 
 /** The scopes of API keys, with what each allows. A key created without scopes has them all. */
 export const scopes = {
-  'pets:read': 'list and read animals and categories',
+  'pets:read': 'read animals, their history, categories and the inventory',
   'pets:write': 'add, change and delete animals and categories',
-  'orders:read': 'list and read orders',
+  'orders:read': 'list and read orders and holds',
   'orders:write': 'place and change orders and holds',
   'messages:read': 'list and read messages',
   'messages:write': 'send messages',
   'events:read': 'read events',
   'webhooks:write': 'create, change and delete webhooks, which receive every event that the account may see',
+  'account:read': 'read the account of the key, with its plan and bounds',
 } as const;
 
-/** The name of a scope. */
 export type Scope = keyof typeof scopes;
 
 /** Stands for every scope, including those of later releases. */
@@ -42,13 +42,8 @@ export interface IssuedKey extends Key {
   readonly token: string;
 }
 
-/** The properties of a new key. */
-export interface NewKey {
-  readonly accountId: number;
-  readonly deployment: DeploymentName;
-  /** Every scope by default. */
-  readonly scopes?: readonly string[];
-  /** Milliseconds since the Unix epoch; by default the key does not expire. */
+/** The properties of a new key. By default it has every scope and does not expire. */
+export interface NewKey extends Pick<Key, 'accountId' | 'deployment'>, Partial<Pick<Key, 'scopes'>> {
   readonly expiresAt?: number;
 }
 

@@ -1,10 +1,11 @@
+import type { Kysely } from 'kysely';
 import { getAccount } from '../accounts/accounts.ts';
-import { record, recordAll } from '../events/log.ts';
+import type { NewEvent } from '../events/event.ts';
+import { record, recordEvents } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type DeploymentName, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
 import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
-import { keyEvent } from './key-events.ts';
 import { newToken } from './token.ts';
 
 /**
@@ -14,7 +15,8 @@ import { newToken } from './token.ts';
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
   await getAccount(tx, key.accountId);
   requireFuture(tx, key.expiresAt);
-  const issued = await issueKey(tx, key.accountId, key.deployment, scopeText(key.scopes), key.expiresAt ?? null);
+  const { accountId, deployment, expiresAt = null } = key;
+  const issued = await issueKey(tx, { accountId, deployment, scopes: scopeText(key.scopes), expiresAt });
   await record(tx, keyEvent('created', issued));
   return issued;
 }
@@ -48,26 +50,21 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
  * @returns the new key, and the old one with its new expiry
  * @throws {UserError} when the key does not exist, is revoked or expired, or the expiry is not in the future
  */
-export async function rotateKey(
-  tx: Transaction,
-  id: string,
-  overlapMs: number,
-  expiresAt?: number,
-): Promise<{ issued: IssuedKey; previous: Key }> {
+export async function rotateKey(tx: Transaction, id: string, overlapMs: number, expiresAt?: number) {
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
   if (state !== 'active') throw new UserError(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
   requireFuture(tx, expiresAt);
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
-  const issued = await issueKey(tx, old.accountId, old.deployment, old.scopes.join(' '), expiresAt ?? null);
+  const { accountId, deployment } = old;
+  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: expiresAt ?? null };
+  const issued = await issueKey(tx, values);
   const previous = { ...old, expiresAt: oldExpiresAt };
   const expiredAt = old.expiresAt === null ? null : formatTime(old.expiresAt);
-  await recordAll(tx, [
-    keyEvent('rotated', previous, {
-      was: oldExpiresAt === old.expiresAt ? {} : { expiresAt: expiredAt },
-      keyId: issued.id,
-    }),
+  const was = oldExpiresAt === old.expiresAt ? {} : { expiresAt: expiredAt };
+  await recordEvents(tx, [
+    keyEvent('rotated', previous, { was, keyId: issued.id }),
     keyEvent('created', issued, { keyId: id }),
   ]);
   return { issued, previous };
@@ -83,16 +80,18 @@ export async function getKey(reader: Reader, id: string): Promise<Key> {
   return keyOf(row);
 }
 
-/** A key with the plan of its account: everything that authentication needs, as stored (see `Tables`). */
-export type KeyWithAccount = Readonly<
-  Omit<Tables['keys'], 'created_at' | 'last_used_at'> &
-    Pick<Tables['accounts'], 'admin' | 'plan' | 'per_minute' | 'per_day'>
->;
-
 /** Returns the key with this id and the plan of its account, in one query; `undefined` if it does not exist. */
 export function findKey(reader: Reader, id: string) {
   return reader.first(keyWithAccountById, { id });
 }
+
+/** Returns the keys with these ids, as `findKey` does. */
+export function findKeys(reader: Reader, ids: readonly string[]) {
+  return reader.all(keysWithAccountById, { ids: JSON.stringify(ids) });
+}
+
+/** A key with the plan of its account: everything that authentication needs, as stored (see `Tables`). */
+export type KeyWithAccount = NonNullable<Awaited<ReturnType<typeof findKey>>>;
 
 /**
  * Records when keys were last used (`at`: whole milliseconds since the Unix epoch); never moves a last use back. Sends no
@@ -106,49 +105,58 @@ function requireFuture(tx: Transaction, expiresAt: number | undefined): void {
   if (expiresAt !== undefined && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
 }
 
-async function issueKey(
-  tx: Transaction,
-  accountId: number,
-  deployment: DeploymentName,
-  scopes: string,
-  expiresAt: number | null,
-): Promise<IssuedKey> {
-  const { token, id, hash } = newToken(deployment);
-  const row = await tx.first(insertKey, { id, accountId, deployment, hash, scopes, createdAt: tx.now, expiresAt });
+type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'scopes' | 'expiresAt'>;
+
+async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
+  const { token, id, hash } = newToken(key.deployment);
+  const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, ...key });
   await tx.notify('registry');
   return { ...keyOf(row!), token };
 }
 
-function keyOf(row: Omit<Tables['keys'], 'hash'>): Key {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    deployment: row.deployment,
-    scopes: row.scopes.split(' '),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
+/** What changed, beside the action. */
+interface KeyChange {
+  /** The previous values of the changed members; `null` for absent ones. */
+  readonly was?: { readonly expiresAt?: string | null; readonly revokedAt?: null };
+  /** The other key of a rotation: the previous one, or its successor. */
+  readonly keyId?: string;
+}
+
+/**
+ * Returns the event for a change of a key by the operator; its subject is the account that owns the key. The event has
+ * the key after the change, without its secret and its last use.
+ */
+function keyEvent(action: 'created' | 'rotated' | 'revoked', key: Key, change: KeyChange = {}): NewEvent {
+  const { id, accountId, deployment, scopes, createdAt, expiresAt, revokedAt } = key;
+  const state = {
+    ...{ id, accountId, deployment, scopes },
+    createdAt: formatTime(createdAt),
+    ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
+    ...(revokedAt !== null && { revokedAt: formatTime(revokedAt) }),
   };
+  const data = { key: state, ownerId: accountId, ...change };
+  return { kind: 'key', action, subjectId: accountId, accountId: null, data };
+}
+
+/** A key as the queries return it. */
+type Row = Omit<Key, 'scopes'> & { readonly scopes: string };
+
+function keyOf(row: Row): Key {
+  return { ...row, scopes: row.scopes.split(' ') };
 }
 
 const columns = [
   'id',
-  'account_id',
+  'account_id as accountId',
   'deployment',
   'scopes',
-  'created_at',
-  'expires_at',
-  'revoked_at',
-  'last_used_at',
+  'created_at as createdAt',
+  'expires_at as expiresAt',
+  'revoked_at as revokedAt',
+  'last_used_at as lastUsedAt',
 ] as const;
 
-type NewRow = Pick<Key, 'id' | 'accountId' | 'deployment' | 'createdAt' | 'expiresAt'> & {
-  hash: string;
-  scopes: string;
-};
-
-const insertKey = query((db, p: Params<NewRow>) =>
+const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number }>) =>
   db
     .insertInto('keys')
     .values({
@@ -159,8 +167,6 @@ const insertKey = query((db, p: Params<NewRow>) =>
       scopes: p.scopes,
       created_at: p.createdAt,
       expires_at: p.expiresAt,
-      revoked_at: null,
-      last_used_at: null,
     })
     .returning(columns),
 );
@@ -173,7 +179,7 @@ const keysOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('keys').select(columns).where('account_id', '=', p.accountId).orderBy('created_at').orderBy('id'),
 );
 
-const keyWithAccountById = query((db, p: Params<{ id: string }>) =>
+const selectWithAccount = (db: Kysely<Tables>) =>
   db
     .selectFrom('keys')
     .innerJoin('accounts', 'accounts.id', 'keys.account_id')
@@ -189,8 +195,12 @@ const keyWithAccountById = query((db, p: Params<{ id: string }>) =>
       'accounts.plan',
       'accounts.per_minute',
       'accounts.per_day',
-    ])
-    .where('keys.id', '=', p.id),
+    ]);
+
+const keyWithAccountById = query((db, p: Params<{ id: string }>) => selectWithAccount(db).where('keys.id', '=', p.id));
+
+const keysWithAccountById = query((db, p: Params<{ ids: string }>, engine) =>
+  selectWithAccount(db).where('keys.id', 'in', selectJsonTexts(p.ids, engine)),
 );
 
 const setRevoked = query((db, p: Params<{ id: string; at: number }>) =>

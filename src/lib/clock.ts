@@ -1,20 +1,14 @@
-/**
- * A monotonic clock.
- *
- * Every time that the product stores or returns comes from a Clock, never from the database or `Date.now()`, so that tests
- * can control it.
- */
+/** A monotonic clock. Every stored or returned time comes from a Clock, so that tests can control it. */
 export interface Clock {
   /** Returns milliseconds since the Unix epoch, with a fraction; never less than before. */
   now(): number;
   /**
-   * Returns the machine's wall clock time in milliseconds since the Unix epoch, which may be set back; absent if `now` is the
-   * same. Use it only for values that other machines compare with their own clocks immediately.
+   * Returns the machine's wall clock time, which may be set back; absent if `now` is the same. Use it only for values that
+   * other machines compare with their own clocks immediately.
    */
   wallTime?(): number;
 }
 
-/** The clock of a process. */
 export interface SystemClock extends Clock {
   /** Advances the clock to `ms` (milliseconds since the Unix epoch) if it is behind. */
   advanceTo(ms: number): void;
@@ -56,7 +50,6 @@ export function systemClock(startAtMs?: number): SystemClock {
 
 /** A clock that moves only when a test advances it. */
 export interface TestClock extends Clock {
-  /** Advances the clock by `ms` milliseconds. */
   advance(ms: number): void;
 }
 

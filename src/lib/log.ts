@@ -13,9 +13,7 @@ export interface Log {
 
 /**
  * Opens a log on standard error, or on `destination`, which receives whole lines. Writes are synchronous, so that nothing
- * is lost when the process ends.
- *
- * Every line is redacted: API keys keep only their public id; `Authorization` headers and passwords in URLs are removed.
+ * is lost when the process ends. Every line is redacted.
  */
 export function openLog(destination: DestinationStream = standardError()): Log {
   return pino(
@@ -24,7 +22,7 @@ export function openLog(destination: DestinationStream = standardError()): Log {
   );
 }
 
-/** Returns the text with its secrets redacted. */
+/** Removes secrets: API keys keep only their public id; `Authorization` headers and passwords in URLs are removed. */
 export function redact(text: string): string {
   return text
     .replace(/(petstore_(?:live|test)_[0-9A-Za-z]{12})_?[0-9A-Za-z_]+/g, '$1_[redacted]')

@@ -1,11 +1,7 @@
 /** The labels of a sample: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/**
- * Metrics in the Prometheus text format 0.0.4.
- *
- * Recording costs a map lookup and an addition; the text is built at each scrape.
- */
+/** Metrics in the Prometheus text format 0.0.4. Recording costs a map lookup and an addition. */
 export class Metrics {
   readonly #families: Family[] = [];
 
@@ -28,7 +24,6 @@ export class Metrics {
     this.#families.push({ name, help, type: 'gauge', samples: () => [{ suffix: '', labels: {}, value: read() }] });
   }
 
-  /** Returns all metrics as text. */
   text(): string {
     return this.#families
       .map(({ name, help, type, samples }) => {
@@ -56,10 +51,7 @@ interface Sample {
 export class Counter {
   readonly #counts = new Map<string, { readonly labels: Labels; value: number }>();
 
-  /**
-   * Adds one.
-   * @param key identifies the labels, which are built only once
-   */
+  /** Adds one to the count of `key`, which identifies the labels: they are built only once. */
   add(key: string, labels: () => Labels): void {
     const count = this.#counts.get(key);
     if (count === undefined) this.#counts.set(key, { labels: labels(), value: 1 });

@@ -24,7 +24,7 @@ export function checkedText(maxLength: number, faultOf: (text: string) => string
 }
 
 /** Returns the schema of a name or another text of one line: see `nameError`. */
-export function nameSchema(description: string) {
+export function lineSchema(description: string) {
   return checkedText(NAME_LENGTH_MAX, nameError, description);
 }
 
@@ -35,8 +35,13 @@ export const Note = checkedText(
   'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
 );
 
+/** Returns the schema of a filter that accepts one or more values. */
+export function anyOfFilter<Schema extends TSchema>(schema: Schema, maxItems: number, description: string) {
+  return Type.Optional(Type.Array(schema, { minItems: 1, maxItems, description }));
+}
+
 /** Returns the path parameter that is the id of a resource; `noun_not_found` is the error code for an unknown id. */
 export function idParameter<Schema extends TSchema>(noun: string, schema: Schema) {
   const description = `The identifier of the ${noun}.`;
-  return { schema, description, notFound: `${noun}_not_found`, absent: `There is no ${noun} with this id.` };
+  return { schema, description, errorCode: `${noun}_not_found`, errorMessage: `There is no ${noun} with this id.` };
 }

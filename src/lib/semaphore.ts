@@ -7,22 +7,16 @@ export interface Slot {
 }
 
 /** A counting semaphore with one limit per key and one limit in total. */
-export interface Semaphore {
-  acquire(key: string): Slot;
-}
+export type Semaphore = ReturnType<typeof createSemaphore>;
 
 /** Returns a semaphore that is first-in-first-out for each key and round-robin between keys, so no key starves another. */
-export function createSemaphore(limits: { readonly perKey: number; readonly total: number }): Semaphore {
+export function createSemaphore(limits: { readonly perKey: number; readonly total: number }) {
   let inUse = 0;
   const keys = new Map<string, { inUse: number; readonly waiting: Set<() => void> }>();
   /** Keys that wait and are below their limit, in round-robin order. */
   const runnable = new Set<string>();
 
-  function stateOf(key: string) {
-    const state = keys.get(key) ?? { inUse: 0, waiting: new Set() };
-    keys.set(key, state);
-    return state;
-  }
+  const stateOf = (key: string) => keys.getOrInsertComputed(key, () => ({ inUse: 0, waiting: new Set() }));
 
   function updateRunnable(key: string): void {
     const { inUse, waiting } = stateOf(key);
@@ -47,7 +41,7 @@ export function createSemaphore(limits: { readonly perKey: number; readonly tota
   }
 
   return {
-    acquire(key) {
+    acquire(key: string): Slot {
       const state = stateOf(key);
       let acquired = inUse < limits.total && state.inUse < limits.perKey && state.waiting.size === 0;
       let released = false;

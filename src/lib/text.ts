@@ -3,11 +3,9 @@ export const NAME_LENGTH_MAX = 255;
 export const NOTE_LENGTH_MAX = 1000;
 
 /**
- * Returns what is wrong with a name, as the end of a sentence whose subject is the field (`must not have …`);
- * `undefined` if it is valid.
- *
- * A name has 1–255 code points, at least one of them not white space, no control characters (U+0000–1F, U+007F–9F), and
- * is well-formed Unicode. Names are stored as sent.
+ * Returns what is wrong with a name, as the end of a sentence whose subject is the field (`must not have …`); `undefined`
+ * if it is valid: 1–255 code points of well-formed Unicode, not all white space, and no control characters (U+0000–1F,
+ * U+007F–9F). Names are stored as sent.
  */
 export function nameError(text: string): string | undefined {
   return textError(text, NAME_LENGTH_MAX, /\p{Cc}/u.test(text) ? 'must not have control characters' : undefined);
@@ -16,11 +14,8 @@ export function nameError(text: string): string | undefined {
 /** Returns the same for a note, which has 1–1,000 code points and may have line breaks. */
 export function noteError(text: string): string | undefined {
   const hasControls = /(?![\r\n])\p{Cc}/u.test(text);
-  return textError(
-    text,
-    NOTE_LENGTH_MAX,
-    hasControls ? 'must not have control characters other than line breaks' : undefined,
-  );
+  const error = hasControls ? 'must not have control characters other than line breaks' : undefined;
+  return textError(text, NOTE_LENGTH_MAX, error);
 }
 
 function textError(text: string, lengthMax: number, controlsError: string | undefined): string | undefined {

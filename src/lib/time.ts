@@ -1,4 +1,6 @@
-const MS_OF = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+export const DAY_MS = 86_400_000;
+
+const MS_OF = { s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS } as const;
 
 /** The maximum duration: a hundred years of 365 days. */
 const DURATION_MS_MAX = 100 * 365 * MS_OF.d;

@@ -1,13 +1,22 @@
-import type { Expression } from 'kysely';
-import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { recordBan } from './ban-events.ts';
+import type { Expression, Kysely } from 'kysely';
+import { record } from '../events/log.ts';
+import { DAY_MS, formatTime } from '../lib/time.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
+import {
+  type Database,
+  type DeploymentName,
+  type Params,
+  query,
+  type Reader,
+  sql,
+  type Tables,
+  type Transaction,
+} from '../schema.ts';
 import { secondOf } from './minute-window.ts';
-import { succeedsWithin } from './succeeds-within.ts';
 import type { WriteBehind } from './write-behind.ts';
 
 /** The duration of a ban, by step. */
 const BAN_MINUTES = [1, 5, 15, 60] as const;
-const DAY_MS = 86_400_000;
 /** A ban that ended this long ago does not prolong the next one. */
 const REMEMBERED_MS = (BAN_MINUTES.length - 1) * DAY_MS;
 /** How long to wait for a read of the table. */
@@ -21,17 +30,17 @@ export interface Ban {
   readonly bannedAt: number;
   /** When it ends: a whole second. */
   readonly until: number;
-  /** When an admin lifted it. */
   readonly liftedAt: number | null;
 }
 
-/** An active ban, with the account of the key. */
-export interface ActiveBan extends Ban {
+/** A ban with the account and the deployment of its key. */
+export interface BanOfAccount extends Ban {
   readonly accountId: number;
+  readonly deployment: DeploymentName;
 }
 
 /** Returns every ban that is active at `now` (milliseconds), latest end first. */
-export async function listBans(reader: Reader, now: number): Promise<ActiveBan[]> {
+export async function listBans(reader: Reader, now: number): Promise<BanOfAccount[]> {
   return await reader.all(activeBans, { now: Math.floor(now) });
 }
 
@@ -42,9 +51,13 @@ export async function listBans(reader: Reader, now: number): Promise<ActiveBan[]
  */
 export async function liftBan(tx: Transaction, keyId: string): Promise<boolean> {
   if ((await tx.run(liftActiveBan, { keyId, now: tx.now })) === 0) return false;
-  await recordBan(tx, 'lifted', keyId);
-  await tx.notify('registry');
+  await announce(tx, 'lifted', keyId);
   return true;
+}
+
+/** Reports whether a ban is active at `now` (milliseconds). */
+export function isActive(ban: Ban, now: number): boolean {
+  return ban.liftedAt === null && now < ban.until;
 }
 
 /** Returns the step of a ban that starts at `now`: one above `ban`, minus one for each day without a ban. */
@@ -59,17 +72,19 @@ export function stepMinutes(step: number): number {
   return BAN_MINUTES[step]!;
 }
 
-/** Creates a ban that starts at `now` (milliseconds). */
-export function newBan(keyId: string, step: number, now: number): Ban {
+/** Returns a ban of the next step that starts at `now` (milliseconds). */
+export function newBan(keyId: string, previous: Ban | undefined, now: number): Ban {
+  const step = nextStep(previous, now);
   const until = (secondOf(now) + stepMinutes(step) * 60) * 1000;
   return { keyId, step, bannedAt: Math.floor(now), until, liftedAt: null };
 }
 
 /** The bans that a process knows: the stored ones, and those being written. */
 export class Bans {
+  /** The latest ban of each key, active or not. */
+  readonly latest = new Map<string, Ban>();
   readonly #database: Database;
   readonly #writeBehind: WriteBehind;
-  #known = new Map<string, Ban>();
   readonly #unwritten = new Map<string, Ban>();
   #topicVersion: number | undefined = -1;
   #reading: Promise<void> | undefined;
@@ -101,24 +116,18 @@ export class Bans {
     return this.#reading;
   }
 
-  /** Returns the latest ban of a key, active or not; `undefined` if none is remembered. */
-  latest(keyId: string): Ban | undefined {
-    if (this.#unwritten.size > 0) {
-      const unwritten = this.#unwritten.get(keyId);
-      if (unwritten !== undefined) return unwritten;
-    }
-    return this.#known.size === 0 ? undefined : this.#known.get(keyId);
-  }
-
   /** Bans a key from now on. The promise resolves once the ban is on disk, or after a second. */
   add(ban: Ban): Promise<void> {
     this.#unwritten.set(ban.keyId, ban);
-    return this.#writeBehind.add({ write: tx => writeBan(tx, ban), written: () => this.#written(ban) });
-  }
-
-  #written(ban: Ban): void {
-    this.#known.set(ban.keyId, ban);
-    if (this.#unwritten.get(ban.keyId) === ban) this.#unwritten.delete(ban.keyId);
+    this.latest.set(ban.keyId, ban);
+    return this.#writeBehind.add({
+      write: async tx => {
+        await writeBan(tx, ban);
+        return () => {
+          if (this.#unwritten.get(ban.keyId) === ban) this.#unwritten.delete(ban.keyId);
+        };
+      },
+    });
   }
 
   /** If the table cannot be read in time, the known bans stay in use, and no request waits again for a while. */
@@ -127,52 +136,83 @@ export class Bans {
   }
 
   #replaceAll(bans: readonly Ban[], version: number): void {
-    this.#known = new Map(bans.map(ban => [ban.keyId, ban]));
+    this.latest.clear();
+    for (const ban of [...bans, ...this.#unwritten.values()]) this.latest.set(ban.keyId, ban);
     this.#topicVersion = version;
   }
 
   async #readOne(keyId: string): Promise<void> {
     // Notifications may have been missed, so all bans are read again afterwards.
     this.#topicVersion = -1;
-    const ban = await this.#database.first(banOf, { keyId });
-    if (ban === undefined) this.#known.delete(keyId);
-    else this.#known.set(keyId, ban);
+    const stored = await this.#database.first(banOf, { keyId });
+    const ban = this.#unwritten.get(keyId) ?? stored;
+    if (ban === undefined) this.latest.delete(keyId);
+    else this.latest.set(keyId, ban);
   }
-}
-
-/** Reports whether a ban is active at `now` (milliseconds). */
-export function isActive(ban: Ban | undefined, now: number): ban is Ban {
-  return ban !== undefined && ban.liftedAt === null && now < ban.until;
 }
 
 async function writeBan(tx: Transaction, { keyId, step, bannedAt, until }: Ban): Promise<void> {
   // If the row exists, an earlier attempt wrote it, and it may have been lifted since.
-  if ((await tx.run(upsertBan, { keyId, step, bannedAt, until })) === 0) return;
-  await recordBan(tx, 'imposed', keyId);
+  if ((await tx.run(upsertBan, { keyId, step, bannedAt, until })) > 0) await announce(tx, 'imposed', keyId);
+}
+
+export interface BanEventData {
+  /** The ban after the change; `id` is the id of the key. */
+  readonly ban: Pick<BanOfAccount, 'accountId' | 'deployment'> & {
+    readonly id: string;
+    readonly bannedAt: string;
+    readonly until: string;
+    readonly liftedAt?: string;
+  };
+  /** The previous values of the changed members; `null` for absent ones. */
+  readonly was?: { readonly liftedAt: null };
+  /** The account that owns the key. */
+  readonly ownerId: number;
+  /** When the ban started, if before the event was recorded: milliseconds since the Unix epoch. */
+  readonly at?: number;
+}
+
+/**
+ * Records an event about the current ban of a key, and notifies the topic `registry`. The subject is the account that owns
+ * the key. The event has no actor: the limiter imposes bans, and the operator lifts them.
+ */
+async function announce(tx: Transaction, action: 'imposed' | 'lifted', keyId: string): Promise<void> {
+  const { accountId, deployment, bannedAt, until, liftedAt } = (await tx.first(banOf, { keyId }))!;
+  const data: BanEventData = {
+    ban: {
+      ...{ id: keyId, accountId, deployment },
+      ...{ bannedAt: formatTime(bannedAt), until: formatTime(until) },
+      ...(liftedAt !== null && { liftedAt: formatTime(liftedAt) }),
+    },
+    ...(action === 'lifted' && { was: { liftedAt: null } }),
+    ownerId: accountId,
+    ...(action === 'imposed' && bannedAt !== tx.now && { at: bannedAt }),
+  };
+  await record(tx, { kind: 'ban', action, subjectId: accountId, accountId: null, data });
   await tx.notify('registry');
 }
 
-const columns = [
-  'bans.key_id as keyId',
-  'bans.step',
-  'bans.banned_at as bannedAt',
-  'bans.until',
-  'bans.lifted_at as liftedAt',
-] as const;
-
-const bansSince = query((db, p: Params<{ since: number }>) =>
-  db.selectFrom('bans').select(columns).where('until', '>', p.since),
-);
-
-const banOf = query((db, p: Params<{ keyId: string }>) =>
-  db.selectFrom('bans').select(columns).where('key_id', '=', p.keyId),
-);
-
-const activeBans = query((db, p: Params<{ now: number }>) =>
-  db
+function selectBans(db: Kysely<Tables>) {
+  return db
     .selectFrom('bans')
     .innerJoin('keys', 'keys.id', 'bans.key_id')
-    .select([...columns, 'keys.account_id as accountId'])
+    .select([
+      'bans.key_id as keyId',
+      'bans.step',
+      'bans.banned_at as bannedAt',
+      'bans.until',
+      'bans.lifted_at as liftedAt',
+      'keys.account_id as accountId',
+      'keys.deployment',
+    ]);
+}
+
+const bansSince = query((db, p: Params<{ since: number }>) => selectBans(db).where('bans.until', '>', p.since));
+
+const banOf = query((db, p: Params<{ keyId: string }>) => selectBans(db).where('bans.key_id', '=', p.keyId));
+
+const activeBans = query((db, p: Params<{ now: number }>) =>
+  selectBans(db)
     .where('bans.until', '>', p.now)
     .where('bans.lifted_at', 'is', null)
     .orderBy('bans.until', 'desc')

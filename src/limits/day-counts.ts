@@ -1,29 +1,15 @@
-import type { Limits } from '../plans/plan.ts';
-import {
-  type Database,
-  type DeploymentName,
-  type MaybePromise,
-  type Params,
-  query,
-  sql,
-  type Transaction,
-} from '../schema.ts';
-import type { PendingWrite } from './write-behind.ts';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../lib/time.ts';
+import { type Database, type DeploymentName, type Params, query, sql, type Transaction } from '../schema.ts';
+import type { MinuteWindow } from './minute-window.ts';
+import type { PendingWrite, WriteBehind } from './write-behind.ts';
 
 /** Returns the UTC calendar day of a time (milliseconds), as days since 1970-01-01. */
 export function dayOf(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
-/** Returns the Unix second at which `day` ends. */
-export function endOfDay(day: number): number {
-  return (day + 1) * (DAY_MS / 1000);
-}
-
 /** The requests that a node has reserved for an account on one day. */
-export interface Reservation {
+export interface ReservedRequests {
   readonly node: string;
   readonly reserved: number;
 }
@@ -31,50 +17,56 @@ export interface Reservation {
 /**
  * The requests that one node has counted for one account, deployment and day, reserved ahead on disk in blocks.
  *
- * A block is 1 % of the day limit or one minute limit, whichever is more. A reservation is on disk before the response to
- * a request that needs it; the next block is reserved when half a block is left. So no counted request is ever lost, and
- * a crash costs an account at most one block.
+ * A reservation is on disk before the response to a request that needs it, so no counted request is ever lost. A block is
+ * what the account sent in the last minute, or twice what it sent in this second; at least `BLOCK_MIN`, and at most 1 %
+ * of the day limit: a crash costs an account at most that, or one request. The next block is reserved when half a block
+ * is left.
  */
 export class DayCount implements PendingWrite {
   readonly accountId: number;
   readonly deployment: DeploymentName;
   readonly node: string;
-  day: number;
+  day = 0;
+  /** The Unix second at which `day` ends. */
+  end = 0;
   /** The requests that this node has counted. */
   own = 0;
   /** The requests that all other nodes have reserved. */
   others = 0;
   /** The requests that this node has reserved on disk. */
   reserved = 0;
-  /** Whether the stored reservations of `day` have been read. */
+  /** Whether the stored counts of `day` have been read. */
   loaded = false;
-  #limits: Limits = { perMinute: 0, perDay: 0 };
-  #half = 0;
-  #written = { day: 0, reserved: 0 };
+  #perDay = 0;
+  #blockMax = 1;
+  /** The number of requests to reserve ahead. */
+  #block = 1;
 
   constructor(accountId: number, deployment: DeploymentName, node: string, day: number) {
     this.accountId = accountId;
     this.deployment = deployment;
     this.node = node;
-    this.day = day;
+    this.startDay(day, false);
   }
 
-  set limits(limits: Limits) {
-    this.#limits = limits;
-    this.#half = blockOf(limits) / 2;
+  /** @param nodes the nodes that reserve for the account, each under its own name, and together lose at most 1 % */
+  setLimit(perDay: number, nodes: number): void {
+    this.#perDay = perDay;
+    this.#blockMax = Math.max(1, Math.floor(perDay / 100 / nodes));
   }
 
   /** Starts another day; `loaded` if nothing can be stored for it yet. */
   startDay(day: number, loaded: boolean): void {
     this.day = day;
+    this.end = (day + 1) * (DAY_MS / 1000);
     this.own = 0;
     this.others = 0;
     this.reserved = 0;
     this.loaded = loaded;
   }
 
-  /** Adds the stored reservations of the day to the requests counted in memory meanwhile. */
-  load(rows: readonly Reservation[]): void {
+  /** Adds the stored counts of the day to the requests counted in memory meanwhile. */
+  load(rows: readonly ReservedRequests[]): void {
     this.others = 0;
     for (const { node, reserved } of rows) {
       if (node !== this.node) this.others += reserved;
@@ -86,48 +78,51 @@ export class DayCount implements PendingWrite {
     this.loaded = true;
   }
 
-  /** Whether at most half a block is left and more can be reserved. */
-  get needsReservation(): boolean {
-    return this.reserved - this.own <= this.#half && this.loaded && this.#target() > this.reserved;
+  /**
+   * Reserves the next block if little is left. Returns a promise only if a counted request is not reserved on disk yet; it
+   * resolves once it is, or when storage fails.
+   * @param minute the account's requests in the last minute
+   */
+  reserve(writeBehind: WriteBehind, minute: MinuteWindow): Promise<void> | undefined {
+    // Half a block lasts for another second of a burst, in which the next one is written.
+    this.#block = Math.min(this.#blockMax, Math.max(BLOCK_MIN, minute.total, 2 * minute.latest));
+    const left = this.reserved - this.own;
+    if (left > this.#block / 2 || !this.loaded || this.#target() <= this.reserved) return undefined;
+    const written = writeBehind.add(this);
+    if (this.own <= this.reserved || writeBehind.state === 'memory') return undefined;
+    return this.#waitFor(written, writeBehind);
   }
 
-  write(tx: Transaction): MaybePromise<unknown> {
-    this.#written = { day: this.day, reserved: Math.max(this.reserved, this.#target()) };
-    return tx.run(raiseReserved, {
-      accountId: this.accountId,
-      deployment: this.deployment,
-      node: this.node,
-      ...this.#written,
-    });
+  async #waitFor(written: Promise<void>, writeBehind: WriteBehind): Promise<void> {
+    const { day, own } = this;
+    await written;
+    while (this.reserved < own && this.day === day && writeBehind.state === 'durable') await writeBehind.add(this);
   }
 
-  written(): void {
-    const { day, reserved } = this.#written;
-    if (day === this.day && reserved > this.reserved) this.reserved = reserved;
+  async write(tx: Transaction): Promise<() => void> {
+    const { accountId, deployment, node, day } = this;
+    const reserved = Math.max(this.reserved, this.#target());
+    await tx.run(raiseReserved, { accountId, deployment, node, day, reserved });
+    return () => {
+      if (day === this.day && reserved > this.reserved) this.reserved = reserved;
+    };
   }
 
   #target(): number {
-    const most = this.#limits.perDay - this.others;
-    return Math.max(this.own, Math.min(most, this.own - 1 + blockOf(this.#limits)));
+    return Math.max(this.own, Math.min(this.#perDay - this.others, this.own + this.#block));
   }
 }
 
-/** Returns the number of requests per reservation. */
-export function blockOf({ perMinute, perDay }: Limits): number {
-  return Math.max(Math.ceil(perDay / 100), perMinute);
+/** The block of a slow account: small, and yet few requests need a write. */
+const BLOCK_MIN = 100;
+
+/** Returns the stored counts of an account on one day, one for each node. */
+export async function reservedRequests(database: Database, count: DayCount): Promise<readonly ReservedRequests[]> {
+  const { accountId, deployment, day } = count;
+  return await database.all(reservedOf, { accountId, deployment, day });
 }
 
-/** Returns the stored reservations of an account on one day. */
-export async function reservations(
-  database: Database,
-  accountId: number,
-  deployment: DeploymentName,
-  day: number,
-): Promise<readonly Reservation[]> {
-  return await database.all(reservationsOf, { accountId, deployment, day });
-}
-
-/** Replaces reservations by exact counts, so that a clean shutdown loses nothing. */
+/** Replaces stored counts, which include requests reserved ahead, by exact ones, so that a clean shutdown loses nothing. */
 export async function saveExactCounts(database: Database, counts: readonly DayCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
     const batch = counts.slice(i, i + ROWS_AT_ONCE);
@@ -149,7 +144,7 @@ const primaryKey = ['account_id', 'deployment', 'day', 'node'] as const;
 
 type AccountDay = Pick<DayCount, 'accountId' | 'deployment' | 'day'>;
 
-const reservationsOf = query((db, p: Params<AccountDay>) =>
+const reservedOf = query((db, p: Params<AccountDay>) =>
   db
     .selectFrom('day_counts')
     .select(['node', 'reserved'])
@@ -158,7 +153,7 @@ const reservationsOf = query((db, p: Params<AccountDay>) =>
     .where('day', '=', p.day),
 );
 
-const raiseReserved = query((db, p: Params<AccountDay & Reservation>, engine) =>
+const raiseReserved = query((db, p: Params<AccountDay & ReservedRequests>, engine) =>
   db
     .insertInto('day_counts')
     .values({ account_id: p.accountId, deployment: p.deployment, day: p.day, node: p.node, reserved: p.reserved })

@@ -4,14 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Engine, onEachEngine, silent } from '../../test/support/engines.ts';
 import { long } from '../../test/support/selection.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Limits, plans } from '../plans/plan.ts';
 import { type Database, type Params, query } from '../schema.ts';
-import type { BanEventData } from './ban-events.ts';
-import { liftBan, listBans } from './bans.ts';
+import { type BanEventData, liftBan, listBans } from './bans.ts';
 import type { CountedCaller, Limiter, Verdict } from './limiter.ts';
 import { openLimiter } from './open.ts';
 
@@ -225,21 +225,36 @@ onEachEngine(engine => {
       assert.deepEqual(await next.database.all(minuteRows, {}), []);
     });
 
-    test('loses no counted request and at most one block of the day after a kill', async () => {
-      const { count, reopen, database } = await begin(engine);
-      const lost: number[] = [];
-      for (let round = 0, counted = 0; round < 3; round++) {
-        const { limiter } = round === 0 ? { limiter: undefined } : await reopen();
-        const send = limiter === undefined ? count : async () => await limiter.count(caller({ limits: roomy }));
-        let left = 0;
-        for (let i = 0; i < 77; i++, counted++) left = dayLeft(await send(roomy));
-        lost.push(1000 - left - counted);
-        const reserved = (await database.all(dayRows, {}))[0]!.reserved;
-        assert.ok(reserved >= 1000 - left, 'every counted request is on disk');
-        assert.ok(reserved - (1000 - left) <= 100, 'no more than a block is ahead');
+    for (const [limits, requests] of [
+      [{ perMinute: 1000, perDay: 1000 }, 150],
+      [{ perMinute: 60, perDay: 1000 }, 20],
+      [{ perMinute: 50, perDay: 50 }, 12],
+      [{ perMinute: 1_000_000, perDay: 1_000_000_000 }, 300],
+    ] as const) {
+      const { perMinute, perDay } = limits;
+      test(`loses no counted request of ${perDay} and at most 1 % of the day per kill, with ${perMinute} a minute`, async () => {
+        let one = await begin(engine);
+        for (let round = 0, used = 0; round < 3; round++, one = await one.reopen()) {
+          const lost = perDay - dayLeft(await one.count(limits)) - 1 - used;
+          assert.ok(lost >= 0 && lost <= Math.max(1, perDay / 100), `${lost} lost`);
+          if (round > 0) assert.ok(lost <= Math.max(100, 2 * requests), 'no more than twice what was sent before');
+          used += lost + requests;
+          for (let i = 1; i < requests; i++)
+            assert.equal(dayLeft(await one.count(limits)), perDay - used + requests - 1 - i);
+          const { reserved } = (await one.database.all(dayRows, {}))[0]!;
+          assert.ok(reserved >= used, 'every counted request is on disk');
+        }
+      });
+    }
+
+    test('reserves for slow accounts before a request needs it', async () => {
+      const { limiter, count, database } = await begin(engine);
+      const limits = { perMinute: 50, perDay: 50 };
+      await count(limits);
+      for (let i = 1; i < 10; i++) {
+        await soon(limiter.count(caller({ limits })));
+        await waitUntil(async () => (await database.all(dayRows, {}))[0]!.reserved > i + 1);
       }
-      assert.equal(lost[0], 0);
-      assert.ok(lost[2]! <= 2 * 100);
     });
 
     test('never reserves more than the day limit', async () => {
@@ -542,9 +557,6 @@ const steps = fc.array(
   }),
   { maxLength: 60 },
 );
-
-/** Blocks of 100. */
-const roomy = { perMinute: 100, perDay: 1000 };
 
 interface Begun {
   readonly limiter: Limiter;

@@ -1,64 +1,62 @@
 import type { Clock } from '../lib/clock.ts';
-import type { Log } from '../lib/log.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
 import { addressPerMinute } from '../plans/plan.ts';
-import type { Database, DeploymentName, MaybePromise } from '../schema.ts';
+import type { DeploymentName, MaybePromise } from '../schema.ts';
 import { AccountCounts } from './account-counts.ts';
-import { type Bans, isActive, newBan, nextStep } from './bans.ts';
-import { type DayCount, dayOf, endOfDay, reservations, saveExactCounts } from './day-counts.ts';
+import { type Bans, isActive, newBan } from './bans.ts';
+import { type DayCount, dayOf, reservedRequests, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
-import type { Nodes } from './nodes.ts';
-import { succeedsWithin } from './succeeds-within.ts';
-import { accepted, addressWindows, allowedAt, banned, limited, type Verdict, type WindowState } from './verdict.ts';
+import { addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
+import { Violations } from './violations.ts';
 import type { WriteBehind } from './write-behind.ts';
 
 /** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
-const addressesMax = 100_000;
+const ADDRESSES_MAX = 100_000;
 /** After this time every request has left the minute window. */
 const MINUTE_AGE_MS = 61_000;
-const DAY_MS = 86_400_000;
 /** How long to wait for stored counts, and how long after a failure to retry. */
 const READ_MS = 1000;
 /** How long startup and shutdown wait for a write. */
 const WRITE_MS = 3000;
 
 const EMPTY_WINDOW = new MinuteWindow();
-const deployments = ['production', 'staging'] as const;
 
 /**
- * A limiter that counts in the memory of this process; most calls return without a promise.
+ * A limiter that counts in the memory of this process; most calls return without a promise. It returns a promise for
  *
- * It returns a promise when it has to read or write first: the stored day count on an account's first request, the first
- * reservation of the day, a new ban, and bans that another process has changed.
+ * - an account's first request, which reads the stored count of the day,
+ * - the first block of a day,
+ * - a new ban, and after another process changed bans.
+ *
+ * The shared limiter counts with it while Valkey is unavailable: `share`, `startOutage`, `recordAccount`, `recordAddress`
+ * and `unsyncedCounts` are for that.
  */
 export class LocalLimiter implements Limiter {
-  readonly #database: Database;
+  readonly #deps: LimiterDeps;
   readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #node: string;
-  readonly #writeBehind: WriteBehind;
   readonly #bans: Bans;
-  readonly #membership: Nodes | undefined;
+  readonly #writeBehind: WriteBehind;
   readonly #accounts = {
     production: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
     staging: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
   };
-  readonly #addresses = new GenerationalCache<string, MinuteWindow>(addressesMax, MINUTE_AGE_MS);
+  readonly #addresses = new GenerationalCache<string, MinuteWindow>(ADDRESSES_MAX, MINUTE_AGE_MS);
   #nodes = 1;
   #addressLimit: number = addressPerMinute;
+  /** The first second that Valkey has not counted. */
   #fence = 0;
-  #outage = 0;
+  /** The number of times that Valkey was lost. */
+  #outages = 0;
 
-  constructor({ database, clock, log, node, writeBehind, bans, nodes }: LimiterDeps) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#log = log;
-    this.#node = node;
-    this.#writeBehind = writeBehind;
-    this.#bans = bans;
-    this.#membership = nodes;
+  constructor(deps: LimiterDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock;
+    this.#bans = deps.bans;
+    this.#writeBehind = deps.writeBehind;
   }
 
   count(caller: CountedCaller): MaybePromise<Verdict> {
@@ -73,20 +71,28 @@ export class LocalLimiter implements Limiter {
     const minute = this.#addressCounts(address, now);
     const fits = minute.total < this.#addressLimit;
     if (fits) minute.add(secondOf(now));
-    const windows = this.#addressWindows(minute, now);
-    return fits ? accepted(windows) : limited(windows);
+    return verdictOf(fits ? 'accepted' : 'limited', this.#addressWindows(minute, now));
   }
 
   addressStatus(address: string): Verdict {
     const now = this.#clock.now();
     const minute = this.#addresses.peek(address) ?? EMPTY_WINDOW;
     minute.expire(now);
-    return accepted(this.#addressWindows(minute, now));
+    return verdictOf('accepted', this.#addressWindows(minute, now));
+  }
+
+  isAddressLimited(address: string): boolean {
+    const minute = this.#addresses.peek(address);
+    minute?.expire(this.#clock.now());
+    return minute !== undefined && minute.total >= this.#addressLimit;
   }
 
   isBanned(keyId: string): MaybePromise<boolean> {
     const now = this.#clock.now();
-    const judge = () => isActive(this.#bans.latest(keyId), now);
+    const judge = () => {
+      const ban = this.#bans.latest.get(keyId);
+      return ban !== undefined && isActive(ban, now);
+    };
     return this.#bans.refresh(keyId, now)?.then(judge) ?? judge();
   }
 
@@ -97,7 +103,7 @@ export class LocalLimiter implements Limiter {
   /** Restores the minute counts that the last process saved. */
   async restore(): Promise<void> {
     const now = this.#clock.now();
-    for (const { subject, second, requests } of await readMinuteCounts(this.#database)) {
+    for (const { subject, second, requests } of await readMinuteCounts(this.#deps.database)) {
       const [kind, name, id] = subject.split(' ') as [string, string, string];
       const minute =
         kind === 'address'
@@ -107,37 +113,36 @@ export class LocalLimiter implements Limiter {
       minute.add(Math.min(second, secondOf(now)), requests);
       minute.expire(now);
     }
-    await this.#logged(deleteMinuteCounts(this.#database));
+    await this.#tryWrite(deleteMinuteCounts(this.#deps.database));
   }
 
-  /** @param keep.minutes which minute counts to save for the next start: all, those since `startOutage`, or none */
-  async close(keep: { minutes: 'all' | 'since' | 'none' } = { minutes: 'all' }): Promise<void> {
+  /** @param savesMinutes whether to save the minute counts since `startOutage` for the next start */
+  async close(savesMinutes = true): Promise<void> {
     await this.#writeBehind.close();
     await this.saveDays();
-    if (keep.minutes !== 'none') await this.#keepMinutes(keep.minutes);
-    await this.#membership?.close();
+    if (savesMinutes) await this.#saveMinutes();
+    await this.#deps.nodes?.close();
   }
 
-  async #keepMinutes(which: 'all' | 'since'): Promise<void> {
+  async #saveMinutes(): Promise<void> {
     const now = this.#clock.now();
     const counts: MinuteCount[] = [];
-    const collect = (subject: string, minute: MinuteWindow) => {
+    for (const { subject, minute } of this.#windows()) {
       minute.expire(now);
-      const pairs = which === 'all' ? minute.pairs : minute.since(this.#fenceOf(minute));
-      for (let i = 0; i < pairs.length; i += 2) counts.push({ subject, second: pairs[i]!, requests: pairs[i + 1]! });
-    };
-    for (const [deployment, id, { minute }] of this.#everyAccount()) collect(`account ${deployment} ${id}`, minute);
-    for (const [address, minute] of this.#addresses.entries()) collect(`address ${address}`, minute);
-    await this.#logged(saveMinuteCounts(this.#database, counts));
+      const pairs = minute.since(minute.firstSecond);
+      for (let i = 0; i < pairs.length; i += 2) counts.push([subject, pairs[i]!, pairs[i + 1]!]);
+    }
+    await this.#tryWrite(saveMinuteCounts(this.#deps.database, counts));
   }
 
-  /** Replaces the stored reservations by exact counts. */
+  /** Replaces the stored counts, which include requests reserved ahead, by exact ones. */
   async saveDays(): Promise<void> {
     const today = dayOf(this.#clock.now());
-    const days = [...this.#everyAccount()]
-      .map(([, , { day }]) => day)
-      .filter(day => day.loaded && day.day === today && day.own !== day.reserved);
-    await this.#logged(saveExactCounts(this.#database, days));
+    const days: DayCount[] = [];
+    for (const { day } of this.#windows()) {
+      if (day?.loaded && day.day === today && day.own !== day.reserved) days.push(day);
+    }
+    await this.#tryWrite(saveExactCounts(this.#deps.database, days));
   }
 
   /** Enforces one of `nodes` equal shares of every limit from now on. */
@@ -147,20 +152,19 @@ export class LocalLimiter implements Limiter {
   }
 
   /**
-   * Starts counting alone: Valkey has counted up to the second before `firstSecond`. Stored day counts are read again,
-   * because other nodes have counted there.
+   * Starts counting alone: Valkey has counted up to the second before `fence`. Stored day counts are read again, because
+   * other nodes have counted there.
    */
   startOutage(fence: number): void {
     this.#fence = Math.max(this.#fence, fence);
-    this.#outage++;
+    this.#outages++;
   }
 
-  /** Records a request that Valkey accepted in `second`. */
-  recordAccount(caller: CountedCaller, second: number): void {
-    const now = this.#clock.now();
-    const { minute } = this.#accountCounts(caller.deployment, caller.accountId, now);
-    minute.expire(now);
+  /** Records a request that Valkey accepted in `second`, and returns those of the account that this node recorded. */
+  recordAccount(caller: CountedCaller, second: number): MinuteWindow {
+    const { minute } = this.#accountCounts(caller.deployment, caller.accountId, this.#clock.now());
     minute.add(second);
+    return minute;
   }
 
   /** Records how many requests Valkey has counted for an address by `second`. */
@@ -170,79 +174,72 @@ export class LocalLimiter implements Limiter {
   }
 
   /**
-   * Yields the counts since `startOutage`, to be added to Valkey; with `everything` also those that Valkey had counted
-   * before for this node. Each count is yielded once: call it until nothing is left.
+   * Yields the counts since `startOutage`, to be added to Valkey; with `everything`, for a Valkey that lost its data, also those
+   * that it had counted. Each count is yielded once: call it until nothing is left.
    */
   *unsyncedCounts(everything: boolean): Generator<UnsyncedCounts> {
-    for (const [deployment, accountId, { minute, day }] of this.#everyAccount()) {
-      const pairs = minute.transfer(everything ? 0 : this.#fenceOf(minute));
-      if (pairs.length > 0) yield { account: { deployment, accountId, day: day.day, own: day.own }, pairs };
+    for (const { subject, minute, day } of this.#windows()) {
+      const pairs = minute.transfer(everything ? 0 : minute.firstSecond);
+      if (pairs.length > 0) yield { subject, day, pairs };
+    }
+  }
+
+  /** Yields the windows of every account and address, with their names in `minute_counts` and the fence applied. */
+  *#windows(): Generator<{ subject: string; minute: MinuteWindow; day: DayCount | undefined }> {
+    for (const [deployment, accounts] of Object.entries(this.#accounts)) {
+      for (const [id, { minute, day }] of accounts.entries()) {
+        this.#applyFence(minute);
+        yield { subject: `account ${deployment} ${id}`, minute, day };
+      }
     }
     for (const [address, minute] of this.#addresses.entries()) {
-      const pairs = minute.transfer(everything ? 0 : this.#fenceOf(minute));
-      if (pairs.length > 0) yield { address, pairs };
+      this.#applyFence(minute);
+      yield { subject: `address ${address}`, minute, day: undefined };
     }
   }
 
-  *#everyAccount(): Generator<[DeploymentName, number, AccountCounts]> {
-    for (const deployment of deployments) {
-      for (const [id, account] of this.#accounts[deployment].entries()) yield [deployment, id, account];
-    }
-  }
-
-  /** Returns the first second of a window that Valkey does not know. */
-  #fenceOf(minute: MinuteWindow): number {
-    return Math.max(minute.firstSecond, this.#fence);
+  /** Counts no more requests in seconds that Valkey has counted. */
+  #applyFence(minute: MinuteWindow): void {
+    if (minute.firstSecond < this.#fence) minute.firstSecond = this.#fence;
   }
 
   #judge(caller: CountedCaller, now: number): MaybePromise<Verdict> {
     const account = this.#accountCounts(caller.deployment, caller.accountId, now);
+    if (caller.limits !== account.planLimits || this.#nodes !== account.nodes) {
+      account.setLimits(caller.limits, this.#nodes);
+    }
     const { minute, day } = account;
-    account.setLimits(caller.limits, this.#nodes);
-    if (!day.loaded || account.outage !== this.#outage) {
+    if (!day.loaded || account.outage !== this.#outages) {
       if (account.retryReadAt === 0) return this.#read(account).then(() => this.#judge(caller, this.#clock.now()));
       if (now >= account.retryReadAt) this.#read(account);
     }
     const second = secondOf(now);
-    minute.expire(now);
-    const ban = this.#bans.latest(caller.keyId);
-    if (isActive(ban, now)) return banned(windowsOf(account, now, second), ban.until / 1000);
-
-    const { perMinute, perDay } = account.limits;
-    if (minute.total >= perMinute || account.usedToday >= perDay) return this.#refuse(caller, account, now, second);
+    const windows = account.windows(now, second);
+    const ban = this.#bans.latest.get(caller.keyId);
+    if (ban !== undefined && isActive(ban, now)) return verdictOf('banned', windows, ban.until / 1000);
+    if (windows.minuteLeft <= 0 || windows.dayLeft <= 0) return this.#refuse(caller.keyId, account, windows);
 
     minute.add(second);
     day.own++;
-    account.recordAccepted(caller.keyId, now);
-    const verdict = accepted(windowsOf(account, now, second));
-    return day.needsReservation ? this.#reserve(day, verdict) : verdict;
+    windows.minuteLeft--;
+    windows.dayLeft--;
+    const { violations } = account;
+    if (violations.get(caller.keyId)?.recordAccepted(now)) violations.delete(caller.keyId);
+    const verdict = verdictOf('accepted', windows);
+    const reserving = day.reserve(this.#writeBehind, minute);
+    return reserving === undefined ? verdict : reserving.then(() => verdict);
   }
 
-  #refuse(caller: CountedCaller, account: AccountCounts, now: number, second: number): MaybePromise<Verdict> {
-    const { keyId } = caller;
-    const windows = windowsOf(account, now, second);
-    if (!account.violationsOf(keyId).recordRejection(now, allowedAt(windows))) return limited(windows);
+  #refuse(keyId: string, { violations }: AccountCounts, windows: WindowState): MaybePromise<Verdict> {
+    const { now } = windows;
+    const known = violations.get(keyId) ?? new Violations();
+    violations.set(keyId, known);
+    if (!known.recordRejection(now, allowedAt(windows))) return verdictOf('limited', windows);
 
-    account.clearViolations(keyId);
-    const ban = newBan(keyId, nextStep(this.#bans.latest(keyId), now), now);
-    const verdict = banned(windows, ban.until / 1000);
+    violations.delete(keyId);
+    const ban = newBan(keyId, this.#bans.latest.get(keyId), now);
+    const verdict = verdictOf('banned', windows, ban.until / 1000);
     return this.#bans.add(ban).then(() => verdict);
-  }
-
-  /** Reserves requests ahead; waits only if this request is not reserved yet. */
-  #reserve(day: DayCount, verdict: Verdict): MaybePromise<Verdict> {
-    const written = this.#writeBehind.add(day);
-    if (day.own <= day.reserved || this.#writeBehind.state === 'memory') return verdict;
-    return this.#reserved(written, day, day.own, verdict);
-  }
-
-  async #reserved(written: Promise<void>, day: DayCount, own: number, verdict: Verdict): Promise<Verdict> {
-    const date = day.day;
-    await written;
-    while (day.reserved < own && day.day === date && this.#writeBehind.state === 'durable') {
-      await this.#writeBehind.add(day);
-    }
-    return verdict;
   }
 
   /** Reads the stored day count of an account, for a second at most; on failure counting continues in memory. */
@@ -256,8 +253,8 @@ export class LocalLimiter implements Limiter {
   async #load(account: AccountCounts): Promise<void> {
     const { day } = account;
     const date = day.day;
-    const outage = this.#outage;
-    const rows = reservations(this.#database, day.accountId, day.deployment, date);
+    const outage = this.#outages;
+    const rows = reservedRequests(this.#deps.database, day);
     const read = await succeedsWithin(
       rows.then(found => {
         if (day.day !== date) return;
@@ -273,16 +270,17 @@ export class LocalLimiter implements Limiter {
   }
 
   #accountCounts(deployment: DeploymentName, id: number, now: number): AccountCounts {
-    const today = dayOf(now);
     const accounts = this.#accounts[deployment];
     let account = accounts.get(id, now);
     if (account === undefined) {
-      account = new AccountCounts(id, deployment, this.#node, today);
+      account = new AccountCounts(id, deployment, this.#deps.node, dayOf(now));
       accounts.set(id, account, now);
     }
-    // Without other nodes, nothing is stored yet for a day that starts while this process runs.
-    if (account.day.day !== today) account.day.startDay(today, account.day.loaded && this.#outage === 0);
-    if (account.minute.firstSecond < this.#fence) account.minute.firstSecond = this.#fence;
+    // Before any outage, no other node stored counts that this process does not know: a new day starts empty.
+    const { day, minute } = account;
+    if (now >= day.end * 1000) day.startDay(dayOf(now), day.loaded && this.#outages === 0);
+    this.#applyFence(minute);
+    minute.expire(now);
     return account;
   }
 
@@ -292,7 +290,7 @@ export class LocalLimiter implements Limiter {
       minute = new MinuteWindow();
       this.#addresses.set(address, minute, now);
     }
-    if (minute.firstSecond < this.#fence) minute.firstSecond = this.#fence;
+    this.#applyFence(minute);
     minute.expire(now);
     return minute;
   }
@@ -303,40 +301,23 @@ export class LocalLimiter implements Limiter {
   }
 
   /** Waits for a write for a limited time, and logs a failure: the product works without it. */
-  async #logged(write: Promise<void>): Promise<void> {
+  async #tryWrite(write: Promise<void>): Promise<void> {
     let cause: unknown = new Error('the storage does not respond');
     const noted = write.catch(error => {
       cause = error;
       throw error;
     });
     if (await succeedsWithin(noted, WRITE_MS)) return;
-    this.#log.warn({ err: cause }, 'The request counts could not be written.');
+    this.#deps.log.warn({ err: cause }, 'The request counts could not be written.');
   }
 }
 
 /** Counts of one account or address that Valkey does not have yet. */
 export interface UnsyncedCounts {
-  readonly account?: {
-    readonly deployment: DeploymentName;
-    readonly accountId: number;
-    readonly day: number;
-    /** The requests that this node counted alone on that day. */
-    readonly own: number;
-  };
-  readonly address?: string;
+  /** The name in `minute_counts`. */
+  readonly subject: string;
+  /** The requests that this node counted alone; absent for an address. */
+  readonly day: DayCount | undefined;
   /** Seconds and requests in turn. */
   readonly pairs: readonly number[];
-}
-
-function windowsOf(account: AccountCounts, now: number, second: number): WindowState {
-  const { limits, policy, minute, day } = account;
-  return {
-    now,
-    limits,
-    policy,
-    minuteLeft: limits.perMinute - minute.total,
-    minuteReset: minute.reset(limits.perMinute, second),
-    dayLeft: limits.perDay - account.usedToday,
-    dayReset: endOfDay(day.day),
-  };
 }

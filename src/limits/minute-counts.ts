@@ -1,27 +1,24 @@
-import { type Database, type Params, query, sql } from '../schema.ts';
+import { type Database, type Params, query, sql, type Tables } from '../schema.ts';
 
-/** The requests of an account or address in one second, as a clean shutdown saves them. */
-export interface MinuteCount {
-  /** `account production 7`, or `address 192.0.2.1`. */
-  readonly subject: string;
-  readonly second: number;
-  readonly requests: number;
-}
+/**
+ * The requests of an account or address in one second, as a clean shutdown saves them. The subject is
+ * `account production 7` or `address 192.0.2.1`.
+ */
+export type MinuteCount = readonly [subject: string, second: number, requests: number];
 
 /** Saves counts for the next start. */
 export async function saveMinuteCounts(database: Database, counts: readonly MinuteCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
-    const rows = counts.slice(i, i + ROWS_AT_ONCE).map(({ subject, second, requests }) => [subject, second, requests]);
-    await database.write(tx => tx.run(upsertCounts, { rows: JSON.stringify(rows) }));
+    const rows = JSON.stringify(counts.slice(i, i + ROWS_AT_ONCE));
+    await database.write(tx => tx.run(upsertCounts, { rows }));
   }
 }
 
 /** Returns the saved counts, oldest first. */
-export async function readMinuteCounts(database: Database): Promise<readonly MinuteCount[]> {
+export async function readMinuteCounts(database: Database): Promise<readonly Tables['minute_counts'][]> {
   return await database.all(allCounts, {});
 }
 
-/** Deletes the saved counts. */
 export async function deleteMinuteCounts(database: Database): Promise<void> {
   await database.write(tx => tx.run(deleteCounts, {}));
 }

@@ -1,4 +1,3 @@
-/** The length of the window. */
 const SECONDS = 60;
 
 /**
@@ -24,6 +23,11 @@ export class MinuteWindow {
   /** The first second in which this process counts; Valkey has the earlier ones. */
   firstSecond = 0;
 
+  /** The number of requests in the latest counted second. */
+  get latest(): number {
+    return this.pairs.at(-1) ?? 0;
+  }
+
   /** Removes the requests that have left the window by `now` (milliseconds; must not run backwards). */
   expire(now: number): void {
     const { pairs } = this;
@@ -37,10 +41,10 @@ export class MinuteWindow {
   /** Counts requests in a second, or in the latest counted second if that is later. */
   add(second: number, requests = 1): void {
     const { pairs } = this;
+    const counted = Math.max(second, this.firstSecond);
     this.total += requests;
-    if (pairs.length > 0 && pairs[pairs.length - 2]! >= Math.max(second, this.firstSecond)) {
-      pairs[pairs.length - 1]! += requests;
-    } else pairs.push(Math.max(second, this.firstSecond), requests);
+    if (pairs.length > 0 && pairs[pairs.length - 2]! >= counted) pairs[pairs.length - 1]! += requests;
+    else pairs.push(counted, requests);
   }
 
   /** Returns the seconds from `from` on and their counts, in turn. */
@@ -71,6 +75,6 @@ export class MinuteWindow {
       left -= pairs[i + 1]!;
       if (left < limit) return pairs[i]! + SECONDS;
     }
-    return second + SECONDS;
+    return Math.max(second, this.firstSecond) + SECONDS;
   }
 }

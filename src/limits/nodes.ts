@@ -4,12 +4,12 @@ import { UserError } from '../lib/user-error.ts';
 import { type Database, type Params, query } from '../schema.ts';
 
 /** The heartbeat interval, and how long a node counts as live after its last heartbeat. */
-const HEARTBEAT_MS = 1000;
-const LIVE_MS = 5000;
+const HEARTBEAT_MS = 5000;
+const LIVE_MS = 3 * HEARTBEAT_MS;
 /** A row without a heartbeat for this long belongs to a killed node. */
 const STALE_MS = 60_000;
 /** Long enough to observe a heartbeat. */
-const OBSERVE_MS = 2 * HEARTBEAT_MS + 200;
+const OBSERVE_MS = HEARTBEAT_MS + 1200;
 
 /** The name of a node that does not share its counts. */
 export const ALONE = 'alone';
@@ -42,6 +42,7 @@ export class Nodes {
   readonly #stop = new AbortController();
   #live = 1;
   #running: Promise<void> | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   constructor(database: Database, clock: Clock, id: string) {
     this.#database = database;
@@ -49,10 +50,10 @@ export class Nodes {
     this.#id = id;
   }
 
-  /** Sends the first heartbeat, and then one per second until `close`. */
+  /** Sends heartbeats until `close`, and tells the other nodes of this one. A node can start even when the disk is full. */
   async start(): Promise<void> {
-    // A node can start even when the disk is full.
-    await this.#heartbeat().catch(() => {});
+    await this.#heartbeat('joining').catch(() => {});
+    this.#unsubscribe = this.#database.onNotification?.(() => this.refresh());
     this.#running = this.#run();
   }
 
@@ -61,14 +62,15 @@ export class Nodes {
     return this.#live;
   }
 
-  /** Updates the number of live nodes now. */
-  refresh(): void {
-    this.#heartbeat().catch(() => {});
+  /** Sends a heartbeat and updates the number of live nodes, unless the database is unreachable. */
+  refresh(): Promise<void> {
+    return this.#heartbeat().catch(() => {});
   }
 
   /** Removes this node from the others' count. */
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#unsubscribe?.();
     await this.#running;
     await this.#delete(this.#id).catch(() => {});
   }
@@ -77,15 +79,15 @@ export class Nodes {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await pause(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => {});
-      // While the database is unreachable, the last known number stays in use.
-      if (!signal.aborted) await this.#heartbeat().catch(() => {});
+      if (!signal.aborted) await this.refresh();
     }
   }
 
-  async #heartbeat(): Promise<void> {
+  async #heartbeat(joining?: 'joining'): Promise<void> {
     const seenAt = Math.floor(this.#clock.now());
     const rows = await this.#database.write(async tx => {
       await tx.run(upsertHeartbeat, { id: this.#id, seenAt });
+      if (joining) await tx.notify('nodes');
       return await tx.all(allNodes, {});
     });
     const nowMs = performance.now();
@@ -107,7 +109,10 @@ export class Nodes {
   }
 
   async #delete(id: string): Promise<void> {
-    await this.#database.write(tx => tx.run(deleteNode, { id }));
+    await this.#database.write(async tx => {
+      await tx.run(deleteNode, { id });
+      await tx.notify('nodes');
+    });
   }
 }
 

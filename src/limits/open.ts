@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { factNamed, insertFact } from '../facts.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Database } from '../schema.ts';
@@ -6,7 +7,6 @@ import { Bans } from './bans.ts';
 import type { Limiter, LimiterDeps } from './limiter.ts';
 import { LocalLimiter } from './local-limiter.ts';
 import { ALONE, joinNodes } from './nodes.ts';
-import { sharedPrefix } from './shared-prefix.ts';
 import { WriteBehind } from './write-behind.ts';
 
 /**
@@ -44,3 +44,15 @@ async function shared(url: string, deps: LimiterDeps) {
   const { SharedLimiter } = await import('./shared-limiter.ts');
   return new SharedLimiter({ ...deps, url, prefix: await sharedPrefix(deps.database) });
 }
+
+/** Returns the prefix of this database's keys in Valkey, for all its nodes: several databases can share one Valkey. */
+async function sharedPrefix(database: Database): Promise<string> {
+  const known = await database.first(factNamed, { name: NAME });
+  if (known !== undefined) return known.value;
+  return await database.write(async tx => {
+    await tx.run(insertFact, { name: NAME, value: `petstore ${randomBytes(9).toString('base64url')} ` });
+    return (await tx.first(factNamed, { name: NAME }))!.value;
+  });
+}
+
+const NAME = 'shared-counts-prefix';

@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
 import { addressPerMinute, type Limits } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { nextStep, stepMinutes } from './bans.ts';
-import { DayCount, dayOf, endOfDay, type Reservation, reservations } from './day-counts.ts';
+import { DayCount, dayOf, type ReservedRequests, reservedRequests } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
-import { secondOf } from './minute-window.ts';
-import { countAddressScript, countScript, markScript, outcomes, syncScript } from './shared-scripts.ts';
-import { succeedsWithin } from './succeeds-within.ts';
+import { type MinuteWindow, secondOf } from './minute-window.ts';
+import { countAddressScript, countScript, markScript, syncScript } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
-import { accepted, addressWindows, banned, limited, policyOf, type Verdict, type WindowState } from './verdict.ts';
+import { addressWindows, policyOf, type Verdict, verdictOf } from './verdict.ts';
 
 /** The node name under which requests counted by Valkey are reserved. */
 const SHARED = 'shared';
-const DAY_MS = 86_400_000;
 /** How long to wait for the stored day count of an account. */
 const READ_MS = 1000;
 const RETRY_MS = 250;
@@ -25,7 +25,7 @@ const SYNC_BATCH_SIZE = 200;
 
 /** The result of `countScript`. */
 export type Reply = [
-  outcome: number,
+  outcome: Verdict['outcome'] | 'newlyBanned' | 'unknownDay',
   sec: number,
   us: number,
   minuteLeft: number,
@@ -37,7 +37,6 @@ export type Reply = [
 ];
 
 export interface SharedLimiterDeps extends LimiterDeps {
-  /** The Valkey server. */
   readonly url: string;
   /** Separates the counts of this database from others on the same Valkey. */
   readonly prefix: string;
@@ -53,10 +52,8 @@ export class SharedLimiter implements Limiter {
   readonly #deps: SharedLimiterDeps;
   readonly #clock: SharedClock;
   readonly #local: LocalLimiter;
-  readonly #days = {
-    production: new GenerationalCache<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
-    staging: new GenerationalCache<number, DayCount>(Number.POSITIVE_INFINITY, DAY_MS),
-  };
+  /** The days that Valkey counts, by the prefix of an account's keys in Valkey. */
+  readonly #days = new GenerationalCache<string, DayCount>(Number.POSITIVE_INFINITY, DAY_MS);
   readonly #closing = new AbortController();
   /** The connection to Valkey; `undefined` while it is unavailable. */
   #valkey: Valkey | undefined;
@@ -84,6 +81,10 @@ export class SharedLimiter implements Limiter {
     return this.#local.addressStatus(address);
   }
 
+  isAddressLimited(address: string): boolean {
+    return this.#local.isAddressLimited(address);
+  }
+
   isBanned(keyId: string): MaybePromise<boolean> {
     return this.#local.isBanned(keyId);
   }
@@ -106,7 +107,7 @@ export class SharedLimiter implements Limiter {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#reconnecting;
-    await this.#local.close({ minutes: this.#valkey === undefined ? 'since' : 'none' });
+    await this.#local.close(this.#valkey === undefined);
     this.#valkey?.close();
   }
 
@@ -117,30 +118,30 @@ export class SharedLimiter implements Limiter {
   }
 
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
-    const { keyId, limits } = caller;
+    const { keyId, accountId, deployment, limits } = caller;
     await this.#deps.bans.refresh(keyId, this.#clock.now());
-    const reply = await this.#runCountScript(caller, valkey).catch(() => undefined);
+    const account = `${this.#deps.prefix}{${deployment} ${accountId}}`;
+    const keys = [`${account} minute`, `${account} day`, `${account} key ${keyId}`];
+    const day = this.#dayOf(account, caller);
+    const reply = await this.#runCountScript(caller, keys, day, valkey).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 
     const [outcome, sec, us, , , , , until, bannedAt] = reply;
     const now = this.#clock.follow(sec, us);
-    if (outcome === outcomes.newlyBanned) {
-      const step = nextStep(this.#deps.bans.latest(keyId), now);
+    if (outcome === 'newlyBanned') {
+      const step = nextStep(this.#deps.bans.latest.get(keyId), now);
       await this.#deps.bans.add({ keyId, step, bannedAt, until, liftedAt: null });
     }
-    if (outcome === outcomes.accepted) {
-      this.#local.recordAccount(caller, secondOf(now));
-      await this.#reserve(caller, reply);
+    if (outcome === 'accepted') {
+      const minute = this.#local.recordAccount(caller, secondOf(now));
+      await this.#reserve(day, minute, limits, reply);
     }
-    return verdictOf(reply, limits);
+    return verdictOfReply(reply, limits);
   }
 
-  async #runCountScript(caller: CountedCaller, valkey: Valkey): Promise<Reply> {
-    const { keyId, accountId, deployment, limits } = caller;
-    const ban = this.#deps.bans.latest(keyId);
-    const day = this.#day(caller);
-    const account = `${this.#deps.prefix}{${deployment} ${accountId}}`;
-    const keys = [`${account} minute`, `${account} day`, `${account} key ${keyId}`];
+  async #runCountScript(caller: CountedCaller, keys: string[], day: DayCount, valkey: Valkey): Promise<Reply> {
+    const { keyId, limits } = caller;
+    const ban = this.#deps.bans.latest.get(keyId);
     const args = [
       limits.perMinute,
       limits.perDay,
@@ -151,65 +152,59 @@ export class SharedLimiter implements Limiter {
       day.own,
     ];
     // The first request of an account also sends the stored counts of nodes that counted alone.
-    const first = day.loaded ? [0] : await this.#storedReservations(day);
+    const first = day.loaded ? [0] : await this.#storedCounts(day);
     day.loaded = true;
     const reply = await valkey.run<Reply>(countScript, keys, [...args, ...first]);
-    if (reply[0] !== outcomes.unknownDay) return reply;
-    if (dayOf(reply[1] * 1000) !== day.day) day.startDay(dayOf(reply[1] * 1000), true);
-    return await valkey.run<Reply>(countScript, keys, [...args, ...(await this.#storedReservations(day))]);
+    if (reply[0] !== 'unknownDay') return reply;
+    const today = dayOf(reply[1] * 1000);
+    if (today !== day.day) day.startDay(today, true);
+    return await valkey.run<Reply>(countScript, keys, [...args, ...(await this.#storedCounts(day))]);
   }
 
-  /** Returns a day and its reservations, node and count in turn; without reservations if they cannot be read in time. */
-  async #storedReservations({ accountId, deployment, day }: DayCount): Promise<(string | number)[]> {
-    let rows: readonly Reservation[] = [];
-    const reading = reservations(this.#deps.database, accountId, deployment, day).then(found => {
+  /** Returns a day and its stored counts, node and count in turn; without counts if they cannot be read in time. */
+  async #storedCounts(day: DayCount): Promise<(string | number)[]> {
+    const date = day.day;
+    let rows: readonly ReservedRequests[] = [];
+    const reading = reservedRequests(this.#deps.database, day).then(found => {
       rows = found;
     });
-    if (!(await succeedsWithin(reading, READ_MS)))
+    if (!(await succeedsWithin(reading, READ_MS))) {
       this.#deps.writeBehind.reportFailure(new Error('the storage does not respond'));
-    return [day, ...rows.flatMap(({ node, reserved }) => [node, reserved])];
+    }
+    return [date, ...rows.flatMap(({ node, reserved }) => [node, reserved])];
   }
 
   /** Reserves requests of all nodes ahead; waits only if this request is not reserved yet. */
-  async #reserve(caller: CountedCaller, [, sec, , , , shared, used]: Reply): Promise<void> {
-    const day = this.#day(caller);
+  async #reserve(day: DayCount, minute: MinuteWindow, { perDay }: Limits, reply: Reply): Promise<void> {
+    const [, sec, , , , shared, used] = reply;
     const date = dayOf(sec * 1000);
     if (date < day.day && day.own > 0) return;
     if (date !== day.day) day.startDay(date, true);
-    day.limits = caller.limits;
+    day.setLimit(perDay, 1);
     day.own = Math.max(day.own, shared);
     day.others = used - shared;
-    if (!day.needsReservation) return;
-    do {
-      const written = this.#deps.writeBehind.add(day);
-      if (day.reserved >= shared || this.#deps.writeBehind.state === 'memory') return;
-      await written;
-    } while (day.reserved < shared && day.day === date);
+    await day.reserve(this.#deps.writeBehind, minute);
   }
 
-  #day({ accountId, deployment }: CountedCaller): DayCount {
+  #dayOf(account: string, { accountId, deployment }: CountedCaller): DayCount {
     const now = this.#clock.now();
-    let day = this.#days[deployment].get(accountId, now);
+    let day = this.#days.get(account, now);
     if (day === undefined) {
       day = new DayCount(accountId, deployment, SHARED, dayOf(now));
-      this.#days[deployment].set(accountId, day, now);
+      this.#days.set(account, day, now);
     }
     return day;
   }
 
   async #countAddress(address: string, valkey: Valkey): Promise<Verdict> {
-    const asked = valkey.run<Reply>(
-      countAddressScript,
-      [`${this.#deps.prefix}{address ${address}}`],
-      [addressPerMinute],
-    );
-    const reply = await asked.catch(() => undefined);
+    const keys = [`${this.#deps.prefix}{address ${address}}`];
+    const reply = await valkey.run<Reply>(countAddressScript, keys, [addressPerMinute]).catch(() => undefined);
     if (reply === undefined) return await this.countAddress(address);
     const [outcome, sec, us, minuteLeft, minuteReset] = reply;
     const now = this.#clock.follow(sec, us);
     this.#local.recordAddress(address, secondOf(now), addressPerMinute - minuteLeft);
     const windows = addressWindows(addressPerMinute, now, minuteLeft, minuteReset);
-    return outcome === outcomes.accepted ? accepted(windows) : limited(windows);
+    return verdictOf(outcome === 'accepted' ? 'accepted' : 'limited', windows);
   }
 
   #handleLoss(valkey: Valkey | undefined, error: Error): void {
@@ -273,30 +268,29 @@ export class SharedLimiter implements Limiter {
     this.#reportedUnavailable = false;
   }
 
-  #sync({ account, address, pairs }: UnsyncedCounts, valkey: Valkey): Promise<unknown> {
-    if (account === undefined) {
-      return valkey.run(syncScript, [`${this.#deps.prefix}{address ${address}}`], [this.#deps.node, -1, 0, ...pairs]);
-    }
-    const { deployment, accountId, day, own } = account;
-    const key = `${this.#deps.prefix}{${deployment} ${accountId}}`;
-    return valkey.run(syncScript, [`${key} minute`, `${key} day`], [this.#deps.node, day, own, ...pairs]);
+  #sync({ subject, day, pairs }: UnsyncedCounts, valkey: Valkey): Promise<unknown> {
+    const { node, prefix } = this.#deps;
+    const key = `${prefix}{${subject.replace(/^account /, '')}}`;
+    return day === undefined
+      ? valkey.run(syncScript, [key], [node, -1, 0, ...pairs])
+      : valkey.run(syncScript, [`${key} minute`, `${key} day`], [node, day.day, day.own, ...pairs]);
   }
 }
 
 /** Converts the result of `countScript` for a request under `limits`. */
-export function verdictOf(reply: Reply, limits: Limits): Verdict {
+export function verdictOfReply(reply: Reply, limits: Limits): Verdict {
   const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil] = reply;
-  const windows: WindowState = {
+  const windows = {
     now: sec * 1000 + us / 1000,
     limits,
-    policy: policyOf(limits.perMinute, limits.perDay),
+    policy: policyOf(limits),
     minuteLeft,
     minuteReset,
     dayLeft: limits.perDay - used,
-    dayReset: endOfDay(dayOf(sec * 1000)),
+    dayReset: (dayOf(sec * 1000) + 1) * (DAY_MS / 1000),
   };
-  if (outcome === outcomes.accepted) return accepted(windows);
-  return outcome === outcomes.limited ? limited(windows) : banned(windows, banUntil / 1000);
+  if (outcome === 'accepted' || outcome === 'limited') return verdictOf(outcome, windows);
+  return verdictOf('banned', windows, banUntil / 1000);
 }
 
 /** The clock of this process, adjusted to Valkey's; it never runs backwards. */

@@ -8,12 +8,12 @@ import { testClock } from '../lib/clock.ts';
 import { type Params, query } from '../schema.ts';
 import { type Ban, nextStep, stepMinutes } from './bans.ts';
 import { openLimiter } from './open.ts';
-import { type Reply, verdictOf } from './shared-limiter.ts';
-import { countScript, outcomes } from './shared-scripts.ts';
+import { type Reply, verdictOfReply } from './shared-limiter.ts';
+import { countScript } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
 
 /** The script, with the time that the test says in place of Valkey's. */
-const script = { text: countScript.text.replace("redis.call('TIME')", '{ KEYS[4], KEYS[5] }') };
+const script = countScript.replace("redis.call('TIME')", '{ KEYS[4], KEYS[5] }');
 
 /** Microseconds before each request, how many come then at once, and the limits by then. */
 const steps = fc.array(
@@ -66,8 +66,8 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
             for (let i = 0; i < requests; i++) {
               const reply = await valkey.run<Reply>(script, [...keys, `${sec}`, `${us}`], args);
               const alone = await limiter.count({ keyId, accountId: run, deployment: 'production', limits });
-              assert.deepEqual(verdictOf(reply, limits), alone);
-              if (reply[0] !== outcomes.newlyBanned) continue;
+              assert.deepEqual(verdictOfReply(reply, limits), alone);
+              if (reply[0] !== 'newlyBanned') continue;
               bans++;
               const step = nextStep(ban, clock.now());
               ban = { keyId, step, bannedAt: reply[8], until: reply[7], liftedAt: null };

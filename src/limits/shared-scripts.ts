@@ -1,7 +1,4 @@
-/** A Lua script that Valkey runs atomically. */
-export interface Script {
-  readonly text: string;
-}
+// Lua scripts, which Valkey runs atomically.
 
 /** The start of all scripts: Valkey's own time, and the sliding window of `MinuteWindow`. */
 const prelude = `
@@ -45,9 +42,6 @@ local function resetOf(minute, limit)
 end
 `;
 
-/** The outcome codes of the scripts. */
-export const outcomes = { unknownDay: 0, accepted: 1, limited: 2, banned: 3, newlyBanned: 4 } as const;
-
 /**
  * Decides on and counts one request of an account.
  *
@@ -59,8 +53,7 @@ export const outcomes = { unknownDay: 0, accepted: 1, limited: 2, banned: 3, new
  * Returns: outcome, seconds and microseconds of Valkey's time, requests left in the minute, its reset, requests of the
  * day counted by Valkey and by all, end and start of the ban (ms).
  */
-export const countScript: Script = {
-  text: `${prelude}
+export const countScript = `${prelude}
 local perMinute, perDay = tonumber(ARGV[1]), tonumber(ARGV[2])
 local day = math.floor(sec / 86400)
 
@@ -69,7 +62,7 @@ local counts = {}
 for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
 local stored, newDay = tonumber(ARGV[8]) == day, counts.day ~= day
 if newDay then
-  if not stored then return { ${outcomes.unknownDay}, sec, us, 0, 0, 0, 0, 0, 0 } end
+  if not stored then return { 'unknownDay', sec, us, 0, 0, 0, 0, 0, 0 } end
   redis.call('DEL', KEYS[2])
   counts = { shared = 0, day = day }
   redis.call('HSET', KEYS[2], 'shared', 0, 'day', day)
@@ -105,14 +98,14 @@ local function result(outcome)
   return { outcome, sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared, used, banUntil, bannedAt }
 end
 
-if now < banUntil then return result(${outcomes.banned}) end
+if now < banUntil then return result('banned') end
 
 if minute.total < perMinute and used < perDay then
   add(minute, KEYS[1], second, 1)
   counts.shared = redis.call('HINCRBY', KEYS[2], 'shared', 1)
   used = used + 1
   if first then redis.call('HDEL', KEYS[3], 'first', 'allowed') end
-  return result(${outcomes.accepted})
+  return result('accepted')
 end
 
 local allowedAt = 0
@@ -130,36 +123,32 @@ if #violations >= 20 then
   redis.call('DEL', KEYS[3])
   redis.call('HSET', KEYS[3], 'until', string.format('%.0f', banUntil), 'bannedAt', string.format('%.0f', bannedAt))
   redis.call('EXPIREAT', KEYS[3], banUntil / 1000 + 1)
-  return result(${outcomes.newlyBanned})
+  return result('newlyBanned')
 end
 redis.call('HSET', KEYS[3], 'first', string.format('%.3f', first or now), 'allowed', allowedAt,
   'violations', table.concat(violations, ' '))
 redis.call('HDEL', KEYS[3], 'until', 'bannedAt')
 redis.call('EXPIREAT', KEYS[3], math.max(allowedAt, sec + 61) + 1)
-return result(${outcomes.limited})
-`,
-};
+return result('limited')
+`;
 
 /** Decides on and counts one request of an address. Key: its minute; argument: the limit. Returns the first five values of `countScript`. */
-export const countAddressScript: Script = {
-  text: `${prelude}
+export const countAddressScript = `${prelude}
 local limit = tonumber(ARGV[1])
 local minute = minuteOf(KEYS[1])
-local outcome = ${outcomes.limited}
+local outcome = 'limited'
 if minute.total < limit then
-  outcome = ${outcomes.accepted}
+  outcome = 'accepted'
   add(minute, KEYS[1], second, 1)
 end
 return { outcome, sec, us, limit - minute.total, resetOf(minute, limit) }
-`,
-};
+`;
 
 /**
  * Adds the counts of a node that counted alone. Keys: the minute, and for accounts the day. Arguments: the name of the
  * node, the day, its count on that day; then seconds and requests in turn.
  */
-export const syncScript: Script = {
-  text: `${prelude}
+export const syncScript = `${prelude}
 local minute = minuteOf(KEYS[1])
 for i = 4, #ARGV, 2 do
   local at = tonumber(ARGV[i])
@@ -170,12 +159,9 @@ if KEYS[2] and redis.call('HGET', KEYS[2], 'day') == ARGV[2] then
   if tonumber(ARGV[3]) > known then redis.call('HSET', KEYS[2], ARGV[1], ARGV[3]) end
 end
 return { sec, us }
-`,
-};
+`;
 
 /** Sets a mark by which a node recognizes that Valkey has lost its data. Argument: a new mark, used if there is none. */
-export const markScript: Script = {
-  text: `redis.call('SET', KEYS[1], ARGV[1], 'NX')
+export const markScript = `redis.call('SET', KEYS[1], ARGV[1], 'NX')
 redis.call('EXPIRE', KEYS[1], 30 * 86400)
-return { redis.call('GET', KEYS[1]) }`,
-};
+return { redis.call('GET', KEYS[1]) }`;

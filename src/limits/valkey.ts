@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createClient } from '@redis/client';
-import type { Script } from './shared-scripts.ts';
-import { succeedsWithin } from './succeeds-within.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
 
 /** How long to wait for a reply: a delay that a single request can bear. */
 const CALL_MS = 250;
@@ -13,7 +12,7 @@ export interface Valkey {
    * Runs a script in one round trip; calls in the same turn of the event loop are pipelined. The promise settles within
    * `callMs`. A rejected call may or may not have run.
    */
-  run<Result>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Result>;
+  run<Result>(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Result>;
   /** Closes the connection immediately. */
   close(): void;
 }
@@ -50,14 +49,13 @@ export async function connectValkey(url: string, onLost: (error: Error) => void,
   client.on('error', lose);
   const connected = client.connect();
   if (!(await succeedsWithin(connected, CONNECT_MS))) {
-    open = false;
-    if (client.isOpen) client.destroy();
+    close();
     throw failure ?? new Error('Valkey does not respond');
   }
   client.on('end', () => lose(new Error('the connection was closed')));
 
   return {
-    async run<Result>(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<Result> {
+    async run<Result>(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Result> {
       let answered = false;
       const late = () => {
         if (!answered) lose(new Error('Valkey does not respond in time'));
@@ -68,7 +66,7 @@ export async function connectValkey(url: string, onLost: (error: Error) => void,
       try {
         return (await client.sendCommand(['EVALSHA', hashOf(script), ...rest]).catch(error => {
           if (!String(error).includes('NOSCRIPT')) throw error;
-          return client.sendCommand(['EVAL', script.text, ...rest]);
+          return client.sendCommand(['EVAL', script, ...rest]);
         })) as Result;
       } catch (error) {
         lose(error as Error);
@@ -82,13 +80,10 @@ export async function connectValkey(url: string, onLost: (error: Error) => void,
   };
 }
 
-const hashes = new WeakMap<Script, string>();
+const hashes = new Map<string, string>();
 
-function hashOf(script: Script): string {
-  let hash = hashes.get(script);
-  if (hash === undefined) {
-    hash = createHash('sha1').update(script.text).digest('hex');
-    hashes.set(script, hash);
-  }
+function hashOf(script: string): string {
+  const hash = hashes.get(script) ?? createHash('sha1').update(script).digest('hex');
+  hashes.set(script, hash);
   return hash;
 }

@@ -11,99 +11,60 @@ export interface Verdict {
   readonly headers: readonly string[];
 }
 
-/** The state of both windows after a decision. Resets are Unix seconds, always later than `now`. */
+/** The state of both windows. Resets are Unix seconds, always later than `now`. */
 export interface WindowState {
   /** Milliseconds since the Unix epoch, with a fraction. */
   readonly now: number;
-  readonly limits: Readonly<Limits> | { readonly perMinute: number; readonly perDay: undefined };
+  /** An address has no day window. */
+  readonly limits: Limits | { readonly perMinute: number; readonly perDay: undefined };
   /** The `RateLimit-Policy` header; see `policyOf`. */
   readonly policy: string;
-  readonly minuteLeft: number;
+  minuteLeft: number;
   /** When the oldest request leaves the window; if none is left, when the window accepts a request. */
   readonly minuteReset: number;
-  /** Meaningless without a day window. */
-  readonly dayLeft: number;
+  /** Infinite without a day window. */
+  dayLeft: number;
   readonly dayReset: number;
 }
 
 /** Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
-export function policyOf(perMinute: number, perDay?: number): string {
+export function policyOf({ perMinute, perDay }: WindowState['limits']): string {
   const minute = `"minute";q=${perMinute};w=60`;
   return perDay === undefined ? minute : `${minute}, "day";q=${perDay};w=86400`;
 }
 
-/** Returns the state of an address, which has no day window. */
+/** Returns the state of an address. */
 export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): WindowState {
-  return {
-    now,
-    limits: { perMinute, perDay: undefined },
-    policy: policyOf(perMinute),
-    minuteLeft,
-    minuteReset,
-    dayLeft: 0,
-    dayReset: 0,
-  };
+  const limits = { perMinute, perDay: undefined };
+  const dayLeft = Number.POSITIVE_INFINITY;
+  return { now, limits, policy: policyOf(limits), minuteLeft, minuteReset, dayLeft, dayReset: 0 };
 }
 
-/** Accepts a request, or reports the state: the headers show the window with the fewest requests left. */
-export function accepted(windows: WindowState): Verdict {
-  const { limits, minuteLeft, dayLeft } = windows;
-  const headers =
-    limits.perDay === undefined || minuteLeft <= dayLeft
-      ? headersOf(windows, limits.perMinute, minuteLeft, windows.minuteReset, minuteLeft, windows.minuteReset)
-      : headersOf(windows, limits.perDay, dayLeft, windows.dayReset, minuteLeft, windows.minuteReset);
-  return { outcome: 'accepted', headers };
-}
-
-/** Rejects a request: the headers show the exhausted window with the longest wait. */
-export function limited(windows: WindowState): Verdict {
-  const { limits, minuteReset } = windows;
-  const reset = allowedAt(windows);
-  const limit = dayDecides(windows) ? limits.perDay! : limits.perMinute;
-  return {
-    outcome: 'limited',
-    headers: withRetryAfter(headersOf(windows, limit, 0, reset, windows.minuteLeft, minuteReset), reset, windows.now),
-  };
-}
-
-/** Rejects a request of a key that is banned until `until` (Unix seconds): the reset is the later of the ban and the windows. */
-export function banned(windows: WindowState, until: number): Verdict {
-  const reset = Math.max(until, allowedAt(windows));
-  const limit = dayDecides(windows) ? windows.limits.perDay! : windows.limits.perMinute;
-  return {
-    outcome: 'banned',
-    headers: withRetryAfter(headersOf(windows, limit, 0, reset, 0, reset), reset, windows.now),
-  };
-}
-
-/** Returns the Unix second at which both windows accept a request; 0 if they do now. */
-export function allowedAt(windows: WindowState): number {
-  if (dayDecides(windows)) return windows.dayReset;
-  return windows.minuteLeft <= 0 ? windows.minuteReset : 0;
-}
-
-/** Reports whether the day window is exhausted, and for longer than the minute. */
-function dayDecides({ limits, minuteLeft, minuteReset, dayLeft, dayReset }: WindowState): boolean {
-  return limits.perDay !== undefined && dayLeft <= 0 && (minuteLeft > 0 || dayReset > minuteReset);
-}
-
-function headersOf(
-  windows: WindowState,
-  limit: number,
-  left: number,
-  reset: number,
-  minuteLeft: number,
-  minuteReset: number,
-): string[] {
+/**
+ * Returns a verdict with its headers: of an accepted request, they show the window with the fewest requests left (the
+ * minute if equal); of a rejected one, the exhausted window with the longest wait.
+ * @param windows the state after the decision
+ * @param bannedUntil the end of a ban in Unix seconds; its reset is the later of that and the windows
+ */
+export function verdictOf(outcome: Verdict['outcome'], windows: WindowState, bannedUntil = 0): Verdict {
   const { now, limits, policy, dayLeft, dayReset } = windows;
+  let { minuteLeft, minuteReset } = windows;
+  const rejected = outcome !== 'accepted';
+  const showsDay = rejected ? dayDecides(windows) : dayLeft < minuteLeft;
+  let reset = showsDay ? dayReset : minuteReset;
+  if (outcome === 'banned') {
+    reset = Math.max(bannedUntil, allowedAt(windows));
+    minuteLeft = 0;
+    minuteReset = reset;
+  }
   const wait = secondsUntil(minuteReset, now);
   // Seconds are rounded up, so a window can last up to 61 s; report more than 60 only when none is left.
-  const minute = `"minute";r=${Math.max(minuteLeft, 0)};t=${minuteLeft > 0 && wait > 60 ? 60 : wait}`;
-  return [
+  const minute = `"minute";r=${Math.max(minuteLeft, 0)};t=${minuteLeft > 0 ? Math.min(wait, 60) : wait}`;
+  const headers = [
     'X-RateLimit-Limit',
-    `${limit}`,
+    `${showsDay ? limits.perDay : limits.perMinute}`,
     'X-RateLimit-Remaining',
-    `${left}`,
+    `${rejected ? 0 : Math.min(minuteLeft, dayLeft)}`,
     'X-RateLimit-Reset',
     `${reset}`,
     'RateLimit-Policy',
@@ -113,11 +74,19 @@ function headersOf(
       ? minute
       : `${minute}, "day";r=${Math.max(dayLeft, 0)};t=${secondsUntil(dayReset, now)}`,
   ];
+  if (rejected) headers.push('Retry-After', `${secondsUntil(reset, now)}`);
+  return { outcome, headers };
 }
 
-function withRetryAfter(headers: string[], reset: number, now: number): string[] {
-  headers.push('Retry-After', `${secondsUntil(reset, now)}`);
-  return headers;
+/** Returns the Unix second at which both windows accept a request; 0 if they do now. */
+export function allowedAt(windows: WindowState): number {
+  if (dayDecides(windows)) return windows.dayReset;
+  return windows.minuteLeft <= 0 ? windows.minuteReset : 0;
+}
+
+/** Reports whether the day window is exhausted, and for longer than the minute. */
+function dayDecides({ minuteLeft, minuteReset, dayLeft, dayReset }: WindowState): boolean {
+  return dayLeft <= 0 && (minuteLeft > 0 || dayReset > minuteReset);
 }
 
 /** Returns the whole seconds to wait, rounded up: at least 1, because a reset is never in the past. */

@@ -1,8 +1,8 @@
 /** Requests this soon after the first rejection were in flight already, and are no violations. */
 const GRACE_MS = 2000;
 /** This many violations in this time ban a key. */
-export const violationsMax = 20;
-export const violationsWithinMs = 60_000;
+const VIOLATIONS_MAX = 20;
+const WITHIN_MS = 60_000;
 
 /**
  * The violations of one key.
@@ -25,8 +25,8 @@ export class Violations {
     if (now - this.#firstRejection > GRACE_MS && now < this.#allowedAt * 1000) this.#at.push(now);
     if (Number.isNaN(this.#firstRejection)) this.#firstRejection = now;
     this.#allowedAt = allowedAt;
-    while (this.#at.length > 0 && now - this.#at[0]! > violationsWithinMs) this.#at.shift();
-    return this.#at.length >= violationsMax;
+    while (this.#at.length > 0 && now - this.#at[0]! > WITHIN_MS) this.#at.shift();
+    return this.#at.length >= VIOLATIONS_MAX;
   }
 
   /**
@@ -35,6 +35,6 @@ export class Violations {
    */
   recordAccepted(now: number): boolean {
     this.#firstRejection = Number.NaN;
-    return this.#at.length === 0 || now - this.#at.at(-1)! > violationsWithinMs;
+    return this.#at.length === 0 || now - this.#at.at(-1)! > WITHIN_MS;
   }
 }

@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
-import type { Database, MaybePromise, Transaction } from '../schema.ts';
-import { succeedsWithin } from './succeeds-within.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
+import type { Database, Transaction } from '../schema.ts';
 
 /** A write that must reach the disk, but for which a request waits only for a limited time. */
 export interface PendingWrite {
-  /** Writes the current state; may run more than once. */
-  write(tx: Transaction): MaybePromise<unknown>;
-  /** Called once the latest `write` is on disk. */
-  written(): void;
+  /** Writes the current state; may run more than once. Returns what to do once that is on disk. */
+  write(tx: Transaction): Promise<() => void>;
 }
 
 /** How long to wait for a write, and how long to back off after a failure. */
@@ -71,10 +69,12 @@ export class WriteBehind {
       this.#pending = new Set();
       this.#waiting = undefined;
       try {
+        const written = new Set<() => void>();
         await this.#database.write(async tx => {
-          for (const change of changes) await change.write(tx);
+          written.clear();
+          for (const change of changes) written.add(await change.write(tx));
         });
-        for (const change of changes) change.written();
+        for (const callback of written) callback();
         this.#markHealthy();
         waiting.resolve();
       } catch (error) {
@@ -112,4 +112,4 @@ export class WriteBehind {
 }
 
 /** An empty write that checks whether storage works. */
-const probe: PendingWrite = { write() {}, written() {} };
+const probe: PendingWrite = { write: async () => () => {} };

@@ -1,27 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { record } from '../events/log.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
-import { retryAfter } from '../lib/jobs/retry-schedule.ts';
+import { scheduledDelay } from '../lib/jobs/retry-schedule.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
+import { parseDuration } from '../lib/time.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import type { EmailFailure, EmailSender } from './email-sender.ts';
-import type { EmailFault, MessageRow, MessageStatus, RecordedMessageRow } from './message.ts';
+import type { EmailFault, MessageStatus } from './message.ts';
 import { messageIdOf } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
 /** A message that was claimed to be sent by e-mail. */
-export interface ClaimedMessage extends RecordedMessageRow {
-  readonly replyTo: string | null;
-  readonly text: string;
-  readonly claims: number;
-  readonly deferredIds: string | null;
-}
-
-interface Recipient {
-  readonly id: number;
-  readonly email: string;
-}
+type ClaimedMessage = NonNullable<(typeof claim)['row']>;
+type Recipient = NonNullable<(typeof account)['row']>;
 
 /** What the job that sends e-mail needs. */
 interface EmailDeliveryDeps {
@@ -36,7 +28,7 @@ interface EmailDeliveryDeps {
  * One process at a time has the lease on a message. After a crash another process continues; it sends an e-mail again
  * only if the result of the first attempt was not recorded. Equal failures are logged once.
  */
-export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): JobType<ClaimedMessage> {
+export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): JobType<ClaimedMessage, 'mail'> {
   const throttle = new LogThrottle();
   const sending = new Set<number>();
   return {
@@ -126,7 +118,7 @@ function writeResult(
     if (to.length > 0) await tx.run(insertAttempt, { id, number: claims, at: now, outcome, reason });
     // Count failures, not claims: a claim by a process that crashed is no failure.
     const { failures } = (await tx.first(countFailures, { id }))!;
-    const waitMs = failure?.final === false ? retryAfter(RETRY_SCHEDULE_MS, failures) : undefined;
+    const waitMs = failure?.final === false ? scheduledDelay(RETRY_SCHEDULE_MS, failures) : undefined;
     const status = statusAfter(message, failure, waitMs);
     const updated = await tx.run(status === 'delivered' ? recordDelivered : recordNotDelivered, {
       ...{ id, claims, status, now },
@@ -173,12 +165,8 @@ const SENDING_FAILED =
   'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.';
 const RECORD_FAILED = 'The result of an e-mail cannot be recorded at present.';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-
 /** The delays after each temporary failure: some 28 hours in all. */
-const RETRY_SCHEDULE_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+const RETRY_SCHEDULE_MS = ['5s', '5m', '30m', '2h', '5h', '10h', '10h'].map(delay => parseDuration(delay)!);
 const CONCURRENCY = 8;
 const LEASE_MS = 20_000;
 const LEASE_RENEWAL_MS = 6000;
@@ -239,8 +227,7 @@ const countFailures = query((db, p: Params<{ id: number }>) =>
     .where('outcome', '=', 'failed'),
 );
 
-type Result = Pick<MessageRow, 'id' | 'status'> &
-  Pick<ClaimedMessage, 'claims' | 'deferredIds'> & { dueAt: number | null; now: number };
+type Result = Pick<ClaimedMessage, 'id' | 'status' | 'claims' | 'deferredIds'> & { dueAt: number | null; now: number };
 
 const resultQuery = ({ leased }: { readonly leased: boolean }) =>
   query((db, p: Params<Result>) =>

@@ -15,7 +15,7 @@ export const sendExamples: readonly Example[] = [
   { name: 'to the store', summary: 'A message to the store itself', body: { message: 'Hello, world!' }, status: 202 },
   { name: 'to the owner of a pet', summary: 'A message about an animal, with an address for replies', ...fromStranger },
   { name: 'unknown pet', summary: 'The animal does not exist', ...unknownPet },
-  { name: 'no message', summary: 'The member `message` is missing', ...noMessage },
+  { name: 'no message', summary: 'The field `message` is missing', ...noMessage },
   { name: 'broken JSON', summary: 'The body is not JSON', body: '{"message":', status: 400, code: 'invalid_json' },
   { name: 'wrong content type', summary: 'The content type is not JSON', ...plainText },
 ];

@@ -1,4 +1,4 @@
-import { recordAll } from '../events/log.ts';
+import { recordEvents } from '../events/log.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
@@ -13,14 +13,14 @@ interface InboxDeps {
 }
 
 /** Creates the job that delivers queued messages to the inboxes; without e-mail, that completes their delivery. */
-export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<never> {
+export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<never, 'messages'> {
   return batchJob('messages', async () => {
     const rows = await database.write(async tx => {
       const { now } = tx;
       if (emailQueued !== undefined) return (await tx.all(deliver, { now, dueAt: now, status: 'queued' })).length;
       const delivered = await tx.all(deliver, { now, dueAt: null, status: 'delivered' });
       const events = delivered.map(message => messageEvent(message, 'delivered'));
-      await recordAll(tx, events);
+      await recordEvents(tx, events);
       return delivered.length;
     });
     if (rows > 0) emailQueued?.();

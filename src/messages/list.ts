@@ -21,22 +21,14 @@ export function listMessages(
   return list(reader, box === 'inbox' && admin ? 'adminInbox' : box, accountId, page);
 }
 
-/** Which messages the operator lists. */
-export interface MessageFilter {
-  /** Only messages of this account; `null` is the store itself. */
-  readonly accountId?: number | null;
-  /** Only one box of the account. */
-  readonly box?: Box;
-}
-
 /**
- * Returns one page of all messages for the operator, by id ascending. An account's inbox contains the messages about its
- * pets and those to the account itself.
+ * Returns one page of all messages for the operator, or of the messages of one account (`null`: the store itself), by id
+ * ascending. An account's inbox contains the messages about its pets and those to the account itself.
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export function listEveryMessage(
   reader: Reader,
-  { accountId, box = 'both' }: Omit<MessageFilter, 'box'> & { readonly box?: Box | 'both' },
+  { accountId, box = 'both' }: { readonly accountId?: number | null; readonly box?: Box | 'both' },
   page: PageRequest,
 ): Promise<Page<MessageRow>> {
   if (accountId === undefined) return list(reader, 'all', 0, page);

@@ -1,14 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { EMAIL_LENGTH_MAX, isEmail } from '../lib/email.ts';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
-import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { fullSchema, newSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { checkedText, idSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
 export const MESSAGE_LENGTH_MAX = 10_000;
 
-/** The status of a message. */
 export const MessageStatus = Type.Enum(['queued', 'delivered', 'failed'], {
   title: 'MessageStatus',
   description:
@@ -124,27 +123,21 @@ export const messageFields = {
 };
 type MessageFields = typeof messageFields;
 
-/** The body of `sendMessage`. */
-export const NewMessage = newSchema(messageFields, { title: 'NewMessage', description: 'A message to send.' });
+export const NewMessage = newSchema(messageFields, 'NewMessage', 'A message to send.');
 export type NewMessage = Static<typeof NewMessage>;
 
 /** The response of `sendMessage` (contract, Message-send operation). */
-export const QueuedMessage = Type.Object(
-  {
-    ...viewSchema(messageFields, 'plain', {}).properties,
-    status: Type.Enum(['queued'], { description: 'The message is stored and will be delivered.' }),
-  },
-  { title: 'QueuedMessage', description: 'A message that is stored and will be delivered.' },
+export const QueuedMessage = plainSchema(
+  messageFields,
+  'QueuedMessage',
+  'A message that is stored and will be delivered.',
+  { status: Type.Enum(['queued'], { description: 'The message is stored and will be delivered.' }) },
 );
 
 /** A message as its sender and its recipient see it. */
-export const Message = viewSchema(messageFields, 'full', {
-  title: 'Message',
-  description: 'A message and its delivery.',
-});
+export const Message = fullSchema(messageFields, 'Message', 'A message and its delivery.');
 export type Message = Static<typeof Message>;
 
-/** A page of messages. */
 export const Messages = Type.Array(Message, { title: 'Messages', description: 'Messages.' });
 
 /** A message as it is stored, with its attempts. Times are milliseconds since the Unix epoch. */
@@ -156,9 +149,7 @@ export type InsertedMessageRow = InsertRowOf<MessageFields>;
 /** The columns that events record, with the id: never the text. */
 export type RecordedMessageRow = RecordedRowOf<MessageFields> & Pick<MessageRow, 'id'>;
 
-/** The data of an event about a message. */
 export interface MessageEventData {
-  /** The message after the change. */
   readonly message: StateOf<MessageFields>;
   /** The changed members with their values before. */
   readonly was?: { readonly status: MessageStatus };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
 import { startJobs } from '../jobs.ts';
@@ -21,15 +22,7 @@ const [ada, bob, root] = [actor(1), actor(2), actor(3, true)];
 const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
 const untaken = query(db => db.selectFrom('messages').select('id').where('leased', '=', 0).limit(1));
 
-/** Waits until a condition is met. */
-async function until(met: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await met()); tries++) {
-    if (tries > 2000) throw new Error('The condition was not met in time.');
-    await new Promise(resolve => setTimeout(resolve, 5));
-  }
-}
-
-const settled = (database: Database) => until(async () => (await database.first(anyQueued, {})) === undefined);
+const settled = (database: Database) => waitUntil(async () => (await database.first(anyQueued, {})) === undefined);
 
 /** A sender that stores its e-mails and returns the given results. */
 function mailbox(
@@ -204,7 +197,7 @@ onEachEngine(engine => {
       await within(sender, async (database, clock, send) => {
         const { id } = await send(bob, 'Hello', { petId: 1 });
         const attempts = async () => (await getMessage(database, bob, id)).emailAttempts.length;
-        await until(async () => (await attempts()) === 1);
+        await waitUntil(async () => (await attempts()) === 1);
         assert.deepEqual(await list(database, ada, 'inbox'), [id]);
         assert.equal((await getMessage(database, ada, id)).status, 'queued');
         clock.advance(4000);
@@ -213,7 +206,7 @@ onEachEngine(engine => {
         for (const [index, wait] of [6, 330, 2000, 8000, 20_000, 40_000, 40_000].entries()) {
           clock.advance(wait * 1000);
           await send(bob, 'another');
-          await until(async () => (await attempts()) === index + 2);
+          await waitUntil(async () => (await attempts()) === index + 2);
         }
         const given = await getMessage(database, ada, id);
         assert.deepEqual([given.status, given.emailAttempts.length], ['failed', 8]);
@@ -323,8 +316,8 @@ onEachEngine(engine => {
       const { emails, sender } = mailbox(() => gate.promise);
       await within(sender, async (database, _, send) => {
         for (let index = 0; index < 20; index++) await send(bob, `${index}`, { petId: 1 });
-        await until(async () => (await list(database, ada, 'inbox')).length === 20);
-        await until(() => emails.length === 8);
+        await waitUntil(async () => (await list(database, ada, 'inbox')).length === 20);
+        await waitUntil(() => emails.length === 8);
         assert.equal((await getMessage(database, bob, 1)).status, 'queued');
         gate.resolve(undefined);
         await settled(database);
@@ -334,9 +327,9 @@ onEachEngine(engine => {
 
     it('is sent once by several processes', async t => {
       if (engine.name === 'sqlite') return t.skip('one process per file');
-      const place = await engine.place();
+      const location = await engine.newLocation();
       const clock = testClock(noon);
-      const databases = [await engine.open({ place, clock }), await engine.open({ place, clock })];
+      const databases = [await engine.open({ location, clock }), await engine.open({ location, clock })];
       await fill(databases[0]!);
       const { emails, sender } = mailbox(async () => {
         await new Promise(resolve => setTimeout(resolve, 2));
@@ -359,20 +352,20 @@ onEachEngine(engine => {
     });
 
     it('is sent by another process after a crash: once the lease expires, or at once on SQLite', async () => {
-      const place = await engine.place();
+      const location = await engine.newLocation();
       const clock = testClock(noon);
-      const first = await engine.open({ place, clock });
+      const first = await engine.open({ location, clock });
       await fill(first);
       const stuck = mailbox(() => new Promise(() => {}));
       const { id } = await first.write(tx => sendMessage(tx, bob, { message: 'Hello', petId: 1 }));
       const killed = startJobs({ database: first, clock, log: silent, emailSender: stuck.sender });
-      await until(() => stuck.emails.length === 1);
+      await waitUntil(() => stuck.emails.length === 1);
       assert.equal(await first.first(untaken, {}), undefined);
       // It claims nothing more, and never finishes what it has.
       void killed.close(5000);
       if (engine.name === 'sqlite') await first.close();
 
-      const next = await engine.open({ place, clock });
+      const next = await engine.open({ location, clock });
       const { emails, sender } = mailbox();
       const worker = startJobs({ database: next, clock, log: silent, emailSender: sender });
       if (engine.name === 'postgres') {

@@ -8,7 +8,6 @@ import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from '.
 import { getMessage, sendMessage } from './messages.ts';
 import { messageEtag, messageOf, messageValues } from './rows.ts';
 
-/** Sends a message. */
 export const send = operation({
   summary: 'Send a message',
   description:
@@ -39,12 +38,11 @@ export const send = operation({
   },
 });
 
-/** Lists messages. */
 export const list = listOperation({
   summary: 'List messages',
   description:
     'Returns the messages that the account of the key sent, or those in its inbox: messages from others about its animals. ' +
-    'Messages to the store itself are in the inbox of every admin. By id ascending.',
+    'Messages to the store itself are in the inbox of every admin. Sorted by id.',
   noun: 'messages',
   filters: {
     box: Type.Optional(
@@ -59,7 +57,6 @@ export const list = listOperation({
   },
 });
 
-/** Returns one message. */
 export const get = operation({
   summary: 'Get a message',
   description:

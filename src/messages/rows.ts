@@ -17,7 +17,6 @@ export type MessageColumns = Omit<MessageRow, 'emailAttempts'> & { readonly emai
 export const messageColumns = (engine: Reader['engine']) =>
   [...columns.full(undefined), emailAttempts(engine).as('emailAttempts')] as const;
 
-/** The values of an insert. */
 export const { inserted } = columns;
 
 const emailAttempts = (engine: Reader['engine']) => {
@@ -44,7 +43,6 @@ export function messageEtag({ id, version }: Pick<MessageRow, 'id' | 'version'>)
   return `"${id}.${version}"`;
 }
 
-/** The columns to select for a recorded message. */
 export const recordedColumns = [
   'id',
   'status',

@@ -3,17 +3,27 @@ import { initialSchema } from './0001-initial-schema.ts';
 import { holdsAndOrders } from './0002-holds-and-orders.ts';
 import { messages } from './0003-messages.ts';
 import { webhooks } from './0004-webhooks.ts';
-import { dayCountRetention } from './0005-day-count-retention.ts';
+import { bounds } from './0007-bounds.ts';
+import { pendingDeliveries } from './0008-pending-deliveries.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
- * databases store it. A migration that only adds a column is one line here.
+ * databases store it. A migration of one statement stands here.
  */
 export const migrations: readonly Migration[] = [
   initialSchema,
   holdsAndOrders,
   messages,
   webhooks,
-  dayCountRetention,
+  { name: '0005-old-days-go', up: () => ['create index day_counts_by_day on day_counts (day)'] },
   addColumn('0006-mail-comes-to-all', 'messages', 'mail_left', 'text'),
+  bounds,
+  pendingDeliveries,
+  {
+    name: '0009-pets-by-account',
+    up: () => [
+      'create index pets_by_account on pets (account_id, id)',
+      'create index pets_by_account_and_name on pets (account_id, name, id)',
+    ],
+  },
 ];

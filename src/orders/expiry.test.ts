@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { sweeps } from '../../test/model/sweeps.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { openOrderStore, placer, START, stranger } from '../../test/support/order-store.ts';
 import { eventsOf } from '../events/log.ts';
 import { expireReservations } from '../pets/expiry.ts';
 import { type Params, query } from '../schema.ts';
 import type { OrderEventData } from './events.ts';
-import { expireOrders } from './expiry.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
 
 onEachEngine(engine => {
@@ -29,7 +29,7 @@ onEachEngine(engine => {
         ],
       );
       store.clock.advance(5000);
-      await expireOrders(store.database, store.now());
+      await sweeps.orders(store.database, store.now());
       assert.deepEqual([await store.order(1), await store.order(2), await store.order(3)], before);
       assert.deepEqual(await store.database.all(stored, {}), [
         { status: 'expired', version: 2 },
@@ -48,10 +48,10 @@ onEachEngine(engine => {
       const store = await openOrderStore(engine, 1);
       await store.place(1);
       store.clock.advance(APPROVAL_PERIOD_MS - 1);
-      await expireOrders(store.database, store.now());
+      await sweeps.orders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'placed', version: 1 }]);
       store.clock.advance(1);
-      await expireOrders(store.database, store.now());
+      await sweeps.orders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
     });
 
@@ -62,13 +62,13 @@ onEachEngine(engine => {
       store.clock.advance(APPROVAL_PERIOD_MS);
       const again = pets.slice(0, 20);
       await Promise.all([
-        expireOrders(store.database, store.now()),
+        sweeps.orders(store.database, store.now()),
         expireReservations(store.database, store.now()),
         ...again.map(petId => store.place(petId, { by: stranger })),
-        expireOrders(store.database, store.now()),
-        expireOrders(store.database, store.now()),
+        sweeps.orders(store.database, store.now()),
+        sweeps.orders(store.database, store.now()),
       ]);
-      await expireOrders(store.database, store.now());
+      await sweeps.orders(store.database, store.now());
       await store.assertSound();
       for (const id of ids) {
         const said = (await eventsOf(store.database, 'order', id)).map(({ action }) => action);
@@ -85,7 +85,7 @@ onEachEngine(engine => {
       store.clock.advance(APPROVAL_PERIOD_MS);
       await expireReservations(store.database, store.now());
       await store.database.write(tx => tx.run(removeAll, {}));
-      await expireOrders(store.database, store.now());
+      await sweeps.orders(store.database, store.now());
       assert.deepEqual(await store.database.all(stored, {}), [{ status: 'expired', version: 2 }]);
     });
   });

@@ -13,7 +13,7 @@ import { type Database, type Params, type Query, query, type Reader } from '../s
 import { listOrders, type OrderFilter, orderList } from './list.ts';
 import { type OrderStatus, orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
-import { canSee, type OrderWithSteps } from './rows.ts';
+import { canSeeOrder, type OrderWithSteps } from './rows.ts';
 
 /** Every kind of status filter: none, one, several, with and without expired orders. */
 const someStatuses: (readonly OrderStatus[] | undefined)[] = [
@@ -34,7 +34,9 @@ describe('listOrders', () => {
       for (const actor of [owner, placer, stranger, admin, operator, { accountId: 99, admin: false }]) {
         for (const status of someStatuses) {
           for (const petId of [undefined, pets[0]!, pets[5]!, 999]) {
-            await assertWalks(store, actor, { status, petId }, 3, orders);
+            for (const role of [undefined, 'placer', 'owner'] as const) {
+              await assertWalks(store, actor, { status, petId, role }, 3, orders);
+            }
           }
         }
         await assertWalks(store, actor, {}, 100, orders);
@@ -92,7 +94,12 @@ describe('listOrders', () => {
       const store = await openOrderStore(engine);
       for (const petId of [1, 2, 3]) await store.place(petId);
       const { next } = await listOrders(store.database, owner, { status: ['placed'] }, { limit: 1 }, store.now());
-      for (const other of [{}, { status: ['approved'] }, { status: ['placed'], petId: 1 }] as OrderFilter[]) {
+      for (const other of [
+        {},
+        { status: ['approved'] },
+        { status: ['placed'], petId: 1 },
+        { status: ['placed'], role: 'owner' },
+      ] as OrderFilter[]) {
         await assert.rejects(listOrders(store.database, owner, other, { limit: 1, cursor: next }, store.now()), {
           code: 'invalid_parameter',
           status: 400,
@@ -137,9 +144,9 @@ describe('listOrders', () => {
 
   onPostgres(engine => {
     it('uses an index even if one account has most of the orders', async () => {
-      const place = await engine.place();
-      await engine.open({ place });
-      const { url, schema } = place as { url: string; schema: string };
+      const location = await engine.newLocation();
+      await engine.open({ location });
+      const { url, schema } = location as { url: string; schema: string };
       const connection = await postgresServer(url, schema).connect('petstore test', { unlimited: true });
       const ask = async (text: string, values: unknown[] = []) =>
         (await connection.query(Number.POSITIVE_INFINITY, text, values)).rows;
@@ -211,11 +218,12 @@ async function assertWalks(
   limit: number,
   all: readonly OrderWithSteps[],
 ): Promise<number> {
-  const { status, petId } = filter;
+  const { status, petId, role } = filter;
   const expected = all
-    .filter(order => canSee(actor, order))
+    .filter(order => canSeeOrder(actor, order))
     .filter(order => status === undefined || status.includes(order.status))
     .filter(order => petId === undefined || order.petId === petId)
+    .filter(order => role === undefined || (role === 'owner' ? order.ownerId : order.accountId) === actor.accountId)
     .map(idOf);
   const what = JSON.stringify({ actor, filter });
   const read = (cursor: string | undefined) => listOrders(database, actor, filter, { limit, cursor }, now());
@@ -266,18 +274,20 @@ async function everyQuery(engine: Database['engine']) {
   for (const actor of [owner, placer, admin]) {
     for (const status of someStatuses) {
       for (const petId of [undefined, 30_000]) {
-        const filter: OrderFilter = { status, petId };
-        for (const from of [undefined, { backward: false, id: 10 }, { backward: true, id: 39_990 }]) {
-          const all = status === undefined || status.length === orderStatuses.length;
-          what = `${actor.admin ? 'admin' : 'account'} ${JSON.stringify({ ...(all ? {} : { status }), petId })}`;
-          for (const edge of [undefined, { id: 30_000 }]) {
-            await listOrders(
-              reader(edge),
-              actor,
-              filter,
-              { limit: 20, cursor: from && encodeCursor(orderList(filter), from) },
-              500_000,
-            );
+        for (const role of [undefined, 'placer', 'owner'] as const) {
+          const filter: OrderFilter = { status, petId, role };
+          for (const from of [undefined, { backward: false, id: 10 }, { backward: true, id: 39_990 }]) {
+            const all = status === undefined || status.length === orderStatuses.length;
+            what = `${actor.admin ? 'admin' : 'account'} ${JSON.stringify({ ...(all ? {} : { status }), petId, role })}`;
+            for (const edge of [undefined, { id: 30_000 }]) {
+              await listOrders(
+                reader(edge),
+                actor,
+                filter,
+                { limit: 20, cursor: from && encodeCursor(orderList(filter), from) },
+                500_000,
+              );
+            }
           }
         }
       }

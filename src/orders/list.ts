@@ -1,23 +1,25 @@
 import type { Expression, SelectQueryBuilder } from 'kysely';
 import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
-import { type KeysetParams, keysetPage } from '../lib/storage/keyset.ts';
+import { alongIndex, type KeysetParams } from '../lib/storage/keyset.ts';
 import { amongTexts, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import { withSteps } from './events.ts';
 import { type OrderRow, type OrderStatus, orderStatuses, statusAt } from './order.ts';
 import { type OrderWithSteps, orderColumns } from './rows.ts';
 
-/** The filters of a list of orders. */
 export interface OrderFilter {
   /** Only orders with one of these statuses. */
   readonly status?: readonly OrderStatus[] | undefined;
-  /** Only orders of this pet. */
   readonly petId?: number | undefined;
+  /** Only orders that the actor placed, or only those of its pets. */
+  readonly role?: OrderRole | undefined;
 }
 
+export type OrderRole = 'placer' | 'owner';
+
 /** Identifies a list in its cursors. Visibility is checked per reader, so sharing a cursor leaks nothing. */
-export function orderList({ status = [], petId }: OrderFilter): readonly unknown[] {
-  return ['orders', [...status].sort(), petId ?? 0];
+export function orderList({ status = [], petId, role }: OrderFilter): readonly unknown[] {
+  return ['orders', [...status].sort(), petId ?? 0, ...(role === undefined ? [] : [role])];
 }
 
 /**
@@ -40,7 +42,7 @@ export async function listOrders(
   const stored = byStatus ? statuses : [];
   const ofPet = filter.petId !== undefined;
   const shape: Omit<Shape, 'descending'> = {
-    all: actor.admin,
+    role: filter.role ?? (actor.admin ? 'any' : 'either'),
     ofPet,
     byStatus,
     runs: ofPet ? 0 : stored.length,
@@ -68,8 +70,8 @@ export async function listOrders(
 
 /** What decides the SQL of a page. */
 interface Shape {
-  /** Whether the reader sees every order. */
-  readonly all: boolean;
+  /** What the reader is in the orders of the list; an admin is `any`, as it sees all orders. */
+  readonly role: OrderRole | 'either' | 'any';
   readonly ofPet: boolean;
   readonly byStatus: boolean;
   /** The number of statuses, each read along its part of an index; 0 to read all statuses together. */
@@ -86,22 +88,29 @@ type Values = KeysetParams & { accountId: number | null; petId: number; statuses
 type Rows<Row> = SelectQueryBuilder<Tables, 'orders', Row>;
 type Party = 'account_id' | 'owner_id';
 
+/** The parties whose orders a reader sees, in runs of their own; one run without a party has all orders. */
+const partiesOf: Readonly<Record<Shape['role'], readonly (Party | undefined)[]>> = {
+  placer: ['account_id'],
+  owner: ['owner_id'],
+  either: ['account_id', 'owner_id'],
+  any: [undefined],
+};
+
 /** Merges runs along indexes, so that no filter scans more rows than it returns; see `Shape`. */
 const pageQuery = queriesByShape(
-  ['all', 'ofPet', 'byStatus', 'runs', 'expired', 'descending'],
-  ({ all, ofPet, byStatus, runs, expired, descending }: Shape) =>
+  ['role', 'ofPet', 'byStatus', 'runs', 'expired', 'descending'],
+  ({ role, ofPet, byStatus, runs, expired, descending }: Shape) =>
     query((db, p: Params<Values>, engine) => {
       const orders = () => db.selectFrom('orders').select(orderColumns.full(p.now));
-      const along = (rows: Rows<OrderRow>, prefix: IndexPrefix) => alongIndex(engine, descending, rows, prefix, p);
+      const along = (rows: Rows<OrderRow>, prefix: IndexPrefix) => pageAlong(engine, descending, rows, prefix, p);
       if (ofPet) {
         const rows = along(orders(), [['pet_id', p.petId]]);
-        const visible = all
-          ? rows
-          : rows.where(({ or }) => or([isUnindexed('account_id', p), isUnindexed('owner_id', p)]));
+        const visible = rows.$if(role !== 'any', rows =>
+          rows.where(({ or }) => or(partiesOf[role].map(party => isUnindexed(party!, p)))),
+        );
         return byStatus ? visible.where(amongTexts(statusAt(p.now), p.statuses, engine)) : visible;
       }
-      const parties: readonly (Party | undefined)[] = all ? [undefined] : ['account_id', 'owner_id'];
-      const queries = parties.flatMap(party => [
+      const queries = partiesOf[role].flatMap(party => [
         ...(runs === 0 ? [along(orders(), ofParty(party))] : []),
         ...Array.from({ length: runs }, (_, run) => runOf(p[`status${run}`]!, party)),
         ...(expired ? [expiredOf(party)] : []),
@@ -140,7 +149,7 @@ const pageQuery = queriesByShape(
 /** The last order of a pet that a page may scan. */
 const endQuery = queriesByShape(['descending'], ({ descending }: Pick<Shape, 'descending'>) =>
   query((db, p: Params<Values & { scanLimit: number }>, engine) =>
-    alongIndex(engine, descending, db.selectFrom('orders').select('id'), [['pet_id', p.petId]], p)
+    pageAlong(engine, descending, db.selectFrom('orders').select('id'), [['pet_id', p.petId]], p)
       .limit(1)
       .offset(sql<number>`${p.scanLimit} - 1`),
   ),
@@ -152,33 +161,22 @@ const isUnindexed = (party: Party, p: Params<Values>) => sql<boolean>`${sql.ref(
 /** Excludes placed orders that have expired, without offering their index. */
 const isNotExpired = (now: Expression<number>) => sql<boolean>`(status <> 'placed' or expires_at + 0 > ${now})`;
 
-/** The columns of an index before the id, with a value for each. */
-type IndexPrefix = readonly (readonly [Party | 'pet_id' | 'status', Expression<unknown>])[];
-
-/**
- * Restricts rows to a page along an index: those with the values of `prefix`, by id.
- *
- * PostgreSQL might read along another index instead and discard rows of other values. It cannot if the bounds compare
- * all columns as a tuple; with such bounds, SQLite would begin at the first id.
- */
-function alongIndex<Row>(
-  engine: 'sqlite' | 'postgres',
+/** Restricts rows to a page along an index: those with the values of `prefix`, by id. */
+function pageAlong<Row>(
+  engine: Reader['engine'],
   descending: boolean,
   rows: Rows<Row>,
   prefix: IndexPrefix,
   p: Params<KeysetParams>,
 ): Rows<Row> {
-  if (engine === 'sqlite' || prefix.length === 0) {
-    const matching = prefix.reduce((rows, [column, value]) => rows.where(column, '=', value as never), rows);
-    return keysetPage(matching, 'id', descending, p);
-  }
-  const columns = [...prefix.map(([column]) => column), 'id' as const];
-  const bound = (id: Expression<number>) => sql`(${sql.join([...prefix.map(([, value]) => value), id])})`;
-  const tuple = sql`(${sql.join(columns.map(column => sql.ref(column)))})`;
-  const [beyond, within] = descending ? (['<', '>='] as const) : (['>', '<='] as const);
-  return columns
-    .reduce((rows, column) => rows.orderBy(`orders.${column}`, descending ? 'desc' : 'asc'), rows)
-    .where(sql<boolean>`${tuple} ${sql.raw(beyond)} ${bound(p.fromId)}`)
-    .where(sql<boolean>`${tuple} ${sql.raw(within)} ${bound(p.endId)}`)
-    .limit(p.rows);
+  const range = {
+    prefix: prefix.map(([column, value]) => [`orders.${column}`, value] as const),
+    key: ['orders.id'],
+    after: [p.fromId],
+    upTo: [p.endId],
+  };
+  return alongIndex(engine, descending, rows, range).limit(p.rows);
 }
+
+/** The columns of an index before the id, with a value for each. */
+type IndexPrefix = readonly (readonly [Party | 'pet_id' | 'status', Expression<unknown>])[];

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
-import { newSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
@@ -19,7 +19,6 @@ export const orderSteps = {
 } as const satisfies Record<string, { from: readonly OrderStatus[]; to: OrderStatus; byPlacer: boolean }>;
 export type StepName = keyof typeof orderSteps;
 
-/** The status of an order. */
 export const OrderStatus = Type.Enum([...orderStatuses], {
   title: 'OrderStatus',
   description:
@@ -116,20 +115,18 @@ type OrderFields = typeof orderFields;
 /** An order as queries read it. Times are milliseconds since the Unix epoch. */
 export type OrderRow = RowOf<OrderFields>;
 
-/** The values of a new order. */
 export type NewOrderRow = InsertRowOf<OrderFields>;
 
 /** An order as events store it. */
 export type OrderState = StateOf<OrderFields>;
 
 /** The body that places an order. Members of the classic pet store (`id`, `status`, `complete`) are ignored. */
-export const NewOrder = newSchema(orderFields, { title: 'NewOrder', description: 'An order to place.' });
+export const NewOrder = newSchema(orderFields, 'NewOrder', 'An order to place.');
 export type NewOrder = Static<typeof NewOrder>;
 
-/** The body of a step. */
 export const NewOrderStep = Type.Object(
   { note: Type.Optional(Note) },
-  { title: 'NewOrderStep', description: 'A step of an order. All members are optional.' },
+  { title: 'NewOrderStep', description: 'A step of an order. All fields are optional.' },
 );
 export type NewOrderStep = Static<typeof NewOrderStep>;
 
@@ -145,11 +142,10 @@ export const NewOrderReturn = Type.Object(
       }),
     ),
   },
-  { title: 'NewOrderReturn', description: 'The return of an animal. All members are optional.' },
+  { title: 'NewOrderReturn', description: 'The return of an animal. All fields are optional.' },
 );
 export type NewOrderReturn = Static<typeof NewOrderReturn>;
 
-/** A step that an order has taken. */
 export const OrderStep = Type.Object(
   {
     at: timeSchema('When the step was taken.'),
@@ -162,20 +158,19 @@ export const OrderStep = Type.Object(
 );
 export type OrderStep = Static<typeof OrderStep>;
 
-/** An order in a response. */
-export const Order = Type.Object(
+export const Order = fullSchema(
+  orderFields,
+  'Order',
+  'An order of one animal, at the price that the animal had when it was ordered.',
   {
-    ...viewSchema(orderFields, 'full', {}).properties,
     approval: Type.Optional(OrderStep),
     delivery: Type.Optional(OrderStep),
     cancellation: Type.Optional(OrderStep),
     return: Type.Optional(OrderStep),
   },
-  { title: 'Order', description: 'An order of one animal, at the price that the animal had when it was ordered.' },
 );
 export type Order = Static<typeof Order>;
 
-/** A page of orders. */
 export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.' });
 
 /** Returns the steps that an order may have taken to reach a status, in their order. */

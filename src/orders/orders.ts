@@ -7,8 +7,9 @@ import { lockPet } from '../pets/lock.ts';
 import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
+import { countOrder } from './open-orders.ts';
 import type { NewOrder, NewOrderRow, OrderRow } from './order.ts';
-import { canSee, type OrderWithSteps, orderColumns, orderValues } from './rows.ts';
+import { canSeeOrder, type OrderWithSteps, orderColumns, orderValues } from './rows.ts';
 
 /** How long a placed order waits for approval before it expires: seven days, in milliseconds. */
 export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
@@ -17,13 +18,16 @@ export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
  * placeOrder orders a pet at its current price, reserves it until the order ends and records `order.placed`. Of several
  * concurrent orders of a pet, one succeeds. Not safe to repeat: the second time fails.
  * @param order.holdId the account's own hold on the pet; the hold keeps its other pets
+ * @param openMax the most open orders of the account
  * @throws {Problem} `pet_not_found`; `pet_reserved` if a hold or an order reserves the pet, including the account's own
- *   hold if it is not given; `invalid_status_transition` if the pet is sold or set aside; `hold_not_found`; `hold_ended`
+ *   hold if it is not given; `invalid_status_transition` if the pet is sold or set aside; `hold_not_found`; `hold_ended`;
+ *   `order_limit_exceeded`
  */
 export async function placeOrder(
   tx: Transaction,
   actor: Actor & { readonly accountId: number },
   order: NewOrder,
+  openMax = Number.POSITIVE_INFINITY,
 ): Promise<OrderWithSteps> {
   const { accountId } = actor;
   const pet = await lockPet(tx, order.petId);
@@ -50,7 +54,8 @@ export async function placeOrder(
     await endIfUsed(tx, hold);
   }
   const placed: OrderRow = { ...row, id, version: 1 };
-  await recordOrderEvent(tx, placed, { accountId });
+  await recordOrderEvent(tx, placed, accountId);
+  await countOrder(tx, accountId, openMax);
   return { ...placed, steps: {} };
 }
 
@@ -61,7 +66,7 @@ export async function placeOrder(
  */
 export async function getOrder(reader: Reader, actor: Actor, id: number, now: number): Promise<OrderWithSteps> {
   const order = await reader.first(orderById, { id, now });
-  if (order === undefined || !canSee(actor, order)) throw problem('order_not_found', `There is no order ${id}.`);
+  if (order === undefined || !canSeeOrder(actor, order)) throw problem('order_not_found', `There is no order ${id}.`);
   return (await withSteps(reader, [order]))[0]!;
 }
 

@@ -1,10 +1,11 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import type { Actor } from '../events/event.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { Operation, RouteResponse } from '../lib/http/route.ts';
-import { idParameter, idSchema } from '../lib/schemas.ts';
+import { anyOfFilter, idParameter, idSchema } from '../lib/schemas.ts';
+import { boundOf } from '../plans/plan.ts';
 import * as examples from './examples.ts';
 import { listOrders } from './list.ts';
 import { NewOrder, NewOrderReturn, NewOrderStep, Order, OrderId, OrderStatus, Orders } from './order.ts';
@@ -14,22 +15,25 @@ import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } f
 
 const orderId = idParameter('order', OrderId);
 
-/** Lists orders. */
 export const list = listOperation({
   summary: 'List orders',
   description:
-    'Returns the orders that your account placed and the orders of its animals, by id ascending; admins see all orders. ' +
+    'Returns the orders that your account placed and the orders of its animals, sorted by id; admins see all orders. ' +
+    '`role` restricts the list to one of the two. ' +
     'Follow the `next` link of the `Link` header, or `x-next`, until there is none. With `petId`, a page scans at most ' +
     '20,000 orders, so it may be short or even empty and still have a next page.',
   noun: 'orders',
   filters: {
-    status: Type.Optional(
-      Type.Array(OrderStatus, { minItems: 1, maxItems: 6, description: 'Only orders with one of these statuses.' }),
-    ),
+    status: anyOfFilter(OrderStatus, 6, 'Only orders with one of these statuses.'),
     petId: Type.Optional(idSchema('Only orders of this animal.')),
+    role: Type.Optional(
+      Type.Enum(['placer', 'owner'], {
+        description: 'Only orders that your account placed (`placer`), or only those of its animals (`owner`).',
+      }),
+    ),
   },
   schema: Orders,
-  errors: ['invalid_parameter'],
+  // Only the contract's listOrders has it.
   extensions: { 'x-hideTryItPanel': true },
   examples: examples.listExamples,
   async handle({ context, caller, filters, page }) {
@@ -38,14 +42,14 @@ export const list = listOperation({
   },
 });
 
-/** Places an order. */
 export const place = operation({
   summary: 'Order an animal',
   description:
     'Orders an animal for your account, at its current price. The animal is `pending` from then on; of several ' +
     'concurrent orders of an animal, one succeeds. The owner of the animal has seven days to approve the order, then it ' +
     'expires and the animal is available again. To order an animal that is on hold for you, send its `holdId`; the other ' +
-    'animals of the hold stay on hold. The response is sent after the order is on disk.',
+    'animals of the hold stay on hold. The number of open orders of an account, placed or approved, is bounded by its ' +
+    'plan. The response is sent after the order is on disk.',
   body: NewOrder,
   successes: [
     {
@@ -55,12 +59,20 @@ export const place = operation({
       headers: { Location: 'The URL of the order.', ETag: 'The entity tag of the order.' },
     },
   ],
-  errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_not_found', 'hold_ended'],
+  errors: [
+    'pet_not_found',
+    'pet_reserved',
+    'invalid_status_transition',
+    'hold_not_found',
+    'hold_ended',
+    'order_limit_exceeded',
+  ],
   examples: examples.placeExamples,
   handle(request) {
-    const { caller, body, baseUrl } = request;
+    const { context, caller, body, baseUrl } = request;
+    const openMax = boundOf(context.bounds, caller, 'openOrders');
     return withIdempotency(request, async tx => {
-      const order = await placeOrder(tx, caller, body);
+      const order = await placeOrder(tx, caller, body, openMax);
       return {
         body: orderOf(order, caller),
         headers: ['Location', `${baseUrl}/store/orders/${order.id}`, 'ETag', etagOf(order)],
@@ -69,7 +81,6 @@ export const place = operation({
   },
 });
 
-/** Returns an order. */
 export const get = operation({
   summary: 'Get an order',
   description:
@@ -84,7 +95,6 @@ export const get = operation({
   },
 });
 
-/** Approves a placed order. */
 export const approve = stepOperation(approveOrder, NewOrderStep, {
   summary: 'Approve an order',
   description:
@@ -94,7 +104,6 @@ export const approve = stepOperation(approveOrder, NewOrderStep, {
   examples: examples.approveExamples,
 });
 
-/** Delivers an approved order. */
 export const deliver = stepOperation(deliverOrder, NewOrderStep, {
   summary: 'Deliver an order',
   description:
@@ -104,7 +113,6 @@ export const deliver = stepOperation(deliverOrder, NewOrderStep, {
   examples: examples.deliverExamples,
 });
 
-/** Cancels an order before its delivery. */
 export const cancel = stepOperation(cancelOrder, NewOrderStep, {
   summary: 'Cancel an order',
   description:
@@ -114,7 +122,6 @@ export const cancel = stepOperation(cancelOrder, NewOrderStep, {
   examples: examples.cancelExamples,
 });
 
-/** Returns the animal of a delivered order. */
 export const returnPet = stepOperation(returnOrder, NewOrderReturn, {
   summary: 'Return an animal',
   description:
@@ -126,7 +133,7 @@ export const returnPet = stepOperation(returnOrder, NewOrderReturn, {
 });
 
 function stepOperation(
-  takeStep: TakeStep<Static<typeof NewOrderReturn>>,
+  takeStep: TakeStep,
   body: typeof NewOrderStep | typeof NewOrderReturn,
   { errors, ...definition }: Pick<Operation<never>, 'summary' | 'description' | 'errors' | 'examples'>,
 ) {

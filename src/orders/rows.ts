@@ -15,7 +15,6 @@ export interface OrderWithSteps extends OrderRow {
   readonly steps: { readonly [Name in StepName]?: TakenStep };
 }
 
-/** A step that an order has taken. */
 export interface TakenStep {
   readonly at: number;
   /** The account that took the step; `null` for the operator. */
@@ -24,7 +23,7 @@ export interface TakenStep {
 }
 
 /** Reports whether an order is visible to the actor: its placer, the owner of its pet or an admin. */
-export function canSee({ accountId, admin }: Actor, order: Pick<OrderRow, 'accountId' | 'ownerId'>): boolean {
+export function canSeeOrder({ accountId, admin }: Actor, order: Pick<OrderRow, 'accountId' | 'ownerId'>): boolean {
   return admin || order.accountId === accountId || order.ownerId === accountId;
 }
 

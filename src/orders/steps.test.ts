@@ -254,9 +254,9 @@ onEachEngine(engine => {
 
   describe('an order that has expired for another process', () => {
     it('has expired for a process with a slower clock, too', async () => {
-      const place = await engine.place();
-      const store = await openOrderStore(engine, 2, { place });
-      const behind = await engine.open({ place, clock: testClock(START + 1), role: 'cli' });
+      const location = await engine.newLocation();
+      const store = await openOrderStore(engine, 2, { location });
+      const behind = await engine.open({ location, clock: testClock(START + 1), role: 'cli' });
       await store.place(1);
       await store.place(2);
       store.clock.advance(APPROVAL_PERIOD_MS);

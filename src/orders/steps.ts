@@ -9,14 +9,8 @@ import { lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation } from '../pets/reservations.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
-import {
-  type NewOrderReturn,
-  type NewOrderStep,
-  type OrderRow,
-  type OrderStatus,
-  orderSteps,
-  type StepName,
-} from './order.ts';
+import { countEnded, isOpen } from './open-orders.ts';
+import { type NewOrderReturn, type OrderRow, type OrderStatus, orderSteps, type StepName } from './order.ts';
 import { getOrder } from './orders.ts';
 import { type OrderWithSteps, orderColumns } from './rows.ts';
 
@@ -27,26 +21,26 @@ import { type OrderWithSteps, orderColumns } from './rows.ts';
  * @throws {Problem} `order_not_found`; `not_owner`; any error of `precondition`; `invalid_order_transition` if the order
  *   has another status or has expired
  */
-export type TakeStep<Body> = (
+export type TakeStep = (
   tx: Transaction,
   actor: Actor,
   id: number,
-  body: Body,
+  body: NewOrderReturn,
   precondition?: PreconditionCheck,
 ) => Promise<OrderWithSteps>;
 
 /** approveOrder approves a placed order, which then no longer expires. */
-export const approveOrder: TakeStep<NewOrderStep> = step('approval', async (tx, { pet, order }) => {
+export const approveOrder: TakeStep = step('approval', async (tx, { pet, order }) => {
   await changeExpiry(tx, reservedPet(pet, order).id, null);
 });
 
 /** deliverOrder completes an approved order: its pet is sold. */
-export const deliverOrder: TakeStep<NewOrderStep> = step('delivery', async (tx, { pet, order, cause }) => {
+export const deliverOrder: TakeStep = step('delivery', async (tx, { pet, order, cause }) => {
   await endReservation(tx, reservedPet(pet, order), 'sold', { ...cause, reason: 'order_delivered' });
 });
 
 /** cancelOrder cancels an order before its delivery: its pet is available again. */
-export const cancelOrder: TakeStep<NewOrderStep> = step('cancellation', async (tx, { pet, order, cause }) => {
+export const cancelOrder: TakeStep = step('cancellation', async (tx, { pet, order, cause }) => {
   await endReservation(tx, reservedPet(pet, order), 'available', { ...cause, reason: 'order_cancelled' });
 });
 
@@ -54,10 +48,10 @@ export const cancelOrder: TakeStep<NewOrderStep> = step('cancellation', async (t
  * returnOrder takes the pet of a delivered order back: it is available, or pending unless `ready`. A pet that was deleted,
  * is no longer sold or was sold again stays as it is.
  */
-export const returnOrder: TakeStep<NewOrderReturn> = step('return', async (tx, { pet, order, cause, body }) => {
+export const returnOrder: TakeStep = step('return', async (tx, { pet, order, cause, body }) => {
   if (pet?.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id: order.id })) !== undefined) return;
-  const { ready = true } = body as NewOrderReturn;
-  await changePet(tx, pet, { status: ready ? 'available' : 'pending' }, { ...cause, reason: 'order_returned' });
+  const status = body.ready === false ? 'pending' : 'available';
+  await changePet(tx, pet, { status }, { ...cause, reason: 'order_returned' });
 });
 
 /** The locked rows of a step, and its request. */
@@ -67,22 +61,16 @@ interface StepContext {
   /** `undefined` if the pet was deleted. */
   readonly pet: LockedPet | undefined;
   readonly cause: PetCause;
-  readonly body: NewOrderStep;
+  readonly body: NewOrderReturn;
 }
 
 /** Returns the function that takes a step. It locks the pet before the order, as every transaction does. */
-function step(name: StepName, updatePet: (tx: Transaction, context: StepContext) => Promise<void>) {
+function step(name: StepName, updatePet: (tx: Transaction, context: StepContext) => Promise<void>): TakeStep {
   const { to: status, byPlacer } = orderSteps[name];
   const from: readonly OrderStatus[] = orderSteps[name].from;
-  return async (
-    tx: Transaction,
-    actor: Actor,
-    id: number,
-    body: NewOrderStep,
-    precondition: PreconditionCheck = () => {},
-  ): Promise<OrderWithSteps> => {
+  return async (tx, actor, id, body, precondition = () => {}) => {
     const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
-    if (!actor.admin && !byPlacer && ownerId !== actor.accountId) throw notOwner();
+    if (!actor.admin && !byPlacer && ownerId !== actor.accountId) throw problem('not_owner', NOT_OWNER);
     const [pet] = await lockPets(tx, [petId]);
     const order = await lockOrder(tx, id, pet, precondition);
     if (!from.includes(order.status)) throw wrongStatus(order);
@@ -93,9 +81,10 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
     const version = order.version + (order.status === 'placed' ? 2 : 1);
     const { accountId } = actor;
     const after: OrderRow = { ...order, status, expiresAt: null, version, updatedAt: tx.now };
-    await tx.run(updateOrder, { id, status, version, now: tx.now });
+    await tx.run(updateOrder, after);
+    if (isOpen(order.status) && !isOpen(status)) countEnded(tx, order.accountId);
     await updatePet(tx, { order, pet, cause: { accountId, orderId: id }, body });
-    await recordOrderEvent(tx, after, { accountId, was: order, note: body.note });
+    await recordOrderEvent(tx, after, accountId, { was: order, note: body.note });
     return (await withSteps(tx, [after]))[0]!;
   };
 }
@@ -117,16 +106,12 @@ async function lockOrder(
   return order.status === 'placed' && pet?.reservation?.orderId !== id ? expired : order;
 }
 
-/** Returns the pet that an open order reserves. */
 function reservedPet(pet: LockedPet | undefined, { id }: OrderRow): LockedPet {
   if (pet?.reservation?.orderId === id) return pet;
   throw new Error(`order ${id} is open but reserves no pet`);
 }
 
-function notOwner(): Problem {
-  const message = 'The animal belongs to another account; only that account or an admin can take this step.';
-  return problem('not_owner', message);
-}
+const NOT_OWNER = 'The animal belongs to another account; only that account or an admin can take this step.';
 
 /** The error that names the order's status and the steps that it allows. */
 function wrongStatus({ id, status, updatedAt }: OrderRow): Problem {
@@ -151,10 +136,10 @@ const lockedOrder = query((db, p: Params<{ id: number }>, engine) => {
   return engine === 'postgres' ? order.forUpdate() : order;
 });
 
-const updateOrder = query((db, p: Params<{ id: number; status: OrderStatus; version: number; now: number }>) =>
+const updateOrder = query((db, p: Params<OrderRow>) =>
   db
     .updateTable('orders')
-    .set({ status: p.status, expires_at: null, version: p.version, updated_at: p.now })
+    .set(orderColumns.updated(p, ['status', 'expiresAt', 'version', 'updatedAt']))
     .where('id', '=', p.id),
 );
 

@@ -1,8 +1,9 @@
+import type { NewEvent } from '../events/event.ts';
 import { record } from '../events/log.ts';
+import type { PreviousOf, WrittenRowOf } from '../lib/fields/field.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
-import { type CountChange, updateCounts } from './counts.ts';
-import type { PetRow, PetState, PreviousPetState, StoredPetRow, WrittenPetRow } from './pet.ts';
-import { petColumns, petValues } from './rows.ts';
+import { updateCounts } from './counts.ts';
+import { type PetFields, type PetReason, type PetRow, type PetState, petColumns, petValues } from './pet.ts';
 
 /** The hold or the order that reserves a pet. */
 export interface Reservation {
@@ -18,13 +19,12 @@ export interface LockedPet extends PetRow {
   readonly reservation: Reservation | undefined;
 }
 
-/** The columns to change. */
-export type PetChange = Partial<WrittenPetRow> & {
+export type PetChange = Partial<WrittenRowOf<PetFields>> & {
   /** When the reservation expires; `null` where there is none or it does not expire. */
   readonly reservedUntil?: number | null;
 };
 
-/** The cause of a change: an account, or an event of a hold or an order. */
+/** The cause of a change: an account, and a reason if the service makes it. */
 export interface PetCause {
   /** The account that makes the change; `null` for the operator and the service itself. */
   readonly accountId: number | null;
@@ -35,36 +35,28 @@ export interface PetCause {
   readonly at?: number;
 }
 
-/** Why a pet changed, where its owner did not change it. */
-export type PetReason =
-  | 'held'
-  | 'hold_released'
-  | 'hold_expired'
-  | 'order_placed'
-  | 'order_cancelled'
-  | 'order_expired'
-  | 'order_delivered'
-  | 'order_returned'
-  | 'category_merged';
-
-/** The data of a pet's event. */
-export interface PetEventData {
+export interface PetEventData extends Omit<PetCause, 'accountId'> {
   /** The pet after the change; for a deletion, before it. */
   readonly pet: PetState;
   /** The fields that changed, as they were before. */
-  readonly was?: PreviousPetState;
-  readonly reason?: PetReason;
-  readonly holdId?: number;
-  readonly orderId?: number;
+  readonly was?: PreviousOf<PetFields>;
   /** The owner of the pet; absent in events of earlier releases. */
   readonly ownerId?: number;
-  /** When the change took effect, where that was before it was recorded: milliseconds since the Unix epoch. */
-  readonly at?: number;
+}
+
+export function petEvent(
+  action: 'created' | 'updated' | 'deleted',
+  accountId: number | null,
+  pet: PetRow,
+  details?: Omit<PetEventData, 'pet' | 'ownerId'>,
+): NewEvent {
+  const data: PetEventData = { pet: petValues.stateOf(pet), ...details, ownerId: pet.accountId };
+  return { kind: 'pet', action, subjectId: pet.id, accountId, data };
 }
 
 /**
  * Changes a pet, updates the counters and records `pet.updated`, all in the caller's transaction. A change of nothing has no
- * effect, unless a hold or an order is its cause. A new status clears the reason for the previous one.
+ * effect, unless its cause has a reason. A new status clears the reason for the previous one.
  * @param pet locked in this transaction
  * @returns the pet after the change
  */
@@ -72,13 +64,13 @@ export async function changePet(
   tx: Transaction,
   pet: LockedPet,
   { reservedUntil, ...change }: PetChange,
-  { at, accountId, ...cause }: PetCause,
+  { accountId, ...cause }: PetCause,
 ): Promise<LockedPet> {
   const after: LockedPet = {
     ...pet,
     ...change,
     version: pet.version + versionsBy(cause, pet.reservation),
-    updatedAt: at ?? tx.now,
+    updatedAt: cause.at ?? tx.now,
   };
   if (after.status !== pet.status && change.statusReason === undefined) Object.assign(after, { statusReason: null });
   const was = petValues.changesOf(pet, after);
@@ -86,37 +78,22 @@ export async function changePet(
 
   if (reservedUntil === undefined) await tx.run(updatePet, after);
   else await tx.run(updateReservedPet, { ...after, reservedUntil });
-  const moves = countChanges(pet, after);
-  if (moves.length > 0) updateCounts(tx, moves);
-  const data: PetEventData = {
-    pet: petValues.stateOf(after),
-    was: was ?? {},
-    ...cause,
-    ownerId: after.accountId,
-    ...(at !== undefined && { at }),
-  };
-  await record(tx, { kind: 'pet', action: 'updated', subjectId: after.id, accountId, data });
+  for (const counted of ['status', 'categoryId'] as const) {
+    if (pet[counted] === after[counted]) continue;
+    updateCounts(tx, { [counted]: pet[counted] }, -1);
+    updateCounts(tx, { [counted]: after[counted] }, 1);
+  }
+  await record(tx, petEvent('updated', accountId, after, { was: was ?? {}, ...cause }));
   return after;
 }
 
 /**
- * Returns by how many versions a change advances a pet. A reserved pet skips one version: readers see it when the
- * reservation expires, before any row changes.
+ * Returns how many versions a change adds: two for a reserved pet. Once its reservation expires, reads show `version + 1`
+ * although no row has changed, and the change must differ from that.
  */
 function versionsBy({ reason }: Pick<PetCause, 'reason'>, reservation: Reservation | undefined): number {
   const expired = reason === 'hold_expired' || reason === 'order_expired';
   return reservation === undefined || expired ? 1 : 2;
-}
-
-function countChanges(before: PetRow, after: PetRow): CountChange[] {
-  const changes: CountChange[] = [];
-  if (before.status !== after.status) {
-    changes.push({ status: before.status, by: -1 }, { status: after.status, by: 1 });
-  }
-  if (before.categoryId !== after.categoryId) {
-    changes.push({ categoryId: before.categoryId, by: -1 }, { categoryId: after.categoryId, by: 1 });
-  }
-  return changes;
 }
 
 const updatePet = query((db, p: Params<PetRow>) =>
@@ -124,7 +101,7 @@ const updatePet = query((db, p: Params<PetRow>) =>
 );
 
 /** Holds and orders change no other columns, so the indexes on the others stay untouched. */
-const updateReservedPet = query((db, p: Params<StoredPetRow>) =>
+const updateReservedPet = query((db, p: Params<PetRow & { reservedUntil: number | null }>) =>
   db
     .updateTable('pets')
     .set(petColumns.updated(p, ['status', 'statusReason', 'version', 'updatedAt', 'reservedUntil']))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { operator } from '../events/event.ts';
-import { recordAll } from '../events/log.ts';
+import { recordEvents } from '../events/log.ts';
 import { assignPositions } from '../events/ordering.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
@@ -303,7 +303,7 @@ onEachEngine(engine => {
       await add({ name: 'first' });
       for (let done = 0; done < 45_000; done += 500) {
         await database.write(tx =>
-          recordAll(
+          recordEvents(
             tx,
             Array.from({ length: 500 }, () => ({
               kind: 'order',

@@ -11,25 +11,24 @@ import {
   isCount,
 } from '../lib/http/pagination/cursor.ts';
 import type { PageRequest } from '../lib/http/pagination/paginate.ts';
+import { invalidParameter } from '../lib/http/problem.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
-import { type Database, type Params, query, type Reader } from '../schema.ts';
+import { amongNumbers, type Database, type Params, query, type Reader } from '../schema.ts';
 import type { PetEventData } from './change.ts';
 import { expireReservations } from './expiry.ts';
-import { categoriesOf, invalidParameter, type PetFilter } from './filter.ts';
+import { categoriesOf, type PetFilter } from './filter.ts';
 import type { PetViews } from './list.ts';
-import type { PetRow, RemovedPet } from './pet.ts';
-import { among, petColumns, petValues } from './rows.ts';
+import { type PetRow, petColumns, petValues, type RemovedPet } from './pet.ts';
 
-/** Which changes a list contains. */
-export interface ChangeFilter extends Pick<PetFilter, 'status' | 'categoryId' | 'includeDescendants'> {
+export interface ChangeFilter extends Pick<PetFilter, 'status' | 'categoryId' | 'includeDescendants' | 'ownerId'> {
   /** An RFC 3339 time, or the sync token of an earlier list. */
   readonly updatedSince: string;
   /** Whether to include deleted pets. */
   readonly includeRemoved?: boolean | undefined;
 }
 
-/** One page of changes: it has a next page, or ends with a sync token. */
+/** A page of changes: it has a next page, or ends with a sync token. */
 export type ChangePage<Item> = { readonly rows: (Item | RemovedPet)[] } & (
   | { readonly next: string; readonly token?: never }
   | { readonly next?: never; readonly token: string }
@@ -99,7 +98,6 @@ async function remainingRange(reader: Reader, filter: ChangeFilter, cursor: stri
   return { after, end, since: parseTime(filter.updatedSince) ?? 0 };
 }
 
-/** A pet that changed, or was deleted. */
 type Found = { readonly position: number } & ({ readonly row: PetRow } | { readonly removed: RemovedPet });
 
 /** Returns the pets of a page, and the position up to which it scanned the log. */
@@ -133,7 +131,7 @@ async function scan(
 
 async function matching(
   reader: Reader,
-  { status, includeRemoved }: ChangeFilter,
+  { status, ownerId, includeRemoved }: ChangeFilter,
   categories: readonly number[] | undefined,
   events: readonly PositionedEvent<PetEventData>[],
   now: number,
@@ -141,15 +139,18 @@ async function matching(
   const ids = JSON.stringify(events.map(({ subjectId }) => subjectId));
   const rows = new Map((await reader.all(petsByIds, { ids, now })).map(row => [row.id, row]));
   const inCategories = (id: number) => categories === undefined || categories.includes(id);
+  const isOwned = (accountId: number | undefined) => ownerId === undefined || accountId === ownerId;
   return events.flatMap((event): Found[] => {
     const { position } = event;
     const row = rows.get(event.subjectId);
     if (row !== undefined) {
-      const matches = inCategories(row.categoryId) && (status === undefined || status.includes(row.status));
+      const matches =
+        isOwned(row.accountId) && inCategories(row.categoryId) && (status === undefined || status.includes(row.status));
       return matches ? [{ position, row }] : [];
     }
     // A pet that was deleted after the end of the range is in the next list.
-    const matches = includeRemoved && event.action === 'deleted' && inCategories(event.data.pet.categoryId);
+    const { pet, ownerId: owner } = event.data;
+    const matches = includeRemoved && event.action === 'deleted' && isOwned(owner) && inCategories(pet.categoryId);
     return matches ? [{ position, removed: removedPetOf(event) }] : [];
   });
 }
@@ -191,8 +192,9 @@ function decodeToken(text: string): SyncToken | undefined {
 }
 
 /** Binds a cursor to its list. */
-function listOf({ updatedSince, status = [], categoryId, includeDescendants, includeRemoved }: ChangeFilter) {
-  return [updatedSince, [...status].sort(), categoryId ?? 0, includeDescendants ?? false, includeRemoved ?? false];
+function listOf({ updatedSince, status = [], categoryId, includeDescendants, includeRemoved, ownerId }: ChangeFilter) {
+  const flags = [includeDescendants ?? false, includeRemoved ?? false];
+  return [updatedSince, [...status].sort(), categoryId ?? 0, ...flags, ...(ownerId === undefined ? [] : [ownerId])];
 }
 
 function invalidSince() {
@@ -206,5 +208,5 @@ const petsByIds = query((db, p: Params<{ ids: string; now: number }>, engine) =>
   db
     .selectFrom('pets')
     .select(petColumns.full(p.now))
-    .where(({ ref }) => among(ref('id'), p.ids, engine)),
+    .where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)),
 );

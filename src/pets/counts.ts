@@ -1,9 +1,7 @@
-import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { onePer } from '../lib/one-per.ts';
 import {
   type CounterTable,
   type Params,
-  queriesByShape,
   query,
   type Reader,
   selectJsonTexts,
@@ -13,46 +11,28 @@ import {
 import type { PetFilter } from './filter.ts';
 import type { PetStatus } from './pet.ts';
 
-/** A change of the number of pets with a status, in a category, or both. */
-export interface CountChange {
-  readonly status?: PetStatus;
-  readonly categoryId?: number;
-  readonly by: number;
-}
-
-/** Updates the counters of pets, in the transaction of the change. */
-export function updateCounts(tx: Transaction, changes: readonly CountChange[]): void {
-  for (const { status, categoryId, by } of changes) {
-    if (status !== undefined) tx.increment(petCounters, `status ${status}`, by);
-    if (categoryId !== undefined) tx.increment(petCounters, `category ${categoryId}`, by);
-  }
+/** Adds `by` to the number of pets with a status, in a category, or both, in the transaction of the change. */
+export function updateCounts(
+  tx: Transaction,
+  { status, categoryId }: { readonly status?: PetStatus; readonly categoryId?: number },
+  by: number,
+): void {
+  if (status !== undefined) tx.increment(petCounters, `status ${status}`, by);
+  if (categoryId !== undefined) tx.increment(petCounters, `category ${categoryId}`, by);
 }
 
 const petCounters: CounterTable = {
   table: 'pet_counts',
   add(tx, sums) {
-    const slot = tx.engine === 'sqlite' ? 0 : slotOf(tx);
-    const written: MaybePromise<unknown>[] = [];
-    for (let start = 0; start < sums.length; start += ROWS_MAX) {
-      const rows = sums.slice(start, start + ROWS_MAX);
-      const values: Record<string, unknown> = { slot };
-      for (const [row, [name, by]] of rows.entries()) {
-        const [kind, key] = name.split(' ');
-        values[`kind${row}`] = kind;
-        values[`key${row}`] = key;
-        values[`by${row}`] = by;
-      }
-      written.push(tx.run(incrementBy({ counters: rows.length }), values as unknown as IncrementValues));
-    }
-    return tx.engine === 'sqlite' ? undefined : Promise.all(written);
+    const rows = sums.map(([name, by]) => [...name.split(' '), by]);
+    return tx.run(addToCounts, { slot: tx.engine === 'sqlite' ? 0 : slotOf(tx), rows: JSON.stringify(rows) });
   },
 };
 
-/** How many counters one statement updates: there is one prepared statement per number. */
-const ROWS_MAX = 8;
-
 /** A filter by statuses, or by the categories with these ids. */
-type CountFilter = Pick<PetFilter, 'id' | 'status'> & { readonly categoryId?: readonly number[] | undefined };
+type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId'> & {
+  readonly categoryId?: readonly number[] | undefined;
+};
 
 /**
  * Returns how many pets match a filter as of `now`, from the counters: all pets, those with one status, or those in some
@@ -60,10 +40,11 @@ type CountFilter = Pick<PetFilter, 'id' | 'status'> & { readonly categoryId?: re
  */
 export async function countPets(
   reader: Reader,
-  { id, status, categoryId }: CountFilter,
+  { id, status, ownerId, categoryId }: CountFilter,
   now: number,
 ): Promise<number | undefined> {
-  if (id !== undefined || (status !== undefined && (status.length > 1 || categoryId !== undefined))) return undefined;
+  if (id !== undefined || ownerId !== undefined) return undefined;
+  if (status !== undefined && (status.length > 1 || categoryId !== undefined)) return undefined;
   if (status !== undefined) return (await countByStatus(reader, now))[status[0]!];
   const rows =
     categoryId === undefined
@@ -95,29 +76,22 @@ const EXPIRED = 'expired';
 const slotOf = onePer((): number => Math.floor(Math.random() * SLOTS));
 const SLOTS = 32;
 
-type Kind = 'status' | 'category';
-type IncrementValues = { readonly slot: number } & Readonly<Record<`kind${number}`, Kind>> &
-  Readonly<Record<`key${number}`, string>> &
-  Readonly<Record<`by${number}`, number>>;
-
-const incrementBy = queriesByShape(['counters'], ({ counters }: { readonly counters: number }) =>
-  query((db, p: Params<IncrementValues>) =>
-    db
-      .insertInto('pet_counts')
-      .values(
-        Array.from({ length: counters }, (_, row) => ({
-          kind: p[`kind${row}`]!,
-          key: p[`key${row}`]!,
-          slot: p.slot,
-          pets: p[`by${row}`]!,
-        })),
-      )
-      .onConflict(conflict =>
-        conflict
-          .columns(['kind', 'key', 'slot'])
-          .doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', eb.ref('excluded.pets')) })),
-      ),
-  ),
+/** Adds to counters in the order of the rows, each of which has a kind, a key and a number. */
+const addToCounts = query((db, p: Params<{ slot: number; rows: string }>, engine) =>
+  db
+    .insertInto('pet_counts')
+    .columns(['slot', 'kind', 'key', 'pets'])
+    .expression(
+      engine === 'sqlite'
+        ? sql`select ${p.slot}, value ->> 0, value ->> 1, value ->> 2 from json_each(${p.rows}) where true`
+        : sql`select cast(${p.slot} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint
+              from json_array_elements(cast(${p.rows} as json)) with ordinality as rows (row, number) order by number`,
+    )
+    .onConflict(conflict =>
+      conflict
+        .columns(['kind', 'key', 'slot'])
+        .doUpdateSet(eb => ({ pets: eb('pet_counts.pets', '+', eb.ref('excluded.pets')) })),
+    ),
 );
 
 const countsByCategory = query((db, p: Params<{ keys: string }>, engine) =>

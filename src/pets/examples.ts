@@ -12,9 +12,10 @@ export const listExamples = [
   example('available cats by name', 'Two available cats by name', 200, {
     query: 'limit=2&status=available&categoryId=2&sort=name',
   }),
-  example('some by id', 'Two animals at once', 200, { query: 'id=1&id=2' }),
-  example('all there is to say', 'An animal with all its fields', 200, { query: 'id=1&view=full' }),
-  example('with categories below', 'The animals of a category and its descendants', 200, {
+  example('several by id', 'Two animals at once', 200, { query: 'id=1&id=2' }),
+  example('all fields', 'An animal with all its fields', 200, { query: 'id=1&view=full' }),
+  example('own animals', 'The available animals of your account', 200, { query: 'owner=me&status=available' }),
+  example('with descendants', 'The animals of a category and its descendants', 200, {
     query: 'categoryId=2&includeDescendants=true',
   }),
   example('changes since a time', 'One animal was changed, another was deleted', 200, {
@@ -24,25 +25,25 @@ export const listExamples = [
   example('limit too large', 'A limit beyond the maximum is rejected, not clamped', 'invalid_parameter', {
     query: 'limit=101',
   }),
-  example('foreign cursor', 'An invalid cursor', 'invalid_parameter', { query: 'cursor=abc' }),
+  example('invalid cursor', 'An invalid cursor', 'invalid_parameter', { query: 'cursor=abc' }),
   example('changes by name', 'Changes cannot be sorted', 'invalid_parameter', {
     query: 'updatedSince=2026-11-21T00:00:00Z&sort=name',
   }),
-  example('an old token', 'A sync token that is older than 30 days', 'sync_token_expired', {
+  example('expired sync token', 'A sync token that is older than 30 days', 'sync_token_expired', {
     query: 'updatedSince=WzEsMCwwXQ',
   }),
 ];
 
 export const createExamples = [
   example('a cat', 'An available cat', 201, { body: { name: 'Minka', categoryId: 2, status: 'available' } }),
-  example('the least', 'Only the required members', 201, { body: { name: 'Bruno', categoryId: 1 } }),
+  example('required fields only', 'Only the required members', 201, { body: { name: 'Bruno', categoryId: 1 } }),
   example('a new category', 'An unknown category gets a placeholder', 201, {
     body: { name: 'Pepe', categoryId: 9000 },
   }),
-  example('nothing required is there', 'The response names every missing or invalid member', 'invalid_body', {
+  example('invalid body', 'The response names every missing or invalid member', 'invalid_body', {
     body: { status: 'lost' },
   }),
-  example('no JSON', 'A body that is not JSON', 'invalid_json', { body: '{"name": ' }),
+  example('invalid JSON', 'A body that is not JSON', 'invalid_json', { body: '{"name": ' }),
 ];
 
 export const updateExamples = [
@@ -55,7 +56,7 @@ export const updateExamples = [
     headers: firstVersion,
     body: { price: null },
   }),
-  example('no name', 'A required member cannot be deleted', 'invalid_body', { path, body: { name: null } }),
+  example('without a name', 'A required member cannot be deleted', 'invalid_body', { path, body: { name: null } }),
   ...rejections({ body: { status: 'sold' } }),
 ];
 
@@ -64,7 +65,7 @@ export const replaceExamples = [
     path,
     body: { name: 'Minka the Second', categoryId: 2 },
   }),
-  example('half an animal', 'A required member is missing', 'invalid_body', {
+  example('missing category', 'A required member is missing', 'invalid_body', {
     path,
     body: { name: 'Minka the Second' },
   }),
@@ -82,8 +83,8 @@ export const removeExamples = [
 
 export const getExamples = [
   example('one animal', 'The animal with the id 1', 200, { path }),
-  example('all there is to say', 'The animal with all its fields', 200, { path, query: 'view=full' }),
-  example('no such animal', 'An id without an animal', 'pet_not_found', { path: missing }),
+  example('all fields', 'The animal with all its fields', 200, { path, query: 'view=full' }),
+  example('unknown animal', 'An id without an animal', 'pet_not_found', { path: missing }),
 ];
 
 export const historyExamples = [
@@ -93,11 +94,11 @@ export const historyExamples = [
     as: 'stranger',
     path: { petId: '2' },
   }),
-  example('taken out', 'The history of a deleted animal', 200, {
+  example('deleted animal', 'The history of a deleted animal', 200, {
     given: ['deletePet: another animal'],
     path: { petId: '3' },
   }),
-  example('never there', 'An id that was never assigned', 'pet_not_found', { path: missing }),
+  example('unknown animal', 'An id that was never assigned', 'pet_not_found', { path: missing }),
 ];
 
 /** Returns the examples of rejected requests; `sent` is common to all of them. */
@@ -108,9 +109,9 @@ function rejections(sent: Pick<Example, 'body'>): Example[] {
       as: 'stranger',
       path,
     }),
-    example('no such animal', 'An id without an animal', 'pet_not_found', { ...sent, path: missing }),
+    example('unknown animal', 'An id without an animal', 'pet_not_found', { ...sent, path: missing }),
     example('on hold', 'A hold reserves the animal', 'pet_reserved', { ...sent, given: held, path }),
-    example('changed meanwhile', 'The animal has changed since the expected version', 'precondition_failed', {
+    example('changed since', 'The animal has changed since the expected version', 'precondition_failed', {
       ...sent,
       given: changed,
       path,

@@ -79,9 +79,9 @@ onEachEngine(engine => {
 
     it('ends any number of reservations in several processes, each once', async () => {
       const clock = testClock(START);
-      const place = await engine.place();
-      const database = await engine.open({ place, clock });
-      const others = engine.name === 'postgres' ? [await engine.open({ place, clock })] : [];
+      const location = await engine.newLocation();
+      const database = await engine.open({ location, clock });
+      const others = engine.name === 'postgres' ? [await engine.open({ location, clock })] : [];
       const ends = Array.from({ length: 260 }, (_, index) => 1000 + (index % 7));
       const ids = await held(database, ends);
       clock.advance(10_000);

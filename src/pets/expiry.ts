@@ -1,6 +1,3 @@
-import type { Clock } from '../lib/clock.ts';
-import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
 import { lockPets } from './lock.ts';
 
@@ -14,15 +11,9 @@ import { lockPets } from './lock.ts';
  */
 export async function expireReservations(database: Database, now: number): Promise<void> {
   // If a batch expires nothing, other processes have locked the rest.
-  while ((await expireBatch(database, now)) > 0);
+  while ((await expireReservationBatch(database, now)) > 0);
 }
 
-/** Returns the job that ends expired reservations, a batch at a time. */
-export function reservationExpiryJob(deps: { readonly database: Database; readonly clock: Clock }): JobType<never> {
-  return batchJob('pets', () => expireBatch(deps.database, Math.floor(deps.clock.now())));
-}
-
-/** When the next reservation expires. */
 export const nextReservationExpiry: NextDue = db =>
   db
     .selectFrom('pets')
@@ -31,8 +22,8 @@ export const nextReservationExpiry: NextDue = db =>
     .orderBy('reserved_until')
     .limit(1);
 
-/** Returns the number of reservations that it ended. */
-async function expireBatch(database: Database, now: number): Promise<number> {
+/** Does the same for a hundred pets at most, and returns the number of reservations that it ended. */
+export async function expireReservationBatch(database: Database, now: number): Promise<number> {
   if ((await database.first(anyExpired, { now })) === undefined) return 0;
   return database.write(async tx => {
     const due = await tx.all(lockExpired, { now: Math.min(now, tx.now), most: BATCH_SIZE });

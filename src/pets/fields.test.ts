@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import type { Sending, Serving, send as sendRequest, serve as serveProduct } from '../../test/support/serving.ts';
+import type {
+  SendOptions,
+  send as sendRequest,
+  serve as serveProduct,
+  TestService,
+} from '../../test/support/serving.ts';
 import { testClock } from '../lib/clock.ts';
 
 const run = promisify(execFile);
@@ -16,7 +21,7 @@ const edits = [
   {
     file: 'src/pets/pet.ts',
     before: '  accountId: field(',
-    line: `  microchip: field(nameSchema('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
+    line: `  microchip: field(lineSchema('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
   },
   {
     file: 'src/migrations/index.ts',
@@ -41,8 +46,8 @@ export const read = (pet: FullPet, body: NewPet, patch: PetPatch, row: PetRow, s
 describe('a new optional field of pets', () => {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
   let copy: string;
-  let serving: Serving;
-  let ask: (path: string, sending?: Sending) => ReturnType<typeof sendRequest>;
+  let serving: TestService;
+  let ask: (path: string, sending?: SendOptions) => ReturnType<typeof sendRequest>;
   before(async () => {
     copy = copyProduct();
     const { serve, send } = (await import(join(copy, 'test/support/serving.ts'))) as {

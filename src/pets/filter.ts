@@ -1,6 +1,5 @@
 import { descendantsOf } from '../categories/tree.ts';
-import { problem } from '../errors.ts';
-import type { Problem } from '../lib/http/problem.ts';
+import { invalidParameter } from '../lib/http/problem.ts';
 import type { Reader } from '../schema.ts';
 import type { PetStatus } from './pet.ts';
 
@@ -15,13 +14,17 @@ export interface PetFilter {
   readonly categoryId?: number | undefined;
   /** Whether to include the descendants of the category. */
   readonly includeDescendants?: boolean | undefined;
+  /** Only the pets of this account. */
+  readonly ownerId?: number | undefined;
   readonly sort: PetSort;
 }
 
 /** Returns the value that binds cursors to the filters and the order of a list. */
-export function petList({ id = [], status = [], categoryId, includeDescendants, sort }: PetFilter): unknown[] {
+export function petList({ id = [], status = [], categoryId, includeDescendants, ownerId, sort }: PetFilter): unknown[] {
   const list: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
-  return includeDescendants ? [...list, 'descendants'] : list;
+  if (includeDescendants) list.push('descendants');
+  if (ownerId !== undefined) list.push({ ownerId });
+  return list;
 }
 
 /**
@@ -41,10 +44,3 @@ export async function categoriesOf(
 }
 
 const CATEGORIES_MAX = 10_000;
-
-/** Returns the error for one parameter of a list. */
-export function invalidParameter(name: string, message: string): Problem {
-  return problem('invalid_parameter', `Invalid parameters. ${name}: ${message}`, {
-    errors: [{ path: name, code: 'invalid_value', message }],
-  });
-}

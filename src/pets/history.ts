@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import type { Actor, Event } from '../events/event.ts';
-import { eventsBefore, eventsOf } from '../events/log.ts';
+import { eventsOf } from '../events/log.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
@@ -20,15 +20,12 @@ export async function petHistory(
   petId: number,
   page: PageRequest,
 ): Promise<Page<PetHistoryEntry>> {
-  const [creation] = await eventsOf<PetEventData>(reader, 'pet', petId, { limit: 1 });
+  const [creation] = await eventsOf<PetEventData>(reader, 'pet', petId, { rows: 1 });
   if (creation === undefined) throw problem('pet_not_found', `There never was an animal ${petId}.`);
   const { rows, ...links } = await paginate<Event<PetEventData>>({
     list: ['history', petId],
     page,
-    rows: ({ descending, fromId, rows }) =>
-      descending
-        ? eventsBefore(reader, 'pet', petId, fromId, rows)
-        : eventsOf(reader, 'pet', petId, { after: fromId, limit: rows }),
+    rows: scan => eventsOf(reader, 'pet', petId, scan),
   });
   const canSee = (event: Event<PetEventData>) =>
     actor.admin || actor.accountId === creation.accountId || actor.accountId === event.accountId;

@@ -2,27 +2,26 @@ import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { type Deployment, listOperation, nowOf } from '../deployment.ts';
 import type { PageRequest } from '../lib/http/pagination/paginate.ts';
+import { invalidParameter } from '../lib/http/problem.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
-import { changedPets } from './changed.ts';
+import { anyOfFilter } from '../lib/schemas.ts';
+import { type ChangeFilter, changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
-import { categoriesOf, invalidParameter } from './filter.ts';
+import { categoriesOf } from './filter.ts';
 import { listPets } from './list.ts';
 import { PetId, PetStatus, Pets, PetView } from './pet.ts';
 import { nextExpiry } from './reservations.ts';
 
 const filters = {
-  status: Type.Optional(
-    Type.Array(PetStatus, { minItems: 1, maxItems: 3, description: 'Only animals with one of these statuses.' }),
-  ),
-  id: Type.Optional(
-    Type.Array(PetId, { minItems: 1, maxItems: 100, description: 'Only the animals with these ids, up to 100.' }),
-  ),
+  status: anyOfFilter(PetStatus, 3, 'Only animals with one of these statuses.'),
+  id: anyOfFilter(PetId, 100, 'Only the animals with these ids, up to 100.'),
   categoryId: Type.Optional(Type.Integer({ ...CategoryId, description: 'Only the animals of this category.' })),
   includeDescendants: Type.Optional(
     Type.Boolean({ default: false, description: 'With `categoryId`: includes the descendants of that category.' }),
   ),
+  owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.' })),
   updatedSince: Type.Optional(
     Type.String({
       minLength: 1,
@@ -45,13 +44,12 @@ const filters = {
 };
 type Filters = Static<Type.TObject<typeof filters>>;
 
-/** Lists pets, or the changes of pets. */
 export const list = listOperation({
   summary: 'List all animals',
   description:
-    'Returns a paginated list of animals, by id ascending by default. An animal whose hold or order expires is `available` ' +
-    'from that moment. A list that no single index covers (by name with a filter, by status within a category) scans ' +
-    '20,000 rows per page: such a page may be short or empty and still have a next page. ' +
+    'Returns a paginated list of animals, sorted by id unless `sort` says otherwise. An animal whose hold or order expires is `available` ' +
+    'from that moment. A list that no single index covers (by name with a filter, by status within a category, another filter with ' +
+    '`owner`) scans 20,000 rows per page: such a page may be short or empty and still have a next page. ' +
     'With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
     'previous pages, and its last page has an `X-Sync-Token`, the `updatedSince` of the next list.',
   noun: 'animals',
@@ -62,14 +60,15 @@ export const list = listOperation({
   responseHeaders: {
     'X-Sync-Token': 'With `updatedSince`, on the last page: the next `updatedSince`, valid for 30 days.',
   },
-  errors: ['invalid_parameter', 'sync_token_expired'],
+  errors: ['sync_token_expired'],
   examples: listExamples,
-  async handle({ context, filters, page, wantsTotal }) {
-    const { updatedSince, includeRemoved, view, sort = 'id', ...filter } = filters;
+  async handle({ context, caller, filters, page, wantsTotal }) {
+    const { updatedSince, includeRemoved, view, sort = 'id', owner, ...others } = filters;
+    const filter = { ...others, ...(owner && { ownerId: caller.accountId }) };
     if (filter.includeDescendants && filter.categoryId === undefined) {
       throw invalidParameter('includeDescendants', 'Requires categoryId.');
     }
-    if (updatedSince !== undefined) return changes(context, filters, updatedSince, page);
+    if (updatedSince !== undefined) return changes(context, { ...filter, includeRemoved, updatedSince }, filters, page);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.');
     const { database } = context;
     const now = nowOf(context);
@@ -79,7 +78,7 @@ export const list = listOperation({
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
   },
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
-  intercept({ context, query, prefer, url, baseUrl }, respond) {
+  intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
     if (query.updatedSince !== undefined) return respond();
     const cache = (query.includeDescendants ? treeCacheOf : cacheOf)(database);
@@ -87,7 +86,8 @@ export const list = listOperation({
       ? sum(database.dataVersion('pets'), database.dataVersion('categories'))
       : database.dataVersion('pets');
     const now = nowOf(context);
-    const key = `${baseUrl} ${url}${prefer.get('count') === 'exact' ? ' counted' : ''}`;
+    const reader = query.owner === undefined ? '' : ` ${caller.accountId}`;
+    const key = `${baseUrl} ${url}${prefer.get('count') === 'exact' ? ' counted' : ''}${reader}`;
     return cache.get(version, now, key) ?? load();
 
     async function load() {
@@ -98,14 +98,18 @@ export const list = listOperation({
   },
 });
 
-async function changes(context: Deployment, filters: Filters, updatedSince: string, page: PageRequest) {
-  const { id, sort, view, ...filter } = filters;
+async function changes(
+  context: Deployment,
+  filter: ChangeFilter,
+  { id, sort, view }: Pick<Filters, 'id' | 'sort' | 'view'>,
+  page: PageRequest,
+) {
   const rejected = id !== undefined ? 'id' : sort !== undefined ? 'sort' : undefined;
   if (rejected !== undefined) {
     const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
     throw invalidParameter(rejected, message);
   }
-  const found = await changedPets(context.database, { ...filter, updatedSince }, page, nowOf(context), view);
+  const found = await changedPets(context.database, filter, page, nowOf(context), view);
   return {
     rows: found.rows,
     next: found.next,

@@ -10,9 +10,8 @@ import { countPets } from './counts.ts';
 import { expireReservations } from './expiry.ts';
 import { categoriesOf, type PetFilter, type PetSort, petList } from './filter.ts';
 import { listPets } from './list.ts';
-import type { NewPet, Pet, PetStatus } from './pet.ts';
+import { type NewPet, type Pet, type PetStatus, petValues } from './pet.ts';
 import { createPet } from './pets.ts';
-import { petValues } from './rows.ts';
 
 const sorts: readonly PetSort[] = ['id', '-id', 'name', '-name'];
 const statuses: readonly PetStatus[] = ['available', 'pending', 'sold'];
@@ -35,15 +34,29 @@ describe('listPets', () => {
       const pets: Pet[] = [];
       for (let index = 0; index < 70; index++) {
         const name = names[(index * 3) % names.length]!;
-        pets.push(await add(database, { name, categoryId: (index % 3) + 1, status: statuses[(index * 5) % 3]! }));
+        const pet = { name, categoryId: (index % 3) + 1, status: statuses[(index * 5) % 3]! };
+        pets.push(await add(database, pet, ownerOf(index + 1)));
       }
+      const own = pets.filter(({ id }) => ownerOf(id) === 2);
       for (const status of [undefined, ['sold'], ['sold', 'available'], [...statuses]] as const) {
         for (const categoryId of [undefined, 2]) {
           for (const id of [undefined, pets.filter(pet => pet.id % 4 !== 0).map(pet => pet.id)]) {
-            for (const sort of sorts) await assertWalks(database, { id, status, categoryId, sort }, 9, pets);
+            for (const sort of sorts) {
+              await assertWalks(database, { id, status, categoryId, sort }, 9, pets);
+              await assertWalks(database, { id, status, categoryId, sort, ownerId: 2 }, 5, own);
+              await assertWalks(database, { id, status, categoryId, sort, ownerId: 99 }, 5, []);
+            }
           }
         }
       }
+      const ownCats: PetFilter = { ownerId: 2, categoryId: 2, includeDescendants: true, sort: 'id' };
+      await assertWalks(
+        database,
+        ownCats,
+        2,
+        own.filter(({ categoryId }) => categoryId === 2),
+      );
+      assert.equal(await countPets(database, { ownerId: 2 }, 0), undefined);
     });
 
     it('pages across long ranges without matches in both directions', async () => {
@@ -65,6 +78,13 @@ describe('listPets', () => {
       await addRare('a');
       await addRare('zz');
       await assertReadsOn();
+
+      const own = await add(database, { name: 'n***', categoryId: 2 }, 2);
+      for (const sort of sorts) {
+        await assertWalks(database, { ownerId: 2, status: ['available'], categoryId: 2, sort }, 10, [own]);
+        const pages = await assertWalks(database, { ownerId: 1, status: ['sold'], categoryId: 2, sort }, 10, rare);
+        assert.ok(pages >= 3, `${sort}: ${pages} pages`);
+      }
 
       async function assertReadsOn() {
         const total = await database.first(countAll, {});
@@ -238,6 +258,7 @@ describe('listPets', () => {
         { sort: '-name', status: ['sold'] },
         { sort: 'name' },
         { ...here, categoryId: 1 },
+        { ...here, ownerId: 1 },
       ] as const) {
         await assert.rejects(async () => listPets(database, other, { limit: 5, cursor }, 0), {
           code: 'invalid_parameter',
@@ -285,8 +306,11 @@ async function assertWalks(
   return pages;
 }
 
-function add(database: Database, pet: NewPet): Promise<Pet> {
-  return database.write(async tx => petValues.plainOf(await createPet(tx, 1, pet, 'open')));
+/** The owner of every fifth animal is account 2. */
+const ownerOf = (id: number) => (id % 5 === 0 ? 2 : 1);
+
+function add(database: Database, pet: NewPet, accountId = 1): Promise<Pet> {
+  return database.write(async tx => petValues.plainOf(await createPet(tx, accountId, pet, 'open')));
 }
 
 const columns = ['name', 'category_id', 'status', 'account_id', 'created_at', 'updated_at'] as const;

@@ -2,10 +2,8 @@ import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pa
 import type { Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
-import type { FullPet, Pet, PetRow } from './pet.ts';
-import { petValues } from './rows.ts';
+import { type FullPet, type Pet, type PetRow, petValues } from './pet.ts';
 
-/** The two views of a pet. */
 export interface PetViews {
   plain: Pet;
   full: FullPet;
@@ -15,7 +13,7 @@ export interface PetViews {
  * Returns one page of the pets that match a filter as of `now`.
  *
  * Every list follows an index. Where the index does not cover the filter (a filter with a sort by name, a status within a
- * category, a category with more than fifty descendants), a page scans up to 20,000 rows: it may then be short or empty and
+ * category, a category with more than fifty descendants, another filter with an owner), a page scans up to 20,000 rows: it may then be short or empty and
  * still have a next page.
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
@@ -50,14 +48,15 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
 
 type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
 
-function shapeOf({ id, status, sort }: PetFilter, categories: number, full: boolean): ListShape {
+function shapeOf({ id, status, ownerId, sort }: PetFilter, categories: number, full: boolean): ListShape {
   const statuses = status === undefined || status.length === STATUSES ? '' : [...status].sort().join(' ');
   const by = sort.endsWith('name') ? 'name' : 'id';
-  const isMerged = by === 'id' && categories <= MERGED_MAX;
+  const owner = ownerId !== undefined;
+  const isMerged = by === 'id' && categories <= MERGED_MAX && !owner;
   const isFiltered = statuses !== '' || categories > 0;
   const isCovered = isMerged && (statuses === '' || categories === 0);
   const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMerged ? 'category' : 'sort';
-  return { by, ids: id !== undefined, statuses, categories: padded(categories), index, full };
+  return { by, ids: id !== undefined, owner, statuses, categories: padded(categories), index, full };
 }
 
 const STATUSES = 3;
@@ -70,12 +69,12 @@ function padded(categories: number): number {
 const PADDED = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
 
 function valuesOf(
-  { id }: PetFilter,
+  { id, ownerId }: PetFilter,
   categories: readonly number[] | undefined,
   shape: ListShape,
   now: number,
 ): Omit<PageValues, keyof ScanValues> {
-  const values: Record<string, unknown> = { ids: id && JSON.stringify(id), now };
+  const values: Record<string, unknown> = { ids: id && JSON.stringify(id), ownerId, now };
   if (categories !== undefined) {
     values['categories'] = JSON.stringify(categories);
     // No category has the id 0.

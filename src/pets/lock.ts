@@ -1,12 +1,13 @@
 import { problem } from '../errors.ts';
-import { type Params, query, type Transaction } from '../schema.ts';
+import { amongNumbers, type Params, query, type Transaction } from '../schema.ts';
 import type { LockedPet } from './change.ts';
+import { petColumns } from './pet.ts';
 import { endReservation, reservationOf } from './reservations.ts';
-import { among, petColumns } from './rows.ts';
 
 /**
- * Locks pets until the transaction ends, in the order of their ids to avoid deadlocks. Ends reservations that have expired.
- * @returns the pets in that order; ids without a pet are left out
+ * Locks pets until the transaction ends, by ascending id so that transactions cannot deadlock, and ends their expired
+ * reservations.
+ * @returns the pets by ascending id, without those that do not exist
  */
 export async function lockPets(tx: Transaction, ids: readonly number[]): Promise<LockedPet[]> {
   const rows =
@@ -22,10 +23,7 @@ export async function lockPets(tx: Transaction, ids: readonly number[]): Promise
   return locked;
 }
 
-/**
- * Locks one pet.
- * @throws {Problem} `pet_not_found`
- */
+/** Locks one pet as `lockPets` does; throws `pet_not_found`. */
 export async function lockPet(tx: Transaction, id: number): Promise<LockedPet> {
   const [pet] = await lockPets(tx, [id]);
   if (pet === undefined) throw problem('pet_not_found', `There is no animal ${id}.`);
@@ -53,7 +51,7 @@ const lockSome = query((db, p: Params<{ ids: string }>, engine) => {
   const rows = db
     .selectFrom('pets')
     .select(petColumns.stored())
-    .where(({ ref }) => among(ref('id'), p.ids, engine))
+    .where(({ ref }) => amongNumbers(ref('id'), p.ids, engine))
     .orderBy('id');
   return engine === 'postgres' ? rows.forUpdate() : rows;
 });

@@ -35,11 +35,17 @@ describe('pageQuery', () => {
       all: (query: Query<never, unknown>) =>
         query.compiledFor('sqlite').sql.includes('recursive') ? below.map(id => ({ id })) : note(query) && [],
     } as unknown as Reader;
-    for (const status of subsets) {
+    for (const [status, ownerId] of subsets.flatMap(status => [[status], [status, 7]] as const)) {
       for (const tree of [undefined, [2], [2, 3, 4], Array.from({ length: 60 }, (_, index) => index + 2)]) {
         for (const sort of sorts) {
           below = tree ?? [];
-          const filter: PetFilter = { status, categoryId: tree && 2, includeDescendants: below.length > 1, sort };
+          const filter: PetFilter = {
+            status,
+            categoryId: tree && 2,
+            includeDescendants: below.length > 1,
+            ownerId,
+            sort,
+          };
           for (const place of [undefined, { ...edge, backward: false }, { ...edge, backward: true }]) {
             asked.length = 0;
             await listPets(
@@ -65,6 +71,15 @@ describe('pageQuery', () => {
               for (const detail of plan.filter(detail => detail.startsWith('SCAN pets'))) {
                 assert.ok(detail.includes('INDEX') || walksSort, what);
                 if (merged) assert.fail(what);
+              }
+              const index = sort.endsWith('id') ? 'pets_by_account' : 'pets_by_account_and_name';
+              if (ownerId !== undefined && sql.includes('from "pets"')) {
+                assert.match(
+                  plan.join(),
+                  new RegExp(`SEARCH pets USING (COVERING )?INDEX ${index} \\(account_id=\\?`),
+                  what,
+                );
+                continue;
               }
               const freed = status?.includes('available') && !status.includes('pending') && tree === undefined;
               if (freed && sort.endsWith('id')) assert.match(plan.join(), /USING .*pets_by_end/, what);

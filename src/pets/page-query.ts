@@ -1,8 +1,7 @@
 import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
-import { type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
-import { type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
-import type { Pet, PetStatus } from './pet.ts';
-import { among, petColumns } from './rows.ts';
+import { alongIndex, type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
+import { amongNumbers, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
+import { type Pet, type PetStatus, petColumns } from './pet.ts';
 
 /** What decides the SQL of a page; pages of one shape share a prepared statement. */
 export interface Shape {
@@ -15,26 +14,28 @@ export interface Shape {
   readonly upTo: boolean;
   /** Whether the list has a filter by ids. */
   readonly ids: boolean;
+  /** Whether the list has the pets of one account only. */
+  readonly owner: boolean;
   /** The statuses of the filter, separated by spaces; empty for all. */
   readonly statuses: string;
   /** The number of categories, rounded up; 0 for all, infinite beyond `MERGED_MAX`. */
   readonly categories: number;
   /**
    * `exact`: an index, or the ids, cover the whole filter. `category`: a page scans each category along its index.
-   * `sort`: a page scans all pets along the index of the sort.
+   * `sort`: a page scans all pets, or those of the owner, along the index of the sort.
    */
   readonly index: 'exact' | 'category' | 'sort';
   /** Whether rows have the columns of the full view. */
   readonly full: boolean;
 }
 
-/** The parameters of a page. */
 export type PageValues = KeysetParams & { readonly [Key in `category${number}`]: number } & {
   readonly fromName: string;
   readonly endName: string;
   /** JSON arrays of the ids and the categories. */
   readonly ids: string;
   readonly categories: string;
+  readonly ownerId: number;
   readonly now: number;
   readonly scanLimit: number;
 };
@@ -45,17 +46,27 @@ export const MERGED_MAX = 50;
 type Eb = ExpressionBuilder<Tables, 'pets'>;
 type Rows<Row = unknown> = SelectQueryBuilder<Tables, 'pets', Row>;
 
-const shapeMembers = ['by', 'descending', 'after', 'upTo', 'ids', 'statuses', 'categories', 'index', 'full'] as const;
+const shapeMembers = [
+  'by',
+  'descending',
+  'after',
+  'upTo',
+  'ids',
+  'owner',
+  'statuses',
+  'categories',
+  'index',
+  'full',
+] as const;
 
-/** The query for the rows of a page. */
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
     const columns = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
     const pets: Rows = db.selectFrom('pets');
-    const listed = shape.ids ? pets.where(({ ref }) => among(ref('id'), p.ids, engine)) : pets;
+    const listed = shape.ids ? withIds(pets, shape, p, engine) : pets;
     const matching = (range: Range) => {
       const rows = withStatus(inCategory(listed, shape, range, p, engine), shape, range, p.now);
-      return range.expired ? sortedPage(rows, shape, p) : page(rows, shape, p);
+      return range.expired ? sortedPage(rows, shape, p) : page(rows, shape, p, engine);
     };
     const ranges = rangesOf(shape);
     if (ranges.length === 1) return matching(ranges[0]!).select(columns) as Rows<Pet>;
@@ -72,20 +83,22 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   }),
 );
 
-/**
- * The query for the last row that a page may scan, if the list has that many. For merged ranges, the first of their last
- * rows.
- */
+/** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
-  ['by', 'descending', 'after', 'categories', 'index'],
-  (shape: Pick<Shape, 'by' | 'descending' | 'after' | 'categories' | 'index'>) =>
-    query((db, p: Params<PageValues>) => {
+  ['by', 'descending', 'after', 'owner', 'categories', 'index'],
+  (shape: Pick<Shape, 'by' | 'descending' | 'after' | 'owner' | 'categories' | 'index'>) =>
+    query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);
         const from = shape.after ? rows.where(isBeyond(shape, p)) : rows;
         return ordered(from, shape).limit(1).offset(sql<number>`${p.scanLimit} - 1`);
       };
       const pets = db.selectFrom('pets').select(['id', 'name']);
+      if (shape.owner) {
+        return ofOwner(pets, { ...shape, upTo: false }, p, engine)
+          .limit(1)
+          .offset(sql<number>`${p.scanLimit} - 1`);
+      }
       if (shape.index !== 'category') return endOf(pets);
       const [first, ...others] = numbers(shape.categories).map(index => {
         const end = endOf(pets.where('category_id', '=', p[`category${index}`]!));
@@ -114,11 +127,16 @@ function rangesOf(shape: Shape): Range[] {
   return includes(shape, 'available') && !includes(shape, 'pending') ? [...ranges, { expired: true }] : ranges;
 }
 
+function withIds(rows: Rows, { owner }: Shape, p: Params<PageValues>, engine: Reader['engine']): Rows {
+  const found = rows.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine));
+  return owner ? found.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : found;
+}
+
 /** Restricts rows to the category of a range, or without one to the categories of the list. */
 function inCategory(rows: Rows, shape: Shape, { category }: Range, p: Params<PageValues>, engine: Reader['engine']) {
   if (category !== undefined) return rows.where('category_id', '=', p[`category${category}`]!);
   if (shape.categories === 1) return rows.where(eb => eb(unindexed('category_id'), '=', p.category0!));
-  return shape.categories > 1 ? rows.where(among(unindexed('category_id'), p.categories, engine)) : rows;
+  return shape.categories > 1 ? rows.where(amongNumbers(unindexed('category_id'), p.categories, engine)) : rows;
 }
 
 /** Restricts rows to the status of a range, or without one to the statuses of the list. */
@@ -156,17 +174,38 @@ function isReserved(now: Expression<number>) {
 }
 
 /** An expression that no index serves: with one, the engine might read and sort a large part of the table. */
-function unindexed(column: 'id' | 'category_id') {
+function unindexed(column: 'id' | 'category_id' | 'account_id') {
   return sql<number>`(${sql.ref(column)} + 0)`;
 }
 
 const unindexedStatus = sql<PetStatus>`(status || '')`;
 
 /** Restricts rows to a page, along an index. */
-function page(rows: Rows, shape: Shape, p: Params<PageValues>): Rows {
+function page(rows: Rows, shape: Shape, p: Params<PageValues>, engine: Reader['engine']): Rows {
+  if (shape.owner && !shape.ids) return ofOwner(rows, shape, p, engine).limit(p.rows);
   if (shape.by === 'id') return keysetPage(rows, 'id', shape.descending, p);
   const from = shape.after ? rows.where(isBeyond(shape, p)) : rows;
   return ordered(shape.upTo ? from.where(isWithin(shape, p)) : from, shape).limit(p.rows);
+}
+
+/** Restricts rows to those of the owner, between the bounds of the page. */
+function ofOwner<Row>(
+  rows: Rows<Row>,
+  { by, descending, after, upTo }: Pick<Shape, 'by' | 'descending' | 'after' | 'upTo'>,
+  { ownerId, fromId, fromName, endId, endName }: Params<PageValues>,
+  engine: Reader['engine'],
+): Rows<Row> {
+  const prefix = [['pets.account_id', ownerId]] as const;
+  const range =
+    by === 'id'
+      ? { prefix, key: ['pets.id'], after: [fromId], upTo: [endId] }
+      : {
+          prefix,
+          key: ['pets.name', 'pets.id'],
+          ...(after && { after: [fromName, fromId] }),
+          ...(upTo && { upTo: [endName, endId] }),
+        };
+  return alongIndex(engine, descending, rows, range);
 }
 
 /** Restricts the few rows of expired reservations to a page, and sorts them. */

@@ -1,18 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { etagOf } from '../lib/etag.ts';
-import {
-  field,
-  type InsertRowOf,
-  type LockRowOf,
-  type PreviousOf,
-  type RowOf,
-  type StateOf,
-  time,
-  type WrittenRowOf,
-} from '../lib/fields/field.ts';
-import { changesSchema, newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
-import { idSchema, nameSchema, timeSchema } from '../lib/schemas.ts';
+import { columnsFor } from '../lib/fields/columns.ts';
+import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '../lib/fields/schemas.ts';
+import { valuesFor } from '../lib/fields/values.ts';
+import { idSchema, lineSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 
 /** The availability of a pet (contract, PetStatus). */
@@ -46,14 +39,14 @@ export type Price = Static<typeof Price>;
 
 const PricePatch = Type.Partial(Price, {
   title: 'PricePatch',
-  description: 'The members of a price to change; the others stay. An animal without a price needs both.',
+  description: 'The fields of a price to change; the others stay. An animal without a price needs both.',
 });
 
-const Name = nameSchema(
+const Name = lineSchema(
   'The animal’s name, stored as sent: 1–255 characters, at least one of them not white space, no control characters.',
 );
 const ShownName = Type.String({ description: 'The animal’s name.' });
-const StatusReason = nameSchema(
+const StatusReason = lineSchema(
   'The reason for the status, in the shelter’s words: in foster, medical, adopted. A new status clears it.',
 );
 const AccountId = Type.Integer({ format: 'int64', description: 'The account that the animal belongs to.' });
@@ -106,39 +99,43 @@ export const petFields = {
   etag: field(Etag, { derive: etagOf }),
   reservedUntil: field(Type.Integer(), { column: 'reserved_until', nullable: true, view: 'lock' }),
 };
-type PetFields = typeof petFields;
+export type PetFields = typeof petFields;
+
+/** The columns of queries over pets. */
+export const petColumns = columnsFor(petFields);
+
+/** Conversions between JSON values and rows of pets. */
+export const petValues = valuesFor(petFields);
+
+/** A row of the full view. */
+export type PetRow = RowOf<PetFields>;
+
+/** The recorded fields of a pet, as events store them. */
+export type PetState = StateOf<PetFields>;
 
 /** The body that adds or replaces a pet (contract, NewPet). An `id` in it is ignored. */
-export const NewPet = newSchema(petFields, { title: 'NewPet', description: 'An animal to add.' });
+export const NewPet = newSchema(petFields, 'NewPet', 'An animal to add.');
 export type NewPet = Static<typeof NewPet>;
 
 /** The body that changes a pet: a JSON Merge Patch (RFC 7396). */
-export const PetPatch = patchSchema(petFields, {
-  title: 'PetPatch',
-  description: 'The members of an animal to change; `null` deletes an optional one.',
-});
+export const PetPatch = patchSchema(
+  petFields,
+  'PetPatch',
+  'The fields of an animal to change; `null` deletes an optional one.',
+);
 export type PetPatch = Static<typeof PetPatch>;
 
-/** The views of a pet. */
 export const PetView = Type.Enum(['plain', 'full'], {
   default: 'plain',
-  description: '`full` adds the reason for the status, the price, the owner, the times and the entity tag.',
+  description: '`full` adds every other field, such as the price, the owner, the times and the entity tag.',
 });
 
-const plain = viewSchema(petFields, 'plain', {});
-
 /** The plain view of a pet (contract, Animal): exactly these fields, in this order. */
-export const Pet = Type.Object(
-  { ...plain.properties, status: Type.Optional(PetStatus) },
-  { title: 'Pet', description: 'An animal.' },
-);
+export const Pet = plainSchema(petFields, 'Pet', 'An animal.', { status: Type.Optional(PetStatus) });
 export type Pet = Static<typeof Pet>;
 
 /** The full view of a pet. */
-export const FullPet = viewSchema(petFields, 'full', {
-  title: 'FullPet',
-  description: 'An animal with all its fields.',
-});
+export const FullPet = fullSchema(petFields, 'FullPet', 'An animal with all its fields.');
 export type FullPet = Static<typeof FullPet>;
 
 /**
@@ -154,9 +151,22 @@ export type RemovedPet = Static<typeof RemovedPet>;
 /** A page of pets. The larger schemas come first, so that a client that takes the first match loses nothing. */
 export const Pets = Type.Array(Type.Union([FullPet, RemovedPet, Pet]), { title: 'Pets', description: 'Animals.' });
 
+/** Why a pet changed, where its owner did not change it. */
+export const petReasons = [
+  'held',
+  'hold_released',
+  'hold_expired',
+  'order_placed',
+  'order_cancelled',
+  'order_expired',
+  'order_delivered',
+  'order_returned',
+  'category_merged',
+] as const;
+export type PetReason = (typeof petReasons)[number];
+
 const VISIBILITY = 'Visible to the animal’s owner, to the account that made the change and to admins.';
 
-/** An entry of a pet's history. */
 export const PetHistoryEntry = Type.Object(
   {
     id: Type.Integer({ format: 'int64', description: 'Increases with every entry of one animal.' }),
@@ -164,14 +174,14 @@ export const PetHistoryEntry = Type.Object(
     type: Type.Enum(['created', 'updated', 'deleted'], { description: 'The kind of change.' }),
     reason: Type.Optional(
       Type.String({
-        description:
-          'Why the service changed the animal: `held`, `hold_released`, `hold_expired`, `order_placed`, `order_cancelled`, `order_expired`, `order_delivered`, `order_returned`, `category_merged`. More reasons may follow.',
+        description: `Why the service changed the animal: ${petReasons.map(reason => `\`${reason}\``).join(', ')}. More reasons may follow.`,
       }),
     ),
     changes: Type.Optional(
-      changesSchema(petFields, {
-        description: 'The members that changed, before (`from`) and after (`to`); absent where there was no value.',
-      }),
+      changesSchema(
+        petFields,
+        'The fields that changed, before (`from`) and after (`to`); absent where there was no value.',
+      ),
     ),
     accountId: optionalId('The account that made the change.'),
     holdId: optionalId('The hold that caused the change.'),
@@ -186,24 +196,6 @@ export const PetHistory = Type.Array(PetHistoryEntry, {
   title: 'PetHistory',
   description: 'The changes of an animal, oldest first.',
 });
-
-/** A row of the full view. */
-export type PetRow = RowOf<PetFields>;
-
-/** The columns that callers write. */
-export type WrittenPetRow = WrittenRowOf<PetFields>;
-
-/** A row with every column, as locks read it. */
-export type StoredPetRow = LockRowOf<PetFields>;
-
-/** The values that an insert sets. */
-export type InsertedPetRow = InsertRowOf<PetFields>;
-
-/** The recorded fields of a pet, as events store them. */
-export type PetState = StateOf<PetFields>;
-
-/** The recorded fields that changed, as they were before; `null` for one without a value. */
-export type PreviousPetState = PreviousOf<PetFields>;
 
 function optionalId(description: string) {
   return Type.Optional(Type.Integer({ format: 'int64', description: `${description} ${VISIBILITY}` }));

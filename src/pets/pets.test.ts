@@ -10,9 +10,8 @@ import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { PetEventData } from './change.ts';
 import { countByStatus, countPets } from './counts.ts';
-import type { NewPet, PetPatch } from './pet.ts';
+import { type NewPet, type PetPatch, petValues } from './pet.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
-import { petValues } from './rows.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const owner: Actor = { accountId: 7, admin: false };

@@ -3,15 +3,15 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
+import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { FieldError } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { changePet, type LockedPet, type PetChange, type PetEventData } from './change.ts';
+import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
 import { lockPet } from './lock.ts';
-import type { InsertedPetRow, NewPet, PetPatch, PetRow } from './pet.ts';
+import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from './pet.ts';
 import { petReserved } from './reservations.ts';
-import { petColumns, petValues } from './rows.ts';
 
 /** Whether a pet in an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
 type Categories = 'open' | 'strict';
@@ -31,17 +31,13 @@ export async function createPet(
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
-  const id = await tx.insert(insertPet, row);
-  updateCounts(tx, [{ status: row.status, categoryId: row.categoryId, by: 1 }]);
-  const data: PetEventData = { pet: petValues.stateOf(row), ownerId: accountId };
-  await record(tx, { kind: 'pet', action: 'created', subjectId: id, accountId, data });
-  return { ...row, id, version: 1 };
+  const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
+  updateCounts(tx, row, 1);
+  await record(tx, petEvent('created', accountId, created));
+  return created;
 }
 
-/**
- * Returns the pet with this id as of `now`.
- * @throws {Problem} `pet_not_found`
- */
+/** Returns the pet with this id as of `now`; throws `pet_not_found`. */
 export async function getPet(reader: Reader, id: number, now: number): Promise<PetRow> {
   const pet = await reader.first(petById, { id, now });
   if (pet === undefined) throw problem('pet_not_found');
@@ -59,7 +55,7 @@ export async function updatePet(
   id: number,
   patch: PetPatch,
   categories: Categories,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidBody));
 }
@@ -75,7 +71,7 @@ export async function replacePet(
   id: number,
   pet: NewPet,
   categories: Categories,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, checkPreconditions, () => petValues.toRow(pet));
 }
@@ -88,14 +84,13 @@ export async function deletePet(
   tx: Transaction,
   actor: Actor,
   id: number,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
   const pet = await lockOwn(tx, actor, id, checkPreconditions);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
-  updateCounts(tx, [{ status: pet.status, categoryId: pet.categoryId, by: -1 }]);
-  const data: PetEventData = { pet: petValues.stateOf(pet), ownerId: pet.accountId };
-  await record(tx, { kind: 'pet', action: 'deleted', subjectId: id, accountId: actor.accountId, data });
+  updateCounts(tx, pet, -1);
+  await record(tx, petEvent('deleted', actor.accountId, pet));
 }
 
 async function change(
@@ -103,7 +98,7 @@ async function change(
   actor: Actor,
   id: number,
   categories: Categories,
-  checkPreconditions: PreconditionCheck,
+  checkPreconditions: PreconditionCheck | undefined,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
   const pet = await lockOwn(tx, actor, id, checkPreconditions);
@@ -121,11 +116,11 @@ async function lockOwn(
   tx: Transaction,
   actor: Actor,
   id: number,
-  checkPreconditions: PreconditionCheck,
+  checkPreconditions: PreconditionCheck | undefined,
 ): Promise<LockedPet> {
   const pet = await lockPet(tx, id);
   if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
-  checkPreconditions(etagOf(pet));
+  checkPreconditions?.(etagOf(pet));
   return pet;
 }
 
@@ -134,7 +129,7 @@ function invalidBody(errors: readonly FieldError[]) {
   return problem('invalid_body', message, { errors: [...errors] });
 }
 
-const insertPet = query((db, p: Params<InsertedPetRow>, engine) =>
+const insertPet = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>
   insertingOne(db.insertInto('pets').values(petColumns.inserted(p)), engine),
 );
 

@@ -242,10 +242,10 @@ onEachEngine(engine => {
 /** A store with a clock that stands still; on PostgreSQL with a second node. */
 async function open(engine: Engine) {
   const clock: TestClock = testClock(START);
-  const place = await engine.place();
-  const database = await engine.open({ place, clock });
+  const location = await engine.newLocation();
+  const database = await engine.open({ location, clock });
   const databases = [database];
-  if (engine.name === 'postgres') databases.push(await engine.open({ place, clock }));
+  if (engine.name === 'postgres') databases.push(await engine.open({ location, clock }));
   return {
     clock,
     database,

@@ -5,7 +5,6 @@ import { type Params, query, type Reader, sql, type Transaction } from '../schem
 import { changePet, type LockedPet, type PetCause, type Reservation } from './change.ts';
 import type { PetStatus } from './pet.ts';
 
-/** A new reservation of a pet, for a hold or an order. */
 type NewReservation = { readonly until: number | null } & ({ readonly holdId: number } | { readonly orderId: number });
 
 /** Returns the active reservation of a pet, expired or not; `undefined` if there is none. */
@@ -27,10 +26,8 @@ export async function reserve(
 ): Promise<LockedPet> {
   if (pet.reservation !== undefined) throw petReserved(pet.id, pet.reservation, tx.now);
   if (pet.status !== 'available') throw notAvailable(pet);
-  const cause: PetCause =
-    'holdId' in reservation
-      ? { accountId, reason: 'held', holdId: reservation.holdId }
-      : { accountId, reason: 'order_placed', orderId: reservation.orderId };
+  const { until: _, ...ids } = reservation;
+  const cause: PetCause = { accountId, reason: 'holdId' in ids ? 'held' : 'order_placed', ...ids };
   return changeReservation(tx, pet, reservation, { status: 'pending' }, cause);
 }
 
@@ -45,13 +42,9 @@ export async function convertHold(
   accountId: number | null,
 ): Promise<LockedPet> {
   await tx.run(deactivate, { petId: pet.id });
+  const { orderId } = order;
   const holdId = pet.reservation?.holdId;
-  const cause = {
-    accountId,
-    reason: 'order_placed',
-    orderId: order.orderId,
-    ...(holdId != null && { holdId }),
-  } as const;
+  const cause = { accountId, reason: 'order_placed', orderId, ...(holdId != null && { holdId }) } as const;
   return changeReservation(tx, pet, order, {}, cause);
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { overEachEngine } from '../../test/support/engines-over-http.ts';
-import { type Reply, type Sending, type Serving, send, serve } from '../../test/support/serving.ts';
+import { type Reply, type SendOptions, send, serve, type TestService } from '../../test/support/serving.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import type { IssuedKey } from '../keys/key.ts';
 import { testClock } from '../lib/clock.ts';
@@ -10,7 +10,7 @@ const START = Date.parse('2026-11-21T12:00:00Z');
 
 overEachEngine(engine => {
   const clock = testClock(START);
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   let admin: IssuedKey;
   before(async () => {
@@ -27,8 +27,10 @@ overEachEngine(engine => {
   });
   after(() => serving.stop());
 
-  const ask = (path: string, sending: Sending = {}) => send(`${serving.urls.production}${path}`, { key, ...sending });
-  const post = (path: string, body: unknown, sending: Sending = {}) => ask(path, { method: 'POST', body, ...sending });
+  const ask = (path: string, sending: SendOptions = {}) =>
+    send(`${serving.urls.production}${path}`, { key, ...sending });
+  const post = (path: string, body: unknown, sending: SendOptions = {}) =>
+    ask(path, { method: 'POST', body, ...sending });
   const add = async (pet: object) => (await post('/pets', { categoryId: 2, ...pet })).body.id as number;
   const ids = (reply: Reply) => reply.body.map(({ id }: { id: number }) => id);
 
@@ -82,6 +84,41 @@ overEachEngine(engine => {
       assert.ok(!ids(await ask('/pets?categoryId=6&includeDescendants=false&limit=100')).includes(id));
     });
 
+    it('lists only the animals of the caller with owner=me, also in changes and cached responses', async () => {
+      clock.advance(1000);
+      const since = new Date(clock.now()).toISOString();
+      const [mine, theirs] = [
+        await add({ name: 'mine' }),
+        (await post('/pets', { name: 'x', categoryId: 2 }, { key: admin })).body.id,
+      ];
+      const removed = (await post('/pets', { name: 'removed', categoryId: 2 }, { key: admin })).body.id;
+      assert.equal((await ask(`/pets/${removed}`, { method: 'DELETE', key: admin })).status, 204);
+      for (const filter of [
+        'sort=-id',
+        'sort=-id&status=available',
+        'sort=-name&categoryId=2',
+        `id=${mine},${theirs}`,
+      ]) {
+        for (let times = 0; times < 2; times++) {
+          const headers = { Prefer: 'count=exact' };
+          const own = await ask(`/pets?owner=me&limit=100&${filter}`, { headers });
+          assert.ok(ids(own).includes(mine) && !ids(own).includes(theirs), filter);
+          assert.equal(own.headers['x-total-count'], undefined);
+          assert.equal(own.headers['preference-applied'], undefined);
+          assert.deepEqual(
+            ids(await ask(`/pets?owner=me&limit=100&${filter}`, { key: admin, headers })),
+            [theirs],
+            filter,
+          );
+        }
+      }
+      const changes = `/pets?owner=me&updatedSince=${since}&includeRemoved=true`;
+      // Animals that were added before may have changed since, by an expiry.
+      const changed = ids(await ask(changes));
+      assert.ok(changed.includes(mine) && !changed.includes(theirs) && !changed.includes(removed));
+      assert.deepEqual(ids(await ask(changes, { key: admin })), [theirs, removed]);
+    });
+
     it('rejects parameters that exclude each other', async () => {
       for (const [query, path] of [
         ['includeDescendants=true', 'includeDescendants'],
@@ -95,6 +132,8 @@ overEachEngine(engine => {
         ['updatedSince=abc', 'updatedSince'],
         ['updatedSince=2026-11-21T00:00:00Z&cursor=abc', 'cursor'],
         ['view=whole', 'view'],
+        ['owner=1', 'owner'],
+        ['owner=me&updatedSince=2026-11-21T00:00:00Z&sort=id', 'sort'],
         ['view=full&view=full', 'view'],
         ['includeRemoved=1&updatedSince=2026-11-21T00:00:00Z', 'includeRemoved'],
         ['includeDescendants=True&categoryId=1', 'includeDescendants'],

@@ -14,15 +14,14 @@ import {
 } from './examples.ts';
 import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
-import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView } from './pet.ts';
+import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView, petValues } from './pet.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
-import { petValues } from './rows.ts';
 
 const petId = {
   schema: PetId,
   description: 'The id of the animal.',
-  notFound: 'pet_not_found',
-  absent: 'There is no animal with this id.',
+  errorCode: 'pet_not_found',
+  errorMessage: 'There is no animal with this id.',
 } as const;
 
 const updated = {
@@ -33,12 +32,11 @@ const updated = {
 };
 const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found'];
 
-/** Creates a pet. */
 export const create = operation({
   summary: 'Add an animal',
   description:
     'Adds an animal that belongs to the account of the key. The response is sent once the animal is on disk. The default ' +
-    'status is `available`. Unknown members are ignored, including `id`, which the service assigns.',
+    'status is `available`. Unknown fields are ignored, including `id`, which the service assigns.',
   body: NewPet,
   successes: [
     { status: 201, description: 'The new animal.', schema: Pet, headers: { Location: 'The URL of the animal.' } },
@@ -58,8 +56,8 @@ export const create = operation({
 export const get = operation({
   summary: 'Get an animal',
   description:
-    'Returns one animal. Deprecated; removed on 5 December 2030. Use `GET /pets` with the `status` filter instead, or with ' +
-    'the `id` filter to get animals by their ids.',
+    'Returns one animal. Deprecated; removed on 5 December 2030. Use `GET /pets?id=…` instead, or `GET /pets` with the ' +
+    '`status` filter.',
   parameters: { petId },
   query: Type.Object({ view: Type.Optional(PetView) }),
   successes: [
@@ -84,11 +82,10 @@ export const get = operation({
   },
 });
 
-/** Changes some fields of a pet. */
 export const update = operation({
   summary: 'Change an animal',
   description:
-    'Applies a JSON Merge Patch (RFC 7396): members that are left out stay, and `null` deletes an optional one. A new ' +
+    'Applies a JSON Merge Patch (RFC 7396): fields that are left out stay, and `null` deletes an optional one. A new ' +
     'status clears the `statusReason` of the previous one. Only the owner of the animal or an admin can change it.',
   parameters: { petId },
   conditional: true,
@@ -104,11 +101,10 @@ export const update = operation({
   },
 });
 
-/** Replaces a pet. */
 export const replace = operation({
   summary: 'Replace an animal',
   description:
-    'Replaces all members of an animal. Optional members that are left out are deleted; the default status is ' +
+    'Replaces all fields of an animal. Optional fields that are left out are deleted; the default status is ' +
     '`available`. Only the owner of the animal or an admin can replace it.',
   parameters: { petId },
   conditional: true,
@@ -125,7 +121,6 @@ export const replace = operation({
   },
 });
 
-/** Deletes a pet. */
 export const remove = operation({
   summary: 'Delete an animal',
   description:
@@ -142,11 +137,10 @@ export const remove = operation({
   },
 });
 
-/** Lists the changes of a pet. */
 export const history = listOperation({
   summary: 'Get the history of an animal',
   description:
-    'Returns a paginated list of the changes of an animal, oldest first, also of a deleted animal. The account, the hold ' +
+    'Returns a paginated list of the changes of an animal, oldest first, even if the animal was deleted. The account, the hold ' +
     'and the order behind a change are visible to the owner of the animal, to that account and to admins.',
   noun: 'entries',
   parameters: { petId },

@@ -8,16 +8,49 @@ export interface Limits {
   readonly perDay: number;
 }
 
+/** What an account can have at most on one deployment; one setting for each overrides all plans. */
+export interface Bounds {
+  /** Orders that are placed or approved. */
+  readonly openOrders: number;
+  /** The pets in all active holds. */
+  readonly heldPets: number;
+  readonly webhooks: number;
+  /** The open event streams on one node. */
+  readonly streams: number;
+}
+
+/** The bounds that the settings override. */
+export type BoundSettings = Partial<Bounds>;
+
 /** The name of a plan, as accounts and the command line use it. */
 export type PlanName = Tables['accounts']['plan'];
 
-/** All plans with their limits (contract, Limits). The limits of Enterprise are set per account. */
+/** The largest bound. */
+export const BOUND_MAX = 1_000_000;
+
+/** All plans with their limits (contract, Limits) and bounds. The limits of Enterprise are set per account. */
 export const plans = {
-  free: { title: 'Free', limits: { perMinute: 60, perDay: 1_000 } },
-  pro: { title: 'Pro', limits: { perMinute: 300, perDay: 10_000 } },
-  business: { title: 'Business', limits: { perMinute: 1_000, perDay: 100_000 } },
-  enterprise: { title: 'Enterprise', limits: undefined },
-} as const satisfies Record<PlanName, { title: string; limits: Limits | undefined }>;
+  free: {
+    title: 'Free',
+    limits: { perMinute: 60, perDay: 1_000 },
+    bounds: { openOrders: 50, heldPets: 100, webhooks: 10, streams: 5 },
+  },
+  pro: {
+    title: 'Pro',
+    limits: { perMinute: 300, perDay: 10_000 },
+    bounds: { openOrders: 500, heldPets: 500, webhooks: 25, streams: 20 },
+  },
+  business: {
+    title: 'Business',
+    limits: { perMinute: 1_000, perDay: 100_000 },
+    bounds: { openOrders: 5_000, heldPets: 5_000, webhooks: 100, streams: 100 },
+  },
+  enterprise: {
+    title: 'Enterprise',
+    limits: undefined,
+    bounds: { openOrders: BOUND_MAX, heldPets: BOUND_MAX, webhooks: BOUND_MAX, streams: BOUND_MAX },
+  },
+} as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: Bounds }>;
 
 /** The requests without a valid key that an address may send to all deployments together, in any 60 seconds. */
 export const addressPerMinute = 60;
@@ -28,4 +61,9 @@ export function limitsOf(account: Pick<Tables['accounts'], 'plan' | 'per_minute'
   if (limits !== undefined) return limits;
   if (account.per_minute === null || account.per_day === null) throw new Error('an Enterprise account without limits');
   return { perMinute: account.per_minute, perDay: account.per_day };
+}
+
+/** Returns a bound of an account: the one that is set, or that of its plan. */
+export function boundOf(set: BoundSettings, { plan }: { readonly plan: string }, name: keyof Bounds): number {
+  return set[name] ?? plans[plan as PlanName].bounds[name];
 }

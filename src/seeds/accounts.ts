@@ -1,5 +1,8 @@
 import type { NewAccount } from '../accounts/account.ts';
 import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
+import { insertFact } from '../facts.ts';
+import type { IssuedKey } from '../keys/key.ts';
+import { createKey } from '../keys/keys.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { Database } from '../schema.ts';
 
@@ -16,27 +19,37 @@ const shelters = [
   { email: 'farm@second-chance.example', name: 'Second Chance Farm', takes: [5, 8] },
 ] as const;
 
-/** The ids of the accounts that own the sample pets. */
-export interface SampleOwners {
-  readonly owner: number;
-  /** Returns the sample shelters that take pets of a built-in category: at least one. */
-  shelters(categoryId: number): readonly number[];
-}
-
 /** Returns the id of the first account, and creates it if necessary. Idempotent, also under concurrency. */
 export function ensureOwner(accountsDatabase: Database): Promise<number> {
   return ensureAccount(accountsDatabase, owner);
 }
 
+/** Returns the account that owns the sample pet with this index, of a built-in category. */
+export type SampleOwners = (index: number, categoryId: number) => number;
+
 /** Returns the owners of the sample pets, and creates missing accounts. Idempotent, also under concurrency. */
 export async function ensureSampleOwners(accountsDatabase: Database): Promise<SampleOwners> {
   const ownerId = await ensureOwner(accountsDatabase);
-  const byCategory = new Map<number, number[]>();
+  const ids = new Map<number, number[]>();
   for (const { email, name, takes } of shelters) {
     const id = await ensureAccount(accountsDatabase, { email, name });
-    for (const category of takes) byCategory.set(category, [...(byCategory.get(category) ?? []), id]);
+    for (const category of takes) ids.set(category, [...(ids.get(category) ?? []), id]);
   }
-  return { owner: ownerId, shelters: categoryId => byCategory.get(categoryId)! };
+  return (index, categoryId) => {
+    const takers = ids.get(categoryId)!;
+    return index % 2 === 0 ? ownerId : takers[Math.floor(index / 2) % takers.length]!;
+  };
+}
+
+/**
+ * createFirstKey creates a staging key for an account, once in the life of the accounts database. Returns the key with
+ * its token, or `undefined` if the first key was created before.
+ */
+export function createFirstKey(accountsDatabase: Database, accountId: number): Promise<IssuedKey | undefined> {
+  return accountsDatabase.write(async tx => {
+    const isFirst = (await tx.run(insertFact, { name: 'first-key', value: 'given' })) === 1;
+    return isFirst ? createKey(tx, { accountId, deployment: 'staging' }) : undefined;
+  });
 }
 
 async function ensureAccount(accountsDatabase: Database, account: NewAccount): Promise<number> {

@@ -1,6 +1,5 @@
 import type { PetStatus } from '../pets/pet.ts';
 
-/** A pet of the sample data. */
 export interface SamplePet {
   readonly name: string;
   /** A built-in category, 1–8. */

@@ -7,7 +7,7 @@ import { lockPets } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { createFirstKey } from './first-key.ts';
+import { createFirstKey } from './accounts.ts';
 import { samplePets } from './pets.ts';
 import { resetStaging, seedStaging } from './staging.ts';
 

@@ -1,9 +1,12 @@
 import { deleteEmptyCategories } from '../categories/deletion.ts';
-import { recordAll } from '../events/log.ts';
-import type { PetEventData } from '../pets/change.ts';
+import { recordEvents } from '../events/log.ts';
+import { factNamed, insertFact, lockedFact, storeFact } from '../facts.ts';
+import { deleteResponses } from '../idempotency/idempotency.ts';
+import { countEnded, isOpen } from '../orders/open-orders.ts';
+import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
+import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
-import { petColumns, petValues } from '../pets/rows.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { samplePets } from './pets.ts';
@@ -15,8 +18,8 @@ import { samplePets } from './pets.ts';
  * Idempotent, also under concurrency; after a crash it continues where it stopped.
  */
 export async function seedStaging(accountsDatabase: Database, staging: Database): Promise<void> {
-  await staging.write(tx => tx.run(insertProgress, {}));
-  if ((await staging.first(readProgress, {}))?.value === DONE) return;
+  await staging.write(tx => tx.run(insertFact, { name: PROGRESS, value: `${CREATING} 0` }));
+  if ((await staging.first(factNamed, { name: PROGRESS }))?.value === DONE) return;
   const owners = await ensureSampleOwners(accountsDatabase);
   while ((await staging.write(tx => runStep(tx, owners))) !== DONE);
 }
@@ -33,9 +36,8 @@ export async function seedStaging(accountsDatabase: Database, staging: Database)
  */
 export async function resetStaging(accountsDatabase: Database, staging: Database): Promise<number> {
   await staging.write(async tx => {
-    await tx.run(insertProgress, {});
     const { pet, message } = (await tx.first(lastIds, {}))!;
-    await tx.run(updateProgress, { value: [DELETING, pet ?? 0, message ?? 0, tx.now].join(' ') });
+    await tx.run(storeFact, { name: PROGRESS, value: [DELETING, pet ?? 0, message ?? 0, tx.now].join(' ') });
   });
   await seedStaging(accountsDatabase, staging);
   return samplePets().length;
@@ -58,25 +60,22 @@ const CATEGORIES_PER_DELETE = 20;
 
 /** Runs one transaction of work, and returns the new progress. */
 async function runStep(tx: Transaction, owners: SampleOwners): Promise<string> {
-  const { value } = (await tx.first(lockProgress, {}))!;
+  const { value } = (await tx.first(lockedFact, { name: PROGRESS }))!;
   const [phase, ...numbers] = value.split(' ');
   const [position = 0, lastMessage = 0, lastResponse = 0] = numbers.map(Number);
   let next = DONE;
   if (phase === CREATING) next = await createSome(tx, owners, position);
   else if (phase === DELETING)
     next = (await deleteSome(tx, position, lastMessage, lastResponse)) ? value : `${CREATING} 0`;
-  await tx.run(updateProgress, { value: next });
+  await tx.run(storeFact, { name: PROGRESS, value: next });
   return next;
 }
 
-async function createSome(tx: Transaction, owners: SampleOwners, created: number): Promise<string> {
+async function createSome(tx: Transaction, ownerOf: SampleOwners, created: number): Promise<string> {
   const pets = samplePets();
   const end = created + PETS_PER_TRANSACTION;
-  for (const [offset, pet] of pets.slice(created, end).entries()) {
-    const index = created + offset;
-    const shelters = owners.shelters(pet.categoryId);
-    const accountId = index % 2 === 0 ? owners.owner : shelters[Math.floor(index / 2) % shelters.length]!;
-    await createPet(tx, accountId, pet, 'open');
+  for (const [index, pet] of pets.entries().take(end).drop(created)) {
+    await createPet(tx, ownerOf(index, pet.categoryId), pet, 'open');
   }
   return end < pets.length ? `${CREATING} ${end}` : DONE;
 }
@@ -99,12 +98,20 @@ async function deleteSome(
   }
   const deleted =
     (await tx.run(deleteReservations, { last: lastPet })) ||
-    (await tx.run(deleteOrders, { upTo: lastPet })) ||
+    (await deleteOrders(tx, lastPet)) ||
     (await tx.run(deleteEmptyHolds, {})) ||
     (await deleteEmptyCategories(tx, CATEGORIES_PER_DELETE)) ||
     (await deleteMessages(tx, lastMessage)) ||
-    (await tx.run(deleteResponses, { upTo: lastResponse }));
+    // Responses that describe deleted resources; a retry runs again.
+    (await deleteResponses(tx, RESPONSES_PER_DELETE, lastResponse));
   return deleted > 0;
+}
+
+/** Deletes orders of pets up to this one. */
+async function deleteOrders(tx: Transaction, lastPet: number): Promise<number> {
+  const deleted = await tx.all(deleteOrdersOf, { upTo: lastPet });
+  for (const { status, accountId } of deleted) if (isOpen(status)) countEnded(tx, accountId);
+  return deleted.length;
 }
 
 async function deleteMessages(tx: Transaction, upTo: number): Promise<number> {
@@ -118,43 +125,12 @@ async function deleteMessages(tx: Transaction, upTo: number): Promise<number> {
 async function deletePets(tx: Transaction, last: number): Promise<void> {
   await tx.run(deleteReservations, { last });
   const deleted = await tx.all(deletePetsUpTo, { last });
-  updateCounts(
+  for (const pet of deleted) updateCounts(tx, pet, -1);
+  await recordEvents(
     tx,
-    deleted.map(({ status, categoryId }) => ({ status, categoryId, by: -1 })),
-  );
-  await recordAll(
-    tx,
-    deleted.map(pet => ({
-      kind: 'pet',
-      action: 'deleted',
-      subjectId: pet.id,
-      accountId: null,
-      data: { pet: petValues.stateOf(pet), ownerId: pet.accountId } satisfies PetEventData,
-    })),
+    deleted.map(pet => petEvent('deleted', null, pet)),
   );
 }
-
-const insertProgress = query(db =>
-  db
-    .insertInto('facts')
-    .values({ name: PROGRESS, value: `${CREATING} 0` })
-    .onConflict(conflict => conflict.column('name').doNothing()),
-);
-
-const readProgress = query(db => db.selectFrom('facts').select('value').where('name', '=', PROGRESS));
-
-/** Reads the progress, and locks it until the transaction ends. */
-const lockProgress = query(db =>
-  db
-    .updateTable('facts')
-    .set(eb => ({ value: eb.ref('value') }))
-    .where('name', '=', PROGRESS)
-    .returning('value'),
-);
-
-const updateProgress = query((db, p: Params<{ value: string }>) =>
-  db.updateTable('facts').set({ value: p.value }).where('name', '=', PROGRESS),
-);
 
 const lastIds = query(db =>
   db.selectNoFrom(({ selectFrom }) => [
@@ -167,9 +143,13 @@ const lastIds = query(db =>
   ]),
 );
 
-const firstPets = query((db, p: Params<{ upTo: number }>) =>
-  db.selectFrom('pets').select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
-);
+/** The rows of one batch; the last of them bounds the statements that delete it. */
+const batchOf = (table: 'pets' | 'messages') =>
+  query((db, p: Params<{ upTo: number }>) =>
+    db.selectFrom(table).select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
+  );
+const firstPets = batchOf('pets');
+const firstMessages = batchOf('messages');
 
 const deletePetsUpTo = query((db, p: Params<{ last: number }>) =>
   db.deleteFrom('pets').where('id', '<=', p.last).returning(petColumns.stored()),
@@ -179,12 +159,13 @@ const deleteReservations = query((db, p: Params<{ last: number }>) =>
   db.deleteFrom('reservations').where('pet_id', '<=', p.last),
 );
 
-const deleteOrders = query((db, p: Params<{ upTo: number }>) =>
+const deleteOrdersOf = query((db, p: Params<{ upTo: number }>) =>
   db
     .deleteFrom('orders')
     .where('id', 'in', eb =>
       eb.selectFrom('orders').select('id').where('pet_id', '<=', p.upTo).orderBy('pet_id').limit(ROWS_PER_DELETE),
-    ),
+    )
+    .returning(['status', 'account_id as accountId']),
 );
 
 /** Deletes holds without reservations: all their pets are deleted. */
@@ -204,33 +185,10 @@ const deleteEmptyHolds = query(db =>
   ),
 );
 
-const firstMessages = query((db, p: Params<{ upTo: number }>) =>
-  db.selectFrom('messages').select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
-);
-
 const deleteAttempts = query((db, p: Params<{ last: number }>) =>
   db.deleteFrom('message_attempts').where('message_id', '<=', p.last),
 );
 
 const deleteMessagesUpTo = query((db, p: Params<{ last: number }>) =>
   db.deleteFrom('messages').where('id', '<=', p.last),
-);
-
-/** Deletes responses that describe deleted resources, so that a retry runs again. */
-const deleteResponses = query((db, p: Params<{ upTo: number }>) =>
-  db
-    .deleteFrom('idempotency')
-    .where(eb =>
-      eb(
-        eb.refTuple('account_id', 'key'),
-        'in',
-        eb
-          .selectFrom('idempotency')
-          .select(['account_id', 'key'])
-          .where('created_at', '<=', p.upTo)
-          .orderBy('created_at')
-          .limit(RESPONSES_PER_DELETE)
-          .$asTuple('account_id', 'key'),
-      ),
-    ),
 );

@@ -2,6 +2,7 @@ import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
+import { boundOf } from '../plans/plan.ts';
 import {
   createExamples,
   deactivateExamples,
@@ -11,6 +12,7 @@ import {
   rotateExamples,
   updateExamples,
 } from './examples.ts';
+import { rotateSecret } from './secrets.ts';
 import {
   CreatedWebhook,
   NewWebhook,
@@ -30,19 +32,18 @@ import {
   deleteWebhook,
   getWebhook,
   listWebhooks,
-  rotateWebhookSecret,
+  lockWebhook,
   updateWebhook,
 } from './webhooks.ts';
 
 const updated = { status: 200, description: 'The updated webhook.', schema: Webhook };
 
-/** Creates a webhook. */
 export const create = operation({
   summary: 'Create a webhook',
   description:
     'Creates an `inactive` webhook and its signing secret, which is shown only once. Activate it to receive the events ' +
-    'that your account can see, of the given types and categories. An account may have ten webhooks ' +
-    '(`PETSTORE_WEBHOOKS_MAX`).',
+    'that your account can see, of the given types and categories. The number of webhooks of an account is bounded by ' +
+    'its plan.',
   body: NewWebhook,
   successes: [
     {
@@ -56,9 +57,10 @@ export const create = operation({
   examples: createExamples,
   handle(request) {
     const { context, caller, body, baseUrl } = request;
-    const { max, networks, encryptor } = context.webhooks;
+    const { networks, encryptor } = context.webhooks;
+    const rules = { networks, max: boundOf(context.bounds, caller, 'webhooks') };
     return withIdempotency(request, async tx => {
-      const { webhook, secret } = await createWebhook(tx, caller, body, { max, networks }, encryptor);
+      const { webhook, secret } = await createWebhook(tx, caller, body, rules, encryptor);
       return {
         body: { ...webhookOf(webhook), secret },
         headers: ['Location', `${baseUrl}/webhooks/${webhook.id}`, 'ETag', webhookEtag(webhook)],
@@ -68,10 +70,9 @@ export const create = operation({
   },
 });
 
-/** Lists webhooks. */
 export const list = listOperation({
   summary: 'List webhooks',
-  description: 'Returns the webhooks of your account, by id ascending. Admins get all webhooks.',
+  description: 'Returns the webhooks of your account, sorted by id. Admins get all webhooks.',
   noun: 'webhooks',
   schema: Webhooks,
   examples: listExamples,
@@ -81,7 +82,6 @@ export const list = listOperation({
   },
 });
 
-/** Gets one webhook. */
 export const get = operation({
   summary: 'Get a webhook',
   description: 'Returns a webhook without its secret. Only its account and admins can see it.',
@@ -94,11 +94,10 @@ export const get = operation({
   },
 });
 
-/** Changes members of a webhook. */
 export const update = operation({
   summary: 'Update a webhook',
   description:
-    'Changes the given members, as a JSON Merge Patch (RFC 7396); `null` removes a member. A new URL makes the webhook ' +
+    'Changes the given fields, as a JSON Merge Patch (RFC 7396); `null` removes a field. A new URL makes the webhook ' +
     '`inactive`; once you activate it again, pending deliveries go to the new URL.',
   parameters: { webhookId },
   conditional: true,
@@ -116,7 +115,6 @@ export const update = operation({
   },
 });
 
-/** Deletes a webhook. */
 export const remove = operation({
   summary: 'Delete a webhook',
   description: 'Deletes a webhook, its secrets and its deliveries. Pending deliveries are not sent.',
@@ -131,7 +129,6 @@ export const remove = operation({
   },
 });
 
-/** Stops deliveries to a webhook. */
 export const deactivate = operation({
   summary: 'Deactivate a webhook',
   description:
@@ -150,7 +147,6 @@ export const deactivate = operation({
   },
 });
 
-/** Rotates the signing secret of a webhook. */
 export const rotate = operation({
   summary: 'Rotate the secret of a webhook',
   description:
@@ -166,17 +162,14 @@ export const rotate = operation({
     const { context, caller, path, body } = request;
     const { overlapSeconds = 86_400 } = body;
     return withIdempotency(request, async tx => {
-      const { encryptor } = context.webhooks;
-      const rotated = await rotateWebhookSecret(tx, caller, path.webhookId, overlapSeconds, encryptor);
-      return {
-        body: { secret: rotated.secret, previousExpiresAt: formatTime(rotated.previousExpiresAt) },
-        secrets: ['secret'],
-      };
+      const { id } = await lockWebhook(tx, caller, path.webhookId);
+      const rotated = await rotateSecret(tx, id, overlapSeconds, context.webhooks.encryptor);
+      const previousExpiresAt = formatTime(rotated.previousExpiresAt);
+      return { body: { secret: rotated.secret, previousExpiresAt }, secrets: ['secret'] };
     });
   },
 });
 
-/** Returns the response of operations that return one webhook. */
 export function webhookResponse(webhook: WebhookRow): RouteResponse {
   return { body: webhookOf(webhook), headers: ['ETag', webhookEtag(webhook)] };
 }

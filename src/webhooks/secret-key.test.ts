@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { createEncryptor } from '../lib/encryption.ts';
-import type { Log } from '../lib/log.ts';
 import { UserError } from '../lib/user-error.ts';
 import { query } from '../schema.ts';
 import { checkKey, loadSecretKey } from './secret-key.ts';
@@ -24,37 +23,17 @@ function temporary(): string {
   return directory;
 }
 
-/** Returns a log that collects its warnings. */
-function warnings(): { log: Log; messages: string[] } {
-  const messages: string[] = [];
-  const warn = (...words: [string] | [object, string]) => void messages.push(words.at(-1) as string);
-  return { log: { info() {}, warn, error: warn }, messages };
-}
-
 describe('loadSecretKey', () => {
   it('creates a random key once, readable only by its owner, and reads it afterwards', () => {
     const directory = join(temporary(), 'a', 'b');
-    const { log, messages } = warnings();
-    const key = loadSecretKey(directory, log);
+    const key = loadSecretKey(directory);
     assert.equal(key.length, 32);
     assert.deepEqual(readdirSync(directory), ['secret.key']);
     const file = join(directory, 'secret.key');
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.equal(readFileSync(file, 'utf8'), `${key.toString('base64')}\n`);
-    assert.deepEqual(loadSecretKey(directory, log), key);
-    assert.notDeepEqual(loadSecretKey(temporary(), log), key);
-    assert.deepEqual(messages, []);
-  });
-
-  it('logs a warning, without the key, if other users may read the file', () => {
-    const directory = temporary();
-    const { log, messages } = warnings();
-    const key = loadSecretKey(directory, log);
-    chmodSync(join(directory, 'secret.key'), 0o640);
-    assert.deepEqual(loadSecretKey(directory, log), key);
-    assert.equal(messages.length, 1);
-    assert.match(messages[0]!, /chmod 600/);
-    assert.ok(!messages[0]!.includes(key.toString('base64')));
+    assert.deepEqual(loadSecretKey(directory), key);
+    assert.notDeepEqual(loadSecretKey(temporary()), key);
   });
 
   it('rejects a file without a key, and does not show its content', () => {
@@ -62,7 +41,7 @@ describe('loadSecretKey', () => {
       const directory = temporary();
       writeFileSync(join(directory, 'secret.key'), text, { mode: 0o600 });
       assert.throws(
-        () => loadSecretKey(directory, warnings().log),
+        () => loadSecretKey(directory),
         (error: Error) =>
           error instanceof UserError && /32 bytes in base64/.test(error.message) && !/canary/.test(error.message),
         text,
@@ -75,7 +54,7 @@ describe('loadSecretKey', () => {
     const directory = temporary();
     writeFileSync(join(directory, 'file'), '');
     assert.throws(
-      () => loadSecretKey(join(directory, 'file', 'data'), warnings().log),
+      () => loadSecretKey(join(directory, 'file', 'data')),
       (error: Error) => error instanceof UserError && /PETSTORE_SECRET_KEY/.test(error.message),
     );
   });

@@ -10,10 +10,7 @@ import { requireKey } from './secret-key.ts';
 const SECRETS_MAX = 5;
 const SECRET_BYTES = 32;
 
-/**
- * Adds a secret that does not expire.
- * @returns the secret as text: the only time that it is readable
- */
+/** Adds a secret that does not expire, and returns it as text: the only time that it is readable. */
 export async function addSecret(tx: Transaction, encryptor: Encryptor, webhookId: number): Promise<string> {
   await requireKey(tx, encryptor);
   const secret = randomBytes(SECRET_BYTES);
@@ -22,8 +19,7 @@ export async function addSecret(tx: Transaction, encryptor: Encryptor, webhookId
 }
 
 /**
- * Rotates the secret of a locked webhook. The previous secrets keep signing until the overlap ends, or until they expire
- * if that is earlier.
+ * Rotates the secret of a locked webhook. The previous secrets sign until the overlap ends, unless they expire before.
  * @returns the new secret as text, and the time at which the previous ones have expired
  * @throws {Problem} `webhook_secret_limit_exceeded` if five secrets already overlap
  */
@@ -56,11 +52,6 @@ export async function signingSecrets(reader: Reader, encryptor: Encryptor, webho
 /** Decrypts a row of `activeSecrets`. */
 export function decryptSecret(encryptor: Encryptor, webhookId: number, secret: string): Buffer {
   return encryptor.decrypt(secret, ownerOf(webhookId));
-}
-
-/** Deletes all secrets of a webhook. */
-export async function deleteSecrets(tx: Transaction, webhookId: number): Promise<void> {
-  await tx.run(deleteSecretsOf, { webhookId });
 }
 
 /** Deletes up to `limit` expired secrets; returns how many. */
@@ -97,7 +88,7 @@ export const activeSecrets = query((db, p: Params<{ webhookId: number; now: numb
     .orderBy('id', 'desc'),
 );
 
-const deleteSecretsOf = query((db, p: Params<{ webhookId: number }>) =>
+export const deleteSecrets = query((db, p: Params<{ webhookId: number }>) =>
   db.deleteFrom('webhook_secrets').where('webhook_id', '=', p.webhookId),
 );
 

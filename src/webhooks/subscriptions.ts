@@ -3,6 +3,7 @@ import type { OwnedEvent } from '../events/owners.ts';
 import { typeFilter } from '../events/public/list-events.ts';
 import { canSee } from '../events/public/visibility.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
+import { webhookColumns } from './webhook.ts';
 
 /** An active webhook, with what decides which events it receives. */
 export interface Subscription {
@@ -15,6 +16,10 @@ export interface Subscription {
   readonly categoryIds: readonly number[] | null;
   /** It receives only events after this position. */
   readonly afterPosition: number;
+  /** Events after `afterPosition` wait in the log up to this position; null if none waits. */
+  readonly waitsUpTo: number | null;
+  /** The number of its pending deliveries. */
+  readonly pending: number;
   /** The owner, whose visibility of events applies. */
   readonly actor: Actor;
 }
@@ -26,20 +31,23 @@ export interface Subscription {
 export async function activeSubscriptions(reader: Reader, accounts: Reader): Promise<Subscription[]> {
   const rows = await reader.all(activeWebhooks, {});
   if (rows.length === 0) return [];
-  const ownerIds = rows.map(({ accountId }) => accountId);
-  const admins = await adminsAmong(accounts, ownerIds);
+  const actors = await actorsOf(accounts, rows);
   return rows.map(({ types, categoryIds, accountId, ...row }) => ({
     ...row,
     types: types === null ? null : JSON.parse(types),
     categoryIds: categoryIds === null ? null : JSON.parse(categoryIds),
-    actor: { accountId, admin: admins.has(accountId) },
+    actor: actors.get(accountId)!,
   }));
 }
 
-/** Returns which of these accounts are admins. */
-export async function adminsAmong(accounts: Reader, accountIds: readonly number[]): Promise<ReadonlySet<number>> {
-  const ids = JSON.stringify([...new Set(accountIds)]);
-  return new Set((await accounts.all(adminIdsAmong, { ids })).map(({ id }) => id));
+/** Returns the owners of webhooks as actors, by the id of their account. */
+export async function actorsOf(
+  accounts: Reader,
+  webhooks: readonly { readonly accountId: number }[],
+): Promise<ReadonlyMap<number, Actor>> {
+  const ids = [...new Set(webhooks.map(({ accountId }) => accountId))];
+  const admins = new Set((await accounts.all(adminIdsAmong, { ids: JSON.stringify(ids) })).map(({ id }) => id));
+  return new Map(ids.map(accountId => [accountId, { accountId, admin: admins.has(accountId) }]));
 }
 
 /**
@@ -99,8 +107,7 @@ function petIdsOf({ kind, data }: OwnedEvent): readonly number[] {
 const activeWebhooks = query(db =>
   db
     .selectFrom('webhooks')
-    .select(['id', 'account_id as accountId', 'version', 'failing_since as failingSince'])
-    .select(['types', 'category_ids as categoryIds', 'behind_place as afterPosition'])
+    .select(webhookColumns.stored())
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
     .orderBy('id'),

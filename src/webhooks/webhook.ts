@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { EventTypes } from '../events/public/public-event.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
-import { newSchema, patchSchema, viewSchema } from '../lib/fields/schemas.ts';
+import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { checkedText, idParameter, idSchema, timeSchema } from '../lib/schemas.ts';
 import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
@@ -18,7 +18,7 @@ export const WebhookStatus = Type.Enum(['inactive', 'active', 'disabled'], {
   title: 'WebhookStatus',
   description:
     '`inactive`: not activated yet, deactivated, or its URL changed. `active`: events are delivered. `disabled`: the ' +
-    'service disabled it. Pending deliveries are kept until the webhook is active again.',
+    'service disabled it. Pending deliveries are kept until the webhook is active again, but not longer than events.',
 });
 
 const Url = Type.String({
@@ -77,6 +77,15 @@ export const webhookFields = {
   updatedAt: field(timeSchema('When it was last changed.'), { column: 'updated_at', codec: time }),
   accountId: field(OwnerId, { column: 'account_id', fixed: true }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
+  /** The position up to which events were dispatched to it, or committed before it was active. */
+  afterPosition: field(Type.Integer(), { column: 'behind_place', generated: true, view: 'lock' }),
+  /** The end of the events that wait in the log after `afterPosition`, because too many deliveries were pending. */
+  waitsUpTo: field(Type.Integer(), { column: 'waits_up_to', generated: true, nullable: true, view: 'lock' }),
+  /** Counts the pending deliveries. */
+  pending: field(Type.Integer(), { column: 'pending', generated: true, view: 'lock' }),
+  /** When to claim its deliveries: the earliest due time of them, or later if it has no free slot or backs off. */
+  dueAt: field(Type.Integer(), { column: 'due_at', generated: true, nullable: true, view: 'lock' }),
+  deletedAt: field(Type.Integer(), { column: 'deleted_at', generated: true, nullable: true, view: 'lock' }),
 };
 
 /** The columns of queries over webhooks. */
@@ -97,27 +106,20 @@ export function webhookEtag({ id, version, failingSince }: Pick<WebhookRow, 'id'
 }
 
 /** The body of `createWebhook`. */
-export const NewWebhook = newSchema(webhookFields, {
-  title: 'NewWebhook',
-  description: 'An endpoint URL, and the events to send to it.',
-});
+export const NewWebhook = newSchema(webhookFields, 'NewWebhook', 'An endpoint URL, and the events to send to it.');
 export type NewWebhook = Static<typeof NewWebhook>;
 
 /** The body of `updateWebhook`: a JSON Merge Patch (RFC 7396). */
-export const WebhookPatch = patchSchema(webhookFields, {
-  title: 'WebhookPatch',
-  description: 'The members of a webhook to change; `null` removes an optional one.',
-});
+export const WebhookPatch = patchSchema(
+  webhookFields,
+  'WebhookPatch',
+  'The fields of a webhook to change; `null` removes an optional one.',
+);
 export type WebhookPatch = Static<typeof WebhookPatch>;
 
-/** A webhook in responses. */
-export const Webhook = viewSchema(webhookFields, 'full', {
-  title: 'Webhook',
-  description: 'An endpoint URL to which events are sent as they happen.',
-});
+export const Webhook = fullSchema(webhookFields, 'Webhook', 'An endpoint URL to which events are sent as they happen.');
 export type Webhook = Static<typeof Webhook>;
 
-/** A page of webhooks. */
 export const Webhooks = Type.Array(Webhook, { title: 'Webhooks', description: 'Webhooks.' });
 
 const Secret = Type.Union([Type.String({ pattern: '^whsec_[A-Za-z0-9+/]+=*$' }), Type.Null()], {
@@ -126,7 +128,6 @@ const Secret = Type.Union([Type.String({ pattern: '^whsec_[A-Za-z0-9+/]+=*$' }),
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
 });
 
-/** The response of `createWebhook`. */
 export const CreatedWebhook = Type.Object(
   { ...Webhook.properties, secret: Secret },
   { title: 'CreatedWebhook', description: 'A new webhook with its signing secret.' },
@@ -147,7 +148,6 @@ export const SecretRotation = Type.Object(
   { title: 'SecretRotation', description: 'How to rotate a secret.' },
 );
 
-/** The response of `rotateWebhookSecret`. */
 export const RotatedSecret = Type.Object(
   { secret: Secret, previousExpiresAt: timeSchema('Until when deliveries are also signed with the previous secrets.') },
   { title: 'RotatedSecret', description: 'A new signing secret.' },

@@ -1,13 +1,14 @@
-import { problem } from '../errors.ts';
+import { invalidBody, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
+import { lockBound } from '../plans/lock.ts';
 import type { KeysetParams, Params, Reader, Transaction } from '../schema.ts';
-import { keysetEnd, keysetPage, queriesByShape, query, sql } from '../schema.ts';
-import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
+import { keysetEnd, keysetPage, queriesByShape, query } from '../schema.ts';
+import { addSecret, deleteSecrets } from './secrets.ts';
 import type { NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
 import { webhookColumns, webhookEtag, webhookValues } from './webhook.ts';
 
@@ -27,10 +28,16 @@ export async function getWebhook(reader: Reader, actor: Actor, id: number): Prom
 
 /**
  * Like `getWebhook`, and locks the webhook until the transaction ends.
- * @throws {Problem} `webhook_not_found`
+ * @throws {Problem} `webhook_not_found`; what `checkPreconditions` throws
  */
-export async function lockWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
+export async function lockWebhook(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  checkPreconditions?: PreconditionCheck,
+): Promise<WebhookRow> {
   const webhook = requireVisible(await tx.first(lockedWebhookById, { id }), actor, id);
+  checkPreconditions?.(webhookEtag(webhook));
   tx.refreshNow(webhook.updatedAt);
   return webhook;
 }
@@ -55,6 +62,11 @@ export function listWebhooks(
   });
 }
 
+/** Returns the number of webhooks of an account. */
+export async function countWebhooks(reader: Reader, accountId: number): Promise<number> {
+  return (await reader.first(webhooksOf, { accountId }))!.count;
+}
+
 /**
  * Creates an inactive webhook with a signing secret. Concurrent calls for one account cannot exceed its limit.
  * @returns the secret as text: the only time that it is readable
@@ -68,9 +80,8 @@ export async function createWebhook(
   encryptor: Encryptor,
 ): Promise<{ readonly webhook: WebhookRow; readonly secret: string }> {
   requireAllowedUrl(body.url, rules);
-  if (tx.engine === 'postgres') await tx.first(lockAccountWebhooks, { account: String(accountId) });
-  const { count } = (await tx.first(countWebhooks, { accountId }))!;
-  if (count >= rules.max) throw limitExceeded(rules.max);
+  await lockBound(tx, 'webhooks', accountId);
+  if ((await countWebhooks(tx, accountId)) >= rules.max) throw limitExceeded(rules.max);
   const times = { createdAt: tx.now, updatedAt: tx.now };
   const webhook = (await tx.first(insertWebhook, { ...webhookValues.toRow(body), ...INACTIVE, ...times, accountId }))!;
   return { webhook, secret: await addSecret(tx, encryptor, webhook.id) };
@@ -89,10 +100,9 @@ export async function updateWebhook(
   id: number,
   patch: WebhookPatch,
   rules: OutgoingRules,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<WebhookRow> {
-  const before = await lockWebhook(tx, actor, id);
-  checkPreconditions(webhookEtag(before));
+  const before = await lockWebhook(tx, actor, id, checkPreconditions);
   const after: WebhookRow = { ...before, ...webhookValues.merge(before, patch, () => new Error('No objects.')) };
   if (after.url === before.url) {
     return JSON.stringify(after) === JSON.stringify(before) ? before : storeVersion(tx, after);
@@ -109,10 +119,10 @@ export async function deleteWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
   await deactivateWebhook(tx, actor, id, checkPreconditions);
-  await deleteSecrets(tx, id);
+  await tx.run(deleteSecrets, { webhookId: id });
   await tx.run(markDeleted, { id, now: tx.now });
 }
 
@@ -126,47 +136,27 @@ export async function deactivateWebhook(
   tx: Transaction,
   actor: Actor,
   id: number,
-  checkPreconditions: PreconditionCheck = () => {},
+  checkPreconditions?: PreconditionCheck,
 ): Promise<WebhookRow> {
-  const webhook = await lockWebhook(tx, actor, id);
-  checkPreconditions(webhookEtag(webhook));
+  const webhook = await lockWebhook(tx, actor, id, checkPreconditions);
   return storeVersion(tx, { ...webhook, ...INACTIVE });
 }
 
-/**
- * Disables a webhook on behalf of the operator. Idempotent.
- * @throws {Problem} `webhook_not_found`
- */
+/** Stores the next version of a locked webhook. */
+export async function storeVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
+  const after = { ...webhook, version: webhook.version + 1, updatedAt: tx.now };
+  await tx.run(replaceWebhook, after);
+  return after;
+}
+
+/** Disables a webhook on behalf of the operator. Idempotent. Throws `webhook_not_found`. */
 export async function disableWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
   if (webhook.status === 'disabled' && webhook.disabledReason === 'operator') return webhook;
   return storeVersion(tx, { ...webhook, status: 'disabled', disabledReason: 'operator' });
 }
 
-/**
- * Rotates the secret of a webhook. The previous secrets keep signing until the overlap ends.
- * @returns the new secret as text, and the time at which the previous ones have expired
- * @throws {Problem} `webhook_not_found`; `webhook_secret_limit_exceeded`
- */
-export async function rotateWebhookSecret(
-  tx: Transaction,
-  actor: Actor,
-  id: number,
-  overlapSeconds: number,
-  encryptor: Encryptor,
-) {
-  await lockWebhook(tx, actor, id);
-  return rotateSecret(tx, id, overlapSeconds, encryptor);
-}
-
 const INACTIVE = { status: 'inactive', disabledReason: null, failingSince: null } as const;
-
-/** Stores the next version of a locked webhook. */
-async function storeVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
-  const after = { ...webhook, version: webhook.version + 1, updatedAt: tx.now };
-  await tx.run(replaceWebhook, after);
-  return after;
-}
 
 function requireVisible(webhook: WebhookRow | undefined, { accountId, admin }: Actor, id: number): WebhookRow {
   if (webhook === undefined || !(admin || webhook.accountId === accountId)) {
@@ -177,10 +167,9 @@ function requireVisible(webhook: WebhookRow | undefined, { accountId, admin }: A
 
 function requireAllowedUrl(url: string, rules: OutgoingRules): void {
   const fault = checkUrl(url, rules);
-  if (fault === undefined) return;
-  const message = `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
-  const errors = [{ path: '/url', code: 'invalid_value', message }];
-  throw problem('invalid_body', `Invalid body. /url: ${message}`, { errors });
+  if (fault !== undefined) {
+    throw invalidBody('/url', 'invalid_value', `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`);
+  }
 }
 
 function limitExceeded(max: number) {
@@ -192,7 +181,7 @@ const selectWebhook = ({ lock }: { readonly lock: boolean }) =>
   query((db, p: Params<{ id: number }>, engine) =>
     db
       .selectFrom('webhooks')
-      .select(webhookColumns.stored())
+      .select(webhookColumns.full())
       .where('id', '=', p.id)
       .where('deleted_at', 'is', null)
       .$if(lock && engine === 'postgres', rows => rows.forUpdate()),
@@ -208,7 +197,7 @@ interface Shape {
 
 const pageQuery = queriesByShape(['admin', 'descending'], ({ admin, descending }: Shape) =>
   query((db, p: Params<KeysetParams & { accountId: number }>) => {
-    const rows = db.selectFrom('webhooks').select(webhookColumns.stored()).where('deleted_at', 'is', null);
+    const rows = db.selectFrom('webhooks').select(webhookColumns.full()).where('deleted_at', 'is', null);
     return keysetPage(admin ? rows : rows.where('account_id', '=', p.accountId), 'id', descending, p);
   }),
 );
@@ -220,12 +209,7 @@ const endQuery = queriesByShape(['admin', 'descending'], ({ admin, descending }:
   }),
 );
 
-/** Held until the transaction ends. */
-const lockAccountWebhooks = query((db, p: Params<{ account: string }>) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore webhooks'), hashtext(${p.account}))`.as('locked')),
-);
-
-const countWebhooks = query((db, p: Params<{ accountId: number }>) =>
+const webhooksOf = query((db, p: Params<{ accountId: number }>) =>
   db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -234,10 +218,7 @@ const countWebhooks = query((db, p: Params<{ accountId: number }>) =>
 );
 
 const insertWebhook = query((db, p: Params<InsertRowOf<typeof webhookFields>>) =>
-  db
-    .insertInto('webhooks')
-    .values({ ...webhookColumns.inserted(p), behind_place: 0 })
-    .returning(webhookColumns.stored()),
+  db.insertInto('webhooks').values(webhookColumns.inserted(p)).returning(webhookColumns.full()),
 );
 
 const replaceWebhook = query((db, p: Params<WebhookRow>) =>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IssuedKey } from '../../src/keys/key.ts';
-import { assertApiResponse, type Reply, type Sending, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, type SendOptions, send, serve } from '../support/serving.ts';
 import { service } from './service.ts';
 
 describe('API keys', () => {
   const { use } = service();
-  const list = (sending: Sending, address: 'production' | 'staging' | 'messages' = 'production') =>
+  const list = (sending: SendOptions, address: 'production' | 'staging' | 'messages' = 'production') =>
     send(`${use().urls[address]}${address === 'messages' ? '/messages' : '/pets'}`, sending);
   const withHeader = (authorization: string) => list({ headers: { Authorization: authorization } });
 

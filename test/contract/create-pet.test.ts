@@ -138,6 +138,7 @@ describe('createPet', () => {
       const reply = await post(body);
       assert.equal(reply.status, 400, body);
       assert.equal(reply.body.code, 'invalid_body', body);
+      assert.match(reply.body.message, /\. The body must be an object\.$/, body);
     }
   });
 

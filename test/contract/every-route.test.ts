@@ -7,22 +7,22 @@ import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { long } from '../support/selection.ts';
-import { assertApiResponse, dial, parseReplies, type RawReply, type Serving, serve } from '../support/serving.ts';
+import { assertApiResponse, dial, parseReplies, type RawReply, serve, type TestService } from '../support/serving.ts';
 
 type Address = 'production' | 'staging' | 'messages';
 
-/** What a caller may expect of a request that reaches a route: its code where it is refused, else nothing. */
+/** A caller, and the error code that its requests get; none if they are accepted. */
 interface Caller {
   readonly name: string;
   /** The value of the Authorization header. */
   readonly authorization?: string;
-  /** The code of the refusal at an address, or `undefined` where the caller gets in. */
+  /** Returns the error code at an address; `undefined` if the caller is accepted. */
   refusal(address: Address): string | undefined;
-  /** The scopes that it has; every one where left out. */
+  /** Its scopes; all by default. */
   readonly scopes?: readonly string[];
 }
 
-/** How a path can be written, and whether it then still leads to its route; `first` is its first part below `/v1`. */
+/** A spelling of a path, and whether it still leads to the route; `first` is the first segment below `/v1`. */
 const spellings: readonly { name: string; same: boolean; spell(path: string, first: string, host: string): string }[] =
   [
     { name: 'as it is', same: true, spell: path => path },
@@ -58,23 +58,23 @@ const spellings: readonly { name: string; same: boolean; spell(path: string, fir
     { name: 'with a space at its end', same: false, spell: (path, first) => path.replace(first, `${first}%20`) },
   ];
 
-/** The same part of a path with its letters percent-encoded. */
+/** Percent-encodes the letters of a path segment. */
 function encoded(part: string): string {
   return part.replaceAll(/[a-z]/g, letter => `%${letter.charCodeAt(0).toString(16)}`);
 }
 
-/** Every path of the interface, once. */
+/** Every path of the API, once. */
 const paths = [...new Set(operations.map(({ path }) => path))];
-/** The short form goes through all spellings and methods for these alone: one with a parameter, and one without. */
+/** The quick run tries all spellings and methods for these only: a path with a parameter, and one without. */
 const thorough = ['/pets', '/pets/{petId}', '/messages'];
 
-/** What is served at an address. */
+/** The routes of an address. */
 function servedAt(address: Address) {
   return address === 'messages' ? messageRoutes : routes;
 }
 
 describe('every route', () => {
-  let serving: Serving;
+  let serving: TestService;
   let callers: readonly Caller[];
   const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
   const connections = new Map<Address, Line>();
@@ -123,7 +123,7 @@ describe('every route', () => {
     });
   }
 
-  /** The methods to try: every one there is, those that differ, or those that the path takes and one that it does not. */
+  /** Returns the methods to try: all, those that differ, or those of the path and one other. */
   function methodsFor(path: string, whole: boolean, spelling: string): readonly string[] {
     if (long || (whole && spelling === 'as it is')) return METHODS;
     if (whole) return ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
@@ -152,7 +152,7 @@ describe('every route', () => {
     }
     const taken = servedAt(address).filter(other => other.path === path);
     if (taken.length === 0 || !same) {
-      // An id in an odd spelling names nothing; everything else leads nowhere.
+      // An oddly spelled id does not exist; any other oddly spelled path has no route.
       assert.ok([404, 405].includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
       return;
     }
@@ -171,7 +171,7 @@ describe('every route', () => {
     assert.ok(expected.includes(reply.status), `${what}: ${reply.status} ${reply.text}`);
   }
 
-  /** Where a route opens, what it is asked for may be somebody else's, gone, or taken by a request before. */
+  /** An accepted request can still fail: its resource may belong to another account, be deleted or be reserved. */
   const asThingsStand = [403, 404, 409];
 
   function pathOf(path: string, address: Address): string {
@@ -196,7 +196,7 @@ describe('every route', () => {
       body === undefined
         ? '\r\n'
         : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-    // Each address has sixty wrong requests a minute.
+    // Each address may send 60 requests a minute without a valid key.
     clock.advance(1100);
     return line.ask(
       `${method} ${target} HTTP/1.1\r\nHost: ${new URL(serving.urls[address]).host}\r\n${authorization}${content}`,
@@ -204,7 +204,7 @@ describe('every route', () => {
     );
   }
 
-  /** What the first example of the route sends; something where there is no such route. */
+  /** Returns the request of the first example of the route; any request if there is no such route. */
   function bodyFor(method: string, path: string): string | undefined {
     const route = operations.find(other => other.path === path && other.method === method);
     if (route === undefined) return method === 'POST' ? '{"name":"Minka","categoryId":2}' : undefined;
@@ -277,7 +277,7 @@ describe('every route', () => {
   }
 });
 
-/** A connection on which one request follows the other. */
+/** A connection that sends one request after the other. */
 class Line {
   readonly #socket: Socket;
   #bytes: Buffer = Buffer.alloc(0);
@@ -297,12 +297,12 @@ class Line {
     socket.on('error', () => {});
   }
 
-  /** Sends one request; its one answer. */
+  /** Sends a request and returns its response. */
   async ask(request: string, head: boolean): Promise<RawReply> {
     this.#bytes = Buffer.alloc(0);
     this.#socket.write(request);
     while (true) {
-      // What goes on has no end to wait for.
+      // A stream does not end.
       const streams = /^content-type: text\/event-stream/im.test(this.#bytes.toString('latin1'));
       const { replies, rest } = parseReplies(this.#bytes, head || streams);
       if (replies.length > 0) {
@@ -311,7 +311,7 @@ class Line {
         else assert.equal(rest, '', request);
         return replies[0]!;
       }
-      assert.ok(!this.closed, `an answer to ${request}`);
+      assert.ok(!this.closed, `a response to ${request}`);
       await new Promise<void>(resolve => {
         this.#heard = resolve;
       });

@@ -16,9 +16,9 @@ import {
   sendExamples,
 } from '../support/examples.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type Serving, sendRaw, serve } from '../support/serving.ts';
+import { sendRaw, serve, type TestService } from '../support/serving.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
+// biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the document
 type Json = any;
 
 const document: Json = whole(
@@ -33,7 +33,7 @@ const operations = Object.entries(document.paths as Record<string, Json>).flatMa
   })),
 );
 
-/** A JSON document with everything that it refers to in its place. */
+/** Returns a JSON document with its references resolved. */
 function whole(value: unknown, root: unknown = value): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(one => whole(one, root));
@@ -49,7 +49,7 @@ function whole(value: unknown, root: unknown = value): unknown {
   );
 }
 
-/** What is wrong with a value by a schema of the document. */
+/** Returns the errors of a value by a schema of the document. */
 function faults(schema: Json, value: unknown): unknown[] {
   const validator = Compile(schema);
   return validator.Check(value)
@@ -171,7 +171,7 @@ describe('the OpenAPI document', () => {
 
 describe('responses and their documentation', () => {
   const clock = testClock(examplesAt);
-  let service: Serving;
+  let service: TestService;
   let sent: readonly SentExample[];
   let key: string;
 
@@ -220,7 +220,7 @@ describe('responses and their documentation', () => {
     call(`${service.urls.production}/pets`, key, { method: 'POST', body, headers });
   const minka = JSON.stringify({ name: 'Minka', categoryId: 2 });
 
-  /** A new service for an answer that the others would suffer from. */
+  /** Starts a service of its own for a response that would disturb the other tests. */
   async function elsewhere(
     options: Parameters<typeof serve>[0],
     ask: (base: string, token: string) => Promise<Response>,
@@ -238,18 +238,18 @@ describe('responses and their documentation', () => {
     return new Response(text, { status, headers });
   }
 
-  /** As many requests at once as a Free account must not make; its answers. */
+  /** Sends more requests at once than a Free account may; returns the responses. */
   async function tooMany(token: string): Promise<Response> {
     const answers = await Promise.all(Array.from({ length: 61 }, () => list(token)));
     return answers.find(answer => answer.status === 429)!;
   }
 
-  /** Makes a webhook, the first one with the id 1. */
+  /** Creates a webhook; the first has the id 1. */
   const add = (base: string, token: string, url: string) =>
     call(`${base}/webhooks`, token, { method: 'POST', body: JSON.stringify({ url }) });
   const receiversHere = { environment: { PETSTORE_WEBHOOK_NETWORKS: '127.0.0.1' } };
 
-  /** How the codes that no example shows are brought about: an operation, and its answer. */
+  /** Provokes the codes that no example shows: the operation and its response. */
   const provocations: Record<string, () => Promise<[operation: string, answer: Response]>> = {
     missing_api_key: async () => ['listPets', await list()],
     malformed_api_key: async () => ['listPets', await list(key.slice(0, -1))],
@@ -320,6 +320,16 @@ describe('responses and their documentation', () => {
       };
       return ['createHold', await elsewhere({ environment: { PETSTORE_HELD_MAX: '1' } }, ask)];
     },
+    async order_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        for (let n = 0; n < 2; n++) await call(`${base}/pets`, token, { method: 'POST', body: minka });
+        const order = (petId: number) =>
+          call(`${base}/store/orders`, token, { method: 'POST', body: JSON.stringify({ petId }) });
+        await order(1);
+        return order(2);
+      };
+      return ['placeOrder', await elsewhere({ environment: { PETSTORE_ORDERS_MAX: '1' } }, ask)];
+    },
     async stream_limit_exceeded() {
       const ask = async (base: string, token: string) => {
         await call(`${base}/events/stream`, token);
@@ -371,7 +381,7 @@ describe('responses and their documentation', () => {
           await call(`${base}/webhooks/1/activation`, token, { method: 'POST' });
           const body = JSON.stringify({ since: new Date().toISOString() });
           const redeliver = () => call(`${base}/webhooks/1/redeliveries`, token, { method: 'POST', body });
-          // Who works them off may be quicker than the second of two.
+          // The job may finish before the second request.
           for (;;) {
             const refused = (await Promise.all([redeliver(), redeliver()])).find(({ status }) => status === 409);
             if (refused !== undefined) return refused;
@@ -412,10 +422,18 @@ describe('responses and their documentation', () => {
     fits('listPets', { status, headers, contentType: headers.get('content-type')!, body: await response.json() });
   });
 
-  test('every error code is in an example, provoked here, or listed as needing a fault', () => {
+  test('every error code is in an example, provoked here, or listed as needing a fault or ten thousand rows', () => {
     const shown = routes.flatMap(route => route.examples.flatMap(example => example.code ?? []));
     const brought = new Set([...shown, ...Object.keys(provocations)]);
-    const faulty = ['request_timeout', 'internal_error', 'storage_full', 'storage_unavailable', 'shutting_down'];
+    const faulty = [
+      'request_timeout',
+      'delivery_limit_exceeded',
+      'internal_error',
+      'storage_full',
+      'storage_unavailable',
+      'overloaded',
+      'shutting_down',
+    ];
     assert.deepEqual(
       Object.keys(errors).filter(code => !brought.has(code)),
       ['route_not_found', 'method_not_allowed', ...faulty],
@@ -423,7 +441,7 @@ describe('responses and their documentation', () => {
   });
 });
 
-/** An answer has a documented status, content type, body and headers: all that are required, and no other of ours. */
+/** Asserts that a response has a documented status, content type, body and headers: all required ones and no others. */
 function fits(operationId: string, answer: Pick<SentExample, 'status' | 'headers' | 'contentType' | 'body'>): void {
   const { operation } = operations.find(one => one.operation.operationId === operationId)!;
   const response = operation.responses[answer.status];
@@ -444,9 +462,9 @@ function fits(operationId: string, answer: Pick<SentExample, 'status' | 'headers
   }
   const documented = new Set(Object.keys(response.headers).map(name => name.toLowerCase()));
   const others = [...answer.headers.keys()].filter(name => !documented.has(name) && !common.test(name));
-  assert.deepEqual(others, [], 'headers that the document does not know');
+  assert.deepEqual(others, [], 'undocumented headers');
 }
 
 /** Headers of HTTP itself, which an OpenAPI document does not list. */
 const common =
-  /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|x-accel-buffering)$/;
+  /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|strict-transport-security|transfer-encoding|vary|x-accel-buffering|x-content-type-options)$/;

@@ -1,13 +1,13 @@
 import { after, before } from 'node:test';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 
 /** Starts the service for a suite, on a clock that stays at noon, with a key whose limits no test reaches. */
 export function service() {
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   const clock: TestClock = testClock(noon);
   before(async () => {

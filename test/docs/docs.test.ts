@@ -6,7 +6,7 @@ import { operations, routes } from '../../src/api.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
 import { errors } from '../../src/errors.ts';
-import type { PetReason } from '../../src/pets/change.ts';
+import { petReasons } from '../../src/pets/pet.ts';
 import { settings } from '../../src/settings.ts';
 import { blocksOf } from '../support/pages-as-scripts.ts';
 import { executedPages, testedElsewhere } from './executed-pages.ts';
@@ -24,19 +24,6 @@ const loaded = new Map(
   await Promise.all(Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)),
 );
 
-/** The reasons for changes of a pet, as they appear in its history. */
-const reasons: readonly PetReason[] = [
-  'held',
-  'hold_released',
-  'hold_expired',
-  'order_placed',
-  'order_cancelled',
-  'order_expired',
-  'order_delivered',
-  'order_returned',
-  'category_merged',
-];
-
 /** Words in snake_case that are not error codes. */
 const otherNames: readonly string[] = [
   'client_max_body_size',
@@ -51,7 +38,7 @@ const otherNames: readonly string[] = [
   'snake_case',
   'synchronous_commit',
   'tcp_nopush',
-  ...reasons,
+  ...petReasons,
 ];
 
 /** Returns the first group of every match in the pages, with the page's path. */
@@ -219,7 +206,7 @@ describe('the documentation agrees with the product', () => {
   });
 
   test('every reason for a change of a pet is documented', () => {
-    for (const reason of reasons) assert.ok(pages.get('docs/pets.md')!.includes(`\`${reason}\``), reason);
+    for (const reason of petReasons) assert.ok(pages.get('docs/pets.md')!.includes(`\`${reason}\``), reason);
   });
 
   test('every npm script in the pages exists', () => {

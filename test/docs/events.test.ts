@@ -40,7 +40,9 @@ test('the JavaScript example of docs/events.md prints a new order', { skip }, as
   }
 
   try {
-    new Function('EventSource', 'KEY', 'console', code)(EventSource, key, { log: printed.resolve });
+    const body = code.replace("import { EventSource } from 'eventsource';", '');
+    const process = { env: { KEY: key } };
+    new Function('EventSource', 'process', 'console', body)(EventSource, process, { log: printed.resolve });
     await opened.promise;
     await server.run(
       `curl -sSf -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"petId":39}' http://localhost:8081/v1/store/orders`,

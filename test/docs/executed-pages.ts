@@ -4,6 +4,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/requests.md': {},
   'docs/pagination.md': {},
   'docs/rate-limits.md': {},
+  'docs/account.md': {},
   'docs/error-handling.md': {},
   'docs/idempotency.md': {},
   'docs/concurrency.md': {},

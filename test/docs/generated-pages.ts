@@ -74,8 +74,16 @@ ${rows.join('\n')}
 function commandLinePage(all: readonly Command[]): string {
   return `${generatedFrom('src/cli')}# Command-line reference
 
-\`bin/petstore\` runs from any directory, on the Node.js version that the project pins. Every command works while a server runs on the same data: changes
-apply to the very next request on the embedded engine, and within a second on several nodes. Commands read the same [settings](settings.md) as the server.
+Create an account, and then a key with the id that the command prints:
+
+\`\`\`
+petstore account create --email shelter@example.org --name "Riverside Shelter"
+petstore key create --account ID
+\`\`\`
+
+In the project directory the command is \`bin/petstore\`; [link it](operating/install.md#put-the-command-on-the-path) to run it as \`petstore\` from any
+directory. Commands read the same [settings](settings.md) as the server. The default data directory is \`./data\` of the current directory. Every command works
+while a server runs on the same data: changes apply to the very next request on the embedded database, and within a second on several nodes.
 [Administration](operating/administration.md) has common tasks.
 
 | Exit code | Meaning |

@@ -22,6 +22,8 @@ for (const [path, settings] of Object.entries(executedPages)) {
 
   describe(`${path}, executed`, { skip }, () => {
     let server: FirstServer;
+    /** What a reader puts in the place of `ID`: the account that was created last. */
+    let accountId = '';
     before(async () => {
       server = await startFirstServer(settings);
       if (page.includes('$ADMIN_KEY')) await server.run(createAdmin);
@@ -36,7 +38,8 @@ for (const [path, settings] of Object.entries(executedPages)) {
           assert.equal(JSON.parse(await readPage('package.json')).scripts.start, 'exec bin/petstore serve');
           return;
         }
-        const output = await server.run(script);
+        const output = await server.run(script.replaceAll('--account ID', `--account ${accountId}`));
+        accountId = /^account +(\d+)$/m.exec(output)?.[1] ?? accountId;
         assert.doesNotMatch(output, /"status":5\d\d[,}]/);
         for (const block of responses) assertResponse(output, block);
         if (!responses.some(({ text }) => /"code"|HTTP\/1\.1 4/.test(text))) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { readPage } from '../support/pages-as-scripts.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type Serving, send, serve } from '../support/serving.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const page = await readPage('docs/webhooks.md');
 const [made, headers, delivered, delivery, ...others] = [...page.matchAll(/```(?:json|http)\n(.*?)\n```/gs)].map(
@@ -14,7 +14,7 @@ const [made, headers, delivered, delivery, ...others] = [...page.matchAll(/```(?
 
 describe('docs/webhooks.md', () => {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
-  let serving: Serving;
+  let serving: TestService;
   let receiver: Receiver;
   let key: IssuedKey;
 
@@ -52,7 +52,7 @@ describe('docs/webhooks.md', () => {
     receiver.respond = (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('Back soon');
     clock.advance(60_000);
     await post('/pets', { name: 'Minka', categoryId: 2 });
-    await until(() => receiver.received.length === 2);
+    await waitUntil(() => receiver.received.length === 2);
     const { headers: sent, body } = receiver.received[1]!;
     sameText(JSON.parse(body), delivered!);
     const lines = headers!.split('\n').slice(1);
@@ -66,10 +66,10 @@ describe('docs/webhooks.md', () => {
   test('shows a delivery with its attempts', async () => {
     const url = `${serving.urls.production}/webhooks/1/deliveries/2`;
     const read = async () => (await send(url, { key })).body;
-    await until(async () => (await read()).attempts.length === 1);
+    await waitUntil(async () => (await read()).attempts.length === 1, 100);
     receiver.respond = (_, response) => response.writeHead(204).end();
     clock.advance(Date.parse((await read()).nextAttemptAt) - clock.now());
-    await until(async () => (await read()).status === 'delivered');
+    await waitUntil(async () => (await read()).status === 'delivered', 100);
     const shown = JSON.parse(delivery!);
     const real = await read();
     // Retries have 10 % jitter.
@@ -86,11 +86,4 @@ describe('docs/webhooks.md', () => {
 /** Asserts that a documented JSON text is this value, regardless of white space. */
 function sameText(real: unknown, shown: string): void {
   assert.equal(JSON.stringify(JSON.parse(shown)), JSON.stringify(real));
-}
-
-async function until(right: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await right()); tries++) {
-    assert.ok(tries < 400);
-    await pause(25);
-  }
 }

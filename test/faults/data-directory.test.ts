@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it, type TestContext } from 'node:test';
@@ -116,6 +127,36 @@ describe('a data directory', { timeout: 120_000 }, () => {
     assert.equal((await service.stop()).code, 0);
   });
 
+  it('is private with all its files, whatever the umask', async context => {
+    const umask = process.umask(0);
+    context.after(() => process.umask(umask));
+    const directory = join(temporary(), 'data');
+    const service = await start(context, directory);
+    const modes = readdirSync(directory).map(name => [name, modeOf(join(directory, name))]);
+    assert.equal(modeOf(directory), '700');
+    const databases = ['production', 'staging'].flatMap(name => [`${name}.db`, `${name}.db-shm`, `${name}.db-wal`]);
+    const files = [...databases, 'secret.key', 'serve.lock'];
+    assert.deepEqual(Object.fromEntries(modes), Object.fromEntries(files.map(name => [name, '600'])));
+    assert.equal(service.log(), '');
+  });
+
+  it('that other users may access is reported in the log at start, and stays as it is', async context => {
+    const directory = temporary();
+    await servedOnce(directory);
+    chmodSync(directory, 0o755);
+    for (const name of ['secret.key', 'production.db']) chmodSync(join(directory, name), 0o640);
+    const service = await start(context, directory);
+    const { level, paths, msg } = JSON.parse(service.log().trim());
+    assert.equal(level, 'warn');
+    assert.match(msg, /chmod -R go=/);
+    const names = ['', 'production.db', 'production.db-shm', 'production.db-wal', 'secret.key'];
+    assert.deepEqual(
+      paths,
+      names.map(name => join(directory, name)),
+    );
+    assert.equal(modeOf(join(directory, 'secret.key')), '640');
+  });
+
   it('is served by exactly one of two processes that start at the same time', async () => {
     for (let round = 0; round < (long ? 20 : 3); round++) {
       const directory = temporary();
@@ -182,7 +223,9 @@ describe('the daily limit', { timeout: 120_000 }, () => {
   });
 });
 
-/** What staging shows. */
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+/** Returns the data of staging. */
 async function staged(service: Process) {
   const key = String((await service.petstore('key', 'create', '--account', '1', '--deployment', 'staging'))['token']);
   const names: string[] = [];
@@ -226,7 +269,7 @@ async function start(context: TestContext, directory: string): Promise<Process> 
   return service;
 }
 
-/** Runs a command to its end: its exit code, and what it told. */
+/** Runs a command and returns its exit code and standard error. */
 async function run(directory: string, args: readonly string[]): Promise<{ code: number | null; tells: string }> {
   const child = spawn(launcher, args, {
     env: { ...process.env, ...environment, PETSTORE_DATA_DIR: directory },
@@ -252,7 +295,7 @@ after(() => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
-/** A small file system; left out with one line where none can be mounted. */
+/** Mounts a small file system; skips the test if it cannot. */
 function mounted(context: TestContext, options: string): string | undefined {
   const directory = temporary();
   try {

@@ -12,7 +12,7 @@ import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawn
 const skip = skipFor(withoutPostgres);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** What every answer may take at most, and until when all must be well after the database came back. */
+/** The longest response time, and the time to recover after the database responds again. */
 const REQUEST_MS = 3000;
 const WELL_MS = 5000;
 const CALLERS = 32;
@@ -53,7 +53,7 @@ describe('a PostgreSQL that receives but never responds', {
           if (reply.status === 201) acknowledged.set(reply.body.id, name);
         } else if (n % 3 === 1) await note(list(node, key));
         else await note(send(`${node.urls.production}${READS[(n + caller) % READS.length]}`, { key }));
-        // A client that backs off, a little.
+        // The client backs off briefly.
         await pause(5);
       }
     });
@@ -67,7 +67,7 @@ describe('a PostgreSQL that receives but never responds', {
     await pause(1500);
     for (let n = 0; n < 3; n++) {
       const reply = await note(list(node, revoked.token));
-      assert.notEqual(reply.status, 200, 'a key that was revoked meanwhile is not let in on what was known');
+      assert.notEqual(reply.status, 200, 'a revoked key is not accepted from a cache');
     }
     const { status, body } = await ready(node);
     assert.equal(status, 503, JSON.stringify(body));
@@ -85,8 +85,8 @@ describe('a PostgreSQL that receives but never responds', {
         .filter(s => s in statuses)
         .sort(),
     );
-    assert.equal(statuses['503 storage_unavailable'], before['503 storage_unavailable'], 'all is well after 5 s');
-    assert.ok(slowest < REQUEST_MS, `the slowest answer took ${slowest} ms`);
+    assert.equal(statuses['503 storage_unavailable'], before['503 storage_unavailable'], 'no 503 after 5 s');
+    assert.ok(slowest < REQUEST_MS, `the slowest response took ${slowest} ms`);
     t.diagnostic(`slowest ${Math.round(slowest)} ms; ${JSON.stringify(statuses)}`);
     const refused = await list(node, revoked.token);
     assert.equal(refused.body.code, 'revoked_api_key');
@@ -150,7 +150,7 @@ async function issue(node: Process): Promise<{ id: string; token: string }> {
   return (await node.petstore('key', 'create', '--account', `${id}`)) as { id: string; token: string };
 }
 
-/** Some of them have something written down first, as far as that is possible. */
+/** Some requests write first, if they can. */
 const READS = [
   '/pets/999999999',
   '/pets/999999999/history',

@@ -11,7 +11,8 @@ import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawn
 import { smallDisk } from '../support/small-disk.ts';
 import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
 
-const TIMEOUT_MS = 60_000;
+/** Ends a test that hangs. On a busy machine, tests that take seconds alone take minutes. */
+const TIMEOUT_MS = 300_000;
 const MIB = 2 ** 20;
 
 describe('a disk that is full', { concurrency: true, timeout: TIMEOUT_MS }, () => {
@@ -184,14 +185,21 @@ describe('a flush that fails', { skip: withoutRecorder ?? false, timeout: TIMEOU
     });
     const acknowledged: number[] = [];
     const refusals: Reply[] = [];
+    let refused = false;
     const writers = Array.from({ length: 32 }, async () => {
       for (;;) {
         const reply = await add(service, key).catch(() => undefined);
         if (reply === undefined) return;
         if (reply.status === 201) {
-          assert.equal(refusals.length, 0, 'no success after a 503');
+          assert.ok(!refused, 'no success after a 503');
           acknowledged.push(reply.body.id);
-        } else refusals.push(reply);
+        } else {
+          refusals.push(reply);
+          // Responses that arrive together on several connections are read in any order.
+          setImmediate(() => {
+            refused = true;
+          });
+        }
       }
     });
     const [code] = service.child.exitCode === null ? await once(service.child, 'exit') : [service.child.exitCode];

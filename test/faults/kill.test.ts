@@ -25,12 +25,12 @@ describe(`after ${ROUNDS} kills under ${WRITERS} writers`, () => {
         const before = names.size;
         const writers = Array.from({ length: WRITERS }, (_, writer) =>
           write(server, agent, token!, `${round}/${writer}`, (id, name) => {
-            assert.ok(!names.has(id), `the id ${id} was given twice: to ${names.get(id)} and to ${name}`);
+            assert.ok(!names.has(id), `the id ${id} was assigned twice: to ${names.get(id)} and to ${name}`);
             names.set(id, name);
             counted++;
           }),
         );
-        // Somewhere in the middle of it all, once it is really going.
+        // Kills the server under load.
         while (names.size < before + WRITERS) await pause(5);
         await pause(Math.random() * 200);
         assert.equal((await server.stop('SIGKILL')).signal, 'SIGKILL');
@@ -54,7 +54,7 @@ describe(`after ${ROUNDS} kills under ${WRITERS} writers`, () => {
           key: token!,
           headers: { Prefer: 'count=exact' },
         });
-        assert.equal(Number(total.headers['x-total-count']), shown.size, 'the counters agree with what there is');
+        assert.equal(Number(total.headers['x-total-count']), shown.size, 'the counters are exact');
         const left = Number(/"day";r=(\d+)/.exec(String(total.headers.ratelimit))![1]);
         assert.ok(
           1_000_000_000 - left >= counted,
@@ -77,7 +77,7 @@ async function newToken(server: Process): Promise<string> {
   return String((await server.petstore('key', 'create', '--account', String(account['id'])))['token']);
 }
 
-/** Adds animals one after the other until the server is gone. */
+/** Creates pets one after the other until the server is killed. */
 async function write(
   server: Process,
   agent: Agent,

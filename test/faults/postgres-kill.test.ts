@@ -49,7 +49,7 @@ it(`loses no acknowledged row and assigns no id twice when PostgreSQL is killed 
       const name = `writer ${writer}, ${n}`;
       try {
         const { id } = (await database.write(tx => tx.first(addPet, { name }))) as { id: number };
-        assert.ok(!acknowledged.has(id), `${id} was given twice`);
+        assert.ok(!acknowledged.has(id), `${id} was assigned twice`);
         acknowledged.set(id, name);
       } catch (error) {
         assert.ok(error instanceof StorageError && error.reason === 'unavailable', String(error));

@@ -12,6 +12,7 @@ import { migrations } from '../../src/migrations/index.ts';
 import { type Params, query } from '../../src/schema.ts';
 import { onPostgres, onServer, run, silent } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const addFact = query((db, p: Params<{ name: string }>) => db.insertInto('facts').values({ name: p.name, value: '' }));
 const factByName = query((db, p: Params<{ name: string }>) =>
@@ -27,12 +28,12 @@ const sleep = query((db, p: Params<{ seconds: number }>) =>
 /** These tests mostly wait. */
 const together = { concurrency: 5, timeout: 60_000 };
 
-/** What a request may take when the database does not answer. */
+/** The longest time of a request while the database does not respond. */
 const REQUEST_MS = 3000;
-/** Until when all must be well again. */
+/** The time to recover. */
 const WELL_MS = 5000;
 
-/** The outcome of a call, which must be there within `limitMs`. */
+/** Returns the outcome of a call; fails after `limitMs`. */
 async function within<T>(limitMs: number, call: Promise<T>): Promise<PromiseSettledResult<T>> {
   const timer = new AbortController();
   const late = pause(limitMs, undefined, { signal: timer.signal }).then(
@@ -47,21 +48,17 @@ async function within<T>(limitMs: number, call: Promise<T>): Promise<PromiseSett
 
 async function refusedWithin(limitMs: number, call: Promise<unknown>): Promise<StorageError> {
   const outcome = await within(limitMs, call);
-  assert.ok(outcome.status === 'rejected', 'it was answered');
+  assert.ok(outcome.status === 'rejected', 'the call succeeded');
   assert.ok(outcome.reason instanceof StorageError, inspect(outcome.reason));
   assert.equal(outcome.reason.reason, 'unavailable');
   return outcome.reason;
 }
 
-async function until(holds: () => unknown) {
-  while (!(await holds())) await pause(10);
-}
-
 onPostgres(engine => {
-  /** A database of its own, reached through a network that can go bad. */
+  /** Opens a database through a proxy that can fail. */
   async function begin(t: TestContext) {
-    const place = (await engine.place()) as { url: string; schema: string };
-    const url = new URL(place.url);
+    const location = (await engine.newLocation()) as { url: string; schema: string };
+    const url = new URL(location.url);
     const proxy = await startProxy({ host: url.hostname, port: Number(url.port || 5432) });
     const log: string[] = [];
     const opened: PostgresDatabase[] = [];
@@ -77,7 +74,7 @@ onPostgres(engine => {
       if (options.options !== undefined) reached.searchParams.set('options', options.options);
       const database = await openPostgres({
         url: reached.href,
-        schema: options.schema ?? place.schema,
+        schema: options.schema ?? location.schema,
         migrations,
         clock: systemClock(),
         role: options.role ?? 'server',
@@ -92,7 +89,7 @@ onPostgres(engine => {
     const add = (name: string) => database.write(tx => tx.run(addFact, { name }));
     const isThere = async (name: string) => (await database.first(factByName, { name })) !== undefined;
     let names = 0;
-    /** Everything that requests do, twice. */
+    /** Every kind of call, twice. */
     const calls = (): Promise<unknown>[] =>
       [1, 2].flatMap(() => [
         Promise.resolve(database.first(factByName, { name: 'a' })),
@@ -101,20 +98,20 @@ onPostgres(engine => {
         database.write(tx => tx.notify('keys')),
       ]);
     async function wellAgain() {
-      const well = until(async () => {
+      const well = waitUntil(async () => {
         const outcomes = await Promise.allSettled(calls());
         return outcomes.every(({ status }) => status === 'fulfilled') && (await database.health()).ok;
       });
       assert.equal((await within(WELL_MS, well)).status, 'fulfilled');
-      await until(() => database.topicVersion('keys') !== undefined);
+      await waitUntil(() => database.topicVersion('keys') !== undefined);
     }
-    /** Runs statements beside the database, with its tables in reach. */
+    /** Runs statements on another connection, in the schema of the database. */
     const beside = <T>(work: (statement: (text: string) => Promise<unknown>) => Promise<T>) =>
       onServer(async connection => {
-        await run(connection, `set search_path = ${place.schema}`);
+        await run(connection, `set search_path = ${location.schema}`);
         return await work(text => run(connection, text));
       }, url.href);
-    return { url, schema: place.schema, proxy, log, database, open, add, isThere, calls, wellAgain, beside };
+    return { url, schema: location.schema, proxy, log, database, open, add, isThere, calls, wellAgain, beside };
   }
 
   describe('a database that receives but never responds', together, () => {
@@ -137,7 +134,7 @@ onPostgres(engine => {
 
     it('reports an unknown outcome if the commit got no response', async t => {
       const { proxy, database, wellAgain } = await begin(t);
-      await until(() => database.topicVersion('keys') !== undefined);
+      await waitUntil(() => database.topicVersion('keys') !== undefined);
       const before = database.topicVersion('keys');
       proxy.onBytes = bytes => {
         if (bytes.includes('commit\0')) proxy.swallow();
@@ -158,11 +155,11 @@ onPostgres(engine => {
 
     it('is detected within a second, even without traffic', async t => {
       const { proxy, database } = await begin(t);
-      await until(() => database.topicVersion('keys') !== undefined);
+      await waitUntil(() => database.topicVersion('keys') !== undefined);
       proxy.swallow();
-      await until(() => database.topicVersion('keys') === undefined);
+      await waitUntil(() => database.topicVersion('keys') === undefined);
       proxy.heal();
-      await until(() => database.topicVersion('keys') !== undefined);
+      await waitUntil(() => database.topicVersion('keys') !== undefined);
     });
 
     it('does not delay closing', async t => {
@@ -199,7 +196,7 @@ onPostgres(engine => {
       });
       for (let round = 0; round < 10; round++) {
         const before = acknowledged.length;
-        await until(() => acknowledged.length > before + 20);
+        await waitUntil(() => acknowledged.length > before + 20);
         if (round % 2 === 0) proxy.cut();
         else await beside(statement => statement(END_ALL));
       }
@@ -227,7 +224,7 @@ onPostgres(engine => {
         database.write(async tx => {
           await tx.run(setFact, { name: first, value: first });
           met++;
-          await until(() => met >= 2);
+          await waitUntil(() => met >= 2);
           await tx.run(setFact, { name: second, value: first });
         });
       await Promise.all([both('a', 'b'), both('b', 'a')]);
@@ -279,7 +276,7 @@ onPostgres(engine => {
       assert.equal((await database.health()).writes, 'full');
       await beside(statement => statement('drop trigger fill on facts'));
       await add('a');
-      await until(async () => (await database.health()).writes === 'ok');
+      await waitUntil(async () => (await database.health()).writes === 'ok');
     });
 
     it('fails on a read-only database, which health reports', async t => {
@@ -291,8 +288,8 @@ onPostgres(engine => {
         REQUEST_MS,
         standby.write(tx => tx.run(addFact, { name: 'b' })),
       );
-      const detail = error.message;
-      assert.match(detail, /accepts no changes/);
+      const detail = error.publicMessage;
+      assert.match(detail, /^The database accepts no changes/);
       assert.deepEqual(await standby.health(), { ok: true, writes: 'unavailable', detail });
     });
 
@@ -347,9 +344,9 @@ onPostgres(engine => {
       for (const lose of [() => proxy.cut(), () => proxy.swallow()]) {
         const before = log.length;
         lose();
-        await until(() => log.slice(before).some(message => !/is available again/.test(message)));
+        await waitUntil(() => log.slice(before).some(message => !/is available again/.test(message)));
         proxy.heal();
-        await until(() => /is available again/.test(log.at(-1) ?? ''));
+        await waitUntil(() => /is available again/.test(log.at(-1) ?? ''));
         await wellAgain();
       }
       assert.equal(await other.tryAdvisoryLock('only'), false);

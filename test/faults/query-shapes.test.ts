@@ -56,7 +56,7 @@ function requestOf(
   const filters = Object.entries(route.query!.properties).filter(([name]) => name !== 'cursor' && random(2) === 0);
   return {
     context,
-    caller: { keyId: 'x', deployment: 'production', accountId: 1, admin: random(2) === 0 },
+    caller: { keyId: 'x', deployment: 'production', accountId: 1, admin: random(2) === 0, plan: 'free' },
     path: Object.fromEntries(Object.keys(route.parameters ?? {}).map(name => [name, 1])),
     query: Object.fromEntries(filters.map(([name, schema]) => [name, randomValue(schema as TSchema & JsonSchema)])),
     prefer: new Map(),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../src/lib/clock.ts';
 import { isUniqueViolation, StorageError } from '../../src/lib/storage/database.ts';
 import { type Database, type Params, query } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const setFact = query((db, p: Params<{ name: string; value: string }>) =>
   db
@@ -59,11 +59,6 @@ const addToCount = query((db, p: Params<{ key: string }>) =>
     ),
 );
 const sumOfCounts = query(db => db.selectFrom('pet_counts').select(db.fn.sum<number>('pets').as('pets')));
-
-/** Waits until something is so, for as long as the suite lasts. */
-async function until(holds: () => unknown) {
-  while (!(await holds())) await pause(10);
-}
 
 onEachEngine(engine => {
   describe('a database', { timeout: 60_000 }, () => {
@@ -126,9 +121,9 @@ onEachEngine(engine => {
     });
 
     it('is visible to another process right after the commit, not before', async () => {
-      const place = await engine.place();
-      const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'cli' });
+      const location = await engine.newLocation();
+      const one = await engine.open({ location });
+      const other = await engine.open({ location, role: 'cli' });
       await one.write(async tx => {
         await tx.run(setFact, { name: 'a', value: '1' });
         assert.equal(await other.first(factByName, { name: 'a' }), undefined);
@@ -191,9 +186,9 @@ onEachEngine(engine => {
     });
 
     it('loses no update of concurrent writers to the same row', async () => {
-      const place = await engine.place();
-      const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'cli' });
+      const location = await engine.newLocation();
+      const one = await engine.open({ location });
+      const other = await engine.open({ location, role: 'cli' });
       await Promise.all(
         [one, other].flatMap(database =>
           Array.from({ length: 50 }, () => database.write(tx => tx.run(addToCount, { key: 'available' }))),
@@ -223,7 +218,7 @@ onEachEngine(engine => {
 
   describe('notifications', { timeout: 60_000 }, () => {
     async function heardBy(database: Database, topic: string): Promise<number> {
-      await until(() => database.topicVersion(topic) !== undefined);
+      await waitUntil(() => database.topicVersion(topic) !== undefined);
       return database.topicVersion(topic) as number;
     }
 
@@ -239,16 +234,16 @@ onEachEngine(engine => {
     });
 
     it('advance in other processes', async () => {
-      const place = await engine.place();
-      const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'cli' });
+      const location = await engine.newLocation();
+      const one = await engine.open({ location });
+      const other = await engine.open({ location, role: 'cli' });
       let before = await heardBy(one, 'keys');
       for (let round = 0; round < 3; round++) {
         await other.write(async tx => {
           await tx.run(setFact, { name: 'a', value: `${round}` });
           await tx.notify('keys');
         });
-        await until(() => one.topicVersion('keys') !== undefined && one.topicVersion('keys') !== before);
+        await waitUntil(() => one.topicVersion('keys') !== undefined && one.topicVersion('keys') !== before);
         before = await heardBy(one, 'keys');
         assert.deepEqual(await one.first(factByName, { name: 'a' }), { value: `${round}` });
       }
@@ -269,23 +264,23 @@ onEachEngine(engine => {
 
   describe('version', { timeout: 60_000 }, () => {
     it('changes with every commit, or is undefined', async () => {
-      const place = await engine.place();
-      const one = await engine.open({ place });
-      const other = await engine.open({ place, role: 'cli' });
+      const location = await engine.newLocation();
+      const one = await engine.open({ location });
+      const other = await engine.open({ location, role: 'cli' });
       if (engine.name === 'postgres') return assert.equal(one.dataVersion('facts'), undefined);
       for (const database of [one, other]) {
         const before = one.dataVersion('facts');
         assert.equal(typeof before, 'number');
         await database.write(tx => tx.run(setFact, { name: 'a', value: `${before}` }));
-        await until(() => one.dataVersion('facts') !== before);
+        await waitUntil(() => one.dataVersion('facts') !== before);
       }
     });
   });
 
   describe('closing', { timeout: 60_000 }, () => {
     it('finishes pending work and rejects later work', async () => {
-      const place = await engine.place();
-      const database = await engine.open({ place });
+      const location = await engine.newLocation();
+      const database = await engine.open({ location });
       const writes = Array.from({ length: 20 }, (_, index) =>
         database.write(tx => tx.run(setFact, { name: `${index}`.padStart(2, '0'), value: '1' })),
       );
@@ -295,7 +290,7 @@ onEachEngine(engine => {
         database.write(tx => tx.run(setFact, { name: 'late', value: '1' })),
         error => error instanceof StorageError && error.reason === 'closed',
       );
-      const again = await engine.open({ place });
+      const again = await engine.open({ location });
       assert.equal((await again.all(everyFact, {})).length, 20);
     });
 

@@ -107,11 +107,11 @@ onPostgres(engine => {
     for (const { name, lock, before, make, on } of changes) {
       it(`is dated when it got the lock: ${name}`, async t => {
         const clock = testClock(START);
-        const place = await engine.place();
-        const database = await engine.open({ place, clock });
+        const location = await engine.newLocation();
+        const database = await engine.open({ location, clock });
         await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
         if (before !== undefined) await database.write(before);
-        const blocker = await openBlocker(place);
+        const blocker = await openBlocker(location);
         t.after(() => blocker.close());
         await blocker.lock(lock);
         const making = database.write(make);
@@ -127,10 +127,10 @@ onPostgres(engine => {
 
     it('a hold without an expiry lasts 15 minutes from then, and one that would have expired is rejected', async t => {
       const clock = testClock(START);
-      const place = await engine.place();
-      const database = await engine.open({ place, clock });
+      const location = await engine.newLocation();
+      const database = await engine.open({ location, clock });
       await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
-      const blocker = await openBlocker(place);
+      const blocker = await openBlocker(location);
       t.after(() => blocker.close());
 
       await blocker.lock(ofAnimals);
@@ -156,10 +156,10 @@ onPostgres(engine => {
 
 onEachEngine(engine => {
   it('never dates a change before the last change of the resource, even if the clock is behind', async () => {
-    const place = await engine.place();
+    const location = await engine.newLocation();
     const ahead = testClock(START + 700);
-    const database = await engine.open({ place, clock: ahead });
-    const behind = await engine.open({ place, clock: testClock(START), role: 'cli' });
+    const database = await engine.open({ location, clock: ahead });
+    const behind = await engine.open({ location, clock: testClock(START), role: 'cli' });
     await database.write(tx => createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open'));
     await behind.write(rename);
     assert.equal((await getPet(database, 1, START)).updatedAt, START + 700);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { type Reply, type Sending, type Serving, send, serve } from '../support/serving.ts';
+import { type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
 
 describe('categories over HTTP', () => {
   const clock = testClock(Date.parse('2026-11-21T12:00:00.250Z'));
-  let serving: Serving;
+  let serving: TestService;
   let owner: string;
   let stranger: string;
   let admin: string;
@@ -29,7 +29,7 @@ describe('categories over HTTP', () => {
   });
   after(() => serving.stop());
 
-  const ask = (method: string, path: string, body?: unknown, sending: Sending = {}): Promise<Reply> =>
+  const ask = (method: string, path: string, body?: unknown, sending: SendOptions = {}): Promise<Reply> =>
     send(serving.urls.production + path, { method, key: owner, ...(body !== undefined && { body }), ...sending });
   const add = async (body: object) => {
     const reply = await ask('POST', '/categories', body);

@@ -6,7 +6,7 @@ import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type ExampleStore, openExampleStore, prepare, type SentExample, sendExample } from '../support/examples.ts';
-import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const routes = allRoutes as readonly Route<never>[];
 const changing = routes.filter(({ method }) => method !== 'GET');
@@ -244,7 +244,7 @@ describe('with PETSTORE_REQUIRE_IF_MATCH', () => {
 });
 
 overEachEngine(engine => {
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   let base: string;
   before(async () => {

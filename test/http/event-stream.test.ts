@@ -96,7 +96,7 @@ overEachEngine(engine => {
     });
 
     it('is limited per account, and a closed stream frees a slot', async t => {
-      const { base, key } = await start(t);
+      const { base, key } = await start(t, { PETSTORE_STREAMS_MAX: '5' });
       const lines = Array.from({ length: 5 }, () => new Line(base, key.token));
       await Promise.all(lines.map(line => line.until(text => text.includes('retry: '))));
       const refused = await send(`${base}/events/stream`, { key });

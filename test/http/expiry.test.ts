@@ -13,7 +13,7 @@ import { expireReservations } from '../../src/pets/expiry.ts';
 import { listPets } from '../../src/pets/list.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
 import type { Database, Transaction } from '../../src/schema.ts';
-import { type Engine, onEachEngine, onPostgres, type Place } from '../support/engines.ts';
+import { type Engine, onEachEngine, onPostgres, type TestLocation } from '../support/engines.ts';
 import { openBlocker } from '../support/lock-waits.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
@@ -138,7 +138,7 @@ onPostgres(engine => {
     describe(`${name} right before the expiry`, () => {
       it('fails if the expiry passes while it waits for a lock', async t => {
         const store = await open(engine, change);
-        const blocker = await openBlocker(store.place);
+        const blocker = await openBlocker(store.location);
         t.after(() => blocker.close());
         store.clock.advance(store.end - 1000 - store.clock.now());
         await blocker.lock('select id from pets where id = 1 for update');
@@ -170,7 +170,7 @@ onPostgres(engine => {
 });
 
 interface Store {
-  readonly place: Place;
+  readonly location: TestLocation;
   readonly database: Database;
   readonly clock: TestClock;
   readonly kind: Change['kind'];
@@ -181,12 +181,12 @@ interface Store {
 /** Opens a store with an animal and a hold or an order of it. */
 async function open(engine: Engine, { kind }: Pick<Change, 'kind'>): Promise<Store> {
   const clock = testClock(START);
-  const place = await engine.place();
-  const database = await engine.open({ place, clock });
+  const location = await engine.newLocation();
+  const database = await engine.open({ location, clock });
   await database.write(tx => createPet(tx, owner.accountId, { name: 'Minka', categoryId: 2 }, 'open'));
   if (kind === 'hold') await database.write(tx => createHold(tx, holder, { petIds: [1] }, 100));
   else await database.write(tx => placeOrder(tx, holder, { petId: 1 }));
-  return { place, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_PERIOD_MS) };
+  return { location, database, clock, kind, end: START + (kind === 'hold' ? 15 * MINUTE : APPROVAL_PERIOD_MS) };
 }
 
 /** Reads the animal and its hold or order. */
@@ -205,7 +205,7 @@ async function look(store: Store) {
 /** Starts a write and returns while its commit is pending. */
 async function committing(
   engine: Engine,
-  { place, database }: Store,
+  { location, database }: Store,
   work: (tx: Transaction) => Promise<unknown>,
 ): Promise<{ writing: Promise<unknown>; finish(): Promise<void> }> {
   if (engine.name === 'sqlite') {
@@ -214,7 +214,7 @@ async function committing(
     await turn();
     return { writing, async finish() {} };
   }
-  const blocker = await openBlocker(place);
+  const blocker = await openBlocker(location);
   await blocker.run(`create function commits_late() returns trigger language plpgsql as
     $$ begin perform pg_advisory_xact_lock_shared(77); return null; end $$`);
   await blocker.run(`create constraint trigger commits_late after insert on events

@@ -8,14 +8,14 @@ import {
   assertError,
   dial,
   type RawReply,
-  type Serving,
   send,
   sendRaw,
   serve,
+  type TestService,
 } from '../support/serving.ts';
 
 describe('response headers', () => {
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   let base: string;
   let origin: string;
@@ -65,6 +65,13 @@ describe('response headers', () => {
       'no Host for a page': 'GET /livez HTTP/1.1\r\n\r\n',
       'two Hosts': 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n',
       'two Hosts in two spellings': 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nhOST: x\r\n\r\n',
+      'two Authorizations':
+        'GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer a\r\n\r\n',
+      'two Authorizations in two spellings':
+        'GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nauthorizatioN: Bearer b\r\n\r\n',
+      'HTTP/2.0 in the request line': 'GET /v1/pets HTTP/2.0\r\nHost: x\r\n\r\n',
+      'HTTP/0.9 in the request line': 'GET /v1/pets HTTP/0.9\r\nHost: x\r\n\r\n',
+      'HTTP/1.2 in the request line': 'GET /v1/pets HTTP/1.2\r\nHost: x\r\n\r\n',
       'a malformed path': 'GET /v1/pets/%ZZ HTTP/1.1\r\nHost: x\r\n\r\n',
       'a path that is no UTF-8': 'GET /v1/pets/%FF HTTP/1.1\r\nHost: x\r\n\r\n',
       'a malformed query': 'GET /v1/pets?limit=%ZZ HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -366,6 +373,21 @@ describe('response headers', () => {
     }
     const refused = await send(`${serving.urls.messages}/x`, { headers: { Accept: 'application/problem+json' } });
     assert.equal((await send(refused.body.type)).status, 200);
+  });
+
+  it('name the path with its prefix where only that is missing', async () => {
+    for (const [path, method, hint] of [
+      ['/pets', 'GET', /Use \/v1\/pets\.$/],
+      ['/pets/?limit=2', 'POST', /Use \/v1\/pets\.$/],
+      ['/pets/7', 'PUT', /Use \/v1\/pets\/\{petId\}\.$/],
+      ['/store/orders', 'GET', /Use \/v1\/store\/orders\.$/],
+      ['/v2/pets', 'GET', /^There is nothing at this path\.$/],
+      ['/nothing', 'GET', /^There is nothing at this path\.$/],
+    ] as const) {
+      const { status, body } = await send(`${origin}${path}`, { method });
+      assert.deepEqual([status, body.code], [404, 'route_not_found'], path);
+      assert.match(body.message, hint);
+    }
   });
 
   it('returns a not-found page outside of the API to clients that prefer HTML', async () => {

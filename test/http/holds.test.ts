@@ -7,7 +7,7 @@ import { eventsOf } from '../../src/events/log.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -16,7 +16,7 @@ const HELD_MAX = 20;
 overEachEngine(engine => {
   describe('holds over HTTP', () => {
     const clock = testClock(START);
-    let serving: Serving;
+    let serving: TestService;
     let database: Database;
     let owner: Caller;
     let holder: Caller;
@@ -266,7 +266,7 @@ interface Caller {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
 }
 
-async function newCaller(serving: Serving, admin = false): Promise<Caller> {
+async function newCaller(serving: TestService, admin = false): Promise<Caller> {
   const registry = serving.app.databases.production;
   const { accountId, token } = await serving.newKey(admin ? { accountId: await newAdmin(registry) } : {});
   const ask = async (method: string, path: string, body: unknown, headers: Record<string, string> = {}) => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertApiResponse, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 const body = '{"name":"Minka","categoryId":2}';
 /** What a smuggler wants to be read as a request of its own: it would add an animal. */
 const smuggledBody = '{"name":"Smuggled","categoryId":7}';
 
 describe('malformed HTTP framing', () => {
-  let serving: Serving;
+  let serving: TestService;
   let base: string;
   let authorized: string;
   let key: string;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assertApiResponse, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 /** Nobody may be held up for longer by what somebody else sends. */
 const HELD_UP_MS = 50;
@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 const HEADER = 15_800;
 
 describe('the event loop is blocked for at most 50 ms', () => {
-  let serving: Serving;
+  let serving: TestService;
   let base: string;
   let key: string;
 

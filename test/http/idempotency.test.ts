@@ -19,10 +19,10 @@ import {
   assertApiResponse,
   newProcessKey,
   type Reply,
-  type Serving,
   send,
   serve,
   spawnService,
+  type TestService,
 } from '../support/serving.ts';
 import { valkeyUrl, withoutValkey } from '../support/valkey-server.ts';
 
@@ -143,7 +143,7 @@ describe('every operation that takes an Idempotency-Key', () => {
 
 overEachEngine(engine => {
   let clock: TestClock;
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   let keys = 0;
   let idempotencyKey: string;

@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { long } from '../support/selection.ts';
-import { assertApiResponse, type Reply, type Serving, send, sendRaw, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 const behind = (address: string) => ({ 'X-Forwarded-For': address });
 
 describe('rate limits of a plan', () => {
-  let serving: Serving;
+  let serving: TestService;
   let clock: TestClock;
   const url = (path = '/pets') => serving.urls.production + path;
 
@@ -79,7 +79,7 @@ describe('rate limits of a plan', () => {
     assert.equal(await remaining('/pets', { method: 'POST', body: '{' }), 55);
     assert.equal(await remaining('/pets/0', { method: 'HEAD' }), 54);
     assert.equal(await remaining('/pets', { method: 'POST', body: Buffer.alloc(1024 * 1024 + 1) }), 53);
-    // What never became a request costs nothing.
+    // Input that is no complete request is not counted.
     await sendRaw(url(), `GET /v1/pets/%ZZ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\n\r\n`, {
       count: 1,
     });
@@ -135,7 +135,7 @@ describe('rate limits of a plan', () => {
       const refused = replies.find(({ status }) => status === 429)!;
       assert.equal(refused.body.code, 'rate_limit_exceeded');
       assert.equal(refused.headers['x-ratelimit-remaining'], '0');
-      // Who has a key is not held up by strangers at the same address.
+      // Callers with a key are not limited by the address.
       assert.equal((await send(url(), { headers, key })).status, 200);
       clock.advance(Number(refused.headers['x-ratelimit-reset']) * 1000 - clock.now());
       assert.equal((await send(url(), { headers })).status, 401);

@@ -13,13 +13,14 @@ import {
   assertApiResponse,
   newProcessKey,
   type Reply,
-  type Sending,
-  type Serving,
+  type SendOptions,
   send,
   serve,
   spawnService,
+  type TestService,
 } from '../support/serving.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 
@@ -33,16 +34,8 @@ const root = {
   perDay: 1_000_000,
 } as const;
 
-/** Waits until a condition is met. */
-async function until(met: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await met()); tries++) {
-    if (tries > 1000) throw new Error('The condition was not met in time.');
-    await pause(10);
-  }
-}
-
 describe('sendMessage', () => {
-  let serving: Serving;
+  let serving: TestService;
   let key: IssuedKey;
   before(async () => {
     serving = await serve({ clock: testClock(noon) });
@@ -50,11 +43,11 @@ describe('sendMessage', () => {
   });
   after(() => serving.stop());
 
-  const post = (body: unknown, sending: Sending = {}) =>
+  const post = (body: unknown, sending: SendOptions = {}) =>
     send(`${serving.urls.messages}/messages`, { method: 'POST', key, body, ...sending });
-  const get = (path: string, as: Sending['key'] = key) => send(`${serving.urls.messages}${path}`, { key: as! });
-  const delivered = (id: string, as?: Sending['key']) =>
-    until(async () => (await get(`/messages/${id}`, as)).body.status === 'delivered');
+  const get = (path: string, as: SendOptions['key'] = key) => send(`${serving.urls.messages}${path}`, { key: as! });
+  const delivered = (id: string, as?: SendOptions['key']) =>
+    waitUntil(async () => (await get(`/messages/${id}`, as)).body.status === 'delivered');
 
   function assertRejected(reply: Reply, code: string) {
     assert.equal(reply.status, 400, reply.text);
@@ -248,8 +241,8 @@ describe('e-mail', () => {
       const here = await sent(admin);
       const there = await sent(staging);
       const read = async (key: IssuedKey, id: string) => (await send(`${url}/${id}`, { key })).body;
-      await until(async () => (await read(staging, there)).status === 'delivered');
-      await until(async () => (await read(admin, here)).attempts.length === 2);
+      await waitUntil(async () => (await read(staging, there)).status === 'delivered');
+      await waitUntil(async () => (await read(admin, here)).attempts.length === 2);
       const waiting = await read(admin, here);
       assert.deepEqual(
         [
@@ -265,7 +258,7 @@ describe('e-mail', () => {
         ],
       );
       smtp.behaviour = {};
-      await until(async () => (await read(admin, here)).status === 'delivered');
+      await waitUntil(async () => (await read(admin, here)).status === 'delivered');
       assert.deepEqual(
         smtp.mails.map(({ to, text, headers }) => [to, text, headers.get('reply-to')]),
         [[['root@example.org'], 'Hello', 'jo@example.org']],
@@ -292,7 +285,7 @@ describe('e-mail', () => {
         const body = { message: `${index}` };
         assert.equal((await send(`${serving.urls.messages}/messages`, { method: 'POST', key, body })).status, 202);
       }
-      await until(async () => smtp.connections === 8);
+      await waitUntil(async () => smtp.connections === 8);
       const { body } = await send(`${serving.urls.messages}/messages?limit=100`, { key });
       assert.equal(body.length, 40);
     } finally {

@@ -42,12 +42,12 @@ describe('a mirror', () => {
           }
         }),
       ]);
-      // What is held yet runs out, and nobody but the mirrors asks for it.
+      // The remaining holds expire, and only the mirrors read the pets.
       clock.advance(10_000);
 
       for (const mirror of mirrors) await assertHasAll(mirror, mirrored, clock);
       const [mirror] = mirrors as [Mirror];
-      assert.ok(mirror.animals().length > 0 && mirror.removed.size > 0, 'some are there, and some were taken out');
+      assert.ok(mirror.animals().length > 0 && mirror.removed.size > 0, 'the mirror has pets, and has seen removals');
       assert.ok(
         mirror.animals().every(({ status }) => status !== 'pending'),
         'nothing is on hold any more',
@@ -68,7 +68,7 @@ describe('a mirror', () => {
   });
 });
 
-/** Keeps a copy as a program of somebody else would: pages and tokens are all it knows. */
+/** Keeps a copy like an external client, from pages and sync tokens only. */
 class Mirror {
   readonly #animals = new Map<number, FullPet>();
   readonly removed = new Set<number>();
@@ -79,7 +79,7 @@ class Mirror {
     return [...this.#animals.values()].sort((a, b) => a.id - b.id);
   }
 
-  /** Reads on to the end; where it breaks off amid it, it begins next time where it began this time. */
+  /** Reads to the end of the list. After an interruption, the next call starts from the same token. */
   async follow(database: Database, clock: TestClock, { breaksOff = false } = {}): Promise<void> {
     const filter = { updatedSince: this.#since, includeRemoved: true };
     const limit = 1 + Math.floor(Math.random() * 30);
@@ -89,7 +89,7 @@ class Mirror {
       this.pages++;
       assert.ok(page.rows.length <= limit);
       for (const pet of page.rows) {
-        assert.ok(!seen.has(pet.id), `animal ${pet.id} comes once in a list`);
+        assert.ok(!seen.has(pet.id), `animal ${pet.id} is in a list twice`);
         seen.add(pet.id);
         if ('deletedAt' in pet) this.#remove(pet.id);
         else this.#take(pet);
@@ -120,7 +120,7 @@ function versionOf({ etag }: FullPet): number {
   return Number(/\.(\d+)"$/.exec(etag)![1]);
 }
 
-/** Where the log takes long to be put in order, a mirror may have to ask again. */
+/** A mirror may have to read again until the event log is in order. */
 async function assertHasAll(mirror: Mirror, database: Database, clock: TestClock): Promise<void> {
   const all = await everything(database, clock);
   for (let turn = 1; turn <= 20 && !isDeepStrictEqual(mirror.animals(), all); turn++) {
@@ -144,14 +144,14 @@ async function openSeveral(
   engine: Engine,
   clock: TestClock,
 ): Promise<{ databases: readonly Database[]; mirrored: Database }> {
-  const place = await engine.place();
-  const open = (role: 'server' | 'cli') => engine.open({ place, clock, role });
+  const location = await engine.newLocation();
+  const open = (role: 'server' | 'cli') => engine.open({ location, clock, role });
   const mirrored = await open('server');
   if (engine.name === 'sqlite') return { databases: [mirrored, await open('cli')], mirrored };
   return { databases: [await open('server'), await open('server'), await open('server')], mirrored };
 }
 
-/** One who adds, changes, holds and takes out animals; on PostgreSQL each transaction waits before it is committed. */
+/** Creates, changes, holds and deletes pets. On PostgreSQL, each transaction waits before its commit. */
 async function write(database: Database, clock: TestClock): Promise<void> {
   for (let change = 0; change < CHANGES_EACH; change++) {
     const work = anyChange(clock);
@@ -161,7 +161,7 @@ async function write(database: Database, clock: TestClock): Promise<void> {
         if (tx.engine === 'postgres') await tx.first(sleep, { seconds: Math.random() ** 4 * 0.15 });
       });
     } catch (error) {
-      // Animals are held, sold or gone meanwhile, and a busy machine has no connection in time; that is as it should be.
+      // Expected: other writers hold, sell or delete the pet, or a busy machine has no free connection.
       const refused = error instanceof Problem ? error.status < 500 : isUnavailable(error);
       if (!refused) throw error;
     }
@@ -189,7 +189,7 @@ function anyChange(clock: TestClock): (tx: Transaction) => Promise<unknown> {
   };
 }
 
-/** The id of an animal that may be there. */
+/** Returns the id of a pet that may exist. */
 async function anyId(tx: Transaction): Promise<number> {
   const { last } = (await tx.first(lastId, {}))!;
   return Math.max(1, (last ?? 0) - Math.floor(Math.random() * 60));

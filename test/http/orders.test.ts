@@ -3,14 +3,14 @@ import { after, before, describe, it } from 'node:test';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertApiResponse, type Reply, type Serving, send, serve } from '../support/serving.ts';
+import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-21T12:00:00Z');
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 describe('orders over HTTP', () => {
   overEachEngine(engine => {
-    let serving: Serving;
+    let serving: TestService;
     let clock: TestClock;
     let owner: IssuedKey;
     let placer: IssuedKey;

@@ -9,11 +9,12 @@ import type { Engine } from '../support/engines.ts';
  * | Commits do not wait for the disk. That does not affect their order, and allows more rounds.
  */
 export async function openNodes(engine: Engine, clocks: readonly Clock[]): Promise<Database[]> {
-  const place = await engine.place({ quick: true });
+  const location = await engine.newLocation({ quick: true });
   const nodes: Database[] = [];
   for (const [index, clock] of clocks.entries()) {
-    if ('directory' in place) nodes.push(await engine.open({ place, clock, role: index === 0 ? 'server' : 'cli' }));
-    else nodes.push(await engine.open({ place: { ...place, url: withoutWaiting(place.url) }, clock }));
+    if ('directory' in location)
+      nodes.push(await engine.open({ location, clock, role: index === 0 ? 'server' : 'cli' }));
+    else nodes.push(await engine.open({ location: { ...location, url: withoutWaiting(location.url) }, clock }));
   }
   return nodes;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Event } from '../../src/events/event.ts';
-import type { PetEventData, PetReason } from '../../src/pets/change.ts';
-import type { PetStatus } from '../../src/pets/pet.ts';
+import type { PetEventData } from '../../src/pets/change.ts';
+import type { PetReason, PetStatus } from '../../src/pets/pet.ts';
 import type { EventKind } from '../../src/schema.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import type { Done, Operation } from './operation.ts';

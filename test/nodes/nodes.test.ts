@@ -10,6 +10,7 @@ import { startProxy } from '../support/proxy.ts';
 import { long, skipFor } from '../support/selection.ts';
 import { type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const without = withoutPostgres ?? withoutCluster ?? withoutValkeyServer;
 const skip = skipFor(without);
@@ -65,10 +66,6 @@ const create = (node: Process, key: { token: string }, name: string) =>
   send(`${node.urls.production}/pets`, { method: 'POST', key, body: { name, categoryId: 1 } });
 const ready = async (node: Process) => send(new URL('/readyz', node.urls.production).href);
 
-async function until(holds: () => unknown) {
-  while (!(await holds())) await pause(20);
-}
-
 /** Sends requests with `key` until the node rejects it. All responses before must be successes. */
 async function untilRefused(node: Process, key: { token: string }): Promise<void> {
   for (;;) {
@@ -82,6 +79,16 @@ function assertRefused(reply: Reply) {
   assert.match(reply.body.code, /^(revoked_api_key|rate_limit_exceeded)$/);
 }
 
+/** How long the transactions of an idle node are counted. */
+const IDLE_SPAN_MS = 10_000;
+
+/** Returns the number of transactions on a database so far. */
+async function transactionsOf(url: string): Promise<number> {
+  const name = new URL(url).pathname.slice(1);
+  const statement = `select xact_commit + xact_rollback as transactions from pg_stat_database where datname = '${name}'`;
+  return onServer(async connection => Number((await run(connection, statement))[0].transactions));
+}
+
 /** Counts responses by status. */
 function statuses(replies: readonly Reply[]): Record<number, number> {
   const counts: Record<number, number> = {};
@@ -89,7 +96,7 @@ function statuses(replies: readonly Reply[]): Record<number, number> {
   return counts;
 }
 
-describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 180_000 }, () => {
+describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 240_000 }, () => {
   it('accept exactly 60 of 200 parallel requests on Free, whichever node they reach', async t => {
     const url = await makeDatabase(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
@@ -125,6 +132,21 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     }
   });
 
+  it('runs at most one transaction a second while idle, and then rejects a revoked key in time', async t => {
+    const url = await makeDatabase(t);
+    const node = await startNode(t, { PETSTORE_DATABASE_URL: url, PETSTORE_STAGING_PORT: '0' });
+    const key = await newKey(node, 'free');
+    assert.equal((await list(node, key)).status, 200);
+    await waitUntil(async () => {
+      const before = await transactionsOf(url);
+      await pause(IDLE_SPAN_MS);
+      return (await transactionsOf(url)) - before <= IDLE_SPAN_MS / 1000;
+    });
+    await node.petstore('key', 'revoke', key.id);
+    await pause(HEARD_MS);
+    assertRefused(await list(node, key));
+  });
+
   it('need Valkey: a second node without it does not start while the first one runs', async t => {
     const url = await makeDatabase(t);
     const first = await startNode(t, { PETSTORE_DATABASE_URL: url });
@@ -156,7 +178,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: valkey.url };
     const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
     const counts = async (node: Process) => (await ready(node)).body.counts;
-    await until(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
+    await waitUntil(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
 
     await valkey.kill();
     const away = await newKey(nodes[0]!, 'free');
@@ -169,7 +191,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     }
 
     await valkey.start();
-    await until(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
+    await waitUntil(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
     const back = await newKey(nodes[0]!, 'free');
     const later = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, back)));
     assert.deepEqual(statuses(later), { 200: 60, 429: 140 });
@@ -213,12 +235,12 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 18
     const working = (async () => {
       for (let round = 0; round < rounds; round++) {
         const before = acknowledged.length;
-        await until(() => acknowledged.length >= before + 100);
+        await waitUntil(() => acknowledged.length >= before + 100);
         await cluster.kill();
-        await until(async () => (await ready(nodes[0]!)).status === 503);
+        await waitUntil(async () => (await ready(nodes[0]!)).status === 503);
         await cluster.start();
         const startedMs = performance.now();
-        await until(async () => {
+        await waitUntil(async () => {
           const replies = await Promise.all(nodes.flatMap(node => [ready(node), create(node, key, 'well again')]));
           return replies.every(({ status }) => status < 300);
         });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { deliveryJob } from '../../src/deliveries/deliver.ts';
-import { dispatch } from '../../src/deliveries/dispatch.ts';
+import { deliveryJob } from '../../src/deliveries/delivery-job.ts';
+import { dispatch } from '../../src/deliveries/dispatch-job.ts';
 import type { DisabledWebhook } from '../../src/deliveries/record-result.ts';
 import { assignPositions, lastPosition } from '../../src/events/ordering.ts';
 import { testClock } from '../../src/lib/clock.ts';
@@ -98,7 +98,7 @@ async function openStore(engine: Engine) {
   const receiver = await startReceiver();
   const wall = { aheadMs: 0 };
   const now = () => clock.now() + wall.aheadMs;
-  const outgoing = openOutgoingClient({ networks: ['127.0.0.0/8'] }, { timeoutMs: 2000, now });
+  const outgoing = openOutgoingClient({ networks: ['127.0.0.0/8'] }, { timeoutMs: 60_000, now });
   const disabled: DisabledWebhook[] = [];
   const deps = {
     database,

@@ -21,18 +21,18 @@ import { describeUnless, withoutServers } from './selection.ts';
  */
 export interface Engine {
   readonly name: EngineName;
-  /** Opens a migrated database: a new one, or the one at `options.place`. */
+  /** Opens a migrated database: a new one, or the one at `options.location`. */
   open(options?: OpenOptions): Promise<Database>;
   /**
    * Creates a location for a database that is opened several times.
    * @param options.quick whether it may be in memory, for tests that do not depend on the disk
    */
-  place(options?: { readonly quick?: boolean }): Promise<Place>;
+  newLocation(options?: { readonly quick?: boolean }): Promise<TestLocation>;
 }
 
 /** How a test opens a database. Default: as the service does. */
 export interface OpenOptions {
-  readonly place?: Place;
+  readonly location?: TestLocation;
   readonly clock?: Clock;
   readonly role?: 'server' | 'cli';
   readonly migrations?: readonly Migration[];
@@ -41,7 +41,7 @@ export interface OpenOptions {
 }
 
 /** The location of a database: a directory, or a schema behind a URL. */
-export type Place = { readonly directory: string } | { readonly url: string; readonly schema: string };
+export type TestLocation = { readonly directory: string } | { readonly url: string; readonly schema: string };
 
 /** The PostgreSQL server for the databases of tests. */
 export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
@@ -83,16 +83,16 @@ function embedded(): Engine {
     await opened.close();
     await Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true })));
   });
-  async function place({ quick = false } = {}) {
+  async function newLocation({ quick = false } = {}) {
     const directory = await mkdtemp(join(quick && existsSync(MEMORY) ? MEMORY : tmpdir(), 'petstore-test-'));
     directories.push(directory);
     return { directory };
   }
   return {
     name: 'sqlite',
-    place,
+    newLocation,
     async open(options = {}) {
-      const { directory } = (options.place ?? (await place())) as { directory: string };
+      const { directory } = (options.location ?? (await newLocation())) as { directory: string };
       const database = await openSqlite({
         file: join(directory, 'petstore.db'),
         migrations: options.migrations ?? migrations,
@@ -134,21 +134,21 @@ function postgres(): Engine {
   const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
   const opened = openedHere();
   let created: Promise<unknown> | undefined;
-  let places = 0;
+  let locations = 0;
   after(async () => {
     await opened.close();
     if (created !== undefined) await onServer(connection => run(connection, `drop database ${name} with (force)`));
   });
-  async function place() {
+  async function newLocation() {
     created ??= onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
     await created;
-    return { url, schema: `place_${++places}` };
+    return { url, schema: `place_${++locations}` };
   }
   return {
     name: 'postgres',
-    place,
+    newLocation,
     async open(options = {}) {
-      const { url, schema } = (options.place ?? (await place())) as { url: string; schema: string };
+      const { url, schema } = (options.location ?? (await newLocation())) as { url: string; schema: string };
       const database = await openPostgres({
         url,
         schema,

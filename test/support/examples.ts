@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { NewAccount } from '../../src/accounts/account.ts';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { messageRoutes, operations } from '../../src/api.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
-import { type Serving, send, serve } from './serving.ts';
+import { send, serve, type TestService } from './serving.ts';
 
 /** An example of a route, sent to a server, with its response. */
 export interface SentExample {
@@ -24,7 +25,7 @@ export interface SentExample {
 
 /** The store that the examples are sent to. */
 export interface ExampleStore {
-  readonly serving: Serving;
+  readonly serving: TestService;
   readonly clock: TestClock;
   readonly baseUrl: string;
   /** The base address of the operations on messages. */
@@ -62,27 +63,22 @@ export async function openExampleStore(
       ...environment,
     },
   });
-  const serving: Serving = {
+  const serving: TestService = {
     ...served,
     async stop() {
       await served.stop();
       receiver.close();
     },
   };
-  const owner = (await serving.newKey()).token;
-  const { id } = await serving.app.databases.production.write(tx =>
-    createAccount(tx, {
-      email: 'admin@example.org',
-      name: 'An admin',
-      admin: true,
-      plan: 'enterprise',
-      perMinute: 1_000_000,
-      perDay: 1_000_000,
-    }),
-  );
+  const newAccountKey = async (account: Pick<NewAccount, 'email' | 'name' | 'admin'>) => {
+    const agreed = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 } as const;
+    const { id } = await serving.app.databases.production.write(tx => createAccount(tx, { ...account, ...agreed }));
+    return (await serving.newKey({ accountId: id })).token;
+  };
+  const owner = await newAccountKey({ email: 'jo@example.org', name: 'Jo' });
   const keys = {
     owner,
-    admin: (await serving.newKey({ accountId: id })).token,
+    admin: await newAccountKey({ email: 'admin@example.org', name: 'An admin', admin: true }),
     stranger: (await serving.newKey()).token,
   };
   const baseUrl = serving.urls.production;

@@ -1,5 +1,5 @@
 import { postgresServer } from '../../src/lib/storage/postgres/connection.ts';
-import { type Place, run } from './engines.ts';
+import { run, type TestLocation } from './engines.ts';
 
 /** A connection that blocks others in a PostgreSQL database. */
 export interface Blocker {
@@ -16,8 +16,8 @@ export interface Blocker {
 }
 
 /** Connects to the database and schema of a location. */
-export async function openBlocker(place: Place): Promise<Blocker> {
-  const { url, schema } = place as { url: string; schema: string };
+export async function openBlocker(location: TestLocation): Promise<Blocker> {
+  const { url, schema } = location as { url: string; schema: string };
   const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
   await run(connection, `set search_path to ${schema}`);
   return {

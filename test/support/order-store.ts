@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type Actor, operator } from '../../src/events/event.ts';
 import { createHold } from '../../src/holds/holds.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import { countOpen, isOpen } from '../../src/orders/open-orders.ts';
 import type { NewOrder, NewOrderReturn } from '../../src/orders/order.ts';
 import { getOrder, placeOrder } from '../../src/orders/orders.ts';
 import type { OrderWithSteps } from '../../src/orders/rows.ts';
@@ -46,7 +47,7 @@ export interface OrderStore {
 export async function openOrderStore(
   engine: Engine,
   animals = 4,
-  options: Pick<OpenOptions, 'place'> = {},
+  options: Pick<OpenOptions, 'location'> = {},
 ): Promise<OrderStore> {
   const clock = testClock(START);
   const database = await engine.open({ ...options, clock });
@@ -84,6 +85,12 @@ async function assertSound(database: Database, now: number): Promise<void> {
     assert.equal(await countPets(database, { categoryId: [category] }, now), members.length);
   }
 
+  const open = orders.filter(({ status, expiresAt }) => isOpen(status) && !expired(expiresAt));
+  for (const accountId of new Set(orders.map(order => order.accountId))) {
+    const counted = await countOpen(database, accountId, now);
+    assert.equal(counted, open.filter(order => order.accountId === accountId).length, `open orders of ${accountId}`);
+  }
+
   const byPet = new Map(reservations.map(one => [one.petId, one]));
   assert.equal(byPet.size, reservations.length, 'an animal has two active reservations');
   for (const { id, status, until } of pets) {
@@ -108,7 +115,9 @@ const allPets = query((db, _: Params<Record<never, never>>) =>
 );
 
 const allOrders = query((db, _: Params<Record<never, never>>) =>
-  db.selectFrom('orders').select(['id', 'pet_id as petId', 'status', 'expires_at as expiresAt']),
+  db
+    .selectFrom('orders')
+    .select(['id', 'pet_id as petId', 'account_id as accountId', 'status', 'expires_at as expiresAt']),
 );
 
 const activeReservations = query((db, _: Params<Record<never, never>>) =>

@@ -1,8 +1,6 @@
-import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type OutgoingClient,
   type OutgoingOptions,
@@ -140,10 +138,3 @@ export const post = (outgoing: OutgoingClient, url: string, more: Partial<Outgoi
 
 /** Returns the status or the fault. */
 export const resultOf = (outcome: Outcome) => ('fault' in outcome ? outcome.fault : outcome.status);
-
-export async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; !condition(); i++) {
-    assert.ok(i < 500, 'the condition is not met in time');
-    await sleep(10);
-  }
-}

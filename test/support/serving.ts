@@ -21,7 +21,7 @@ import type { Database } from '../../src/schema.ts';
 export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
 
 /** The service in this process, with its own data directory. */
-export interface Serving {
+export interface TestService {
   readonly app: App;
   readonly urls: Urls;
   /** The file of production's database. */
@@ -43,7 +43,7 @@ export interface KeyOptions extends Partial<Omit<NewKey, 'accountId'>> {
 /** Starts the service in this process. Default settings, with every address on a free port. */
 export async function serve(
   options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
-): Promise<Serving> {
+): Promise<TestService> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
   const { config } = readConfig({ ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment });
   const lines: string[] = [];
@@ -180,7 +180,7 @@ export interface Reply {
 }
 
 /** What to send, apart from the URL. */
-export interface Sending {
+export interface SendOptions {
   readonly method?: string;
   readonly key?: { readonly token: string } | string;
   /** An empty value removes a default header. */
@@ -193,7 +193,7 @@ export interface Sending {
 const sharedAgent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** Sends a request and returns the complete response. */
-export async function send(url: string, sending: Sending = {}): Promise<Reply> {
+export async function send(url: string, sending: SendOptions = {}): Promise<Reply> {
   const { method = 'GET', key, headers = {}, body, agent = sharedAgent } = sending;
   const bytes = body === undefined ? undefined : bytesOf(body);
   const all: Record<string, string | string[]> = {};

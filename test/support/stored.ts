@@ -9,7 +9,7 @@ import { onServer, run } from './engines.ts';
 import { holdVersion, orderVersion, petVersion } from './versions.ts';
 
 /** The tables of a store. */
-export interface Stored {
+export interface StoredTables {
   readonly pets: readonly {
     id: number;
     name: string;
@@ -55,7 +55,7 @@ export interface LoggedEvent {
 }
 
 /** The query for each table, in order of its ids. */
-const TABLES: Readonly<Record<keyof Stored, string>> = {
+const TABLES: Readonly<Record<keyof StoredTables, string>> = {
   pets: 'select * from pets order by id',
   holds: 'select * from holds order by id',
   orders: 'select * from orders order by id',
@@ -65,7 +65,7 @@ const TABLES: Readonly<Record<keyof Stored, string>> = {
 };
 
 /** Reads the tables of the production database in a data directory that no process serves. */
-export function storedIn(directory: string): Stored {
+export function storedIn(directory: string): StoredTables {
   const file = new Sqlite(join(directory, 'production.db'), { readonly: true });
   try {
     assert.deepEqual(file.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
@@ -76,7 +76,7 @@ export function storedIn(directory: string): Stored {
 }
 
 /** Reads the tables of a PostgreSQL database in one snapshot. */
-export function storedAt(url: string): Promise<Stored> {
+export function storedAt(url: string): Promise<StoredTables> {
   return onServer(async connection => {
     await run(connection, 'begin isolation level repeatable read');
     const tables: Record<string, unknown> = {};
@@ -94,7 +94,7 @@ export function storedAt(url: string): Promise<Stored> {
  * change in the log starts from the state that the one before left, up to the row; versions match the log; each
  * reservation ends once; the counters are exact.
  */
-export function assertStoredInvariants({ pets, holds, orders, reservations, counts, events }: Stored): void {
+export function assertStoredInvariants({ pets, holds, orders, reservations, counts, events }: StoredTables): void {
   const kept = new Map(reservations.map(one => [one.pet_id, one]));
   assert.equal(kept.size, reservations.length, 'an animal has two that are in force');
   const log = Map.groupBy(events, ({ kind, subject_id }) => `${kind} ${subject_id}`);

@@ -8,16 +8,16 @@ import { testClock } from '../../src/lib/clock.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import { countPets } from '../../src/pets/counts.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
-import { type Engine, onEachEngine, onServer, type Place, run } from '../support/engines.ts';
+import { type Engine, onEachEngine, onServer, run, type TestLocation } from '../support/engines.ts';
 
 /** Later than the fixtures were written, and before their hold and order expire. */
 const NOW = Date.parse('2026-11-22T05:10:00Z');
 
 onEachEngine(engine => {
   it('opens a database that release 1.0.0 wrote, and reads and writes it', async () => {
-    const place = await engine.place();
-    await loadFixture(engine, place);
-    const database = await engine.open({ place, clock: testClock(NOW) });
+    const location = await engine.newLocation();
+    await loadFixture(engine, location);
+    const database = await engine.open({ location, clock: testClock(NOW) });
 
     const { name, status, priceAmount, version } = await getPet(database, 1, NOW);
     assert.deepEqual([name, status, priceAmount, version], ['Minka', 'pending', 12_000, 2]);
@@ -38,16 +38,16 @@ onEachEngine(engine => {
   });
 });
 
-async function loadFixture(engine: Engine, place: Place): Promise<void> {
+async function loadFixture(engine: Engine, location: TestLocation): Promise<void> {
   const dump = readFileSync(new URL(`fixtures/1.0.0-${engine.name}.sql`, import.meta.url), 'utf8');
-  if ('directory' in place) {
-    const sqlite = new SqliteDatabase(join(place.directory, 'petstore.db'));
+  if ('directory' in location) {
+    const sqlite = new SqliteDatabase(join(location.directory, 'petstore.db'));
     sqlite.exec(dump);
     sqlite.close();
     return;
   }
   await onServer(async connection => {
-    await run(connection, `create schema ${place.schema}; set search_path to ${place.schema}`);
+    await run(connection, `create schema ${location.schema}; set search_path to ${location.schema}`);
     await run(connection, dump);
-  }, place.url);
+  }, location.url);
 }

@@ -6,17 +6,16 @@ import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import type { PetEventData } from '../../src/pets/change.ts';
-import { petValues } from '../../src/pets/rows.ts';
 import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 
-/** The schema that the next step of the tests leads to. */
+/** The schema after the migration of these tests. */
 interface NextTables extends Tables {
   notes: { pet_id: number; text: string };
 }
 const nextQuery = createQueryFactory<NextTables & { pets: { chip: string | null } }>();
 
-/** The schema as the first step made it. */
+/** The schema after the first migration. */
 const oldQuery = createQueryFactory<{
   categories: { id: number; name: string; placeholder: number; created_at: number };
   pets: {
@@ -126,6 +125,7 @@ const filling = [
       updated_at: now,
     }),
   ),
+  query(db => db.insertInto('order_counts').values({ account_id: 2, open: 1 })),
   query(db => db.insertInto('reservations').values({ pet_id: 1, owner_id: 1, hold_id: 1, until: now, active: 1 })),
   query(db => db.insertInto('events').values({ at: now, kind: 'pet', action: 'created', subject_id: 1, data: '{}' })),
   query(db =>
@@ -169,8 +169,8 @@ describe('migrations', () => {
 onEachEngine(engine => {
   describe('0002', () => {
     it('adds slugs to categories and a creation event to every pet', async () => {
-      const place = await engine.place();
-      const before = await engine.open({ place, migrations: migrations.slice(0, 1) });
+      const location = await engine.newLocation();
+      const before = await engine.open({ location, migrations: migrations.slice(0, 1) });
       await before.write(async tx => {
         await tx.run(
           oldQuery(db =>
@@ -186,18 +186,10 @@ onEachEngine(engine => {
       });
       await before.close();
 
-      const after = await engine.open({ place });
+      const after = await engine.open({ location });
       const [event, ...others] = await eventsOf<PetEventData>(after, 'pet', 1);
       assert.deepEqual(others, []);
-      const pet = petValues.stateOf({
-        name: 'Żółw "1" \\ 🐢',
-        categoryId: 77,
-        status: 'sold',
-        statusReason: null,
-        priceAmount: null,
-        priceCurrency: null,
-      });
-      const data: PetEventData = { pet };
+      const data: PetEventData = { pet: { name: 'Żółw "1" \\ 🐢', categoryId: 77, status: 'sold' } };
       assert.deepEqual(event, { id: 1, at: now, kind: 'pet', action: 'created', subjectId: 1, accountId: 3, data });
       const slugs = query(db => db.selectFrom('categories').select(['id', 'slug', 'updated_at']).orderBy('id'));
       const rows = await after.all(slugs, {});
@@ -217,13 +209,13 @@ onEachEngine(engine => {
 
   describe('migrating a database', { timeout: 60_000 }, () => {
     it('keeps all data, and supports the new operations', async () => {
-      const place = await engine.place();
-      const before = await engine.open({ place });
+      const location = await engine.newLocation();
+      const before = await engine.open({ location });
       await fill(before);
       const held = await contents(before);
       await before.close();
 
-      const after = await engine.open({ place, migrations: [...migrations, next] });
+      const after = await engine.open({ location, migrations: [...migrations, next] });
       const now = await contents(after);
       now.pets = (now.pets as Record<string, unknown>[]).map(({ chip, ...pet }) => {
         assert.equal(chip, null);
@@ -250,10 +242,10 @@ onEachEngine(engine => {
     });
 
     it('runs once for concurrent processes', async () => {
-      const place = await engine.place();
-      // On the embedded engine one process serves, any number visit.
+      const location = await engine.newLocation();
+      // The embedded engine allows one server connection and any number of CLI connections.
       const databases = await Promise.all(
-        Array.from({ length: 6 }, () => engine.open({ place, role: 'cli', migrations: [...migrations, next] })),
+        Array.from({ length: 6 }, () => engine.open({ location, role: 'cli', migrations: [...migrations, next] })),
       );
       const steps = query(db => db.selectFrom('migrations').select('name').orderBy('name'));
       for (const database of databases) {
@@ -266,32 +258,32 @@ onEachEngine(engine => {
     });
 
     it('leaves the database unchanged if a migration fails, and continues from there', async () => {
-      const place = await engine.place();
-      const before = await engine.open({ place });
+      const location = await engine.newLocation();
+      const before = await engine.open({ location });
       await fill(before);
       const held = await contents(before);
       await before.close();
-      await assert.rejects(engine.open({ place, migrations: [...migrations, broken] }));
-      const after = await engine.open({ place });
+      await assert.rejects(engine.open({ location, migrations: [...migrations, broken] }));
+      const after = await engine.open({ location });
       assert.deepEqual(await contents(after), held);
       await after.close();
-      const further = await engine.open({ place, migrations: [...migrations, next, { ...broken, up: () => [] }] });
+      const further = await engine.open({ location, migrations: [...migrations, next, { ...broken, up: () => [] }] });
       assert.equal((await further.all(petsByName, {})).length, 500);
     });
 
     it('creates nothing if the first migration fails', async () => {
-      const place = await engine.place();
-      await assert.rejects(engine.open({ place, migrations: [broken] }));
-      const database = await engine.open({ place });
+      const location = await engine.newLocation();
+      await assert.rejects(engine.open({ location, migrations: [broken] }));
+      const database = await engine.open({ location });
       assert.deepEqual(await database.all(petsByName, {}), []);
     });
 
     it('rejects a database with a migration that the program does not know', async () => {
-      const place = await engine.place();
-      await (await engine.open({ place, migrations: [...migrations, next] })).close();
+      const location = await engine.newLocation();
+      await (await engine.open({ location, migrations: [...migrations, next] })).close();
       for (const role of ['server', 'cli'] as const) {
         await assert.rejects(
-          engine.open({ place, role }),
+          engine.open({ location, role }),
           refusal(/^The database at .* is newer than this program: it has 9998-a-next-step\. Use a newer release\.$/),
         );
       }
@@ -299,12 +291,12 @@ onEachEngine(engine => {
 
     it('happens only by command if several machines may serve the database', async t => {
       if (engine.name === 'sqlite') return t.skip('the embedded engine does it by itself');
-      const place = await engine.place();
+      const location = await engine.newLocation();
       const behind = refusal(/^The database at .* is not up to date: run "petstore migrate" first\.$/);
-      await assert.rejects(engine.open({ place, migrate: false }), behind);
-      await engine.open({ place });
-      await engine.open({ place, migrate: false });
-      await assert.rejects(engine.open({ place, migrate: false, migrations: [...migrations, next] }), behind);
+      await assert.rejects(engine.open({ location, migrate: false }), behind);
+      await engine.open({ location });
+      await engine.open({ location, migrate: false });
+      await assert.rejects(engine.open({ location, migrate: false, migrations: [...migrations, next] }), behind);
       return undefined;
     });
   });

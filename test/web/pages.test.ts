@@ -4,13 +4,13 @@ import { after, before, describe, it } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';
 import { errors } from '../../src/errors.ts';
 import { skipFor } from '../support/selection.ts';
-import { type Serving, serve } from '../support/serving.ts';
+import { serve, type TestService } from '../support/serving.ts';
 
 const executablePath = process.env.PETSTORE_TEST_CHROMIUM ?? '/usr/bin/chromium';
 const skip = skipFor(existsSync(executablePath) ? undefined : 'left out: there is no Chromium');
 
 describe('pages in a browser', { skip }, () => {
-  let service: Serving;
+  let service: TestService;
   let browser: Browser;
   before(async () => {
     service = await serve();

@@ -36,7 +36,7 @@ export async function mergeCategory(
   tx.refreshNow(category.updatedAt);
   await moveBatch(tx, actor, merge);
   if ((await contentsOf(tx, merge.id)) !== undefined) throw tooLarge;
-  await deleteLocked(tx, category, { action: 'merged', accountId: actor.accountId, intoId: merge.intoId });
+  await deleteLocked(tx, category, 'merged', actor.accountId, { intoId: merge.intoId });
   return getCategory(tx, merge.intoId);
 }
 

@@ -1,8 +1,8 @@
-import { recordAll } from '../../events/log.ts';
-import type { PetEventData } from '../../pets/change.ts';
+import { recordEvents } from '../../events/log.ts';
+import { petEvent } from '../../pets/change.ts';
 import { updateCounts } from '../../pets/counts.ts';
 import { lockPets } from '../../pets/lock.ts';
-import { petColumns, petValues } from '../../pets/rows.ts';
+import { petColumns } from '../../pets/pet.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
 
 /**
@@ -24,21 +24,14 @@ export async function movePets(
     moving = await tx.all(lockedPetsOf, { category: from, most });
   }
 
-  const events = moving.map(pet => {
-    const data: PetEventData = {
-      pet: { ...petValues.stateOf(pet), categoryId: to },
-      was: { categoryId: from },
-      reason: 'category_merged',
-      ownerId: pet.accountId,
-    };
-    return { kind: 'pet', action: 'updated', subjectId: pet.id, accountId, data } as const;
-  });
-  await recordAll(tx, events);
+  const details = { was: { categoryId: from }, reason: 'category_merged' } as const;
+  await recordEvents(
+    tx,
+    moving.map(pet => petEvent('updated', accountId, { ...pet, categoryId: to }, details)),
+  );
   await tx.run(move, { ids: JSON.stringify(moving.map(({ id }) => id)), category: to, now: tx.now });
-  updateCounts(tx, [
-    { categoryId: from, by: -moving.length },
-    { categoryId: to, by: moving.length },
-  ]);
+  updateCounts(tx, { categoryId: from }, -moving.length);
+  updateCounts(tx, { categoryId: to }, moving.length);
   return moving.length;
 }
 

@@ -1,11 +1,32 @@
-import { operation } from '../../deployment.ts';
+import { example, operation } from '../../deployment.ts';
 import { withIdempotency } from '../../idempotency/idempotency.ts';
 import { Category, CategoryMerge } from '../category.ts';
 import { categoryIdInPath, categoryResponse } from '../routes.ts';
-import { mergeExamples } from './examples.ts';
 import { mergeCategory, movingAhead } from './merge.ts';
 
-/** Merges a category into another. */
+const cats = { categoryId: '2' };
+
+const examples = [
+  example('a placeholder', 'A category that an animal created becomes part of a built-in one', 200, {
+    as: 'admin',
+    given: ['createPet: a new category'],
+    path: { categoryId: '9000' },
+    body: { intoId: 4 },
+  }),
+  example('cycle', 'The target is a descendant', 'category_cycle', {
+    as: 'admin',
+    given: ['createCategory: a subcategory'],
+    path: cats,
+    body: { intoId: 1001 },
+  }),
+  example('unknown target', 'The target does not exist', 'category_not_found', {
+    as: 'admin',
+    path: cats,
+    body: { intoId: 4711 },
+  }),
+  example('not an admin', 'Only admins merge', 'not_owner', { path: cats, body: { intoId: 1 } }),
+];
+
 export const merge = operation({
   summary: 'Merge a category into another',
   description:
@@ -19,7 +40,7 @@ export const merge = operation({
     { status: 200, description: 'The target of the merge.', schema: Category, headers: { ETag: 'Its entity tag.' } },
   ],
   errors: ['not_owner', 'category_not_found', 'category_cycle', 'category_in_use'],
-  examples: mergeExamples,
+  examples,
   handle(request) {
     const { context, caller, path, body, checkPreconditions } = request;
     const ids = { id: path.categoryId, intoId: body.intoId };

@@ -1,11 +1,11 @@
-import { type Account, checkNewAccount, LIMIT_MAX, type NewAccount } from '../../accounts/account.ts';
-import { formatTime } from '../../lib/time.ts';
+import { checkNewAccount, LIMIT_MAX, type NewAccount } from '../../accounts/account.ts';
+import { createAccount, listAccounts } from '../../accounts/accounts.ts';
 import { type PlanName, plans } from '../../plans/plan.ts';
-import { asUsage, type Command, UsageError } from '../command.ts';
+import { asUsage, type Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
-import { describe, listing } from '../text.ts';
+import { describe, listing, type Value, withTimes } from '../text.ts';
+import { parseInteger } from '../values.ts';
 
-/** `petstore account create` */
 export const accountCreate: Command = {
   name: 'account create',
   summary: 'Create an account, which owns animals and API keys and has a plan.',
@@ -32,56 +32,40 @@ export const accountCreate: Command = {
   },
   async run(invocation) {
     const { options } = invocation;
-    const { createAccount } = await import('../../accounts/accounts.ts');
     const newAccount: NewAccount = {
       email: options.email!,
       name: options.name!,
       plan: options.plan as PlanName,
       admin: options.admin !== undefined,
-      ...(options['per-minute'] !== undefined && { perMinute: parseLimit('per-minute', options['per-minute']) }),
-      ...(options['per-day'] !== undefined && { perDay: parseLimit('per-day', options['per-day']) }),
+      ...(options['per-minute'] !== undefined && { perMinute: parseLimit('--per-minute', options['per-minute']) }),
+      ...(options['per-day'] !== undefined && { perDay: parseLimit('--per-day', options['per-day']) }),
     };
     asUsage(() => checkNewAccount(newAccount));
     const account = await withAccounts(invocation, accounts => accounts.write(tx => createAccount(tx, newAccount)));
-    const { id: _, ...view } = accountView(account);
+    const value = withTimes(account);
+    const { id: _, ...view } = accountView(value);
     const next = `Create a key for it: petstore key create --account ${account.id} [--deployment staging]`;
-    return { value: accountValue(account), text: () => `${describe(view)}\n\n${next}` };
+    return { value, text: () => `${describe(view)}\n\n${next}` };
   },
 };
 
-/** `petstore account list` */
 export const accountList: Command = {
   name: 'account list',
-  summary: 'List all accounts, by id.',
+  summary: 'List all accounts, sorted by id.',
   examples: { 'petstore account list': 'all accounts' },
   async run(invocation) {
-    const { listAccounts } = await import('../../accounts/accounts.ts');
-    const accounts = await withAccounts(invocation, listAccounts);
+    const value = (await withAccounts(invocation, listAccounts)).map(withTimes);
     const columns = ['id', 'e-mail', 'name', 'plan', 'admin', 'createdAt'];
-    return {
-      value: accounts.map(accountValue),
-      text: style => listing(style, accounts.map(accountView), columns, 'There are no accounts.'),
-    };
+    return { value, text: style => listing(style, value.map(accountView), columns, 'There are no accounts.') };
   },
 };
 
-function accountValue(account: Account) {
-  return { ...account, createdAt: formatTime(account.createdAt) };
-}
-
 /** Returns an account as people read it. */
-function accountView({ id, email, name, admin, createdAt, ...plan }: Account) {
-  return { id, account: id, 'e-mail': email, name, plan: planText(plan), admin, createdAt: formatTime(createdAt) };
-}
-
-function planText({ plan, perMinute, perDay }: Pick<Account, 'plan' | 'perMinute' | 'perDay'>): string {
-  return perMinute === null ? plan : `${plan} (${perMinute} per minute, ${perDay} per day)`;
+function accountView({ id, email, name, plan, perMinute, perDay, admin, createdAt }: Value): Value {
+  const limits = perMinute === null ? '' : ` (${perMinute} per minute, ${perDay} per day)`;
+  return { id, account: id, 'e-mail': email, name, plan: plan + limits, admin, createdAt };
 }
 
 function parseLimit(option: string, text: string): number {
-  const number = Number(text);
-  if (!/^\d{1,10}$/.test(text) || number < 1 || number > LIMIT_MAX) {
-    throw new UsageError(`--${option} must be a whole number from 1 to ${LIMIT_MAX}.`);
-  }
-  return number;
+  return parseInteger(option, text, 1, LIMIT_MAX);
 }

@@ -1,14 +1,14 @@
 import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes, scopeText } from '../../keys/key.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { asUsage, type Command, deploymentOption, type Option, type Style, UsageError } from '../command.ts';
 import { withAccounts } from '../databases.ts';
-import { describe, listing } from '../text.ts';
+import { describe, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseWhen, WHEN } from '../values.ts';
 
 const expiresOption: Option = { description: `When it expires: ${WHEN}. Default: never.`, value: 'WHEN' };
 
-/** `petstore key create` */
 export const keyCreate: Command = {
   name: 'key create',
   summary: 'Create an API key for an account, and show its token once.',
@@ -36,7 +36,6 @@ export const keyCreate: Command = {
     const requested = options.scope?.split(',').map(scope => scope.trim());
     asUsage(() => scopeText(requested));
     const expiresAt = expiryOf(options.expires, clock.now());
-    const { createKey } = await import('../../keys/keys.ts');
     const newKey = {
       accountId,
       deployment: options.deployment as DeploymentName,
@@ -48,42 +47,37 @@ export const keyCreate: Command = {
   },
 };
 
-/** `petstore key list` */
 export const keyList: Command = {
   name: 'key list',
   summary: 'List all API keys, oldest first, without their tokens.',
   examples: { 'petstore key list --json': 'for a program' },
   async run(invocation) {
-    const { listKeys } = await import('../../keys/keys.ts');
-    const keys = await withAccounts(invocation, accounts => listKeys(accounts));
+    const keys = await withAccounts(invocation, listKeys);
     const now = invocation.clock.now();
-    const values = keys.map(key => keyValue(key, now));
-    const never = ({ expiresAt, lastUsedAt, ...key }: (typeof values)[number]) => ({
+    const value = keys.map(key => keyValue(key, now));
+    const rows = value.map(key => ({
       ...key,
-      expiresAt: expiresAt ?? 'never',
-      lastUsedAt: lastUsedAt ?? 'never',
-    });
+      expiresAt: key.expiresAt ?? 'never',
+      lastUsedAt: key.lastUsedAt ?? 'never',
+    }));
     const columns = ['id', 'accountId', 'deployment', 'state', 'scopes', 'createdAt', 'expiresAt', 'lastUsedAt'];
     const empty = 'There are no keys; `petstore key create --account ID` creates one.';
-    return { value: values, text: style => listing(style, values.map(never), columns, empty) };
+    return { value, text: style => listing(style, rows, columns, empty) };
   },
 };
 
-/** `petstore key revoke` */
 export const keyRevoke: Command = {
   name: 'key revoke',
   summary: 'Revoke an API key for good; the next request with it is rejected.',
   arguments: { ID: 'The public part of the key; see `petstore key list`.' },
   examples: { 'petstore key revoke q7Zc1Lw0aPdT': 'a leaked key' },
   async run(invocation) {
-    const { revokeKey } = await import('../../keys/keys.ts');
     const id = invocation.arguments['ID']!;
     const key = await withAccounts(invocation, accounts => accounts.write(tx => revokeKey(tx, id)));
     return { value: keyValue(key, invocation.clock.now()), text: () => `Revoked the key ${key.id}.` };
   },
 };
 
-/** `petstore key rotate` */
 export const keyRotate: Command = {
   name: 'key rotate',
   summary: 'Replace an API key: show the token of the new key once, and let the old key work for a while.',
@@ -102,7 +96,6 @@ export const keyRotate: Command = {
     const overlapMs = parseDuration(options.overlap!);
     if (overlapMs === undefined) throw new UsageError('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
     const expiresAt = expiryOf(options.expires, clock.now());
-    const { rotateKey } = await import('../../keys/keys.ts');
     const { issued, previous } = await withAccounts(invocation, accounts =>
       accounts.write(tx => rotateKey(tx, invocation.arguments['ID']!, overlapMs, expiresAt)),
     );
@@ -115,17 +108,9 @@ export const keyRotate: Command = {
   },
 };
 
-/** Returns a key as `--json` shows it: with RFC 3339 times and its state at `now`. */
-function keyValue<K extends Key>(key: K, now: number) {
-  const { createdAt, expiresAt, revokedAt, lastUsedAt } = key;
-  return {
-    ...key,
-    state: keyState(key, now),
-    createdAt: formatTime(createdAt),
-    expiresAt: expiresAt && formatTime(expiresAt),
-    revokedAt: revokedAt && formatTime(revokedAt),
-    lastUsedAt: lastUsedAt && formatTime(lastUsedAt),
-  };
+/** Returns a key as `--json` shows it, with its state at `now`. */
+function keyValue(key: Key, now: number): Value {
+  return { ...withTimes(key), state: keyState(key, now) };
 }
 
 function issuedText(style: Style, { token, id, accountId, deployment, scopes, expiresAt }: IssuedKey): string {

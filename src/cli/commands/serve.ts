@@ -8,7 +8,7 @@ import type { IssuedKey } from '../../keys/key.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { settings } from '../../settings.ts';
+import { settingTree } from '../../settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 
@@ -17,7 +17,6 @@ const STOP_MS = 12_000;
 /** How long pending requests have to learn that storage has failed for good. */
 const FAILED_MS = 500;
 
-/** `petstore serve` */
 export const serve: Command = {
   name: 'serve',
   summary: 'Serve production, staging and the message address until SIGTERM or Ctrl-C.',
@@ -25,7 +24,7 @@ export const serve: Command = {
     'Finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
   settings: true,
   examples: {
-    'petstore serve': 'with the embedded engine, whose files are in ./data',
+    'petstore serve': 'with the embedded database, whose files are in ./data',
     'PETSTORE_PORT=80 PETSTORE_HOST=0.0.0.0 petstore serve': 'for everyone who can reach the machine',
   },
   async run({ config, clock, json, terminal }) {
@@ -76,7 +75,7 @@ function stopSignal(): Promise<undefined> {
 /** Prepares the data, listens on every address, and returns what to print: a greeting, or JSON without a style. */
 async function start(app: App, config: Config, style: Style | undefined): Promise<string> {
   const { production, staging } = app.databases;
-  const { ensureOwner } = await import('../../seeds/accounts.ts');
+  const { createFirstKey, ensureOwner } = await import('../../seeds/accounts.ts');
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
     const { seedStaging } = await import('../../seeds/staging.ts');
@@ -86,40 +85,32 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
     throw listenError(error, config);
   });
   if (style === undefined) return JSON.stringify(urls);
-  const { createFirstKey } = await import('../../seeds/first-key.ts');
   const firstKey = urls.staging === undefined ? undefined : await createFirstKey(production, ownerId);
   return greeting(style, urls, ownerId, firstKey);
 }
 
+const listenErrors: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use',
+  EACCES: 'is not permitted to this user',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  ENOTFOUND: 'cannot be resolved',
+};
+
 /** Returns why an address cannot be listened on, naming its setting; any other error as it is. */
 function listenError(error: unknown, config: Config): unknown {
-  const { code, port } = error as { code?: string; port?: number };
-  const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'is in use',
-    EACCES: 'is not permitted to this user',
-    EADDRNOTAVAIL: 'is not an address of this machine',
-    ENOTFOUND: 'cannot be resolved',
-  };
-  const reason = reasons[code ?? ''];
+  const { code = '', port } = error as { code?: string; port?: number };
+  const reason = listenErrors[code];
   if (reason === undefined) return error;
-  const names: Record<AddressName, string> = {
-    production: settings.port.name,
-    staging: settings.stagingPort.name,
-    messages: settings.messagesPort.name,
-  };
   const [address] = Object.entries(config.ports).find(([, configured]) => configured === port) ?? [];
-  const setting = address === undefined ? settings.host.name : names[address as AddressName];
+  const setting = address === undefined ? settingTree.host : settingTree.ports[address as AddressName];
   const location = `${config.host}${port === undefined ? '' : ` port ${port}`}`;
-  return new UserError(`${location} ${reason}; set ${setting} to another, or stop the process that uses it.`, {
+  return new UserError(`${location} ${reason}; set ${setting.name} to another, or stop the process that uses it.`, {
     cause: error,
   });
 }
 
 async function closeInTime(app: App, failed: Promise<Error>, log: Log): Promise<void> {
-  const late = async (ms: number) => {
-    await sleep(ms, undefined, { ref: false });
-    return 'late';
-  };
+  const late = (ms: number) => sleep(ms, 'late', { ref: false });
   const outcome = await Promise.race([app.close(), late(STOP_MS), failed.then(() => late(FAILED_MS))]);
   if (outcome !== 'late') return;
   log.warn('Stopping took too long; the process exits before everything was finished.');

@@ -1,7 +1,7 @@
+import { resetStaging } from '../../seeds/staging.ts';
 import type { Command } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
 
-/** `petstore staging reset` */
 export const stagingReset: Command = {
   name: 'staging reset',
   summary: 'Delete every animal, hold, order and message of staging, and create the sample animals again with new ids.',
@@ -9,7 +9,6 @@ export const stagingReset: Command = {
     'Works while a server runs. Idempotency keys are forgotten; events and webhooks stay. If the command is interrupted, run it again; the next start of the server also completes it.',
   examples: { 'petstore staging reset': 'a fresh staging' },
   async run(invocation) {
-    const { resetStaging } = await import('../../seeds/staging.ts');
     const animals = await withAccounts(invocation, accounts =>
       withDatabase(invocation, invocation.config.locations.staging, staging => resetStaging(accounts, staging)),
     );

@@ -1,7 +1,14 @@
+import { contentsOf } from '../../categories/deletion.ts';
+import { operator } from '../../events/event.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
-import type { Value } from '../text.ts';
+import { listEveryMessage } from '../../messages/list.ts';
+import { sendNotification } from '../../messages/messages.ts';
+import { messageOf } from '../../messages/rows.ts';
+import { reservationOf } from '../../pets/reservations.ts';
+import { webhookOf } from '../../webhooks/webhook.ts';
+import * as webhooks from '../../webhooks/webhooks.ts';
+import { type Value, withTimes } from '../text.ts';
 import { parseId } from '../values.ts';
 import { readPages, type Store, type StorePage, type StoreRequest } from './store.ts';
 
@@ -15,6 +22,14 @@ export interface Input extends Omit<StoreRequest, 'body' | 'path'> {
   readonly limit: number;
 }
 
+/** Runs a command: returns the resource, or one page of a list. */
+export type Action = (store: Store, input: Input) => Promise<Value>;
+
+/** Returns a page of all animals, or of those of one account. */
+function listPets(store: Store, { query, accountId }: Input): Promise<StorePage> {
+  return store.page('listPets', { query: { ...query, ...(accountId !== undefined && { owner: 'me' }) }, accountId });
+}
+
 /** Returns an animal with the hold or order that reserves it; with `--history`, also with its history. */
 async function showPet(store: Store, { path, options }: Input): Promise<Value> {
   if (options['history'] === undefined) return reservedPet(store, path);
@@ -26,25 +41,17 @@ async function showPet(store: Store, { path, options }: Input): Promise<Value> {
 }
 
 async function reservedPet(store: Store, path: Input['path']): Promise<Value> {
-  const { reservationOf } = await import('../../pets/reservations.ts');
   const pet = await store.send('getPet', { path, query: { view: 'full' } });
-  const { holdId, orderId, until } = (await reservationOf(store.database, pet.id)) ?? {
-    holdId: null,
-    orderId: null,
-    until: 0,
-  };
+  const reservation = await reservationOf(store.database, pet.id);
+  if (reservation === undefined) return pet;
+  const { holdId, orderId, until } = reservation;
   if (until !== null && until <= store.now) return pet;
-  const keptFor = {
-    ...(holdId !== null && { holdId }),
-    ...(orderId !== null && { orderId }),
-    ...(until !== null && { until: formatTime(until) }),
-  };
-  return { ...pet, keptFor };
+  const members = Object.entries(withTimes({ holdId, orderId, until })).filter(([, value]) => value !== null);
+  return { ...pet, keptFor: Object.fromEntries(members) };
 }
 
 /** Returns a category with the number of animals and categories directly in it. */
 async function showCategory(store: Store, { path }: Input): Promise<Value> {
-  const { contentsOf } = await import('../../categories/deletion.ts');
   const category = await store.send('getCategory', { path });
   const { pets, categories } = (await contentsOf(store.database, category.id)) ?? { pets: 0, categories: 0 };
   return { ...category, animals: pets, categories };
@@ -77,10 +84,6 @@ async function sendMessage(store: Store, { options: { account, to }, bodyAt }: I
     const { id } = await store.send('sendMessage', { accountId, body });
     return store.send('getMessage', { path: { messageId: id } });
   }
-  const [{ sendNotification }, { messageOf }] = await Promise.all([
-    import('../../messages/messages.ts'),
-    import('../../messages/rows.ts'),
-  ]);
   return messageOf(await store.database.write(tx => sendNotification(tx, accountId, body.message)));
 }
 
@@ -88,10 +91,6 @@ async function sendMessage(store: Store, { options: { account, to }, bodyAt }: I
 async function listMessages(store: Store, { options: { account }, query }: Input): Promise<StorePage> {
   const accountId = account === undefined ? undefined : account === 'store' ? null : parseId('--account', account);
   if (typeof accountId === 'number') await store.requireAccount(accountId);
-  const [{ listEveryMessage }, { messageOf }] = await Promise.all([
-    import('../../messages/list.ts'),
-    import('../../messages/rows.ts'),
-  ]);
   const { box, limit, cursor } = query as { box?: 'sent' | 'inbox'; limit: number; cursor?: string };
   const filter = { ...(accountId !== undefined && { accountId }), ...(box && { box }) };
   const { rows, next } = await listEveryMessage(store.database, filter, { limit, cursor });
@@ -100,14 +99,17 @@ async function listMessages(store: Store, { options: { account }, query }: Input
 
 /** Disables a webhook as the operator. Safe to repeat. */
 async function disableWebhook(store: Store, { path }: Input): Promise<Value> {
-  const [webhooks, { webhookOf }, { operator }] = await Promise.all([
-    import('../../webhooks/webhooks.ts'),
-    import('../../webhooks/webhook.ts'),
-    import('../../events/event.ts'),
-  ]);
   const id = path['webhookId'] as number;
   return webhookOf(await store.database.write(tx => webhooks.disableWebhook(tx, operator, id)));
 }
 
 /** The commands that are more than an operation, by name. */
-export const actions = { showPet, showCategory, placeOrder, sendMessage, listMessages, disableWebhook };
+export const actions: Readonly<Record<string, Action>> = {
+  'pet list': listPets,
+  'pet show': showPet,
+  'category show': showCategory,
+  'order place': placeOrder,
+  'message send': sendMessage,
+  'message list': listMessages,
+  'webhook disable': disableWebhook,
+};

@@ -1,35 +1,41 @@
 import { type Command, type Option, UsageError } from '../command.ts';
 import { parseId } from '../values.ts';
 
+/** How a list is printed. */
+export interface ListForm {
+  /** The values shown beside the id. */
+  readonly columns: readonly string[];
+  /** The plural noun. */
+  readonly noun: string;
+  /** What to do when there are none. */
+  readonly hint: string;
+  /** The same on staging, if it differs. */
+  readonly stagingHint?: string;
+}
+
 /** The command-line form of an operation: everything that does not follow from its route. */
 export interface StoreCommand extends Pick<Command, 'details'> {
-  /** The name of the operation. */
-  readonly operation: string;
+  /** The operation; by default the one with the same name: `listPets` for `pet list`, `getPet` for `pet show`. */
+  readonly operation?: string;
   /** Command lines that work, without `petstore` and the name → purpose. */
   readonly examples: Readonly<Record<string, string>>;
   /** The summary of the operation where absent. */
   readonly summary?: string;
-  /** The function of `actions.ts` that runs in place of the operation. */
-  readonly action?: keyof typeof import('./actions.ts').actions;
   /**
    * The operation that reads the resource in the transaction of a change: its state afterwards, or before a deletion. The
    * command prints that in place of the response.
    */
   readonly reads?: string;
-  /** Adds the required option `--account`, with this description: the account that the command acts for. */
+  /** Adds the option `--account`, with this description: the account that the command acts for. Lists do not require it. */
   readonly account?: string;
   /** Options of members whose names do not follow from the member; `null` for members without an option. */
   readonly flags?: Readonly<Record<string, string | null>>;
   /** Changes of derived options, and options that are no members. */
   readonly options?: Readonly<Record<string, Partial<Option>>>;
-  /** Query parameters that are always sent, to the operation or to `reads`. */
-  readonly query?: Readonly<Record<string, string>>;
   /** Throws a UsageError when the options do not go together. */
   check?(options: Readonly<Record<string, string>>): void;
-  /** Of a list: the values shown beside the id. */
-  readonly columns?: readonly string[];
-  /** Of a list: the plural noun, and what to do when there are none. */
-  readonly empty?: { readonly noun: string; readonly hint: string; readonly stagingHint?: string };
+  /** Present for a list. */
+  readonly list?: ListForm;
   /** Of a change without a resource to show: the confirmation. */
   done?(value: Readonly<Record<string, unknown>>): string;
 }
@@ -37,32 +43,28 @@ export interface StoreCommand extends Pick<Command, 'details'> {
 /** The commands on what a deployment stores: pets, categories, holds, orders, messages and webhooks. */
 export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   'pet list': {
-    operation: 'listPets',
-    query: { view: 'full' },
-    flags: { view: null, updatedSince: null, includeRemoved: null },
-    columns: ['name', 'categoryId', 'status', 'price', 'accountId', 'updatedAt'],
-    empty: {
+    summary: 'List animals.',
+    account: 'Only the animals of this account; see `petstore account list`.',
+    flags: { updatedSince: null, includeRemoved: null, owner: null },
+    list: {
+      columns: ['name', 'categoryId', 'status', 'price', 'accountId', 'updatedAt'],
       noun: 'animals',
       hint: '`petstore pet create --account ID --name NAME --category ID` creates one. Those of staging are listed with --deployment staging.',
       stagingHint: '`petstore staging reset` creates the sample animals.',
     },
     examples: {
       '--status pending': 'what is held, ordered or set aside',
+      '--account 1 --sort name': 'the animals of an account, by name',
       '--deployment staging --limit 1000 --json': 'for a program',
     },
   },
   'pet show': {
-    operation: 'getPet',
     summary: 'Show an animal, and the hold or order that reserves it.',
-    action: 'showPet',
-    flags: { view: null },
-    options: { history: { description: 'Also show its history; works for a deleted animal, too.' } },
+    options: { history: { description: 'Also show its history; works even if the animal was deleted.' } },
     examples: { '7': 'its current state', '7 --history': 'everything that happened to it' },
   },
   'pet create': {
-    operation: 'createPet',
     reads: 'getPet',
-    query: { view: 'full' },
     account: 'The account that owns the animal; see `petstore account list`.',
     options: { status: { default: 'available' } },
     examples: {
@@ -72,15 +74,12 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
   },
   'pet update': {
-    operation: 'updatePet',
     reads: 'getPet',
-    query: { view: 'full' },
     details:
-      'Members without an option stay as they are. A new status clears the reason of the old one. While a hold or an order reserves an animal, only that changes its status.',
+      'Fields without an option stay as they are. A new status clears the reason of the old one. While a hold or an order reserves an animal, only that changes its status.',
     examples: { '7 --status pending --reason medical': 'set an animal aside', '7 --price none': 'remove its price' },
   },
   'pet delete': {
-    operation: 'deletePet',
     reads: 'getPet',
     details: 'Deletes without asking. The history of the animal stays.',
     examples: { '7': 'an animal that was added by mistake' },
@@ -88,27 +87,26 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       `Deleted the animal ${id}, ${name}; \`petstore pet show ${id} --history\` still shows its history.`,
   },
   'category list': {
-    operation: 'listCategories',
+    summary: 'List categories.',
     flags: { placeholder: 'placeholders' },
     options: {
       placeholders: { description: 'Only the categories that an animal named and nobody has given a name yet.' },
     },
-    columns: ['name', 'slug', 'parentId', 'updatedAt'],
-    empty: { noun: 'categories', hint: '`petstore category create --name NAME` creates one.' },
-    examples: { '': 'all categories', '--placeholders': 'categories to be named, or merged into another' },
+    list: {
+      columns: ['name', 'slug', 'parentId', 'updatedAt'],
+      noun: 'categories',
+      hint: '`petstore category create --name NAME` creates one.',
+    },
+    examples: { '': 'the first 20 categories', '--placeholders': 'categories to be named, or merged into another' },
   },
   'category show': {
-    operation: 'getCategory',
     summary: 'Show a category, and how many animals and categories are directly in it.',
-    action: 'showCategory',
     examples: { '2': 'how many cats there are' },
   },
   'category create': {
-    operation: 'createCategory',
     examples: { '--name Reptiles': 'at the top', '--name "Maine Coon" --parent 2': 'below cats' },
   },
   'category update': {
-    operation: 'updateCategory',
     details: 'A placeholder that gets a name is no longer a placeholder. A category moves with everything in it.',
     examples: {
       '9000 --name Alpacas --slug alpacas': 'name a placeholder',
@@ -116,60 +114,65 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
   },
   'category delete': {
-    operation: 'deleteCategory',
     reads: 'getCategory',
     details: 'Deletes without asking. To delete a category that is not empty, use `petstore category merge`.',
     examples: { '1001': 'an unused category' },
     done: ({ id, name }) => `Deleted the category ${id}, ${name}.`,
   },
   'category merge': {
-    operation: 'mergeCategory',
     details:
       'Many animals move in batches; if the command is interrupted, run it again. Prints the category that remains.',
     examples: { '9000 --into 4': 'a placeholder that means an existing category' },
   },
   'hold list': {
-    operation: 'listHolds',
-    columns: ['animals', 'accountId', 'status', 'createdAt', 'expiresAt', 'endedAt'],
-    empty: { noun: 'holds', hint: 'accounts create them with POST /v1/holds.' },
+    list: {
+      columns: ['animals', 'accountId', 'status', 'createdAt', 'expiresAt', 'endedAt'],
+      noun: 'holds',
+      hint: 'accounts create them with POST /v1/holds.',
+    },
     examples: { '--status active': 'what is held now' },
   },
-  'hold show': { operation: 'getHold', examples: { '3': 'the account that it is for, and when it ends' } },
+  'hold show': { examples: { '3': 'the account that it is for, and when it ends' } },
   'hold extend': {
-    operation: 'extendHold',
     // In the transaction, so that a duration counts from its time.
     reads: 'getHold',
     flags: { expiresAt: 'until' },
     examples: { '3 --until 2h': 'two hours from now', '3 --until 2026-11-24T18:00:00+01:00': 'until the evening' },
   },
-  'hold release': { operation: 'releaseHold', examples: { '3': 'the customer changed their mind' } },
+  'hold release': { examples: { '3': 'the customer changed their mind' } },
   'order list': {
-    operation: 'listOrders',
-    columns: ['animal', 'accountId', 'status', 'price', 'createdAt', 'expiresAt'],
-    empty: { noun: 'orders', hint: '`petstore order place --account ID --pet ID` places one.' },
+    account: 'Only the orders that this account placed and those of its animals; see `petstore account list`.',
+    options: {
+      role: { description: 'Only the orders that the account placed (`placer`), or those of its animals (`owner`).' },
+    },
+    check({ account, role }) {
+      if (account === undefined && role !== undefined) throw new UsageError('--role needs --account.');
+    },
+    list: {
+      columns: ['animal', 'accountId', 'status', 'price', 'createdAt', 'expiresAt'],
+      noun: 'orders',
+      hint: '`petstore order place --account ID --pet ID` places one.',
+    },
     examples: {
       '--status placed': 'orders that wait for approval',
       '--status placed,approved': 'orders that are not delivered yet',
+      '--account 2 --role placer': 'what an account ordered',
       '--pet 7 --json': 'for a program',
     },
   },
-  'order show': { operation: 'getOrder', examples: { '12': 'its status and every step so far' } },
+  'order show': { examples: { '12': 'its status and every step so far' } },
   'order place': {
-    operation: 'placeOrder',
-    action: 'placeOrder',
     details: 'The order waits seven days for approval; the animal is pending meanwhile.',
     account: 'The account that orders; see `petstore account list`.',
     flags: { quantity: null },
     examples: { '--account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone' },
   },
-  'order approve': { operation: 'approveOrder', examples: { '12': 'an order that was checked' } },
+  'order approve': { examples: { '12': 'an order that was checked' } },
   'order deliver': {
-    operation: 'deliverOrder',
     examples: { '12 --note "fetched by her sister"': 'an animal that has left the store' },
   },
-  'order cancel': { operation: 'cancelOrder', examples: { '12 --note "moved abroad"': 'the customer withdrew' } },
+  'order cancel': { examples: { '12 --note "moved abroad"': 'the customer withdrew' } },
   'order return': {
-    operation: 'returnOrder',
     options: { 'not-ready': { description: 'Leave the animal pending; otherwise it is available at once.' } },
     examples: {
       '12': 'an animal that can be sold again at once',
@@ -177,9 +180,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
   },
   'message list': {
-    operation: 'listMessages',
-    summary: 'List messages of all accounts, by id.',
-    action: 'listMessages',
+    summary: 'List messages of all accounts, sorted by id.',
     options: {
       account: { description: 'Only messages to or from this account; `store` is the store itself.', value: 'ID' },
       box: { description: 'Only messages that the account sent, or that are in its inbox; with --account.' },
@@ -189,18 +190,18 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       if (account === undefined && box !== undefined)
         throw new UsageError('--box needs --account, for example --account store.');
     },
-    columns: ['from', 'to', 'animal', 'status', 'sent', 'text'],
-    empty: { noun: 'messages', hint: 'accounts send them with POST /messages.' },
+    list: {
+      columns: ['from', 'to', 'animal', 'status', 'sent', 'text'],
+      noun: 'messages',
+      hint: 'accounts send them with POST /messages.',
+    },
     examples: { '--account store --box inbox': 'messages to the store itself', '--account 2 --json': 'for a program' },
   },
   'message show': {
-    operation: 'getMessage',
     summary: 'Show a message with its whole text and every delivery attempt.',
     examples: { msg_12: 'its text and status' },
   },
   'message send': {
-    operation: 'sendMessage',
-    action: 'sendMessage',
     summary: 'Send a message for an account, or from the store itself to an account.',
     details: 'A running server delivers it; without one, the next start does.',
     options: {
@@ -223,26 +224,25 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     },
   },
   'webhook list': {
-    operation: 'listWebhooks',
-    columns: ['accountId', 'status', 'url', 'failingSince'],
-    empty: { noun: 'webhooks', hint: 'accounts create them with POST /v1/webhooks.' },
-    examples: { '': 'all webhooks, and which are failing' },
+    list: {
+      columns: ['accountId', 'status', 'url', 'failingSince'],
+      noun: 'webhooks',
+      hint: 'accounts create them with POST /v1/webhooks.',
+    },
+    examples: { '': 'the webhooks of all accounts, and which are failing' },
   },
   'webhook show': {
-    operation: 'getWebhook',
     details: 'The secret is never shown.',
     examples: { '3': 'its URL and the events that it gets' },
   },
   'webhook disable': {
     operation: 'deactivateWebhook',
-    action: 'disableWebhook',
     summary: 'Disable a webhook until its owner activates it again, with a test.',
     details: 'Pending deliveries stay. An attempt that is under way finishes; it takes 15 seconds at most.',
     examples: { '3': 'its receiver complains' },
   },
   'webhook delete': {
-    operation: 'deleteWebhook',
-    details: 'Deletes without asking, with the secrets and the pending deliveries.',
+    details: 'Deletes without asking, with the secrets and the deliveries.',
     examples: { '3': 'for good; its owner can create another' },
     done: ({ id }) => `Deleted webhook ${id}.`,
   },

@@ -8,10 +8,7 @@ export function priceText({ amount, currency }: Price): string {
   return `${text.slice(0, whole)}${digits === 0 ? '' : `.${text.slice(whole)}`} ${currency}`;
 }
 
-/**
- * Parses a price such as `125.00 EUR`, `125 EUR` or `1500JPY`. Returns `undefined` for any other text, and for more
- * decimals than the currency has.
- */
+/** Parses a price such as `125 EUR` or `1500JPY`. Returns `undefined` for other texts, and for too many decimals. */
 export function parsePrice(text: string): Price | undefined {
   const match = /^(\d{1,16})(?:\.(\d{1,4}))? ?([A-Z]{3})$/.exec(text.trim());
   if (match === null) return undefined;

@@ -4,9 +4,11 @@ import { parseInteger, parseWhen, WHEN } from '../values.ts';
 import { parsePrice } from './money.ts';
 
 /** The parts of a JSON Schema that options derive from. */
-interface Schema {
+export interface Schema {
   readonly type?: string;
   readonly format?: string;
+  readonly pattern?: string;
+  readonly examples?: readonly unknown[];
   readonly description?: string;
   readonly enum?: readonly string[];
   readonly items?: Schema;
@@ -20,10 +22,10 @@ interface Schema {
   readonly '~cli'?: { readonly flag?: string; readonly value?: string };
 }
 
-/** A member of a query or body that is set by an option. */
+/** A member of a query or body, and the option that sets it. */
 export interface Member {
   readonly name: string;
-  /** Name of the option, without its dashes. */
+  /** The name of the option, without its dashes. */
   readonly flag: string;
   readonly option: Option;
   /** Returns the member's value. `now` is in milliseconds since the Unix epoch. @throws {UsageError} */
@@ -33,8 +35,8 @@ export interface Member {
 /** The word that removes the value of an optional member. */
 const NONE = 'none';
 
-/** Members of lists that the engine sets by itself. */
-const pagination = ['limit', 'cursor'];
+/** Members of queries that commands set by themselves. */
+const implied = ['limit', 'cursor', 'view'];
 
 /**
  * Derives the options of a query or body from its schema, so that a new member is an option at once.
@@ -48,31 +50,26 @@ export function membersOf(
 ): Member[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Schema;
   return Object.entries(properties)
-    .filter(([name]) => flags[name] !== null && !pagination.includes(name))
+    .filter(([name]) => flags[name] !== null && !implied.includes(name))
     .map(([name, property]) => {
       const valueType = property.anyOf?.find(one => one.type !== 'null');
       const nullable = valueType !== undefined;
-      const type = {
-        ...(part === 'query' && property.type === 'boolean' && { default: false }),
-        ...(valueType ?? property),
-      };
+      const isFilter = part === 'query' && property.type === 'boolean';
+      const type = { ...(isFilter && { default: false }), ...(valueType ?? property) };
       const flag = flags[name] ?? property['~cli']?.flag ?? flagOf(name, type);
-      const parse = (text: string, now: number) =>
-        nullable && text === NONE ? null : parseValue(`--${flag}`, type, text, now);
-      const text = descriptionOf(type) ?? property.description ?? '';
-      const description =
-        nullable && !text.includes('`null`')
-          ? `${text} \`${NONE}\` removes it.`
-          : text.replaceAll('`null`', `\`${NONE}\``);
       const value = property['~cli']?.value ?? valueName(flag, type);
       const choices = choicesOf(type);
+      const text = descriptionOf(type) ?? property.description ?? '';
+      const removal = nullable && !text.includes('`null`') ? ` \`${NONE}\` removes it.` : '';
       const option = {
-        description,
+        description: text.replaceAll('`null`', `\`${NONE}\``) + removal,
         ...(value !== undefined && { value }),
         ...(choices && { choices: nullable ? [...choices, NONE] : choices }),
         ...(type.items && { repeatable: true }),
         ...(required.includes(name) && { required: true }),
       };
+      const parse = (text: string, now: number) =>
+        nullable && text === NONE ? null : parseValue(`--${flag}`, type, text, now);
       return { name, flag, option, parse };
     });
 }
@@ -132,7 +129,7 @@ export function optionsOf(
 }
 
 /**
- * Returns the query or body that options describe, validated against the schema of the operation.
+ * Returns the query or body that options describe, validated against its schema. Ignores members of other schemas.
  * @throws {UsageError} one sentence that names the first wrong option
  */
 export async function parseMembers(
@@ -141,7 +138,8 @@ export async function parseMembers(
   options: Readonly<Record<string, string>>,
   now: number,
 ): Promise<Record<string, unknown>> {
-  const given = members.filter(({ flag }) => options[flag] !== undefined);
+  const { properties = {} } = schema as Schema;
+  const given = members.filter(({ name, flag }) => name in properties && options[flag] !== undefined);
   // Without options there is nothing to validate: loading the validator takes a tenth of a second.
   if (given.length === 0) return {};
   const value = Object.fromEntries(given.map(({ name, flag, parse }) => [name, parse(options[flag]!, now)]));

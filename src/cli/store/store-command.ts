@@ -13,10 +13,10 @@ import {
 import { withDatabase } from '../databases.ts';
 import { listing, type Value } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
-import { actions, type Input } from './actions.ts';
-import type { StoreCommand } from './commands.ts';
-import { type Member, membersOf, optionsOf, parseMembers, sentenceOf } from './options.ts';
-import { operationNamed, readPages, Store, type StorePage } from './store.ts';
+import { type Action, actions, type Input } from './actions.ts';
+import type { ListForm, StoreCommand } from './commands.ts';
+import { type Member, membersOf, optionsOf, parseMembers, type Schema, sentenceOf } from './options.ts';
+import { operationNamed, readPages, Store, type StorePage, type StoreRoute } from './store.ts';
 import { resourceText, rowOf } from './views.ts';
 
 /** The most items that a list command prints. */
@@ -29,36 +29,42 @@ const listOptions: Readonly<Record<string, Option>> = {
 
 /** Returns the command that runs an operation of the store as its operator, or for the account of `--account`. */
 export function storeCommand(name: string, definition: StoreCommand): Command {
-  const { summary, account, flags = {}, options = {}, columns } = definition;
-  const route = operationNamed(definition.operation);
-  const members = [...membersOf('query', route.query, flags), ...membersOf('body', route.body, flags)];
+  const { summary, account, flags = {}, options = {}, list, details, examples } = definition;
   const [kind = ''] = name.split(' ');
+  const route = operationNamed(definition.operation ?? defaultOperation(name));
+  const members = [...membersOf('query', route.query, flags), ...membersOf('body', route.body, flags)];
+  const perform = actions[name] ?? actionOf(definition, route);
   const [parameter] = Object.values(route.parameters ?? {});
   return {
     name,
     summary: summary ?? `${route.summary}.`,
-    ...(definition.details && { details: definition.details }),
+    ...(details && { details }),
     ...(parameter && {
       arguments: { ID: `${parameter.description.replace(/\.$/, '')}; see \`petstore ${kind} list\`.` },
     }),
     options: {
-      ...(account && { account: { description: account, value: 'ID', required: true } }),
+      ...(account && { account: { description: account, value: 'ID', required: list === undefined } }),
       ...optionsOf(members, options),
-      ...(columns && listOptions),
+      ...(list && listOptions),
       deployment: deploymentOption,
     },
     examples: Object.fromEntries(
-      Object.entries(definition.examples).map(([line, purpose]) => [`petstore ${name} ${line}`.trimEnd(), purpose]),
+      Object.entries(examples).map(([line, purpose]) => [`petstore ${name} ${line}`.trimEnd(), purpose]),
     ),
     async run(invocation) {
       definition.check?.(invocation.options);
-      const input = await readInput(definition, members, invocation);
+      const input = await readInput(definition, route, members, invocation);
       const deployment = invocation.options['deployment'] as DeploymentName;
       return withDatabase(invocation, invocation.config.locations[deployment], async database => {
         try {
           const store = new Store(deployment, database, invocation);
           if (input.accountId !== undefined) await store.requireAccount(input.accountId);
-          return await (columns ? runList(kind, definition, store, input) : runOne(kind, definition, store, input));
+          if (list) {
+            const readPage = (page: object) => perform(store, { ...input, query: { ...input.query, ...page } });
+            return await listOutput(kind, list, input, readPage as (page: object) => Promise<StorePage>);
+          }
+          const value = await perform(store, input);
+          return { value, text: style => definition.done?.(value) ?? resourceText(style, kind, value) };
         } catch (error) {
           throw error instanceof Problem ? userError(error, members) : error;
         }
@@ -67,85 +73,89 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
   };
 }
 
+/** Returns the name of the operation with the name of a command: `getPet` for `pet show`, `listCategories`. */
+function defaultOperation(name: string): string {
+  const [kind, verb] = name.split(' ') as [string, string];
+  const noun = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+  if (verb === 'list') return `list${`${noun}s`.replace(/ys$/, 'ies')}`;
+  return `${verb === 'show' ? 'get' : verb}${noun}`;
+}
+
 /**
  * Reads the request of a command from its arguments and options.
  * @throws {UsageError} when the operation could never accept it, whatever is stored
  */
-async function readInput(definition: StoreCommand, members: readonly Member[], invocation: Invocation): Promise<Input> {
-  const { options, clock } = invocation;
-  const { query, body, method, parameters = {} } = operationNamed(definition.operation);
-  const path = Object.entries(parameters).map(([name, { schema }]) => [
-    name,
-    readId(schema, invocation.arguments['ID']!),
-  ]);
-  const read = (schema: object, now: number) => parseMembers(schema, membersIn(schema, members), options, now);
+async function readInput(
+  { account, list }: StoreCommand,
+  route: StoreRoute,
+  members: readonly Member[],
+  { arguments: { ID }, options, clock }: Invocation,
+): Promise<Input> {
+  const { account: forAccount } = options;
+  const { query, body, method, parameters = {} } = route;
+  const read = (schema: object, now: number) => parseMembers(schema, members, options, now);
   const bodyAt = async (now: number) => body && read(body, now);
+  const path = Object.entries(parameters).map(([name, { schema }]) => [name, readId(schema, ID!)]);
+  // Rejects wrong options before the database is opened. The body that is sent counts durations from its transaction.
   const sent = await bodyAt(clock.now());
   if (method === 'PATCH' && Object.keys(sent!).length === 0) {
     throw new UsageError(`Name what to change: ${members.map(({ flag }) => `--${flag}`).join(', ')}.`);
   }
   return {
     path: Object.fromEntries(path),
-    query: { ...(query && { ...(await read(query, clock.now())), ...definition.query }) },
+    query: { ...(query && (await read(query, clock.now()))), ...fullView(route) },
     bodyAt,
-    accountId: definition.account === undefined ? undefined : parseId('--account', options['account']!),
+    accountId: account === undefined || forAccount === undefined ? undefined : parseId('--account', forAccount),
     options,
-    limit: definition.columns ? parseInteger('--limit', options['limit']!, 1, LIMIT_MAX) : 1,
+    limit: list ? parseInteger('--limit', options['limit']!, 1, LIMIT_MAX) : 1,
   };
 }
 
-function membersIn(schema: object, members: readonly Member[]): Member[] {
-  const { properties = {} } = schema as { properties?: object };
-  return members.filter(({ name }) => name in properties);
+/** Returns the query that requests all fields, if the operation has a choice. */
+function fullView({ query }: StoreRoute): { readonly view?: 'full' } {
+  return query?.properties.view === undefined ? {} : { view: 'full' };
 }
 
-function readId(
-  schema: { readonly type?: string; readonly pattern?: string; readonly examples?: readonly unknown[] },
-  text: string,
-) {
-  if (schema.type === 'integer') return parseId('ID', text);
-  if (new RegExp(schema.pattern!).test(text)) return text;
-  throw new UsageError(`ID must be like ${schema.examples?.[0]}.`);
+function readId({ type, pattern, examples }: Schema, text: string) {
+  if (type === 'integer') return parseId('ID', text);
+  if (new RegExp(pattern!).test(text)) return text;
+  throw new UsageError(`ID must be like ${examples?.[0]}.`);
 }
 
-async function runOne(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
-  const value = await resultOf(definition, store, input);
-  return { value, text: style => definition.done?.(value) ?? resourceText(style, kind, value) };
-}
-
-async function resultOf(definition: StoreCommand, store: Store, input: Input): Promise<Value> {
-  const { operation, action, reads } = definition;
-  if (action !== undefined) return actions[action](store, input) as Promise<Value>;
-  if (reads !== undefined) return store.atomically(tx => sendAndRead(tx, definition, reads, input));
-  return (await store.send(operation, { ...input, body: await input.bodyAt(store.now) })) ?? idOf(input);
+/** Returns the function that runs an operation: one page of a list, or a single value. */
+function actionOf({ list, reads }: StoreCommand, route: StoreRoute): Action {
+  const { operationId } = route;
+  if (list) return (store, input) => store.page(operationId, input);
+  if (reads !== undefined) {
+    return (store, input) => store.atomically(tx => sendAndRead(tx, route, operationNamed(reads), input));
+  }
+  return async (store, input) => {
+    const value = await store.send(operationId, { ...input, body: await input.bodyAt(store.now) });
+    return value ?? { id: Object.values(input.path)[0] };
+  };
 }
 
 /** Runs a change and reads the resource that it changed, or the resource that it deletes beforehand. */
-async function sendAndRead(tx: Store, definition: StoreCommand, reads: string, input: Input): Promise<Value> {
-  const { operation, query } = definition;
-  if (operationNamed(operation).method === 'DELETE') {
-    const { status: _, ...last } = await tx.send(reads, { path: input.path });
-    await tx.send(operation, { path: input.path });
+async function sendAndRead(tx: Store, change: StoreRoute, read: StoreRoute, input: Input): Promise<Value> {
+  const { path } = input;
+  if (change.method === 'DELETE') {
+    const { status: _, ...last } = await tx.send(read.operationId, { path });
+    await tx.send(change.operationId, { path });
     return { ...last, deletedAt: formatTime(tx.now) };
   }
-  const { id } = await tx.send(operation, { ...input, query: {}, body: await input.bodyAt(tx.now) });
-  const [parameter] = Object.keys(operationNamed(reads).parameters!);
-  return tx.send(reads, { path: { [parameter!]: id }, ...(query && { query }) });
+  const { id } = await tx.send(change.operationId, { ...input, body: await input.bodyAt(tx.now) });
+  const [parameter] = Object.keys(read.parameters!);
+  return tx.send(read.operationId, { path: { [parameter!]: id }, query: fullView(read) });
 }
 
-function idOf({ path }: Input): Value {
-  return { id: Object.values(path)[0] };
-}
-
-async function runList(kind: string, definition: StoreCommand, store: Store, input: Input): Promise<CommandOutput> {
-  const { operation, action, columns = [], empty } = definition;
-  const { limit: _, cursor, deployment, ...filters } = input.options;
-  const readPage = (page: object) => {
-    const request = { ...input, query: { ...input.query, ...page } };
-    return (action ? actions[action](store, request) : store.page(operation, request)) as Promise<StorePage>;
-  };
-  const { items, next } = await readPages(readPage, input.limit, cursor);
-  const { noun, hint, stagingHint = hint } = empty!;
+async function listOutput(
+  kind: string,
+  { columns, noun, hint, stagingHint = hint }: ListForm,
+  { options, limit }: Input,
+  readPage: (page: object) => Promise<StorePage>,
+): Promise<CommandOutput> {
+  const { limit: _, cursor, deployment, ...filters } = options;
+  const { items, next } = await readPages(readPage, limit, cursor);
   const unfiltered = cursor === undefined && Object.keys(filters).every(name => name === 'json');
   const nothing = unfiltered
     ? `There are no ${noun}; ${deployment === 'staging' ? stagingHint : hint}`

@@ -1,3 +1,4 @@
+import { getAccount } from '../../accounts/accounts.ts';
 import { operations } from '../../api.ts';
 import { type Deployment, nowOf } from '../../deployment.ts';
 import { operator } from '../../events/event.ts';
@@ -7,7 +8,6 @@ import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import type { Value } from '../text.ts';
 
-/** A request to an operation of the store. */
 export interface StoreRequest {
   readonly path?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -16,15 +16,16 @@ export interface StoreRequest {
   readonly accountId?: number | undefined;
 }
 
-/** One page of a list. */
 export interface StorePage {
   readonly items: readonly Value[];
   /** The cursor of the next page; `undefined` at the end. */
   readonly next: string | undefined;
 }
 
-/** Returns the operation with this name. */
-export function operationNamed(operationId: string): Route<Deployment> {
+/** An operation that commands call. */
+export type StoreRoute = Route<Deployment>;
+
+export function operationNamed(operationId: string): StoreRoute {
   return operations.find(route => route.operationId === operationId)!;
 }
 
@@ -45,10 +46,7 @@ export class Store {
     return nowOf({ clock: this.#invocation.clock, database: this.database });
   }
 
-  /**
-   * Runs an operation and returns the body of its response.
-   * @throws {Problem} as the operation does
-   */
+  /** Runs an operation and returns the body of its response. @throws {Problem} as the operation does */
   async send(operationId: string, request: StoreRequest): Promise<Value> {
     return (await this.#handle(operationId, request)).value;
   }
@@ -78,28 +76,23 @@ export class Store {
 
   /** Throws when no account has this id. Accounts are stored once, in production's database. @throws {UserError} */
   async requireAccount(id: number): Promise<void> {
-    const { getAccount } = await import('../../accounts/accounts.ts');
     if (this.name === 'production') await getAccount(this.database, id);
     else await withAccounts(this.#invocation, accounts => getAccount(accounts, id));
   }
 
   async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {
     const route = operationNamed(operationId);
-    const { config, clock } = this.#invocation;
+    const { name, database } = this;
+    const { clock, config } = this.#invocation;
     // Operations that need more of a deployment have no command.
-    const context = {
-      name: this.name,
-      database: this.database,
-      clock,
-      categories: config.categories,
-      heldMax: config.heldMax,
-    };
-    // Handlers pass the caller on as an Actor, which the operator is, too: with `null` for the account.
+    const context = { name, database, clock, categories: config.categories, bounds: config.bounds };
+    // Handlers pass the caller on as an Actor, which the operator is, too: with `null` for the account. The bounds of
+    // plans do not apply to the operator.
     const actor = accountId === undefined ? operator : { accountId, admin: false };
-    const search = `?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`;
+    const search = `?${new URLSearchParams(query as Record<string, string>)}`;
     const request: RouteRequest<unknown, unknown, unknown, unknown> = {
       context,
-      caller: { ...actor, keyId: '', deployment: this.name } as Caller,
+      caller: { ...actor, keyId: '', deployment: name, plan: 'enterprise' } as Caller,
       path,
       query,
       body,
@@ -124,17 +117,15 @@ const PAGE_MAX = 100;
 
 /** Reads pages until there are `limit` items or the list ends. A page may be short, or even empty, and have a next one. */
 export async function readPages(
-  read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<StorePage>,
+  read: (page: Record<string, unknown>) => Promise<StorePage>,
   limit = Number.POSITIVE_INFINITY,
   cursor?: string,
 ): Promise<StorePage> {
   const items: Value[] = [];
   let next = cursor;
   do {
-    const page = await read({
-      limit: Math.min(PAGE_MAX, limit - items.length),
-      ...(next !== undefined && { cursor: next }),
-    });
+    const size = Math.min(PAGE_MAX, limit - items.length);
+    const page = await read({ limit: size, ...(next !== undefined && { cursor: next }) });
     items.push(...page.items);
     next = page.next;
   } while (next !== undefined && items.length < limit);

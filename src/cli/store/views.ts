@@ -2,10 +2,7 @@ import type { Style } from '../command.ts';
 import { table } from '../terminal.ts';
 import { describe, labelOf, type Value, valueText } from '../text.ts';
 
-/**
- * The text form of each kind of resource: names and values in the order in which people read them. Members without an entry
- * here follow by themselves.
- */
+/** The text form of each kind of resource: names and values in reading order. Members that are not named follow. */
 const views: Readonly<Record<string, (value: Value) => Value>> = {
   pet: ({ id, etag, statusReason, keptFor, history, ...pet }) => ({
     animal: id,
@@ -77,11 +74,8 @@ function attemptText({ at, by, outcome, reason }: Value): string {
 }
 
 function historyTable(style: Style, history: readonly Value[]): string {
-  const rows = history.map(entry => [
-    entry.at,
-    actorText(entry),
-    `${entry.type}${causeText(entry)}${changesText(entry)}`,
-  ]);
+  const whatOf = (entry: Value) => `${entry.type}${causeText(entry)}${changesText(entry)}`;
+  const rows = history.map(entry => [entry.at, actorText(entry), whatOf(entry)]);
   return table(style, ['WHEN', 'BY', 'WHAT'], rows, '');
 }
 
@@ -92,10 +86,9 @@ function actorText({ accountId, reason }: Value): string {
 
 /** Returns ` (hold released, hold 3)`. */
 function causeText({ reason, holdId, orderId }: Value): string {
-  const parts = [reason?.replaceAll('_', ' '), holdId && `hold ${holdId}`, orderId && `order ${orderId}`].filter(
-    Boolean,
-  );
-  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+  const parts = [reason?.replaceAll('_', ' '), holdId && `hold ${holdId}`, orderId && `order ${orderId}`];
+  const text = parts.filter(Boolean).join(', ');
+  return text === '' ? '' : ` (${text})`;
 }
 
 /** Returns `: status available → pending, name Rex → Max`. */

@@ -261,9 +261,9 @@ class Reader {
 /** The same event log opened several times: by two nodes, or by a server and a command. */
 async function openSeveral(engine: Engine) {
   const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
-  const place = await engine.place();
-  const first = await engine.open({ place, clock });
-  const second = await engine.open({ place, clock, role: engine.name === 'sqlite' ? 'cli' : 'server' });
+  const location = await engine.newLocation();
+  const first = await engine.open({ location, clock });
+  const second = await engine.open({ location, clock, role: engine.name === 'sqlite' ? 'cli' : 'server' });
   const buses = (engine.name === 'sqlite' ? [first] : [first, second]).map(
     database => new EventBus({ database, log: silent }),
   );

@@ -7,7 +7,6 @@ import { typeFilter } from './list-events.ts';
 import { eventIdAt } from './public-event.ts';
 import { canSee, canSeeActor, publicEvent } from './visibility.ts';
 
-/** The options of an event stream. */
 export interface EventStreamOptions {
   readonly eventBus: Pick<EventBus, 'position' | 'subscribe' | 'readAfter'>;
   readonly actor: Actor;
@@ -190,11 +189,9 @@ function messageOf(event: OwnedEvent, showActor: boolean): Buffer {
   const cached = cachedMessages.get(event) ?? {};
   cachedMessages.set(event, cached);
   const variant = showActor ? 'withActor' : 'withoutActor';
-  cached[variant] ??= Buffer.from(encodeMessage(event, showActor));
+  if (cached[variant] === undefined) {
+    const shown = publicEvent(event, showActor);
+    cached[variant] = Buffer.from(`id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`);
+  }
   return cached[variant];
-}
-
-function encodeMessage(event: OwnedEvent, showActor: boolean): string {
-  const shown = publicEvent(event, showActor);
-  return `id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`;
 }

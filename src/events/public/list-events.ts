@@ -10,7 +10,6 @@ import { type OwnedEvent, withOwners } from '../owners.ts';
 import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
 import { canSee, canSeeActor, publicEvent } from './visibility.ts';
 
-/** The filters of the list of events. */
 export interface EventFilter {
   /** Types such as `pet.created`, or all types of a kind such as `pet.*`; all types by default. */
   readonly types?: readonly string[] | undefined;
@@ -18,11 +17,13 @@ export interface EventFilter {
   readonly after?: string | undefined;
 }
 
-/** One page of events, with either the cursor of the next page, or the event id after which to continue later. */
-export type EventPage = { readonly events: PublicEvent[] } & (
-  | { readonly next: string; readonly end?: never }
-  | { readonly next?: never; readonly end: string }
-);
+export interface EventPage {
+  readonly events: PublicEvent[];
+  /** The cursor of the next page; absent on the last one. */
+  readonly next?: string;
+  /** On the last page: the event id after which to continue later. */
+  readonly end?: string;
+}
 
 /**
  * Returns one page of the events that the actor can see and the filter selects, in the total order of all events.
@@ -105,18 +106,14 @@ const BATCH_SIZE = 1000;
 
 /** Returns the position after which a page starts; `undefined` for the start of the log. */
 function startOf(filter: EventFilter, cursor: string | undefined): number | undefined {
-  if (cursor !== undefined) return decodePosition(filter, cursor);
-  return filter.after === undefined ? undefined : positionOf(filter.after);
+  if (cursor === undefined) return filter.after === undefined ? undefined : positionOf(filter.after);
+  const [position] = decodeListToken(listOf(filter), cursor, 1) ?? [];
+  if (isCount(position)) return position;
+  throw invalidCursor();
 }
 
 const listOf = ({ types, after }: EventFilter) => [types && [...types].sort(), after];
 
 function encodePosition(filter: EventFilter, position: number): string {
   return encodeListToken(listOf(filter), [position]);
-}
-
-function decodePosition(filter: EventFilter, cursor: string): number {
-  const [position] = decodeListToken(listOf(filter), cursor, 1) ?? [];
-  if (isCount(position)) return position;
-  throw invalidCursor();
 }

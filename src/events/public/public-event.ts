@@ -15,7 +15,6 @@ const actions = {
 type Actions = typeof actions;
 type EventType = { [Kind in keyof Actions]: `${Kind}.${Actions[Kind][number]}` }[keyof Actions];
 
-/** All event types. */
 export const eventTypes = Object.entries(actions).flatMap(([kind, all]) =>
   all.map(action => `${kind}.${action}` as EventType),
 );
@@ -58,7 +57,7 @@ export const PublicEvent = Type.Object(
       {
         additionalProperties: true,
         description:
-          'The resource after the change, or before its deletion: the members of a pet, category, hold or order, without ' +
+          'The resource after the change, or before its deletion: the fields of a pet, category, hold or order, without ' +
           '`createdAt`, `updatedAt` and the steps of an order; a message without its text; an account without its e-mail ' +
           'address; a key or its ban without secrets, under the `id` of the key.',
       },
@@ -69,7 +68,7 @@ export const PublicEvent = Type.Object(
         from: Type.Optional(Type.Unknown({ description: 'The previous value; absent if there was none.' })),
         to: Type.Optional(Type.Unknown({ description: 'The new value; absent if there is none.' })),
       }),
-      { description: 'The changed members; every member of a created or deleted resource.' },
+      { description: 'The changed fields; every field of a created or deleted resource.' },
     ),
     cause: Type.Optional(
       Type.Object(
@@ -91,10 +90,8 @@ export const PublicEvent = Type.Object(
 /** An event as the API shows it. */
 export type PublicEvent = Static<typeof PublicEvent>;
 
-/** A page of events. */
 export const PublicEvents = Type.Array(PublicEvent, { $id: 'Events' });
 
-/** Returns the id of the event at a position. */
 export function eventIdAt(position: number): string {
   return `evt_${position}`;
 }

@@ -39,7 +39,8 @@ export function canSeeActor(actor: Actor, event: OwnedEvent): boolean {
  */
 export function publicEvent(event: OwnedEvent, showActor: boolean): PublicEvent {
   const { kind, action, position, at, accountId, subjectId, ownerIds, data } = event;
-  const resource = resourceOf(event);
+  const logged = loggedResource(event);
+  const resource = { ...logged, ...derivedMembers(event, logged['status']) };
   const cause = causeOf(data, showActor);
   return {
     id: eventIdAt(position),
@@ -65,12 +66,6 @@ function loggedResource({ kind, data }: OwnedEvent): Resource {
   return (data[kind] ?? {}) as Resource;
 }
 
-/** Returns the whole resource at the time of the event. */
-function resourceOf(event: OwnedEvent): Resource {
-  const logged = loggedResource(event);
-  return { ...logged, ...derivedMembers(event, logged['status']) };
-}
-
 /** Returns the members that follow from the status, which the log leaves out. */
 function derivedMembers({ kind, at, data }: OwnedEvent, status: unknown): Resource {
   if (kind === 'order' && status !== undefined) return { complete: isComplete(status) };
@@ -90,7 +85,6 @@ function causeOf(data: LoggedData, showActor: boolean): NonNullable<PublicEvent[
   };
 }
 
-/** The actions that create a resource. */
 const creations = ['created', 'placed', 'queued', 'imposed'];
 /** The actions that delete a resource. */
 const deletions = ['deleted', 'merged'];
@@ -101,9 +95,7 @@ function changesOf(event: OwnedEvent, resource: Resource): PublicEvent['changes'
   const isDeleted = deletions.includes(event.action);
   const logged = event.data.was ?? {};
   const was: Resource = { ...logged, ...derivedMembers(event, logged['status']) };
-  const derived = Object.keys(derivedMembers(event, resource['status'])).filter(
-    member => was[member] !== resource[member],
-  );
+  const derived = Object.keys(derivedMembers(event, resource['status'])).filter(name => was[name] !== resource[name]);
   const changed = new Set([...Object.keys(logged), ...derived]);
   const members = (isCreated || isDeleted ? Object.keys(resource) : [...changed]).filter(member => member !== 'id');
   const changes = members.map(member => {

@@ -1,15 +1,23 @@
 import type { AliasedExpression, Expression } from 'kysely';
-import type { Field, Fields, InsertRowOf, LockRowOf, RowOf, TableOf } from './field.ts';
-import { isShown } from './schemas.ts';
+import {
+  type ColumnValuesOf,
+  type Field,
+  type Fields,
+  type Inserted,
+  type InsertRowOf,
+  isShown,
+  type PlainRowOf,
+  type RowOf,
+  type TableOf,
+} from './field.ts';
 
 /** A list of columns to select, each under its key in the row. */
-export type Selected<Row> = readonly { [K in keyof Row]: AliasedExpression<Row[K], K & string> }[keyof Row][];
+type Selected<Row> = readonly { [K in keyof Row]: AliasedExpression<Row[K], K & string> }[keyof Row][];
 
 /** The values of an insert or update: an expression for each column. */
 export type Assigned<Row> = { [K in keyof Row]: Expression<NonGenerated<Row[K]>> };
 type NonGenerated<Value> = Value extends { readonly __select__: infer Selected } ? Selected : Value;
 
-/** One column of a field. */
 export interface Column {
   /** Its key in a row: the name of the field, with that of the member where the value is an object. */
   readonly key: string;
@@ -18,7 +26,7 @@ export interface Column {
 }
 
 /** Returns the columns of a field called `name`; none for a derived field. */
-export function columnsOf(name: string, field: Field): Column[] {
+function columnsOf(name: string, field: Field): Column[] {
   if (field.column !== undefined) return [{ key: name, name: field.column, field }];
   return Object.entries(field.columns ?? {}).map(([member, column]) => ({
     key: memberKey(name, member),
@@ -41,21 +49,21 @@ export function columnsFor<F extends Fields>(fields: F) {
     Object.fromEntries(chosen.map(({ key, name }) => [name, p[key as keyof object]]));
   return {
     /** The columns of the plain view as of `now`, which is an SQL expression. */
-    plain: (now: unknown) =>
+    plain: (now?: unknown) =>
       columns.filter(({ field }) => isShown(field, 'plain')).map(asOf(now)) as unknown as Selected<PlainRowOf<F>>,
     /** The columns of the full view as of `now`, with those of `row`. */
-    full: (now: unknown) =>
+    full: (now?: unknown) =>
       columns.filter(({ field }) => field.view !== 'lock').map(asOf(now)) as unknown as Selected<RowOf<F>>,
     /** Every column as it is stored. */
-    stored: () => columns.map(stored) as unknown as Selected<LockRowOf<F>>,
+    stored: () => columns.map(stored) as unknown as Selected<ColumnValuesOf<F>>,
     /** The values of an insert, from the parameters of a query. */
     inserted: (p: { readonly [K in keyof InsertRowOf<F>]: Expression<InsertRowOf<F>[K]> }) =>
       assigned(
         columns.filter(({ field }) => !field.generated && field.view !== 'lock'),
         p,
-      ) as never as InsertedOf<F>,
+      ) as never as Assigned<TableOf<Inserted<F>>>,
     /** The assignments of an update, from the parameters of a query: all that are not fixed, or some by their keys. */
-    updated: (p: object, keys?: readonly (keyof LockRowOf<F>)[]) =>
+    updated: (p: object, keys?: readonly (keyof ColumnValuesOf<F>)[]) =>
       assigned(
         columns.filter(({ key, field }) =>
           keys ? keys.includes(key as never) : !field.fixed && field.view !== 'lock',
@@ -64,15 +72,3 @@ export function columnsFor<F extends Fields>(fields: F) {
       ) as never as Partial<Assigned<TableOf<F>>>,
   };
 }
-
-/** A row as the plain view reads it. */
-export type PlainRowOf<F extends Fields> = Pick<
-  RowOf<F>,
-  { [K in keyof F]: F[K] extends { view: 'plain' } ? K : never }[keyof F] & keyof RowOf<F>
->;
-
-type InsertedOf<F extends Fields> = Omit<
-  Assigned<TableOf<F>>,
-  { [K in keyof F]: F[K] extends ({ generated: true } | { view: 'lock' }) & { column: infer C } ? C : never }[keyof F] &
-    keyof TableOf<F>
->;

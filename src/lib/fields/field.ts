@@ -12,11 +12,10 @@ export interface Codec<Value, Stored> {
 export const time: Codec<string, number> = { encode: text => parseTime(text)!, decode: formatTime };
 
 /** A boolean: 0 or 1 in the column. */
-export const flag: Codec<boolean, number> = { encode: Number, decode: stored => stored === 1 };
+export const booleanAsInteger: Codec<boolean, number> = { encode: Number, decode: stored => stored === 1 };
 
 /** Everything about a field but its schema. */
-export interface FieldOptions {
-  /** The column that stores the value. */
+interface FieldOptions {
   readonly column?: string;
   /** For a value that is an object: its members and the columns that store them. */
   readonly columns?: Readonly<Record<string, string>>;
@@ -41,7 +40,7 @@ export interface FieldOptions {
   readonly view?: 'plain' | 'full' | 'row' | 'lock';
   /** The schema in responses, where it differs. */
   readonly shown?: TSchema;
-  /** Whether events record changes of the field; by default, whether callers write it. */
+  /** Whether events record changes of the field; by default, only of fields that callers write. */
   readonly recorded?: boolean;
   /** The value as of `now`, in SQL, where it changes with time without a write; a lock reads the column itself. */
   readonly at?: (now: unknown) => RawBuilder<unknown>;
@@ -61,7 +60,6 @@ export type Field = FieldOptions & { readonly schema: TSchema };
 /** The fields of a resource by their JSON names, in the order of responses. */
 export type Fields = Readonly<Record<string, Field>>;
 
-/** Defines one field. */
 export function field<Schema extends TSchema, const Options extends FieldOptions>(
   schema: Schema,
   options: Options,
@@ -69,15 +67,27 @@ export function field<Schema extends TSchema, const Options extends FieldOptions
   return { schema, ...options };
 }
 
-/** Whether a field may have no value. */
+/** Reports whether a field may have no value. */
 export function isNullable({ write, nullable, ...options }: Field): boolean {
   return nullable === true || (write === 'optional' && !('default' in options));
 }
 
-/** Whether events record changes of a field. */
+/** Reports whether events record changes of a field. */
 export function isRecorded({ write, recorded }: Field): boolean {
   return recorded ?? write !== undefined;
 }
+
+/** Reports whether a view shows a field. */
+export function isShown({ view = 'full' }: Field, shown: 'plain' | 'full'): boolean {
+  return view === 'plain' || (shown === 'full' && view === 'full');
+}
+
+type KeysWith<F, Option> = { [K in keyof F]: F[K] extends Option ? K : never }[keyof F];
+type Without<F, Option> = Omit<F, KeysWith<F, Option>>;
+type Written<F> = Pick<F, KeysWith<F, { write: string }>>;
+type Recorded<F> = Without<Pick<F, KeysWith<F, { write: string } | { recorded: true }>>, { recorded: false }>;
+type Plain<F> = Pick<F, KeysWith<F, { view: 'plain' }>>;
+type Shown<F, View> = View extends 'plain' ? Plain<F> : Without<F, { view: 'row' | 'lock' }>;
 
 /** `null` for a field that may have no value. */
 type NullOf<F> = F extends { nullable: true }
@@ -88,24 +98,17 @@ type NullOf<F> = F extends { nullable: true }
       ? null
       : never;
 
+type SchemaOf<F, Option extends string = 'schema'> = F extends { [_ in Option]: infer Schema extends TSchema }
+  ? Schema
+  : F extends { schema: infer Schema extends TSchema }
+    ? Schema
+    : never;
 type OptionalIfNull<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TOptional<Schema>;
 type NullableSchema<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TUnion<[Schema, TNull]>;
-type PatchOf<F extends Field> = F extends { patch: infer Patch extends TSchema } ? Patch : F['schema'];
-type ShownOf<F extends Field> = F extends { shown: infer Shown extends TSchema } ? Shown : F['schema'];
-type StoredOf<F extends Field> = F extends { codec: { encode(value: never): infer Stored } }
-  ? Stored
-  : Static<F['schema']>;
-type WrittenKeys<F extends Fields> = { [K in keyof F]: F[K] extends { write: string } ? K : never }[keyof F];
-type RecordedKeys<F extends Fields> = {
-  [K in keyof F]: F[K] extends { recorded: false }
-    ? never
-    : F[K] extends { write: string } | { recorded: true }
-      ? K
-      : never;
-}[keyof F];
+type StoredOf<F> = F extends { codec: { encode(value: never): infer Stored } } ? Stored : Static<SchemaOf<F>>;
 
 /** The columns of the fields: each with its key in a row and its type. */
-type ColumnOf<F extends Fields> = {
+type ColumnOf<F> = {
   [K in keyof F & string]: F[K] extends { column: infer Column extends string }
     ? { key: K; column: Column; value: StoredOf<F[K]> | NullOf<F[K]>; field: F[K] }
     : F[K] extends { columns: infer Columns extends Record<string, string> }
@@ -120,75 +123,53 @@ type ColumnOf<F extends Fields> = {
       : never;
 }[keyof F & string];
 
-type InView<F, View> = View extends 'plain'
-  ? F extends { view: 'plain' }
-    ? true
-    : false
-  : F extends { view: 'lock' } | (View extends 'shown' ? { view: 'row' } : never)
-    ? false
-    : true;
-
 /** The columns of a table, as Kysely describes them. */
-export type TableOf<F extends Fields> = {
+export type TableOf<F> = {
   [C in ColumnOf<F> as C['column']]: C['field'] extends { generated: true } ? Generated<C['value']> : C['value'];
 };
 
 /** A row as a lock reads it: every column, by the name of its field. */
-export type LockRowOf<F extends Fields> = { readonly [C in ColumnOf<F> as C['key']]: C['value'] };
+export type ColumnValuesOf<F> = { readonly [C in ColumnOf<F> as C['key']]: C['value'] };
 
 /** A row as the full view reads it. The members of an object are keys of their own: `priceAmount`. */
-export type RowOf<F extends Fields> = {
-  readonly [C in ColumnOf<F> as InView<C['field'], 'full'> extends true ? C['key'] : never]: C['value'];
-};
+export type RowOf<F> = ColumnValuesOf<Without<F, { view: 'lock' }>>;
 
-/** The values of an insert: every column but those that the database assigns. */
-export type InsertRowOf<F extends Fields> = {
-  readonly [C in ColumnOf<F> as C['field'] extends { generated: true } | { view: 'lock' }
-    ? never
-    : C['key']]: C['value'];
-};
+/** A row as the plain view reads it. */
+export type PlainRowOf<F> = ColumnValuesOf<Plain<F>>;
+
+/** The fields whose columns an insert sets: all but those that the database assigns. */
+export type Inserted<F> = Without<F, { generated: true } | { view: 'lock' }>;
+
+export type InsertRowOf<F> = ColumnValuesOf<Inserted<F>>;
 
 /** The columns that callers write. */
-export type WrittenRowOf<F extends Fields> = {
-  readonly [C in ColumnOf<F> as C['field'] extends { write: string } ? C['key'] : never]: C['value'];
-};
+export type WrittenRowOf<F> = ColumnValuesOf<Written<F>>;
 
 /** The columns that events record. */
-export type RecordedRowOf<F extends Fields> = {
-  readonly [C in ColumnOf<F> as C['field'] extends { recorded: false }
-    ? never
-    : C['field'] extends { write: string } | { recorded: true }
-      ? C['key']
-      : never]: C['value'];
-};
+export type RecordedRowOf<F> = ColumnValuesOf<Recorded<F>>;
 
 /** The schema of a create or a replacement. */
-export type NewSchemaOf<F extends Fields> = TObject<{
-  [K in WrittenKeys<F>]: F[K] extends { write: 'required' } ? F[K]['schema'] : TOptional<F[K]['schema']>;
+export type NewSchemaOf<F> = TObject<{
+  [K in keyof Written<F>]: F[K] extends { write: 'required' } ? SchemaOf<F[K]> : TOptional<SchemaOf<F[K]>>;
 }>;
 
-/** The schema of a merge patch. */
-export type PatchSchemaOf<F extends Fields> = TObject<{
-  [K in WrittenKeys<F> as F[K] extends { patch: false } ? never : K]: TOptional<NullableSchema<F[K], PatchOf<F[K]>>>;
+export type PatchSchemaOf<F> = TObject<{
+  [K in keyof Without<Written<F>, { patch: false }>]: TOptional<NullableSchema<F[K], SchemaOf<F[K], 'patch'>>>;
 }>;
 
-/** The schema of a view in responses. */
-export type ViewSchemaOf<F extends Fields, View extends 'plain' | 'full'> = TObject<{
-  [K in keyof F as InView<F[K], View extends 'plain' ? 'plain' : 'shown'> extends true ? K : never]: OptionalIfNull<
-    F[K],
-    ShownOf<F[K]>
+export type ViewSchemaOf<F, View extends 'plain' | 'full', Members = Record<never, never>> = TObject<
+  { [K in Exclude<keyof Shown<F, View>, keyof Members>]: OptionalIfNull<F[K], SchemaOf<F[K], 'shown'>> } & Members
+>;
+
+/** The schema of the changes in a history: each recorded field with its value before and after. */
+export type ChangesSchemaOf<F> = TObject<{
+  [K in keyof Recorded<F>]: TOptional<
+    TObject<{ from: TOptional<SchemaOf<F[K], 'shown'>>; to: TOptional<SchemaOf<F[K], 'shown'>> }>
   >;
 }>;
 
-/** The schema of the changes in a history: each recorded field with its value before and after. */
-export type ChangesSchemaOf<F extends Fields> = TObject<{
-  [K in RecordedKeys<F>]: TOptional<TObject<{ from: TOptional<ShownOf<F[K]>>; to: TOptional<ShownOf<F[K]>> }>>;
-}>;
-
 /** The recorded fields as events store them; absent where a field has no value. */
-export type StateOf<F extends Fields> = Readonly<
-  Static<TObject<{ [K in RecordedKeys<F>]: OptionalIfNull<F[K], F[K]['schema']> }>>
->;
+export type StateOf<F> = Readonly<Static<TObject<{ [K in keyof Recorded<F>]: OptionalIfNull<F[K], SchemaOf<F[K]>> }>>>;
 
 /** The recorded fields that changed, as they were before; `null` for a field that had no value. */
-export type PreviousOf<F extends Fields> = { readonly [K in keyof StateOf<F>]?: StateOf<F>[K] | null };
+export type PreviousOf<F> = { readonly [K in keyof StateOf<F>]?: StateOf<F>[K] | null };

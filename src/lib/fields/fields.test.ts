@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import Type from 'typebox';
 import { sql } from '../storage/query.ts';
 import { columnsFor } from './columns.ts';
-import { field, flag, time } from './field.ts';
-import { changesSchema, newSchema, patchSchema, viewSchema } from './schemas.ts';
+import { booleanAsInteger, field, time } from './field.ts';
+import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from './schemas.ts';
 import { valuesFor } from './values.ts';
 
 const Size = Type.Object({ width: Type.Integer(), height: Type.Integer() });
@@ -16,7 +16,7 @@ const fields = {
   color: field(text, { column: 'color', write: 'optional', default: 'white', at: now => sql`paint(${now})` }),
   note: field(text, { column: 'note', write: 'optional', recorded: false }),
   size: field(Size, { columns: { width: 'w', height: 'h' }, write: 'optional', patch: Type.Partial(Size) }),
-  open: field(Type.Boolean(), { column: 'is_open', write: 'optional', default: true, codec: flag }),
+  open: field(Type.Boolean(), { column: 'is_open', write: 'optional', default: true, codec: booleanAsInteger }),
   madeAt: field(text, { column: 'made_at', codec: time, fixed: true }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
   tag: field(text, { derive: ({ id, version }: { id: number; version: number }) => `${id}.${version}` }),
@@ -31,18 +31,18 @@ const reject = (errors: readonly object[]) => Object.assign(new Error('rejected'
 describe('fields', () => {
   it('derive the schemas of requests and responses', () => {
     const keys = (schema: { properties: object }) => Object.keys(schema.properties);
-    assert.deepEqual(keys(newSchema(fields, {})), ['label', 'color', 'note', 'size', 'open']);
-    assert.deepEqual(newSchema(fields, {}).required, ['label']);
-    assert.equal(patchSchema(fields, {}).required, undefined);
-    assert.deepEqual(keys(viewSchema(fields, 'plain', {})), ['id', 'label']);
-    const full = viewSchema(fields, 'full', {});
+    assert.deepEqual(keys(newSchema(fields, 'T', 'A thing.')), ['label', 'color', 'note', 'size', 'open']);
+    assert.deepEqual(newSchema(fields, 'T', 'A thing.').required, ['label']);
+    assert.equal(patchSchema(fields, 'T', 'A thing.').required, undefined);
+    assert.deepEqual(keys(plainSchema(fields, 'T', 'A thing.')), ['id', 'label']);
+    const full = fullSchema(fields, 'T', 'A thing.');
     assert.deepEqual(keys(full), ['id', 'label', 'color', 'note', 'size', 'open', 'madeAt', 'tag']);
     assert.deepEqual(full.required, ['id', 'label', 'color', 'open', 'madeAt', 'tag']);
-    assert.deepEqual(keys(changesSchema(fields, {})), ['label', 'color', 'size', 'open']);
+    assert.deepEqual(keys(changesSchema(fields, 'Changes.')), ['label', 'color', 'size', 'open']);
   });
 
   it('keep the flag of the command line out of documents', () => {
-    const label = newSchema(fields, {}).properties.label as { '~cli'?: object };
+    const label = newSchema(fields, 'T', 'A thing.').properties.label as { '~cli'?: object };
     assert.deepEqual(label['~cli'], { flag: 'name' });
     assert.deepEqual(JSON.parse(JSON.stringify(label)), { type: 'string' });
   });

@@ -1,26 +1,27 @@
-import Type, { type TObjectOptions, type TSchema } from 'typebox';
+import Type, { type TObjectOptions, type TProperties, type TSchema } from 'typebox';
 import {
   type ChangesSchemaOf,
   type Field,
   type Fields,
   isNullable,
   isRecorded,
+  isShown,
   type NewSchemaOf,
   type PatchSchemaOf,
   type ViewSchemaOf,
 } from './field.ts';
 
 /** Returns the schema of a create or a replacement: the fields that callers write. */
-export function newSchema<F extends Fields>(fields: F, options: TObjectOptions): NewSchemaOf<F> {
-  return objectOf(fields, options, ({ write, schema, cli }) => {
+export function newSchema<F extends Fields>(fields: F, title: string, description: string): NewSchemaOf<F> {
+  return objectOf(fields, { title, description }, ({ write, schema, cli }) => {
     if (write === undefined) return undefined;
     return withCli(write === 'required' ? schema : Type.Optional(schema), cli);
   }) as never;
 }
 
 /** Returns the schema of a merge patch (RFC 7396): every field is optional, and `null` deletes a nullable one. */
-export function patchSchema<F extends Fields>(fields: F, options: TObjectOptions): PatchSchemaOf<F> {
-  return objectOf(fields, options, field => {
+export function patchSchema<F extends Fields>(fields: F, title: string, description: string): PatchSchemaOf<F> {
+  return objectOf(fields, { title, description }, field => {
     const { write, patch, schema, cli } = field;
     if (write === undefined || patch === false) return undefined;
     const value = patch ?? schema;
@@ -28,39 +29,49 @@ export function patchSchema<F extends Fields>(fields: F, options: TObjectOptions
   }) as never;
 }
 
-/** Returns the schema of a resource in responses: the fields that a view shows. */
-export function viewSchema<F extends Fields, View extends 'plain' | 'full'>(
-  fields: F,
-  view: View,
-  options: TObjectOptions,
-): ViewSchemaOf<F, View> {
-  return objectOf(fields, options, field => {
+/**
+ * Returns the schema of a resource in responses: the fields of the full view. The argument `members` replaces fields, and
+ * adds members that are no fields.
+ */
+export const fullSchema = viewSchema('full');
+
+/** Returns the schema of the plain view; see `fullSchema`. */
+export const plainSchema = viewSchema('plain');
+
+function viewSchema<View extends 'plain' | 'full'>(view: View) {
+  const shownBy = (field: Field) => {
     if (!isShown(field, view)) return undefined;
     const shown = field.shown ?? field.schema;
     return isNullable(field) ? Type.Optional(shown) : shown;
-  }) as never;
+  };
+  return <F extends Fields, Members extends TProperties = Record<never, never>>(
+    fields: F,
+    title: string,
+    description: string,
+    members?: Members,
+  ): ViewSchemaOf<F, View, Members> => objectOf(fields, { title, description }, shownBy, members) as never;
 }
 
 /** Returns the schema of changes: each recorded field with its values before (`from`) and after (`to`). */
-export function changesSchema<F extends Fields>(fields: F, options: TObjectOptions): ChangesSchemaOf<F> {
-  return objectOf(fields, options, field => {
+export function changesSchema<F extends Fields>(fields: F, description: string): ChangesSchemaOf<F> {
+  return objectOf(fields, { description }, field => {
     if (!isRecorded(field)) return undefined;
     const value = Type.Optional(field.shown ?? field.schema);
     return Type.Optional(Type.Object({ from: value, to: value }));
   }) as never;
 }
 
-/** Reports whether a view shows a field. */
-export function isShown({ view = 'full' }: Field, shown: 'plain' | 'full'): boolean {
-  return view === 'plain' || (shown === 'full' && view === 'full');
-}
-
-function objectOf(fields: Fields, options: TObjectOptions, schemaOf: (field: Field) => TSchema | undefined) {
+function objectOf(
+  fields: Fields,
+  options: TObjectOptions,
+  schemaOf: (field: Field) => TSchema | undefined,
+  members?: TProperties,
+) {
   const properties = Object.entries(fields).flatMap(([name, field]) => {
     const schema = schemaOf(field);
     return schema === undefined ? [] : [[name, schema] as const];
   });
-  return Type.Object(Object.fromEntries(properties), options);
+  return Type.Object({ ...Object.fromEntries(properties), ...members }, options);
 }
 
 /** Returns a copy of a schema that carries the field's command-line flag as `~cli`, which no document or validator reads. */

@@ -5,8 +5,10 @@ import {
   type Field,
   type Fields,
   isRecorded,
+  isShown,
   type NewSchemaOf,
   type PatchSchemaOf,
+  type PlainRowOf,
   type PreviousOf,
   type RecordedRowOf,
   type RowOf,
@@ -14,7 +16,6 @@ import {
   type ViewSchemaOf,
   type WrittenRowOf,
 } from './field.ts';
-import { isShown } from './schemas.ts';
 
 type Values = Record<string, unknown>;
 
@@ -27,8 +28,8 @@ export function valuesFor<F extends Fields>(fields: F) {
   const written = all.filter(({ field }) => field.write !== undefined);
   const patched = written.filter(({ field }) => field.patch !== false);
   const recorded = all.filter(({ field }) => isRecorded(field));
-  const plain = all.filter(({ field }) => isShown(field, 'plain'));
-  const full = all.filter(({ field }) => isShown(field, 'full'));
+  const plain = readerOf(all.filter(({ field }) => isShown(field, 'plain')));
+  const full = readerOf(all.filter(({ field }) => isShown(field, 'full')));
   return {
     /** Returns the columns that a create or a replacement sets; what it leaves out gets its default or null. */
     toRow(body: Static<NewSchemaOf<F>>): WrittenRowOf<F> {
@@ -48,29 +49,29 @@ export function valuesFor<F extends Fields>(fields: F) {
     ): Partial<WrittenRowOf<F>> {
       const change: Values = {};
       const errors: FieldError[] = [];
-      for (const accessor of patched) {
-        const value = (patch as Values)[accessor.name];
-        if (value !== undefined) accessor.merge(change, row as Values, value, errors);
+      for (const { name, merge } of patched) {
+        const value = (patch as Values)[name];
+        if (value !== undefined) merge(change, row as Values, value, errors);
       }
       if (errors.length > 0) throw reject(errors);
       return change as never;
     },
     /** Returns the recorded fields of a row, as events store them. */
-    stateOf: (row: RecordedRowOf<F>) => readAll(recorded, row) as StateOf<F>,
+    stateOf: readerOf(recorded) as (row: RecordedRowOf<F>) => StateOf<F>,
     /** Returns the recorded fields that differ, as they were before; `undefined` where none does. */
     changesOf(before: RecordedRowOf<F>, after: RecordedRowOf<F>): PreviousOf<F> | undefined {
       let was: Values | undefined;
       for (const { name, keys, read } of recorded) {
-        if (keys.every(key => (before as Values)[key] === (after as Values)[key])) continue;
+        if (keys.every(key => before[key as never] === after[key as never])) continue;
         was ??= {};
-        was[name] = read(before as Values) ?? null;
+        was[name] = (read ? read(before) : before[name as never]) ?? null;
       }
       return was as never;
     },
     /** Returns the plain view of a row. */
-    plainOf: (row: Pick<RowOf<F>, never>) => readAll(plain, row) as Static<ViewSchemaOf<F, 'plain'>>,
+    plainOf: plain as (row: PlainRowOf<F>) => Static<ViewSchemaOf<F, 'plain'>>,
     /** Returns the full view of a row. */
-    fullOf: (row: RowOf<F>) => readAll(full, row) as Static<ViewSchemaOf<F, 'full'>>,
+    fullOf: full as (row: RowOf<F>) => Static<ViewSchemaOf<F, 'full'>>,
   };
 }
 
@@ -79,8 +80,8 @@ interface Accessor {
   readonly name: string;
   readonly field: Field;
   readonly keys: readonly string[];
-  /** Returns the JSON value; `undefined` where the field has none. */
-  read(row: Values): unknown;
+  /** Returns the JSON value; undefined or null where the field has none. Absent where the column stores the JSON value. */
+  readonly read: ((row: object) => unknown) | undefined;
   /** Sets the columns to a JSON value, or to null. */
   write(row: Values, value: unknown): void;
   /** Sets the columns that a patch with this value changes. */
@@ -88,22 +89,18 @@ interface Accessor {
 }
 
 function accessorOf(name: string, field: Field): Accessor {
-  const { columns, derive, codec } = field as Field & {
-    codec?: { encode(value: unknown): unknown; decode(stored: unknown): unknown };
-  };
+  const { columns, derive, codec } = field;
   if (columns !== undefined) return objectAccessor(name, field, Object.keys(columns));
+  const decode = codec && ((row: Values) => (row[name] === null ? null : codec.decode(row[name] as never)));
+  const read = (derive ?? decode) as Accessor['read'];
   const write = (row: Values, value: unknown) => {
-    row[name] = value === null || codec === undefined ? value : codec.encode(value);
+    row[name] = value === null || codec === undefined ? value : codec.encode(value as never);
   };
   return {
     name,
     field,
     keys: [name],
-    read: derive
-      ? row => derive(row as never)
-      : codec
-        ? row => (row[name] === null ? undefined : codec.decode(row[name]))
-        : row => row[name] ?? undefined,
+    read,
     write,
     merge: (change, _, value) => write(change, value),
   };
@@ -117,9 +114,9 @@ function objectAccessor(name: string, field: Field, members: readonly string[]):
     field,
     keys,
     read(row) {
-      if (row[keys[0]!] === null) return undefined;
+      if (row[keys[0] as never] === null) return null;
       const value: Values = {};
-      for (let index = 0; index < keys.length; index++) value[members[index]!] = row[keys[index]!];
+      for (let index = 0; index < keys.length; index++) value[members[index]!] = row[keys[index] as never];
       return value;
     },
     write(row, value) {
@@ -138,11 +135,14 @@ function objectAccessor(name: string, field: Field, members: readonly string[]):
   };
 }
 
-function readAll(accessors: readonly Accessor[], row: object): Values {
-  const values: Values = {};
-  for (const { name, read } of accessors) {
-    const value = read(row as Values);
-    if (value !== undefined) values[name] = value;
-  }
-  return values;
+/** Returns a function that reads fields of a row. Those without a value are absent from its result. */
+function readerOf(accessors: readonly Accessor[]) {
+  return (row: object): unknown => {
+    const values: Values = {};
+    for (const { name, read } of accessors) {
+      const value: unknown = read === undefined ? row[name as never] : read(row);
+      if (value !== undefined && value !== null) values[name] = value;
+    }
+    return values;
+  };
 }

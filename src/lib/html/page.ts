@@ -39,7 +39,6 @@ ${body}
 `;
 }
 
-/** Escapes text for use in HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`);
 }

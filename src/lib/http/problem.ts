@@ -1,3 +1,5 @@
+import { STATUS_CODES } from 'node:http';
+
 /** An invalid field of a request: its JSON Pointer in the body or its parameter name, a code, and a sentence. */
 export interface FieldError {
   readonly path: string;
@@ -16,28 +18,18 @@ export interface ErrorEntry {
   readonly remedy: string;
 }
 
-/** All error codes; those named here are the ones that the HTTP server itself uses. */
-export type Catalogue = Readonly<
-  Record<
-    | 'malformed_request'
-    | 'route_not_found'
-    | 'method_not_allowed'
-    | 'request_timeout'
-    | 'body_too_large'
-    | 'expectation_failed'
-    | 'headers_too_large'
-    | 'invalid_content_type'
-    | 'invalid_json'
-    | 'invalid_body'
-    | 'invalid_parameter'
-    | 'precondition_failed'
-    | 'precondition_required'
-    | 'internal_error'
-    | 'shutting_down',
-    ErrorEntry
-  >
-> &
-  Readonly<Record<string, ErrorEntry>>;
+/** The errors that the HTTP server itself takes from the catalogue of all errors. */
+export type ServerErrorCode =
+  | 'malformed_request'
+  | 'route_not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'body_too_large'
+  | 'expectation_failed'
+  | 'headers_too_large'
+  | 'invalid_content_type'
+  | 'overloaded'
+  | 'shutting_down';
 
 /** An error response. Handlers throw it, and the server converts it to a response. */
 export class Problem extends Error {
@@ -63,21 +55,26 @@ export class Problem extends Error {
   }
 }
 
+/** Returns the `invalid_parameter` error for one query parameter or header. */
+export function invalidParameter(name: string, message: string): Problem {
+  return new Problem('invalid_parameter', 400, `Invalid parameters. ${name}: ${message}`, {
+    errors: [{ path: name, code: 'invalid_value', message }],
+  });
+}
+
+type ErrorMembers = Pick<Problem, 'code' | 'message' | 'status' | 'errors'>;
+
 /** Returns the Error object of the contract: `code`, `message`, `status`, and `errors` if single fields are invalid. */
-export function errorBody(problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>): Record<string, unknown> {
-  const { code, message, status, errors } = problem;
+export function errorBody({ code, message, status, errors }: ErrorMembers): Record<string, unknown> {
   return errors === undefined ? { code, message, status } : { code, message, status, errors };
 }
 
 /**
  * Returns the same object for `application/problem+json`, with the members of RFC 9457 and the request's id.
- * @param type the URL of the page on the code
+ * @param pagesUrl the URL below which the pages on error codes are
  */
-export function problemBody(
-  problem: Pick<Problem, 'code' | 'message' | 'status' | 'errors'>,
-  type: string,
-  title: string,
-  requestId: string,
-): Record<string, unknown> {
+export function problemBody(problem: ErrorMembers, pagesUrl: string, requestId: string): Record<string, unknown> {
+  const type = `${pagesUrl}/errors/${problem.code}`;
+  const title = STATUS_CODES[problem.status] ?? 'Error';
   return { type, title, detail: problem.message, ...errorBody(problem), requestId };
 }

@@ -10,7 +10,6 @@ export interface Access {
 /** How much an operation may still change; see docs/versioning.md. */
 export type Stability = 'experimental' | 'beta' | 'stable';
 
-/** The deprecation of an operation. */
 export interface Deprecation {
   /** When the operation was deprecated (RFC 9745). */
   readonly since: Date;
@@ -29,12 +28,11 @@ export interface PathParameter {
   readonly schema: TSchema;
   readonly description: string;
   /** The error code of the 404. */
-  readonly notFound: string;
+  readonly errorCode: string;
   /** The message of the 404. */
-  readonly absent: string;
+  readonly errorMessage: string;
 }
 
-/** One documented success of a route. */
 export interface Success {
   readonly status: number;
   readonly description: string;
@@ -48,10 +46,7 @@ export interface Success {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * A request in the documentation. A test sends each to a new store with a few resources of one account, and records the
- * response.
- */
+/** A request in the documentation. A test sends each to a new store with a few resources, and records the response. */
 export interface Example {
   /** Lower-case words; unique within the route. */
   readonly name: string;
@@ -67,7 +62,6 @@ export interface Example {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value; a string is sent as it is. */
   readonly body?: unknown;
-  /** The status of the response. */
   readonly status: number;
   /** The error code of the response, if it is an error. */
   readonly code?: string;
@@ -113,9 +107,10 @@ export interface Caller {
   readonly deployment: string;
   readonly accountId: number;
   readonly admin: boolean;
+  /** The plan of the account. */
+  readonly plan: string;
 }
 
-/** The response of a handler. */
 export interface RouteResponse {
   /** The status of the first success of the operation by default. */
   readonly status?: number;
@@ -141,7 +136,6 @@ export interface ResponseStream {
 export interface ResponseWriter {
   /** Writes a part. Returns false when output is buffered: then wait for `drained`. */
   write(bytes: string | Buffer): boolean;
-  /** Ends the response and its connection. */
   end(): void;
   /** Closes the connection, and discards buffered output. */
   destroy(): void;
@@ -154,8 +148,7 @@ export interface ResponseWriter {
 export interface Operation<Context> {
   readonly summary: string;
   readonly description: string;
-  /** The parameters of the path, by their names in braces. */
-  readonly parameters?: Readonly<Record<string, PathParameter>>;
+  readonly parameters?: PathParameters;
   /** One property per query parameter; arrays take several values, separated by commas or repeated. */
   readonly query?: TObject;
   /** The schema of the JSON body. Unknown members are ignored, or rejected with `Prefer: handling=strict`. */
@@ -164,7 +157,7 @@ export interface Operation<Context> {
   readonly bodyOptional?: true;
   /**
    * Whether the operation changes a resource that has an entity tag: the handler calls `checkPreconditions`, which evaluates
-   * `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it.
+   * `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it, except for POST.
    */
   readonly conditional?: true;
   /** Request headers that the operation reads, with what each does; those implied by its other properties are left out. */
@@ -200,26 +193,23 @@ export interface Route<Context> extends Operation<Context> {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+/** The members of a route that decide which headers it reads. */
+type HeaderRules = Pick<Route<never>, 'method' | 'conditional' | 'streams'>;
+
 /** Reports whether the operation accepts an `Idempotency-Key`: POST and PATCH, which are not idempotent. */
-export function takesIdempotencyKey({ method }: Pick<Route<never>, 'method'>): boolean {
+export function takesIdempotencyKey({ method }: Pick<HeaderRules, 'method'>): boolean {
   return method === 'POST' || method === 'PATCH';
 }
 
 /** Reports whether the operation evaluates `If-Match`: it reads or changes a resource that has an entity tag. */
-export function takesIfMatch({
-  method,
-  conditional,
-  streams,
-}: Pick<Route<never>, 'method' | 'conditional' | 'streams'>): boolean {
+export function takesIfMatch({ method, conditional, streams }: HeaderRules): boolean {
   return conditional === true || (method === 'GET' && !streams);
 }
 
 /** Returns the request headers that the properties of an operation imply: names to descriptions. */
-export function impliedHeadersOf(
-  route: Pick<Route<never>, 'method' | 'conditional' | 'streams'>,
-): Readonly<Record<string, string>> {
+export function impliedHeadersOf(route: HeaderRules): Readonly<Record<string, string>> {
   return {
-    Prefer: '`handling=strict` rejects unknown parameters and unknown members of the body.',
+    Prefer: '`handling=strict` rejects unknown parameters and unknown fields of the body.',
     ...(takesIdempotencyKey(route) && {
       'Idempotency-Key':
         'A unique text, such as a UUID. A retry with the same key within 24 hours changes nothing and gets the same response.',
@@ -235,24 +225,26 @@ export function impliedHeadersOf(
   };
 }
 
+/** The parameters of a path, by their names in braces. */
+export type PathParameters = Readonly<Record<string, PathParameter>>;
+
+export type PathOf<Parameters extends PathParameters> = {
+  readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']>;
+};
+
 /** Returns the function that defines operations over `Context`, typing each handler by its schemas. */
 export function operationsOver<Context>() {
   return function operation<
     Query extends TObject = TObject,
     Body extends TSchema = TSchema,
-    const Parameters extends Readonly<Record<string, PathParameter>> = Record<never, never>,
+    const Parameters extends PathParameters = Record<never, never>,
   >(
     definition: Omit<Operation<Context>, 'query' | 'body' | 'parameters' | 'handle'> & {
       readonly query?: Query;
       readonly body?: Body;
       readonly parameters?: Parameters;
       handle(
-        request: RouteRequest<
-          Context,
-          Static<Query>,
-          Static<Body>,
-          { readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']> }
-        >,
+        request: RouteRequest<Context, Static<Query>, Static<Body>, PathOf<Parameters>>,
       ): MaybePromise<RouteResponse>;
     },
   ): Operation<Context> {

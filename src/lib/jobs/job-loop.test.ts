@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { systemClock, type TestClock, testClock } from '../clock.ts';
-import { JobLoop, type JobType } from './job-loop.ts';
-import { retryAfter } from './retry-schedule.ts';
+import { JobLoop, type JobLoopOptions, type JobType } from './job-loop.ts';
+import { scheduledDelay } from './retry-schedule.ts';
 
 /** A job type whose rows are the times at which they are due. */
 function rows(clock: TestClock, name: string, due: readonly number[], more: Partial<JobType<number>> = {}) {
@@ -31,7 +32,7 @@ function rows(clock: TestClock, name: string, due: readonly number[], more: Part
 function startLoop(
   clock: TestClock,
   kinds: readonly ReturnType<typeof rows>[],
-  { pollMs = 60_000, onError = fails } = {},
+  { pollMs = 60_000, idlePollMs = pollMs, onError = fails }: Partial<JobLoopOptions> = {},
 ) {
   const polls: number[] = [];
   const loop = new JobLoop(
@@ -39,6 +40,7 @@ function startLoop(
     {
       clock,
       pollMs,
+      idlePollMs,
       onError,
       dueAt() {
         polls.push(performance.now());
@@ -49,9 +51,6 @@ function startLoop(
   return { loop, polls };
 }
 
-const until = async (met: () => boolean) => {
-  while (!met()) await pause(1);
-};
 const fails = (error: unknown): unknown => {
   throw error;
 };
@@ -70,7 +69,7 @@ describe('the job loop', () => {
       },
     });
     const { loop } = startLoop(clock, [some]);
-    await until(() => some.done.length === 9);
+    await waitUntil(() => some.done.length === 9);
     assert.equal(most, 3);
     await loop.close(1000);
   });
@@ -78,15 +77,16 @@ describe('the job loop', () => {
   it('finds jobs immediately when woken, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);
+    const startMs = performance.now();
     const { loop, polls } = startLoop(clock, [some], { pollMs: 50 });
-    await pause(120);
-    assert.ok(polls.length <= 4, `${polls.length} polls`);
-    assert.equal(some.work.takes, 0, 'nothing is taken where nothing is due');
+    await waitUntil(() => polls.length >= 3);
+    assert.ok(performance.now() - startMs >= 100, 'polls are 50 ms apart');
+    assert.equal(some.work.takes, 0, 'claims nothing while nothing is due');
     some.waiting.add(7);
     loop.wake('a');
-    await until(() => some.done.length === 1);
+    await waitUntil(() => some.done.length === 1);
     some.waiting.add(8);
-    await until(() => some.done.length === 2);
+    await waitUntil(() => some.done.length === 2);
     loop.wake('unknown');
     await loop.close(1000);
     some.waiting.add(9);
@@ -99,9 +99,8 @@ describe('the job loop', () => {
     const clock = testClock(1000);
     const kinds = ['a', 'b', 'c', 'd', 'e'].map(name => rows(clock, name, []));
     const { loop, polls } = startLoop(clock, kinds, { pollMs: 40 });
-    await pause(200);
+    await waitUntil(() => polls.length >= 4);
     await loop.close(1000);
-    assert.ok(polls.length >= 3, `${polls.length} polls`);
     for (const [index, at] of polls.entries()) assert.ok(index === 0 || at - polls[index - 1]! >= 40);
   });
 
@@ -112,9 +111,10 @@ describe('the job loop', () => {
     const at: number[] = [];
     some.work.run = async job => void at.push(clock.now() - job);
     const { loop, polls } = startLoop({ now: () => clock.now(), advance() {} }, [some]);
-    await until(() => at.length === 3);
-    for (const late of at) assert.ok(late >= 0 && late < 500, `${late} ms late`);
-    // At the start, and once or twice after each time that something was taken.
+    await waitUntil(() => at.length === 3);
+    // The next poll would be a minute later.
+    for (const late of at) assert.ok(late >= 0 && late < 10_000, `${late} ms late`);
+    // At the start, and once or twice after each claim.
     assert.ok(polls.length <= 7, `${polls.length} polls`);
     await loop.close(1000);
   });
@@ -128,14 +128,14 @@ describe('the job loop', () => {
     const well = rows(clock, 'well', [1]);
     const errors: unknown[] = [];
     const { loop } = startLoop(clock, [slow, full, ill, well], { onError: error => errors.push(error) });
-    await until(() => well.done.length === 1 && full.waiting.size === 2);
+    await waitUntil(() => well.done.length === 1 && full.waiting.size === 2);
     well.waiting.add(2);
     loop.wake('well');
-    await until(() => well.done.length === 2);
+    await waitUntil(() => well.done.length === 2);
     full.waiting.add(5);
     for (let times = 0; times < 10; times++) loop.wake('full');
     await pause(20);
-    assert.equal(full.work.takes, 1, 'nothing is taken by one that is full');
+    assert.equal(full.work.takes, 1, 'a type at its limit claims nothing');
     assert.equal(errors.length, 1);
     await loop.close(1);
   });
@@ -145,7 +145,7 @@ describe('the job loop', () => {
     const gate = Promise.withResolvers<void>();
     const some = rows(clock, 'a', [1], {
       async claim(most) {
-        // What comes after these were seen.
+        // Rows that are added after this are left to the next claim.
         const jobs = [...some.waiting].slice(0, most);
         for (const job of jobs) some.waiting.delete(job);
         await gate.promise;
@@ -154,11 +154,11 @@ describe('the job loop', () => {
       concurrency: 100,
     });
     const { loop } = startLoop(clock, [some]);
-    await until(() => some.waiting.size === 0);
+    await waitUntil(() => some.waiting.size === 0);
     some.waiting.add(2);
     loop.wake('a');
     gate.resolve();
-    await until(() => some.done.length === 2);
+    await waitUntil(() => some.done.length === 2);
     await loop.close(1000);
   });
 
@@ -173,7 +173,7 @@ describe('the job loop', () => {
     });
     const errors: unknown[] = [];
     const { loop } = startLoop(testClock(1000), [some], { onError: error => errors.push(error) });
-    await until(() => some.done.length === 1);
+    await waitUntil(() => some.done.length === 1);
     await loop.close(1);
     gate.resolve();
     await pause(5);
@@ -194,17 +194,32 @@ describe('the job loop', () => {
     const loop = new JobLoop([some.work], {
       clock,
       pollMs: 1,
+      idlePollMs: 1,
       onError: (error, name) => errors.push([(error as Error).message, name]),
       dueAt() {
         if (polls++ === 0) throw new Error('away');
         return { a: some.next() };
       },
     });
-    await until(() => some.done.length === 1);
+    await waitUntil(() => some.done.length === 1);
     assert.deepEqual(errors, [
       ['away', undefined],
       ['one', 'a'],
     ]);
+    await loop.close(1000);
+  });
+
+  it('polls rarely while nothing happens, and often again after poll, wake or a due job', async () => {
+    const clock = testClock(1000);
+    const some = rows(clock, 'a', []);
+    const { loop, polls } = startLoop(clock, [some], { pollMs: 5, idlePollMs: 3_600_000 });
+    await waitUntil(() => polls.length === 1);
+    for (const stir of [() => loop.poll(), () => loop.wake('a')]) {
+      const before = polls.length;
+      some.waiting.add(before);
+      stir();
+      await waitUntil(() => some.done.includes(before) && polls.length > before);
+    }
     await loop.close(1000);
   });
 
@@ -222,10 +237,10 @@ describe('the job loop', () => {
       },
     });
     const { loop } = startLoop(clock, [some], { pollMs: 5, onError: () => said.push('failed') });
-    await until(() => said.includes('work'));
+    await waitUntil(() => said.includes('work'));
     some.waiting.add(2);
     loop.wake('a');
-    await until(() => said.length === 5);
+    await waitUntil(() => said.length === 5);
     assert.deepEqual(said, ['begin', 'failed', 'begin', 'work', 'work']);
     await loop.close(1000);
   });
@@ -241,7 +256,7 @@ describe('the job loop', () => {
       },
     });
     const { loop } = startLoop(clock, [some]);
-    await until(() => stopping !== undefined);
+    await waitUntil(() => stopping !== undefined);
     assert.equal(stopping!.aborted, false);
     await loop.close(10);
     assert.equal(stopping!.aborted, true);
@@ -264,14 +279,16 @@ describe('the job loop', () => {
       },
     });
     const going = rows(clock, 'going', [], { pauseMs: 1 });
+    const startMs = performance.now();
     const { loop } = startLoop(clock, [stuck, going], { pollMs: 60 });
     for (let job = 0; job < 100; job++) {
       going.waiting.add(job);
       loop.wake('going');
       await pause(1);
     }
-    assert.ok(going.done.length > 50);
-    assert.ok(stuck.work.takes >= 2 && stuck.work.takes <= 8, `${stuck.work.takes} times taken`);
+    await waitUntil(() => going.done.length === 100 && stuck.work.takes >= 2);
+    const most = 1 + (performance.now() - startMs) / 60;
+    assert.ok(stuck.work.takes <= most, `${stuck.work.takes} claims, but at most one every 60 ms: ${most}`);
     await loop.close(1000);
   });
 
@@ -287,26 +304,26 @@ describe('the job loop', () => {
     });
     const { loop } = startLoop(clock, [some]);
     loop.wake('a');
-    await until(() => at.length === 5);
+    await waitUntil(() => at.length === 5);
     for (const [index, time] of at.entries()) assert.ok(index === 0 || time - at[index - 1]! >= 15);
     await loop.close(1000);
   });
 });
 
-describe('retryAfter', () => {
+describe('scheduledDelay', () => {
   it('follows the schedule with a tenth of jitter until it ends', () => {
     assert.equal(
-      retryAfter([1000, 5000], 1, () => 0.5),
+      scheduledDelay([1000, 5000], 1, () => 0.5),
       1000,
     );
     assert.equal(
-      retryAfter([1000, 5000], 1, () => 0),
+      scheduledDelay([1000, 5000], 1, () => 0),
       900,
     );
     assert.equal(
-      retryAfter([1000, 5000], 2, () => 1),
+      scheduledDelay([1000, 5000], 2, () => 1),
       5500,
     );
-    assert.equal(retryAfter([1000, 5000], 3), undefined);
+    assert.equal(scheduledDelay([1000, 5000], 3), undefined);
   });
 });

@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import { endsWithin } from '../timeout.ts';
 
 /** A type of job that is queued as rows of a database. */
-export interface JobType<Job> {
+export interface JobType<Job, Name extends string = string> {
   /** Identifies the type for `wake` and `dueAt`. */
-  readonly name: string;
+  readonly name: Name;
   /** The maximum number of jobs that run at the same time. */
   readonly concurrency: number;
   /** The pause after each claim that found rows, so that other work can run; 0 by default. */
@@ -23,7 +24,6 @@ export interface JobType<Job> {
   run(job: Job, stopping: AbortSignal): Promise<void>;
 }
 
-/** The result of a claim. */
 export interface Claimed<Job> {
   /** The number of claimed rows; 0 if other processes have claimed all due rows. */
   readonly rows: number;
@@ -31,10 +31,12 @@ export interface Claimed<Job> {
   readonly jobs: readonly Job[];
 }
 
-/** The options of a job loop. */
 export interface JobLoopOptions {
   readonly clock: Clock;
+  /** The interval between polls, and the pause after an error. */
   readonly pollMs: number;
+  /** The interval between polls while nothing happens in this process. */
+  readonly idlePollMs: number;
   /**
    * Returns when the next job of each type is due, by its name, in milliseconds since the Unix epoch, in one cheap query;
    * null or absent if none is queued.
@@ -47,31 +49,39 @@ export interface JobLoopOptions {
 /**
  * Runs the queued jobs of all types in one loop, each when it is due.
  *
- * It polls every `pollMs`, with one query for all types, and sleeps until the earliest due time. Polling finds the jobs
- * that other processes queued; this process calls `wake` for its own. No type waits for another. If other processes have
+ * It polls every `pollMs`, with one query for all types, and sleeps until the earliest due time; when neither `wake` nor
+ * `poll` was called and nothing was due for a while, every `idlePollMs`. Polling finds the jobs that other processes
+ * queued, and those for which this one did not call `wake`. No type waits for another. If other processes have
  * claimed all due jobs, or storage fails, it retries every `pollMs`. Several processes can share the rows. If a process is
  * killed, its leases expire and others run its jobs.
  */
-export class JobLoop {
+export class JobLoop<Name extends string = string> {
   readonly #options: JobLoopOptions;
   readonly #queues: ReadonlyMap<string, Queue>;
   readonly #stopping = new AbortController();
   #polling: Promise<void> | undefined;
+  #activeUntilMs = Number.NEGATIVE_INFINITY;
   #lastPollMs = Number.NEGATIVE_INFINITY;
   #nextPollMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(types: readonly JobType<unknown>[], options: JobLoopOptions) {
+  constructor(types: readonly JobType<unknown, Name>[], options: JobLoopOptions) {
     this.#options = options;
     this.#queues = new Map(types.map(type => [type.name, new Queue(type)]));
     this.#schedule();
   }
 
-  /** Claims jobs of a type immediately, because there may be new ones. Ignores unknown types. */
-  wake(name: string): void {
+  /** Polls within `pollMs`, because there may be new jobs. */
+  poll(): void {
+    if (this.#stayActive()) this.#schedule();
+  }
+
+  /** Claims jobs of a type immediately, because there may be new ones. Ignores types that this loop does not run. */
+  wake(name: Name): void {
     const queue = this.#queues.get(name);
     if (queue === undefined) return;
     queue.wake();
+    this.poll();
     this.#schedule();
   }
 
@@ -79,10 +89,7 @@ export class JobLoop {
   async close(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
-    const { promise: timeout, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, timeoutMs);
-    await Promise.race([this.#idle(), timeout]);
-    clearTimeout(timer);
+    await endsWithin(this.#idle(), timeoutMs);
   }
 
   async #idle(): Promise<void> {
@@ -96,7 +103,7 @@ export class JobLoop {
     if (this.#stopping.signal.aborted) return;
     clearTimeout(this.#timer);
     if (this.#polling === undefined && performance.now() >= this.#nextPollMs) {
-      this.#polling = this.#poll().then(() => {
+      this.#polling = this.#readDueTimes().then(() => {
         this.#polling = undefined;
         this.#schedule();
       });
@@ -117,9 +124,10 @@ export class JobLoop {
     this.#timer = setTimeout(() => this.#schedule(), Math.max(1, Math.ceil(waitMs))).unref();
   }
 
-  async #poll(): Promise<void> {
+  async #readDueTimes(): Promise<void> {
     this.#lastPollMs = performance.now();
-    this.#nextPollMs = this.#lastPollMs + this.#options.pollMs;
+    const { pollMs, idlePollMs } = this.#options;
+    this.#nextPollMs = this.#lastPollMs + (this.#lastPollMs < this.#activeUntilMs ? pollMs : idlePollMs);
     const claimsBefore = new Map(Array.from(this.#queues.values(), queue => [queue, queue.claims]));
     try {
       const due = await this.#options.dueAt();
@@ -129,8 +137,19 @@ export class JobLoop {
         else queue.dueAt = due[queue.type.name] ?? null;
       }
     } catch (error) {
+      this.#stayActive();
       this.#reportError(error);
     }
+  }
+
+  /** Polls every `pollMs` for a while, and reports whether the next poll is sooner than it was. */
+  #stayActive(): boolean {
+    const { pollMs } = this.#options;
+    this.#activeUntilMs = performance.now() + ACTIVE_POLLS * pollMs;
+    const nextPollMs = this.#lastPollMs + pollMs;
+    if (nextPollMs >= this.#nextPollMs) return false;
+    this.#nextPollMs = nextPollMs;
+    return true;
   }
 
   /** Polls early, because the next due time is unknown. */
@@ -139,6 +158,7 @@ export class JobLoop {
   }
 
   async #claim(queue: Queue): Promise<void> {
+    this.#stayActive();
     const { type, running } = queue;
     const limit = type.concurrency - running.size;
     const wasDue = queue.startClaim(this.#options.clock.now());
@@ -186,8 +206,9 @@ export class JobLoop {
 
 /** The minimum interval between polls, even when one job after another becomes due. */
 const POLL_INTERVAL_MIN_MS = 20;
+/** The number of polls after the last activity until the loop is idle. */
+const ACTIVE_POLLS = 2;
 
-/** The state of one job type. */
 class Queue {
   readonly type: JobType<unknown>;
   readonly running = new Set<Promise<void>>();

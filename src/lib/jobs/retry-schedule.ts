@@ -5,7 +5,7 @@
  * @param schedule the delays after the first failure, the second, and so on, in milliseconds
  * @param failures the number of failures so far, at least 1
  */
-export function retryAfter(
+export function scheduledDelay(
   schedule: readonly number[],
   failures: number,
   random: () => number = Math.random,

@@ -1,3 +1,4 @@
+import { endsWithin } from '../timeout.ts';
 import { StorageError } from './database.ts';
 
 /** Short enough that a request can still read and respond afterwards. */
@@ -8,13 +9,9 @@ const WAIT_MS = 500;
  * @throws any other error that occurs during the wait
  */
 export async function bestEffort(work: Promise<unknown>): Promise<void> {
-  const timeout = Promise.withResolvers<void>();
-  const timer = setTimeout(timeout.resolve, WAIT_MS);
   try {
-    await Promise.race([work, timeout.promise]);
+    await endsWithin(work, WAIT_MS);
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,7 @@
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Migration } from './migration.ts';
 import type { EngineName, Query } from './query.ts';
 
 export type { MaybePromise };
@@ -13,12 +16,11 @@ export interface Reader {
 }
 
 /**
- * A transaction: its changes become durable and visible together, or not at all. It reads its own writes.
- *
- * Statements throw the engine's error when a constraint rejects them.
+ * A transaction: its changes become durable and visible together, or not at all. It reads its own writes. Statements throw
+ * the engine's error when a constraint rejects them.
  */
 export interface Transaction extends Reader {
-  /** The transaction's timestamp: whole milliseconds since the Unix epoch. Only `refreshNow` changes it. */
+  /** The timestamp of the changes: whole milliseconds since the Unix epoch. Only `refreshNow` changes it. */
   readonly now: number;
   /**
    * Advances `now` to the present. Call it after taking a row lock and before the change: the transaction may have waited.
@@ -26,21 +28,20 @@ export interface Transaction extends Reader {
    */
   refreshNow(after?: number): void;
   /**
-   * Fails the transaction unless it becomes visible before `end`, a time at which readers would see something else.
-   * Until the transaction ends, `Database.readTimestamp` stays before `end`.
-   * @param late creates the error, thrown here or by `write` instead of committing
+   * Requires the commit before `end`, when a row that the change depends on expires. If it is too late, this method or
+   * `Database.write` throws the error that `late` returns. Meanwhile `Database.readTimestamp` stays before `end`.
    */
   requireVisibleBefore(end: number, late: () => Error): void;
-  /** Runs a statement. Returns the number of rows it changed. */
+  /** Returns the number of rows that a statement changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
-  /** Inserts one row by a query of `insertingOne`. Returns the id that the database assigned. */
+  /** Inserts one row by a query of `insertingOne`. Returns its id. */
   insert<P>(query: Query<P, { id: number }>, params: P): MaybePromise<number>;
   /**
    * Adds `by` to a counter. Increments are collected and written once per commit (SQLite: per group commit), or before
    * the next statement that mentions the counters' table.
    */
   increment(counters: CounterTable, key: string, by: number): void;
-  /** Notifies every process on this database, after the commit, that `topic` has changed. */
+  /** Changes `Database.topicVersion(topic)` in every process on this database, after the commit. */
   notify(topic: string): MaybePromise<void>;
 }
 
@@ -60,16 +61,17 @@ export interface Database extends Reader {
    * Runs `work` in a transaction. Resolves once everything it wrote *and everything it read* is on disk. An error of
    * `work` rolls the transaction back and is rethrown after the same wait.
    *
-   * `work` may await only its transaction. It may run more than once, so it must have no other effects.
+   * `work` may run more than once, on SQLite even if it succeeded, because it shares a transaction with other writes: if
+   * one of them fails after a statement, all are rolled back and run again. On PostgreSQL it runs again after a deadlock
+   * or a lost connection. So it may await only its transaction and must have no other effects.
    * @throws {StorageError} `full`: the disk is full, nothing changed, retry later. `unavailable`: no connection or lock in
    *   time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down. `failed`: a
    *   flush failed; the process must restart
    */
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
   /**
-   * Returns the timestamp that reads must use: `now`, or one millisecond before the earliest deadline that a running
-   * transaction set with `requireVisibleBefore`, if that has passed.
-   * @param now whole milliseconds since the Unix epoch
+   * Returns the timestamp that reads must use: `now`, in whole milliseconds since the Unix epoch, but before every deadline
+   * that a running transaction has set with `requireVisibleBefore`.
    */
   readTimestamp(now: number): number;
   /**
@@ -78,46 +80,67 @@ export interface Database extends Reader {
    */
   dataVersion(table: string): number | undefined;
   /**
-   * Returns a number that changes after any process notifies `topic`: SQLite before the next request, PostgreSQL within a
-   * second. Values cached under it stay valid while it is the same. `undefined`: do not use the cache, because this
-   * process has not reached the database for a second.
+   * Returns a number that changes after any process notifies `topic`: with SQLite before the next request, with PostgreSQL
+   * within a second. Values cached under it stay valid while it is the same. `undefined`: do not use the cache, because
+   * this process has not reached the database for a second.
    */
   topicVersion(topic: string): number | undefined;
   /**
-   * Calls `listener` after a write of this process may have changed `table`, once reads see it. Other processes' writes
-   * are not reported. The listener must return quickly and not throw. Absent on a CLI connection.
-   * @returns unsubscribes
+   * Calls `listener` after a write of this process may have changed `table` and reads can see it. Writes of other processes
+   * do not call it. The listener must return quickly and not throw. Returns a function that unsubscribes. Absent on a CLI
+   * connection.
    */
   onChange?(table: string, listener: () => void): () => void;
+  /**
+   * PostgreSQL only: calls `listener` soon after a command, or a transaction that calls `notify`, has changed something, and
+   * after a reconnect. Calls may be lost, so poll as well. Returns a function that unsubscribes.
+   */
+  onNotification?(listener: () => void): () => void;
   /** Returns the state of the database, checked at most once per second. Never throws. */
   health(): MaybePromise<Health>;
   /**
-   * PostgreSQL only: takes the advisory lock `name` for the life of this process. Waits a few seconds, because the server
-   * needs that long to notice a killed holder. SQLite has no need of it: one process serves a file.
-   * @returns false when another process holds the lock, and on a CLI connection
+   * PostgreSQL only, as one process serves a SQLite file: takes the advisory lock `name` for the life of this process.
+   * Waits a few seconds, because the server needs that long to notice a killed holder. Returns false when another process
+   * holds the lock, and on a CLI connection.
    */
   tryAdvisoryLock?(name: string): Promise<boolean>;
   /** Waits for pending writes, flushes, and closes all connections. */
   close(): Promise<void>;
 }
 
-/** The state of a database. */
+/** Options for opening a database on either engine. */
+export interface OpenOptions {
+  readonly migrations: readonly Migration[];
+  readonly clock: Clock;
+  /** `server` for the process that serves the database; `cli` for a command that may run beside it. */
+  readonly role: 'server' | 'cli';
+  readonly log: Log;
+  /** SQLite: called when a flush has failed. The process must exit, and recovers at its next start. */
+  onFailed?(error: Error): void;
+}
+
 export interface Health {
-  /** Whether reads work. */
   readonly ok: boolean;
   /** Whether writes work; if not, why they failed or wait. */
   readonly writes: 'ok' | 'full' | 'stalled' | 'unavailable';
-  /** One sentence about the problem, without secrets; empty when there is none. */
+  /** One sentence about the problem, for callers (see `StorageError.publicMessage`); or empty. */
   readonly detail: string;
 }
 
-/** An error of the storage itself. Its message is one sentence for a person, without secrets or data. */
+/** An error of the storage itself. Its message is one sentence for the operator, without secrets or data. */
 export class StorageError extends Error {
   readonly reason: 'full' | 'unavailable' | 'closed' | 'failed';
-  constructor(reason: StorageError['reason'], message: string, options?: ErrorOptions) {
+  /** The message for callers: it names no host, port, database or file. The same as `message` unless given. */
+  readonly publicMessage: string;
+  constructor(
+    reason: StorageError['reason'],
+    message: string,
+    { publicMessage = message, ...options }: ErrorOptions & { readonly publicMessage?: string } = {},
+  ) {
     super(message, options);
     this.name = 'StorageError';
     this.reason = reason;
+    this.publicMessage = publicMessage;
   }
 }
 

@@ -1,9 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/**
- * How long before its deadline a change must commit when other processes read the same database. Covers the time of a
- * commit and the difference between clocks.
- */
+/** How long before its deadline a change must commit if other processes read: covers the commit and differing clocks. */
 export const COMMIT_MARGIN_MS = 250;
 
 interface Deadline {
@@ -11,15 +8,7 @@ interface Deadline {
   readonly late: () => Error;
 }
 
-/** The deadlines of one transaction. */
-export interface TransactionDeadlines {
-  /** See `Transaction.requireVisibleBefore`. */
-  requireVisibleBefore(end: number, late: () => Error): void;
-  /** Throws if the transaction may not become visible in time. Call it last before the commit. */
-  check(): void;
-  /** Call it once the transaction is visible or rolled back. */
-  end(): void;
-}
+export type TransactionDeadlines = ReturnType<VisibilityDeadlines['forTransaction']>;
 
 /** The deadlines of all running transactions of this process; see `Transaction.requireVisibleBefore`. */
 export class VisibilityDeadlines {
@@ -28,9 +17,7 @@ export class VisibilityDeadlines {
   readonly #running = new Set<Deadline>();
   #lastNow = 0;
 
-  /**
-   * @param marginMs how long before its deadline a change must commit; 0 if every reader uses `readTimestamp`
-   */
+  /** @param marginMs how long before its deadline a change must commit; 0 if every reader uses `readTimestamp` */
   constructor(clock: Clock, marginMs: number) {
     this.#clock = clock;
     this.#marginMs = marginMs;
@@ -43,27 +30,31 @@ export class VisibilityDeadlines {
   }
 
   /** Returns the latest time, at most `now`, that is before every deadline of a running transaction. */
-  readTimestamp(now: number): number {
+  readonly readTimestamp = (now: number): number => {
     let timestamp = now;
     for (const { end } of this.#running) timestamp = Math.min(timestamp, end - 1);
     return timestamp;
-  }
+  };
 
-  forTransaction(): TransactionDeadlines {
+  forTransaction() {
     const own: Deadline[] = [];
     return {
-      requireVisibleBefore: (end, late) => {
+      now: () => this.now(),
+      /** See `Transaction.requireVisibleBefore`. */
+      requireVisibleBefore: (end: number, late: () => Error) => {
         // Readers may have used this clock's present time already.
         if (this.now() >= end) throw late();
         const deadline = { end, late };
         own.push(deadline);
         this.#running.add(deadline);
       },
+      /** Throws if the transaction may not become visible in time. Call it last before the commit. */
       check: () => {
         if (own.length === 0) return;
         const now = this.now() + this.#marginMs;
         for (const { end, late } of own) if (now >= end) throw late();
       },
+      /** Call it once the transaction is visible or rolled back. */
       end: () => {
         for (const deadline of own) this.#running.delete(deadline);
       },

@@ -1,16 +1,14 @@
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { CounterTable, Transaction } from './database.ts';
 
+const noSums = () => new Map<string, number>();
+
 /** Increments that were collected and not yet written. */
 export class PendingIncrements {
   readonly #tables = new Map<CounterTable, Map<string, number>>();
 
   increment(counters: CounterTable, key: string, by: number): void {
-    let sums = this.#tables.get(counters);
-    if (sums === undefined) {
-      sums = new Map();
-      this.#tables.set(counters, sums);
-    }
+    const sums = this.#tables.getOrInsertComputed(counters, noSums);
     sums.set(key, (sums.get(key) ?? 0) + by);
   }
 
@@ -26,10 +24,10 @@ export class PendingIncrements {
 
   /** Writes all increments. Synchronous where the transaction is. */
   write(tx: Transaction): MaybePromise<unknown> {
-    const tables = [...this.#tables];
+    // Every transaction locks counters in the same order, so that two of them cannot deadlock.
+    const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
     const written = tables.map(([counters, sums]) => {
-      // Every transaction locks counters in the same order, so that two of them cannot deadlock.
       const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
       return sorted.length === 0 ? undefined : counters.add(tx, sorted);
     });

@@ -1,5 +1,5 @@
-import type { ReferenceExpression, SelectQueryBuilder } from 'kysely';
-import { type Params, sql } from './query.ts';
+import type { Expression, ReferenceExpression, SelectQueryBuilder } from 'kysely';
+import { type EngineName, type Params, sql } from './query.ts';
 
 /** The range of ids that a page reads; see `Scan` of the pagination. */
 export type KeysetParams = { fromId: number; endId: number; rows: number };
@@ -34,4 +34,46 @@ export function keysetEnd<Tables, Table extends keyof Tables, Row>(
     .orderBy(column as never, descending ? 'desc' : 'asc')
     .limit(1)
     .offset(sql<number>`${p.scanLimit} - 1` as never);
+}
+
+/** A range of an index, whose columns are those of `prefix` and then those of `key`. Columns have their table: `pets.id`. */
+export interface IndexRange {
+  /** Columns with the value that all rows of the range have. */
+  readonly prefix: readonly (readonly [column: string, value: Expression<unknown>])[];
+  /** The columns that sort the range. */
+  readonly key: readonly string[];
+  /** The values of `key` after which the range begins, and up to which it reads; without them, it has no bound. */
+  readonly after?: readonly Expression<unknown>[];
+  readonly upTo?: readonly Expression<unknown>[];
+}
+
+/**
+ * Restricts rows to a range of an index, in its order.
+ *
+ * PostgreSQL might read along another index instead and discard rows of other values. It cannot if the bounds compare
+ * all columns as a tuple; with such bounds, SQLite would begin at the first row.
+ */
+export function alongIndex<Tables, Table extends keyof Tables, Row>(
+  engine: EngineName,
+  descending: boolean,
+  rows: SelectQueryBuilder<Tables, Table, Row>,
+  { prefix, key, after = [], upTo = [] }: IndexRange,
+): SelectQueryBuilder<Tables, Table, Row> {
+  const [beyond, from, to] = descending ? ['<', '<=', '>='] : ['>', '>=', '<='];
+  const inTuple = engine === 'postgres' ? prefix : [];
+  const columns = [...inTuple.map(([column]) => column), ...key];
+  const isBound = (operator: string, position: readonly Expression<unknown>[]) => {
+    const values = [...inTuple.map(([, value]) => value), ...position];
+    const tuple = columns.slice(0, values.length).map(column => sql.ref(column));
+    return sql<boolean>`(${sql.join(tuple)}) ${sql.raw(operator)} (${sql.join(values)})`;
+  };
+  const equal = prefix.slice(inTuple.length).map(([column, value]) => sql<boolean>`${sql.ref(column)} = ${value}`);
+  const isBounded = (position: readonly unknown[]) => inTuple.length + position.length > 0;
+  const conditions = [
+    ...equal,
+    ...(isBounded(after) ? [isBound(after.length > 0 ? beyond! : from!, after)] : []),
+    ...(isBounded(upTo) ? [isBound(to!, upTo)] : []),
+  ];
+  const matching = conditions.reduce((rows, condition) => rows.where(condition), rows);
+  return columns.reduce((rows, column) => rows.orderBy(sql.ref(column), descending ? 'desc' : 'asc'), matching);
 }

@@ -1,9 +1,6 @@
-import type { Database } from './database.ts';
-import type { OpenOptions } from './open-options.ts';
+import type { Database, OpenOptions } from './database.ts';
 
-export type { OpenOptions };
-
-/** The location of a database: a SQLite file, or a PostgreSQL URL with an optional schema. */
+/** A SQLite file, or a PostgreSQL URL with an optional schema. */
 export type DatabaseLocation = { readonly file: string } | { readonly url: string; readonly schema?: string };
 
 /**

@@ -1,8 +1,6 @@
 /**
- * Returns a function that builds one query per shape and keeps the most recently used ones, at most `max`.
- *
- * A shape holds what decides the SQL of a query: which filters are present, the direction. What callers choose freely
- * (ids, texts, lists of them) belongs in the parameters of the query; see `selectJsonNumbers` and `selectJsonTexts`.
+ * Returns a function that builds one query per shape and keeps the `max` used last. A shape holds what decides the SQL of a
+ * query: which filters are present, the direction. Ids, texts and lists of them belong in the parameters of the query.
  * @param members the members of the shape that `build` reads; others are ignored
  */
 export function queriesByShape<Shape extends { readonly [Member in keyof Shape]: string | number | boolean }, Query>(
@@ -24,7 +22,6 @@ export function queriesByShape<Shape extends { readonly [Member in keyof Shape]:
   };
 }
 
-/** Returns the number of queries that all functions of `queriesByShape` keep. */
 export function keptQueryCount(): number {
   return caches.reduce((count, queries) => count + queries.size, 0);
 }

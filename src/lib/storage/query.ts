@@ -1,19 +1,15 @@
 import {
   type Compilable,
-  DummyDriver,
   type Expression,
   type InsertQueryBuilder,
   type InsertResult,
   Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
+  type OperationNode,
+  PostgresDialect,
   type RootOperationNode,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
+  SqliteDialect,
   sql,
-  type TableNode,
+  TableNode,
 } from 'kysely';
 
 /** Raw SQL, for expressions that the builder lacks. */
@@ -62,16 +58,21 @@ export function selectJsonTexts<Text extends string = string>(json: Expression<s
     : sql<Text>`(select value from json_each(${json}))`;
 }
 
-/** Returns a condition: the text is in a parameter that is a JSON array of texts. It does not join the array to the query. */
-export function amongTexts(text: Expression<string>, json: Expression<string>, engine: EngineName) {
-  const texts = selectJsonTexts(json, engine);
-  return engine === 'postgres' ? sql<boolean>`${text} = any (array${texts})` : sql<boolean>`${text} in ${texts}`;
+/** Returns the condition that a number is in a JSON array parameter, without joining the array to the query. */
+export function amongNumbers(number: Expression<number>, json: Expression<string>, engine: EngineName) {
+  return among(number, selectJsonNumbers(json, engine), engine);
 }
 
-/**
- * Completes a query for `Transaction.insert`. PostgreSQL needs a clause to return the id of the new row; SQLite reports the id
- * without one, in two thirds of the time.
- */
+/** Returns the condition that a text is in a JSON array parameter, without joining the array to the query. */
+export function amongTexts(text: Expression<string>, json: Expression<string>, engine: EngineName) {
+  return among(text, selectJsonTexts(json, engine), engine);
+}
+
+function among<Value>(value: Expression<Value>, values: Expression<Value>, engine: EngineName) {
+  return engine === 'postgres' ? sql<boolean>`${value} = any (array${values})` : sql<boolean>`${value} in ${values}`;
+}
+
+/** Completes a query for `Transaction.insert`. SQLite reports the new id without a clause, in two thirds of the time. */
 export function insertingOne<Tables, Table extends keyof Tables & string>(
   insert: InsertQueryBuilder<Tables, Table, InsertResult>,
   engine: EngineName,
@@ -89,23 +90,12 @@ class Placeholder {
 
 const placeholders = new Proxy({}, { get: (_, name) => sql.val(new Placeholder(String(name))) });
 
+/** The builders only compile queries: the engines' own connections run them. */
+const noConnection = () => Promise.reject(new Error('The query builder has no connection.'));
+
 const builders = {
-  sqlite: new Kysely<unknown>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: db => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-  }),
-  postgres: new Kysely<unknown>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: db => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  }),
+  sqlite: new Kysely<unknown>({ dialect: new SqliteDialect({ database: noConnection }) }),
+  postgres: new Kysely<unknown>({ dialect: new PostgresDialect({ pool: noConnection }) }),
 };
 
 let queries = 0;
@@ -153,14 +143,10 @@ function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
   };
 }
 
-function tableChangedBy(node: RootOperationNode): string | undefined {
-  const table =
-    node.kind === 'InsertQueryNode'
-      ? node.into
-      : node.kind === 'UpdateQueryNode'
-        ? node.table
-        : node.kind === 'DeleteQueryNode'
-          ? node.from.froms[0]
-          : undefined;
-  return table?.kind === 'TableNode' ? (table as TableNode).table.identifier.name : undefined;
+function tableChangedBy(query: RootOperationNode): string | undefined {
+  let table: OperationNode | undefined;
+  if (query.kind === 'InsertQueryNode') table = query.into;
+  else if (query.kind === 'UpdateQueryNode') table = query.table;
+  else if (query.kind === 'DeleteQueryNode') table = query.from.froms[0];
+  return table !== undefined && TableNode.is(table) ? table.table.identifier.name : undefined;
 }

@@ -35,8 +35,7 @@ const database = await openSqlite({
 note({ serving: process.pid, role });
 
 const restless = process.env.RESTLESS === '1';
-const view: Pick<Database, 'all'> =
-  process.env.LEAK === '1' ? new SqliteConnection(file, { synchronous: 'full', cacheKiB: 512, busyMs: 50 }) : database;
+const view: Pick<Database, 'all'> = process.env.LEAK === '1' ? leakingView() : database;
 let left = Number(rows);
 let looks = 0;
 
@@ -59,6 +58,17 @@ async function refuse(): Promise<void> {
     note({ total: seen?.total ?? 0 });
     await pause(5);
   }
+}
+
+/** Reads what is committed but perhaps not flushed. */
+function leakingView(): Pick<Database, 'all'> {
+  const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB: 512, busyMs: 50 });
+  return {
+    all(query, params) {
+      const { statement, values } = connection.statements.get(query);
+      return statement.all(values(params)) as never;
+    },
+  };
 }
 
 async function read(): Promise<void> {

@@ -7,7 +7,7 @@ import { testClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../../src/migrations/index.ts';
 import { long } from '../../support/selection.ts';
-import { assertStoredInvariants, type Stored, storedIn } from '../../support/stored.ts';
+import { assertStoredInvariants, type StoredTables, storedIn } from '../../support/stored.ts';
 import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, randomFrom } from './replay.ts';
 
@@ -74,7 +74,11 @@ async function assertImage(
 }
 
 /** Demands that what was told is there, and that each answer that is kept stands for what was made. */
-function assertTold(stored: Stored, answers: ReadonlyMap<string, number>, told: ReadonlyMap<string, number>): void {
+function assertTold(
+  stored: StoredTables,
+  answers: ReadonlyMap<string, number>,
+  told: ReadonlyMap<string, number>,
+): void {
   const there = new Set(stored.events.map(({ kind, subject_id }) => `${kind} ${subject_id}`));
   for (const [key, id] of told) assert.equal(answers.get(key), id, `the answer to ${key}`);
   const made = new Set<string>();

@@ -14,8 +14,8 @@ import {
   respondAndClose,
   resultOf,
   silent,
-  until,
 } from '../../../../test/support/raw-server.ts';
+import { waitUntil } from '../../../../test/support/wait-until.ts';
 
 describe('Misbehaving receivers', () => {
   const quick = { timeoutMs: 400 };
@@ -39,7 +39,7 @@ describe('Misbehaving receivers', () => {
       const outcome = await post(open(t, loopback), `http://127.0.0.1:${listener.port}/`);
       assert.ok('status' in outcome);
       assert.deepEqual([outcome.status, outcome.body], [200, 'x'.repeat(1024)]);
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
       assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were sent`);
     });
   }
@@ -65,7 +65,7 @@ describe('Misbehaving receivers', () => {
       });
       const outcome = await post(open(t, loopback, { timeoutMs: 2000 }), `http://127.0.0.1:${listener.port}/`);
       assert.equal(resultOf(outcome), expected);
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
       assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were sent`);
       assert.ok(outcome.durationMs < 1500, `${outcome.durationMs} ms`);
     });
@@ -78,7 +78,7 @@ describe('Misbehaving receivers', () => {
     assert.equal(outcome.status, 200);
     assert.match(outcome.body, /^x{1,20}$/);
     assert.ok(outcome.durationMs >= 390 && outcome.durationMs < 2000);
-    await until(() => listener.open === 0);
+    await waitUntil(() => listener.open === 0);
   });
 
   for (const [name, behavior] of Object.entries({
@@ -94,7 +94,7 @@ describe('Misbehaving receivers', () => {
       assert.deepEqual(Object.keys(outcome), ['fault', 'durationMs']);
       assert.equal(resultOf(outcome), 'timeout');
       assert.ok(outcome.durationMs >= 390 && outcome.durationMs < 2000);
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
     });
   }
 
@@ -144,7 +144,7 @@ describe('Misbehaving receivers', () => {
       const listener = await listen(t, behavior);
       const outcome = await post(open(t, loopback, { timeoutMs: 5000 }), `http://127.0.0.1:${listener.port}/`);
       assert.equal(resultOf(outcome), 'malformed_answer', name);
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
     }
   });
 
@@ -180,7 +180,7 @@ describe('Misbehaving receivers', () => {
       const outcome = await post(open(t, loopback), `http://127.0.0.1:${listener.port}/`);
       assert.ok('status' in outcome);
       assert.deepEqual([outcome.status, outcome.body], [200, text]);
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
     }
   });
 
@@ -192,7 +192,7 @@ describe('Misbehaving receivers', () => {
       const outcome = await post(outgoing, `http://127.0.0.1:${listener.port}/`);
       assert.ok('status' in outcome);
       assert.equal(outcome.body, 'ok');
-      await until(() => listener.open === 0);
+      await waitUntil(() => listener.open === 0);
     }
   });
 

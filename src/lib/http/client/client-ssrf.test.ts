@@ -21,10 +21,11 @@ describe('SSRF protection', () => {
 
   /** Posts to each URL and asserts that no connection reaches the listener. */
   async function neverReached(t: TestContext, listener: Listener, urls: readonly string[], found?: readonly string[]) {
+    const expected = found === undefined ? 'forbidden_address' : 'unresolved';
     const outgoing = open(t, forbidden, {
       findAddresses: async () => found ?? assert.fail('no DNS lookup is expected'),
     });
-    for (const url of urls) assert.equal(resultOf(await post(outgoing, url)), 'forbidden_address', url);
+    for (const url of urls) assert.equal(resultOf(await post(outgoing, url)), expected, url);
     assert.equal(listener.connections, 0);
   }
 
@@ -97,9 +98,9 @@ describe('SSRF protection', () => {
     const listener = await listen(t, ok);
     const outgoing = open(t, forbidden);
     for (const host of ['localhost', 'LOCALHOST', 'localhost.']) {
-      assert.equal(resultOf(await post(outgoing, `http://${host}:${listener.port}/`)), 'forbidden_address', host);
+      assert.equal(resultOf(await post(outgoing, `http://${host}:${listener.port}/`)), 'unresolved', host);
     }
-    assert.match(String(resultOf(await post(outgoing, `http://shop.localhost:${listener.port}/`))), /^(forbid|unres)/);
+    assert.match(String(resultOf(await post(outgoing, `http://shop.localhost:${listener.port}/`))), /^unresolved$/);
     assert.equal(listener.connections, 0);
     assert.equal(resultOf(await post(open(t, loopback), `http://localhost:${listener.port}/`)), 200);
   });
@@ -135,7 +136,7 @@ describe('SSRF protection', () => {
     const url = `http://hook.example:${good.port}/`;
     const results: unknown[] = [];
     for (let i = 0; i < 6; i++) results.push(resultOf(await post(outgoing, url)));
-    assert.deepEqual(results, [200, 'forbidden_address', 200, 'forbidden_address', 200, 'forbidden_address']);
+    assert.deepEqual(results, [200, 'unresolved', 200, 'unresolved', 200, 'unresolved']);
     assert.deepEqual([lookups, good.connections, bad.connections], [6, 3, 0]);
   });
 
@@ -147,7 +148,7 @@ describe('SSRF protection', () => {
     const url = `http://hook.example:${good.port}/`;
     for (let i = 0; i < 3; i++) assert.equal(resultOf(await post(outgoing, url)), 200);
     const both = await Promise.all([post(outgoing, url), post(outgoing, url)]);
-    assert.deepEqual(both.map(resultOf).sort(), [200, 'forbidden_address']);
+    assert.deepEqual(both.map(resultOf).sort(), [200, 'unresolved']);
     assert.deepEqual([lookups, good.connections, bad.connections], [2, 1, 0]);
   });
 
@@ -177,9 +178,17 @@ describe('SSRF protection', () => {
       },
     });
     for (const url of ['http://hook.example/', 'http://hook.example:443/', 'https://hook.example:22/']) {
-      assert.equal(resultOf(await post(outgoing, url)), 'forbidden_address', url);
+      assert.equal(resultOf(await post(outgoing, url)), 'unresolved', url);
     }
     assert.equal(lookups, 3);
+  });
+
+  it('gives the same result for a name with blocked addresses and for one that does not exist', async t => {
+    for (const found of [['10.0.0.7'], ['127.0.0.1', '::1'], []]) {
+      const outgoing = open(t, forbidden, { findAddresses: async () => found });
+      const outcome = await post(outgoing, 'https://db.internal.example/');
+      assert.deepEqual({ ...outcome, durationMs: 0 }, { fault: 'unresolved', durationMs: 0 });
+    }
   });
 
   it('ignores proxies from the environment', async t => {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { listen, loopback, ok, onRequest, open, post, resultOf, until } from '../../../../test/support/raw-server.ts';
+import { listen, loopback, ok, onRequest, open, post, resultOf } from '../../../../test/support/raw-server.ts';
+import { waitUntil } from '../../../../test/support/wait-until.ts';
 
 describe('TLS connections', { skip: !hasOpenssl() && 'openssl is not installed' }, () => {
   let directory: string;
@@ -82,7 +83,7 @@ describe('TLS connections', { skip: !hasOpenssl() && 'openssl is not installed' 
     );
     const closing = await listen(t, socket => socket.destroy());
     assert.equal(resultOf(await post(open(t, loopback), `https://127.0.0.1:${closing.port}/`)), 'reset');
-    await until(() => mute.open === 0);
+    await waitUntil(() => mute.open === 0);
   });
 
   it('repeats a request once if the kept-alive connection was closed', async t => {

@@ -14,8 +14,8 @@ import {
   respond,
   resultOf,
   silent,
-  until,
 } from '../../../../test/support/raw-server.ts';
+import { waitUntil } from '../../../../test/support/wait-until.ts';
 import { openOutgoingClient } from './client.ts';
 
 describe('OutgoingClient.post', () => {
@@ -129,7 +129,7 @@ describe('Connections of an OutgoingClient', () => {
     for (let i = 0; i < 20; i++)
       assert.equal(resultOf(await post(outgoing, `http://127.0.0.1:${listener.port}/`)), 200);
     assert.deepEqual([listener.connections, listener.open], [1, 1]);
-    await until(() => listener.open === 0);
+    await waitUntil(() => listener.open === 0);
   });
 
   it('does not keep the process alive', async t => {
@@ -215,7 +215,7 @@ describe('Connections of an OutgoingClient', () => {
     assert.equal(most.get('all'), 7);
     for (const host of hosts) assert.ok(most.get(host)! <= 3, host);
     // Idle connections count too. The server may notice a close a little later.
-    await until(() => listeners.reduce((sum, { open }) => sum + open, 0) <= 7);
+    await waitUntil(() => listeners.reduce((sum, { open }) => sum + open, 0) <= 7);
   });
 
   it('lets a slow receiver delay no other', async t => {
@@ -223,7 +223,7 @@ describe('Connections of an OutgoingClient', () => {
     const listener = await listen(t, ok, { host: '127.0.0.2' });
     const outgoing = open(t, { networks: ['127.0.0.0/8'] }, { perOrigin: 4, total: 8, timeoutMs: 2000 });
     const waiting = Promise.all(Array.from({ length: 8 }, () => post(outgoing, `http://127.0.0.1:${stuck.port}/`)));
-    await until(() => stuck.requests === 4);
+    await waitUntil(() => stuck.requests === 4);
     for (let i = 0; i < 20; i++)
       assert.equal(resultOf(await post(outgoing, `http://127.0.0.2:${listener.port}/`)), 200);
     assert.equal(stuck.open, 4);
@@ -249,12 +249,12 @@ describe('Connections of an OutgoingClient', () => {
     assert.deepEqual(await post(outgoing, url, { signal: AbortSignal.abort() }), { fault: 'aborted', durationMs: 0 });
     const [first, second] = [new AbortController(), new AbortController()];
     const outcomes = [post(outgoing, url, { signal: first.signal }), post(outgoing, url, { signal: second.signal })];
-    await until(() => stuck.requests === 1);
+    await waitUntil(() => stuck.requests === 1);
     second.abort();
     assert.equal(resultOf(await outcomes[1]!), 'aborted');
     first.abort();
     assert.equal(resultOf(await outcomes[0]!), 'aborted');
-    await until(() => stuck.open === 0);
+    await waitUntil(() => stuck.open === 0);
     assert.equal(stuck.requests, 1);
 
     const looking = open(t, loopback, { findAddresses: () => new Promise(() => undefined) });
@@ -270,10 +270,10 @@ describe('Connections of an OutgoingClient', () => {
     const outgoing = openOutgoingClient(loopback);
     assert.equal(resultOf(await post(outgoing, `http://127.0.0.1:${quick.port}/`)), 200);
     const outcome = post(outgoing, `http://127.0.0.1:${stuck.port}/`);
-    await until(() => stuck.requests === 1);
+    await waitUntil(() => stuck.requests === 1);
     await outgoing.close();
     assert.equal(resultOf(await outcome), 'aborted');
-    await until(() => stuck.open === 0 && quick.open === 0);
+    await waitUntil(() => stuck.open === 0 && quick.open === 0);
     assert.equal(resultOf(await post(outgoing, `http://127.0.0.1:${quick.port}/`)), 'aborted');
     assert.equal(quick.connections, 1);
     await outgoing.close();

@@ -11,9 +11,7 @@ export interface ConnectionPool {
   close(): void;
 }
 
-/** The limits of a {@link ConnectionPool}. */
-export interface ConnectionLimits {
-  /** How many idle connections are kept for each host and port. */
+interface PoolLimits {
   readonly idlePerHost: number;
   /** How many connections are open in total: a new one closes the one that was idle for longest. */
   readonly total: number;
@@ -27,7 +25,7 @@ export interface ConnectionLimits {
 const ADDRESS_TIMEOUT_MS = 1000;
 
 /** Creates an empty pool. It verifies certificates and uses no proxy, whatever the environment says. */
-export function createConnectionPool({ idlePerHost, total, idleMs, ca }: ConnectionLimits): ConnectionPool {
+export function createConnectionPool({ idlePerHost, total, idleMs, ca }: PoolLimits): ConnectionPool {
   const open = new Set<Duplex>();
   /** Idle connections with their host and port, the longest idle first. */
   const idle = new Map<Duplex, string>();

@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 export type Fault =
   /** The URL is not one that requests may be sent to, whatever its host resolves to. */
   | 'forbidden_url'
-  /** SSRF protection allows none of the host's addresses for this URL. */
+  /** SSRF protection does not allow the IP address in the URL. */
   | 'forbidden_address'
-  /** The host has no address, or DNS did not respond. */
+  /** The host name has no address, or none that SSRF protection allows for this URL, or DNS did not respond. */
   | 'unresolved'
   | 'refused'
   | 'unreachable'
@@ -55,7 +55,7 @@ export const BODY_KEPT_BYTES = 1024;
 /** The longest `Retry-After` that is returned. */
 const RETRY_AFTER_MAX_MS = 365 * 86_400_000;
 
-/** Returns the outcome of a response. @param now milliseconds since the Unix epoch, to compare `Retry-After` dates with */
+/** @param now milliseconds since the Unix epoch, to compare `Retry-After` dates with */
 export function outcomeOf(head: IncomingMessage, body: Buffer, durationMs: number, now: number): OutgoingResponse {
   const retryAfterMs = parseRetryAfter(head.headers['retry-after'], now);
   return {
@@ -78,7 +78,6 @@ const faultOfCode = new Map(
   Object.entries(errorCodes).flatMap(([fault, codes]) => codes.map(code => [code, fault as Fault])),
 );
 
-/** Returns the fault for an error of `node:http`, `node:net` or `node:tls`. */
 export function faultOf(error: Error, tls: boolean): Fault {
   if (error instanceof RequestError) return error.fault;
   const code = String((error as { code?: unknown }).code);

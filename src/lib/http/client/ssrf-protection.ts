@@ -7,6 +7,7 @@ import { RequestError } from './outcome.ts';
 
 /** A set of IP networks. */
 export interface Networks {
+  readonly isEmpty: boolean;
   /** Reports whether an address is in one of the networks. An IPv4-mapped IPv6 address counts as its IPv4 address. */
   has(address: string): boolean;
 }
@@ -23,6 +24,7 @@ export function parseNetworks(entries: readonly string[]): Networks {
     lists[family].addSubnet(address, prefix, `ipv${family}`);
   }
   return {
+    isEmpty: entries.length === 0,
     has(text) {
       const address = unmapIpv4(text);
       const family = familyOf(address);
@@ -46,7 +48,10 @@ export function isPublicAddress(address: string): boolean {
 /** The maximum number of addresses to try per host, so that a DNS response cannot cause thousands of connections. */
 const ADDRESSES_MAX = 8;
 
-/** Returns a lookup for `node:net` that yields only allowed addresses, or fails with `forbidden_address`. */
+/**
+ * Returns a lookup for `node:net` that yields only allowed addresses, or fails with `unresolved`: the same for a host
+ * without any address, so that nobody can find out which internal names exist.
+ */
 export function guardedLookup(findAddresses: FindAddresses, isAllowed: (address: string) => boolean): LookupFunction {
   return async (host, { all }, callback) => {
     const found = await findAddresses(host).catch(() => []);
@@ -54,7 +59,7 @@ export function guardedLookup(findAddresses: FindAddresses, isAllowed: (address:
     const addresses = allowed.map(address => ({ address, family: isIP(address) }));
     const [first] = addresses;
     if (first === undefined) {
-      callback(new RequestError(found.length > 0 ? 'forbidden_address' : 'unresolved'), []);
+      callback(new RequestError('unresolved'), []);
     } else if (all === true) {
       callback(null, addresses);
     } else {

@@ -14,8 +14,8 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** The name that the certificate must be valid for; absent for an IP address. */
-  readonly serverName?: string;
+  /** The name that the certificate must be valid for; `undefined` for an IP address. */
+  readonly servername: string | undefined;
   /** Whether only the networks of the rules allow this scheme and port. */
   readonly networksOnly: boolean;
   /** Scheme, host and port: connections are limited per origin. */
@@ -23,7 +23,7 @@ export interface Target {
 }
 
 /** A URL that no request is sent to. */
-export interface InvalidTarget {
+interface InvalidTarget {
   readonly fault: 'forbidden_url' | 'forbidden_address';
   /** The error, as the end of a sentence: "must …". */
   readonly message: string;
@@ -37,12 +37,12 @@ const URL_LENGTH_MAX = 2048;
  * @throws {RangeError} if the rules contain an invalid network
  */
 export function checkUrl(url: string, { networks }: OutgoingRules): string | undefined {
-  const target = parseTarget(url, parseNetworks(networks), networks.length > 0);
+  const target = parseTarget(url, parseNetworks(networks));
   return 'message' in target ? target.message : undefined;
 }
 
 /** Parses the URL of a request, and applies SSRF protection to a host that is an IP address. */
-export function parseTarget(text: string, networks: Networks, hasNetworks: boolean): Target | InvalidTarget {
+export function parseTarget(text: string, networks: Networks): Target | InvalidTarget {
   const url = parseUrl(text);
   if (typeof url === 'string') return invalid(url);
 
@@ -51,13 +51,13 @@ export function parseTarget(text: string, networks: Networks, hasNetworks: boole
   const networksOnly = !tls || (port !== 443 && port !== 8443);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isAddress = isIP(host) !== 0;
-  if (isAddress ? !networks.has(host) : !hasNetworks) {
+  if (isAddress ? !networks.has(host) : networks.isEmpty) {
     const forbidden = checkPublic(tls, networksOnly, isAddress ? host : undefined);
     if (forbidden !== undefined) return forbidden;
   }
-  const serverName = tls && !isAddress ? { serverName: host.replace(/\.$/, '') } : {};
+  const servername = tls && !isAddress ? host.replace(/\.$/, '') : undefined;
   const origin = `${url.protocol}//${url.host}`;
-  return { tls, host, port, networksOnly, path: url.pathname + url.search, ...serverName, origin };
+  return { tls, host, port, networksOnly, path: url.pathname + url.search, servername, origin };
 }
 
 /** Returns why a request to a host outside the networks of the rules is not allowed. */

@@ -9,6 +9,11 @@ export function nameOf(schema: object): string | undefined {
   return name === undefined ? undefined : String(name);
 }
 
+/** Returns the member `examples` of an object, if there are any. */
+export function examplesOf(examples: readonly (readonly [name: string, example: object])[]): object {
+  return examples.length > 0 ? { examples: Object.fromEntries(examples) } : {};
+}
+
 /** The components of a document. Each is added when something first refers to it. */
 export class Components {
   readonly sections: Record<'schemas' | 'parameters' | 'headers' | 'responses', Record<string, unknown>> = {
@@ -33,9 +38,15 @@ export class Components {
     return this.#refer('parameters', name, parameter);
   }
 
-  /** @param required whether every response that lists the header has it */
-  header(name: string, header: Header, required = true): object {
-    return this.#refer('headers', name, { ...header, ...(required && { required }) });
+  /**
+   * Returns references to headers, by their names.
+   * @param required whether every response that lists them has them
+   */
+  headers(headers: Readonly<Record<string, Header>>, required = true): Record<string, object> {
+    const entries = Object.entries(headers).map(([name, header]) => {
+      return [name, this.#refer('headers', name, { ...header, ...(required && { required }) })];
+    });
+    return Object.fromEntries(entries);
   }
 
   /** Returns a reference to a response, or the response inline if another one has its name. */
@@ -49,8 +60,9 @@ export class Components {
   #member(key: string, member: unknown): unknown {
     if (typeof member !== 'object' || member === null) return member;
     if (['items', 'additionalProperties', 'not', 'propertyNames', 'contains'].includes(key)) return this.schema(member);
-    if (['anyOf', 'allOf', 'oneOf', 'prefixItems'].includes(key))
+    if (['anyOf', 'allOf', 'oneOf', 'prefixItems'].includes(key)) {
       return (member as object[]).map(one => this.schema(one));
+    }
     if (['properties', 'patternProperties', '$defs'].includes(key)) {
       return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, this.schema(one)]));
     }

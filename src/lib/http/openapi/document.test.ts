@@ -20,7 +20,7 @@ const getShelf: Route<undefined> = {
     summary: 'Get a shelf',
     description: 'One shelf.',
     parameters: {
-      shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+      shelfId: { schema: Type.Integer(), description: 'Which.', errorCode: 'shelf_not_found', errorMessage: 'None.' },
     },
     query: Type.Object({
       size: Type.Optional(Type.Array(Type.Enum(['small', 'large']), { description: 'Only these.' })),
@@ -77,7 +77,7 @@ const moveShelf: Route<undefined> = {
   ...operation({
     ...addShelf,
     parameters: {
-      shelfId: { schema: Type.Integer(), description: 'Which.', notFound: 'shelf_not_found', absent: 'None.' },
+      shelfId: { schema: Type.Integer(), description: 'Which.', errorCode: 'shelf_not_found', errorMessage: 'None.' },
     },
     conditional: true,
     bodyOptional: true,

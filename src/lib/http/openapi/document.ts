@@ -2,7 +2,7 @@ import type { Route } from '../route.ts';
 import { Components } from './components.ts';
 import { bodyOf, parametersOf } from './request.ts';
 import { responsesOf } from './responses.ts';
-import type { ApiDescription, OpenApiDocument, Operation } from './types.ts';
+import type { ApiDescription } from './types.ts';
 
 /**
  * Returns the OpenAPI 3.1 document of an API: each operation with its statuses, error codes, headers and examples.
@@ -11,10 +11,10 @@ import type { ApiDescription, OpenApiDocument, Operation } from './types.ts';
  * belong to the schema library and are omitted.
  * @throws {Error} when a code is not in the catalogue, a tag is not listed, or two components have the same name
  */
-export function openApiOf(description: ApiDescription): OpenApiDocument {
+export function openApiOf(description: ApiDescription): object {
   const components = new Components();
   const used = new Set(description.routes.map(route => route.tag));
-  const paths: Record<string, Record<string, Operation>> = {};
+  const paths: Record<string, Record<string, object>> = {};
   for (const route of description.routes) {
     if (!description.tags.some(tag => tag.name === route.tag)) throw new Error(`no such tag: ${route.tag}`);
     paths[route.path] = {
@@ -39,14 +39,17 @@ export function openApiOf(description: ApiDescription): OpenApiDocument {
   };
 }
 
-function operationOf(route: Route<never>, description: ApiDescription, components: Components): Operation {
+function operationOf(route: Route<never>, description: ApiDescription, components: Components): object {
+  const { scope } = route.access;
+  const server = description.serverOf?.(route);
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
-    ...serversOf(route, description),
-    ...securityOf(route),
+    ...(server && { servers: [server] }),
+    // The scope is a role of the bearer scheme (OpenAPI 3.1).
+    ...(scope !== undefined && { security: [{ bearerAuth: [scope] }] }),
     ...parametersOf(route, components),
     ...bodyOf(route, components),
     responses: responsesOf(route, description, components),
@@ -57,14 +60,4 @@ function operationOf(route: Route<never>, description: ApiDescription, component
     ...(route.stability !== 'stable' && { 'x-stability': route.stability }),
     ...route.extensions,
   };
-}
-
-function serversOf(route: Route<never>, { serverOf }: ApiDescription): object {
-  const server = serverOf?.(route);
-  return server === undefined ? {} : { servers: [server] };
-}
-
-/** Returns the scope as a role of the bearer scheme (OpenAPI 3.1); nothing when the security of the document applies. */
-function securityOf({ access }: Route<never>): object {
-  return access.scope === undefined ? {} : { security: [{ bearerAuth: [access.scope] }] };
 }

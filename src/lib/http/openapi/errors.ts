@@ -1,7 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import { type FieldError, problemBody } from '../problem.ts';
-import { errorPages } from '../server/responses.ts';
-
 const errorMembers = {
   code: { type: 'string', description: 'Machine-readable error code: snake_case, never renamed.' },
   message: { type: 'string', description: 'Human-readable description.' },
@@ -42,23 +38,3 @@ export const problemSchema = {
     ...errorMembers,
   },
 };
-
-/** The body of an error response. */
-export interface ErrorBody {
-  readonly code: string;
-  readonly message: string;
-  readonly status: number;
-  readonly errors: readonly FieldError[] | undefined;
-}
-
-/** Returns the same error as `application/problem+json`. */
-export function asProblem(body: ErrorBody, pagesUrl: string): object {
-  return problemBody(
-    body,
-    `${pagesUrl}${errorPages}${body.code}`,
-    STATUS_CODES[body.status] ?? 'Error',
-    exampleRequestId,
-  );
-}
-
-const exampleRequestId = '5f2b8c1e9d3a4076';

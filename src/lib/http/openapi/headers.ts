@@ -13,32 +13,34 @@ export const deprecationHeaders: Record<string, Header> = {
   ),
 };
 
-export const etagHeader = header(
-  'The entity tag of this version. It is the same for every caller and changes with every version.',
-  text('"7.1"'),
-);
+export const etagHeader = {
+  ETag: header(
+    'The entity tag of this version. It is the same for every caller and changes with every version.',
+    text('"7.1"'),
+  ),
+};
 
-export const appliedHeader = header(
-  'The preferences of `Prefer` that were applied (RFC 7240).',
-  text('handling=strict'),
-);
+export const appliedHeader = {
+  'Preference-Applied': header('The preferences of `Prefer` that were applied (RFC 7240).', text('handling=strict')),
+};
 
-export const replayedHeader = header(
-  '`true` if the response is the stored one of an earlier request with the same `Idempotency-Key`.',
-  { type: 'string', enum: ['true'] },
-);
+export const replayedHeader = {
+  'Idempotency-Replayed': header(
+    '`true` if the response is the stored one of an earlier request with the same `Idempotency-Key`.',
+    { type: 'string', enum: ['true'] },
+  ),
+};
 
 const seconds = { type: 'integer', minimum: 1 };
-const retryAfter = header('Seconds to wait before a retry, at least 1.', seconds);
+const retryHeader = { 'Retry-After': header('Seconds to wait before a retry, at least 1.', seconds) };
 
-/** The Retry-After of conflicts that end at a known time. */
-export const retryAfterOfConflict = header('Seconds to wait before a retry, if that is known.', seconds);
+/** The header of conflicts that end at a known time. */
+export const conflictHeader = { 'Retry-After': header('Seconds to wait before a retry, if that is known.', seconds) };
 
-/** The headers of errors by status. */
 export const errorHeaders: Record<number, Record<string, Header>> = {
   401: { 'WWW-Authenticate': header('The scheme to use: `Bearer`.', text('Bearer')) },
-  429: { 'Retry-After': retryAfter },
-  503: { 'Retry-After': retryAfter },
+  429: retryHeader,
+  503: retryHeader,
 };
 
 function text(example: string): object {

@@ -1,22 +1,19 @@
 import { type Example, impliedHeadersOf, type Route } from '../route.ts';
-import { type Components, nameOf, type Schema } from './components.ts';
+import { type Components, examplesOf, nameOf, type Schema } from './components.ts';
 import { requestHeaderSchemas } from './headers.ts';
 
 /** Returns the `parameters` of an operation. */
 export function parametersOf(route: Route<never>, components: Components): object {
-  const examples = (values: [string, unknown][]) =>
-    values.length > 0 && { examples: Object.fromEntries(values.map(([name, value]) => [name, { value }])) };
   const path = Object.entries(route.parameters ?? {}).map(([name, parameter]) => ({
     name,
     in: 'path',
     required: true,
     description: parameter.description,
     schema: components.schema(parameter.schema),
-    ...examples(
-      successful(route).flatMap(example => {
-        const value = example.path?.[name];
-        return value === undefined ? [] : [[example.name, typed(value, parameter.schema)] as [string, unknown]];
-      }),
+    ...examplesOf(
+      successful(route)
+        .filter(({ path }) => path?.[name] !== undefined)
+        .map(example => [example.name, { value: typed(example.path![name]!, parameter.schema) }]),
     ),
   }));
   const required = new Set(route.query?.required as readonly string[] | undefined);
@@ -46,15 +43,12 @@ function headerParameter(name: string, description: string): object {
   return { name, in: 'header', required: false, description, schema };
 }
 
-/** Returns the `requestBody` of an operation. */
 export function bodyOf(route: Route<never>, components: Components): object {
   if (!route.body) return {};
-  const examples = successful(route)
-    .filter(({ body }) => body !== undefined)
-    .map(({ name, summary, body }) => [name, { summary, value: body }]);
+  const examples = successful(route).filter(({ body }) => body !== undefined);
   const content = {
     schema: components.schema(route.body),
-    ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+    ...examplesOf(examples.map(({ name, summary, body }) => [name, { summary, value: body }])),
   };
   return {
     requestBody: {

@@ -1,15 +1,16 @@
 import { STATUS_CODES } from 'node:http';
+import { type Problem, problemBody } from '../problem.ts';
 import { type Route, type Success, takesIdempotencyKey } from '../route.ts';
-import type { Components } from './components.ts';
-import { asProblem, type ErrorBody, errorSchema, problemSchema } from './errors.ts';
+import { type Components, examplesOf } from './components.ts';
+import { errorSchema, problemSchema } from './errors.ts';
 import {
   appliedHeader,
+  conflictHeader,
   deprecationHeaders,
   errorHeaders,
   etagHeader,
   replayedHeader,
   responseHeaderSchemas,
-  retryAfterOfConflict,
 } from './headers.ts';
 import { successful } from './request.ts';
 import type { ApiDescription } from './types.ts';
@@ -20,15 +21,9 @@ export function responsesOf(
   description: ApiDescription,
   components: Components,
 ): Record<string, object> {
-  const common: Record<string, object> = {};
-  for (const [name, header] of Object.entries(description.headers)) common[name] = components.header(name, header);
-  const unread = { ...common };
-  if (route.deprecation) {
-    for (const [name, header] of Object.entries(deprecationHeaders)) {
-      common[name] = components.header(name, header);
-      unread[name] = header;
-    }
-  }
+  const ofDeprecation = route.deprecation ? deprecationHeaders : {};
+  const headers = components.headers(description.headers);
+  const common = { ...headers, ...components.headers(ofDeprecation) };
   const responses: Record<string, object> = {};
   for (const success of route.successes) {
     responses[success.status] = successResponse(route, success, description, components, common);
@@ -36,7 +31,7 @@ export function responsesOf(
   if (route.method === 'GET' && !route.streams) {
     responses[304] = {
       description: 'The version that `If-None-Match` names is current.',
-      headers: { ...common, ETag: components.header('ETag', etagHeader), ...preferenceApplied(components) },
+      headers: { ...common, ...components.headers(etagHeader), ...components.headers(appliedHeader, false) },
     };
   }
   const statuses = Map.groupBy(new Set(description.codesOf(route)), code => {
@@ -45,8 +40,8 @@ export function responsesOf(
     return entry.status;
   });
   for (const [status, codes] of statuses) {
-    const headers = UNREAD.includes(status) ? unread : common;
-    responses[status] = errorResponse(route, status, codes, description, components, headers);
+    const known = UNREAD.includes(status) ? { ...headers, ...ofDeprecation } : common;
+    responses[status] = errorResponse(route, status, codes, description, components, known);
   }
   return responses;
 }
@@ -73,26 +68,23 @@ function successResponse(
     description: success.description,
     headers: {
       ...common,
-      ...(success.schema && !success.untagged && !route.streams && { ETag: components.header('ETag', etagHeader) }),
-      ...preferenceApplied(components),
-      ...(takesIdempotencyKey(route) && { 'Idempotency-Replayed': replayedHeader }),
+      ...(success.schema && !success.untagged && !route.streams && components.headers(etagHeader)),
+      ...components.headers(appliedHeader, false),
+      ...(takesIdempotencyKey(route) && replayedHeader),
       ...Object.fromEntries(own),
     },
     ...(success.schema && {
       content: {
         [success.contentType ?? 'application/json']: {
           schema: components.schema(success.schema),
-          ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+          ...examplesOf(examples),
         },
       },
     }),
   };
 }
 
-/** The header of responses to requests with preferences. */
-function preferenceApplied(components: Components): object {
-  return { 'Preference-Applied': components.header('Preference-Applied', appliedHeader, false) };
-}
+const EXAMPLE_REQUEST_ID = '5f2b8c1e9d3a4076';
 
 /** Returns the response of one error status: the meaning of its codes, and an example of each in both media types. */
 function errorResponse(
@@ -111,17 +103,16 @@ function errorResponse(
       .filter(example => example.code === code)
       .map(example => responseTo?.(route, example))
       .find(response => response !== undefined);
-    const body = recorded ?? { code, message: entry.message, status };
+    const body = (recorded ?? { code, message: entry.message, status }) as Problem;
     plain[code] = { summary: entry.message, value: body };
-    problem[code] = { summary: entry.message, value: asProblem(body as ErrorBody, pagesUrl) };
+    problem[code] = { summary: entry.message, value: problemBody(body, pagesUrl, EXAMPLE_REQUEST_ID) };
   }
-  const extra = Object.entries(errorHeaders[status] ?? {});
   return components.response((STATUS_CODES[status] ?? String(status)).replaceAll(/[^A-Za-z]/g, ''), {
     description: codes.map(code => `\`${code}\`: ${errors[code]!.meaning}`).join('\n\n'),
     headers: {
       ...common,
-      ...Object.fromEntries(extra.map(([name, header]) => [name, components.header(name, header)])),
-      ...(status === 409 && { 'Retry-After': retryAfterOfConflict }),
+      ...components.headers(errorHeaders[status] ?? {}),
+      ...(status === 409 && conflictHeader),
     },
     content: {
       'application/json': { schema: components.schema(errorSchema), examples: plain },

@@ -1,9 +1,8 @@
-import type { Catalogue } from '../problem.ts';
+import type { ErrorEntry } from '../problem.ts';
 import type { Example, Route } from '../route.ts';
 
 /** What an OpenAPI document is built from. */
 export interface ApiDescription {
-  /** The `info` object of the document. */
   readonly info: Readonly<Record<string, unknown>>;
   /** Base URLs; that of the address that serves the document is first. */
   readonly servers: readonly Server[];
@@ -16,7 +15,7 @@ export interface ApiDescription {
   /** The description of the bearer token. */
   readonly bearer: string;
   readonly routes: readonly Route<never>[];
-  readonly errors: Catalogue;
+  readonly errors: Readonly<Record<string, ErrorEntry>>;
   /** The URL below which the pages on error codes are, without a trailing slash. */
   readonly pagesUrl: string;
   /** Returns every error code of a route, including those that all routes share. */
@@ -27,7 +26,6 @@ export interface ApiDescription {
   responseTo?(route: Route<never>, example: Example): unknown;
 }
 
-/** A base URL. */
 export interface Server {
   readonly url: string;
   readonly description: string;
@@ -37,23 +35,4 @@ export interface Server {
 export interface Header {
   readonly description: string;
   readonly schema: object;
-}
-
-/** An OpenAPI 3.1 document. */
-export interface OpenApiDocument {
-  readonly openapi: string;
-  readonly info: Readonly<Record<string, unknown>>;
-  readonly servers: ApiDescription['servers'];
-  readonly tags: ApiDescription['tags'];
-  readonly 'x-tagGroups': ApiDescription['tagGroups'];
-  readonly security: readonly object[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-}
-
-/** An OpenAPI Operation Object. */
-export interface Operation {
-  readonly operationId: string;
-  readonly responses: Readonly<Record<string, object>>;
-  readonly [member: string]: unknown;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { invalidParameter, type Problem } from '../problem.ts';
 
 /** The position of a row in a list: its id and, in a list sorted by another column, the value of that column. */
 export interface Position {
@@ -46,10 +46,10 @@ export function decodeListToken(list: readonly unknown[], text: string, count: n
 
 /** Returns the `invalid_parameter` error for a cursor that does not belong to the list. */
 export function invalidCursor(): Problem {
-  const message = 'Must come from a page with the same filters and sort order; follow the next link unchanged.';
-  return new Problem('invalid_parameter', 400, `Invalid parameters. cursor: ${message}`, {
-    errors: [{ path: 'cursor', code: 'invalid_value', message }],
-  });
+  return invalidParameter(
+    'cursor',
+    'Must come from a page with the same filters and sort order; follow the next link unchanged.',
+  );
 }
 
 const VERSION = 1;
@@ -73,7 +73,7 @@ export function decodeOpaque(text: string, count: number): unknown[] | undefined
 }
 
 /** Returns a short hash that binds a cursor to its list. A collision would only open another list of the same caller. */
-export function digestOf(values: readonly unknown[]): string {
+function digestOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 8);
 }
 

@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import type { Operation, PathParameter, RouteRequest, RouteResponse } from '../route.ts';
+import type { Operation, PathOf, PathParameters, RouteRequest, RouteResponse } from '../route.ts';
 import { type PageLinks, pageHeaders } from './page-links.ts';
 import type { PageRequest } from './paginate.ts';
 
@@ -14,7 +14,7 @@ export interface ListRequest<Context, Filters, Path> extends RouteRequest<Contex
 }
 
 /** What the handler of a list returns. */
-export interface ListResult extends Partial<PageLinks> {
+export interface ListResult extends PageLinks {
   /** The response body: the items as callers see them. */
   readonly rows: readonly unknown[];
   /** The number of items on all pages, if the caller requested it and the list can tell. */
@@ -48,33 +48,14 @@ export interface ListDefinition<Context, Filters, Parameters>
 /**
  * Returns the function that defines list operations over `Context`. A list operation adds to an operation the query
  * parameters `limit` and `cursor`, the headers `Link` and `x-next`, the total, and their documentation.
- * @example
- * export const list = listOperation({
- *   summary: 'List shelves',
- *   description: 'Returns the shelves of the account, by id ascending.',
- *   noun: 'shelves',
- *   filters: { empty: Type.Optional(Type.Boolean({ description: 'Only empty shelves, or only others.' })) },
- *   schema: Shelves,
- *   examples: listExamples,
- *   async handle({ context, caller, filters, page }) {
- *     const { rows, ...links } = await listShelves(context.database, caller, filters, page);
- *     return { rows: rows.map(shelfOf), ...links };
- *   },
- * });
  */
 export function listOperationsOver<Context>() {
   return function listOperation<
     Filters extends TProperties = Record<never, never>,
-    const Parameters extends Readonly<Record<string, PathParameter>> = Record<never, never>,
+    const Parameters extends PathParameters = Record<never, never>,
   >(
     definition: ListDefinition<Context, Filters, Parameters> & {
-      handle(
-        request: ListRequest<
-          Context,
-          Static<TObject<Filters>>,
-          { readonly [Name in keyof Parameters]: Static<Parameters[Name]['schema']> }
-        >,
-      ): MaybePromise<ListResult>;
+      handle(request: ListRequest<Context, Static<TObject<Filters>>, PathOf<Parameters>>): MaybePromise<ListResult>;
       /** Responds in place of the handler, for example from a cache; `respond` runs the handler. */
       intercept?(
         request: RouteRequest<Context, Static<TObject<Filters>>, unknown, unknown>,
@@ -84,11 +65,13 @@ export function listOperationsOver<Context>() {
   ): Operation<Context> {
     const { noun, filters, schema, response, forwardOnly, total, responseHeaders, ...rest } = definition;
     const { handle, intercept, errors = [], ...operation } = rest;
-    const respond = (request: AnyRequest<Context>) => respondWith(handle as Handler<Context>, total, request);
+    const query = Type.Object({ limit: limitOf(noun), ...filters, cursor: Cursor });
+    const known = new Set(Object.keys(query.properties));
+    const respond = (request: AnyRequest<Context>) => respondWith(handle as Handler<Context>, known, total, request);
     return {
       ...operation,
       errors,
-      query: Type.Object({ limit: limitOf(noun), ...filters, cursor: Cursor }),
+      query,
       ...(total !== undefined && { headers: { Prefer: `${COUNT} ${total} ${STRICT}` } }),
       successes: [
         {
@@ -114,14 +97,14 @@ type Handler<Context> = (request: ListRequest<Context, unknown, unknown>) => May
 
 async function respondWith<Context>(
   handle: Handler<Context>,
+  known: ReadonlySet<string>,
   total: string | undefined,
   request: AnyRequest<Context>,
 ): Promise<RouteResponse> {
   const { limit = LIMIT_DEFAULT, cursor, ...filters } = request.query as Partial<PageRequest>;
   const wantsTotal = total !== undefined && request.prefer.get('count') === 'exact';
   const result = await handle({ ...request, filters, page: { limit, cursor }, wantsTotal });
-  const { next, previous } = result;
-  const headers = pageHeaders(resourceUrl(request) + request.search, { next, previous });
+  const headers = pageHeaders(resourceUrl(request) + request.search, known, result);
   if (result.headers !== undefined) headers.push(...result.headers);
   if (result.total !== undefined) {
     headers.push('X-Total-Count', String(result.total), 'Preference-Applied', 'count=exact');

@@ -1,18 +1,20 @@
 /** The cursors of the pages before and after a page, absent at the ends of the list. */
 export interface PageLinks {
-  readonly next: string | undefined;
-  readonly previous: string | undefined;
+  readonly next?: string | undefined;
+  readonly previous?: string | undefined;
 }
 
 /**
  * Returns the headers that link a page to the others: `Link` (RFC 8288) with `first`, `prev` and `next`, and `x-next`
  * with the bare URL of `next`. A link without a page is absent.
  * @param url the URL of the page, with its query
+ * @param known the parameters of the operation: links repeat no others, which may contain a key by mistake
  */
-export function pageHeaders(url: string, { next, previous }: PageLinks): string[] {
+export function pageHeaders(url: string, known: ReadonlySet<string>, { next, previous }: PageLinks): string[] {
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
-  const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+  const parameters = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+  const query = new URLSearchParams([...parameters].filter(([name]) => known.has(name)));
   const links = [`<${urlOf(path, query, undefined)}>; rel="first"`];
   if (previous !== undefined) links.push(`<${urlOf(path, query, previous)}>; rel="prev"`);
   if (next === undefined) return ['Link', links.join(', ')];

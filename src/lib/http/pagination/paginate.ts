@@ -61,13 +61,6 @@ export interface ListSource<Row extends { readonly id: number }> {
  * A list with `end` scans 500 rows per page and, if these do not fill the page, 20,000. The page may then be short or
  * empty and still have a next page.
  * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list
- * @example
- * const shelvesPage = queriesByShape(({ descending }: Pick<Scan, 'descending'>) =>
- *   query((db, p: Params<KeysetParams>) => keysetPage(db.selectFrom('shelves').select(['id', 'name']), 'id', descending, p)));
- *
- * export function listShelves(reader: Reader, page: PageRequest): Promise<Page<ShelfRow>> {
- *   return paginate({ list: ['shelves'], page, rows: scan => reader.all(shelvesPage(scan), scan) });
- * }
  */
 export async function paginate<Row extends { readonly id: number }>(source: ListSource<Row>): Promise<Page<Row>> {
   const { list, page, descending = false, sortKey, cursorId = id => id } = source;
@@ -78,13 +71,15 @@ export async function paginate<Row extends { readonly id: number }>(source: List
   if (page.cursor !== undefined && start === undefined) throw invalidCursor();
   const backward = start?.backward === true;
   const from = start && { id: cursorId(start.id), key: start.key };
-  const found = await find(source, rangeOf(from, backward, descending !== backward, page.limit + 1));
+  const falling = descending !== backward;
+  const found = await find(source, rangeOf(from, backward, falling, page.limit + 1));
 
   const rows = found.rows.slice(0, page.limit);
   const last = found.rows.length > page.limit ? positionOf(rows.at(-1)!) : found.end;
   const ahead = last && encode(backward, last);
-  const behind =
-    from && encode(!backward, rows[0] === undefined ? before(from, found.descending) : positionOf(rows[0]));
+  // Without rows, the page in the other direction begins with `from`: it continues from the position just before it.
+  const first = from && { id: falling ? from.id - 1 : from.id + 1, key: from.key };
+  const behind = first && encode(!backward, rows[0] === undefined ? first : positionOf(rows[0]));
   return backward ? { rows: rows.reverse(), next: behind, previous: ahead } : { rows, next: ahead, previous: behind };
 }
 
@@ -100,13 +95,12 @@ function rangeOf(from: Position | undefined, backward: boolean, descending: bool
 }
 
 /** Rows in reading order, and the position at which the scan ended before the list did. */
-interface Found<Row> extends Pick<Scan, 'end' | 'descending'> {
+interface Found<Row> extends Pick<Scan, 'end'> {
   readonly rows: readonly Row[];
 }
 
 async function find<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
-  const { descending } = range;
-  if (source.end === undefined) return { rows: await source.rows(range), end: undefined, descending };
+  if (source.end === undefined) return { rows: await source.rows(range), end: undefined };
   const found = await scan(source, { ...range, scanLimit: SCAN_LIMIT_FIRST });
   const enough = found.rows.length === range.rows || found.end === undefined;
   return enough ? found : scan(source, { ...range, scanLimit: SCAN_LIMIT });
@@ -114,11 +108,5 @@ async function find<Row extends { readonly id: number }>(source: ListSource<Row>
 
 async function scan<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
   const end = await source.end!(range);
-  const rows = await source.rows({ ...range, end, endId: end?.id ?? range.endId });
-  return { rows, end, descending: range.descending };
-}
-
-/** Returns the position just before `from` in reading order, so that the page in the other direction begins with `from`. */
-function before({ id, key }: Position, descending: boolean): Position {
-  return { id: descending ? id - 1 : id + 1, key };
+  return { rows: await source.rows({ ...range, end, endId: end?.id ?? range.endId }), end };
 }

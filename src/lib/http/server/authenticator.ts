@@ -15,8 +15,7 @@ export type AuthenticationResult =
   | {
       readonly authenticated: true;
       readonly caller: Caller;
-      /** Reports whether the caller's key has this scope. */
-      allows(scope: string): boolean;
+      readonly scopes: ReadonlySet<string>;
       readonly headers: readonly string[];
     }
   | { readonly authenticated: false; readonly problem: Problem; readonly headers: readonly string[] };

@@ -5,7 +5,8 @@ import Type from 'typebox';
 import { Problem } from '../problem.ts';
 import { operationsOver, type Route, type RouteResponse } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
-import { type BindingOptions, BoundRoute, type EncodedResponse } from './bound-route.ts';
+import { type BindingOptions, BoundRoute } from './bound-route.ts';
+import type { EncodedResponse } from './responses.ts';
 
 const operation = operationsOver<null>();
 const documentation = {
@@ -56,7 +57,7 @@ function ask(
     isStillAuthorized: () => true,
   };
   const bound = new BoundRoute(asked, { prefix: '/v1', contextOf: () => null, authenticator, ...options });
-  const caller = { keyId: 'k', deployment: 'production', accountId: 1, admin: false };
+  const caller = { keyId: 'k', deployment: 'production', accountId: 1, admin: false, plan: 'free' };
   const request = {
     request: { headers },
     requestId: 'r',

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Catalogue } from '../problem.ts';
+import type { ServerErrorCode } from '../problem.ts';
 import type { Connections } from './connections.ts';
 import type { ErrorResponses } from './error-responses.ts';
+import { requestIdOf } from './request-id.ts';
 
 /** Responds to input that the HTTP parser rejects, and to expectations. */
 export class ClientErrors {
@@ -19,7 +20,7 @@ export class ClientErrors {
   rejectExpectation(request: IncomingMessage, response: ServerResponse): void {
     if (!this.#connections.abandon(request.socket)) return;
     this.#connections.note(request.socket, response);
-    this.#errors.writeLast(request, response, 'expectation_failed');
+    this.#writeLast(response, 'expectation_failed');
   }
 
   /** Sends one error response for the broken message, after the responses to the messages before it. */
@@ -42,18 +43,23 @@ export class ClientErrors {
   }
 
   /** Responds to a broken body, unless its request already has a response. */
-  #respondToBody(socket: Socket, response: ServerResponse, code: keyof Catalogue & string): void {
-    if (!response.headersSent) this.#errors.writeLast(response.req, response, code);
+  #respondToBody(socket: Socket, response: ServerResponse, code: ServerErrorCode): void {
+    if (!response.headersSent) this.#writeLast(response, code);
     else if (response.writableFinished) socket.destroy();
     else response.once('close', () => socket.destroy());
   }
 
-  #respondToHead(socket: Socket, code: keyof Catalogue & string): void {
+  #writeLast(response: ServerResponse, code: ServerErrorCode): void {
+    const { req: request } = response;
+    this.#errors.writeLast({ request, response, requestId: requestIdOf(request.headers['x-request-id']) }, code);
+  }
+
+  #respondToHead(socket: Socket, code: ServerErrorCode): void {
     if (socket.writable) this.#errors.writeToSocket(socket, code);
   }
 }
 
-const codes: Readonly<Record<string, keyof Catalogue & string>> = {
+const codes: Readonly<Record<string, ServerErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Problem } from '../problem.ts';
-import { etagOf, isKnown, requirePreconditions } from './conditional.ts';
+import { contentEtag, isKnown, requirePreconditions } from './conditional.ts';
 
 /** The code of the refusal; `undefined` where what is there is what was expected. */
 function refusal(headers: { ifMatch?: string; ifNoneMatch?: string }, etag = '"7.1"'): string | undefined {
@@ -81,8 +81,13 @@ describe('If-None-Match of a reader', () => {
 
 describe('the entity tag of a response', () => {
   it('is the same for the same bytes and headers only', () => {
-    assert.equal(etagOf('[1]', ['Link', 'a']), etagOf(Buffer.from('[1]'), ['Link', 'a']));
-    const tags = [etagOf('[1]', []), etagOf('[2]', []), etagOf('[1]', ['Link', 'a']), etagOf('[1]', ['Lin', 'ka'])];
+    assert.equal(contentEtag('[1]', ['Link', 'a']), contentEtag(Buffer.from('[1]'), ['Link', 'a']));
+    const tags = [
+      contentEtag('[1]', []),
+      contentEtag('[2]', []),
+      contentEtag('[1]', ['Link', 'a']),
+      contentEtag('[1]', ['Lin', 'ka']),
+    ];
     assert.equal(new Set(tags).size, tags.length);
     for (const tag of tags) assert.match(tag, /^"[\w-]{22}"$/);
   });

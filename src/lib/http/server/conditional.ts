@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { Problem } from '../problem.ts';
+import { invalidParameter, Problem } from '../problem.ts';
 
 /** Returns a strong entity tag for a response without a version: a hash of its body and headers. */
-export function etagOf(bytes: string | Buffer, headers: readonly string[]): string {
+export function contentEtag(bytes: string | Buffer, headers: readonly string[]): string {
   const hash = createHash('sha256').update(bytes);
   for (const text of headers) hash.update('\0').update(text);
   return `"${hash.digest('base64url').slice(0, 22)}"`;
@@ -53,10 +53,7 @@ const afterLast = /^[ \t,]*$/;
 const opaque = /^[\x21\x23-\x7e\x80-\xff]*$/;
 
 function malformed(name: string): Problem {
-  const message = 'Must be * or a list of entity tags in double quotes, as ETag had them.';
-  return new Problem('invalid_parameter', 400, `Invalid parameters. ${name}: ${message}`, {
-    errors: [{ path: name, code: 'invalid_value', message }],
-  });
+  return invalidParameter(name, 'Must be * or a list of entity tags in double quotes, as ETag had them.');
 }
 
 function failed(message: string): Problem {

@@ -4,8 +4,7 @@ import type { Socket } from 'node:net';
 /**
  * Tracks the open connections of a server and schedules their requests.
  *
- * Limits the number of connections: beyond the limit a new connection replaces one that has been idle for long. Clients
- * that hold connections open without using them lose them first, and nobody is rejected.
+ * Beyond the limit, a new connection replaces one that has been idle for long, so no client is rejected.
  *
  * Starts pipelined requests one per turn of the event loop, so that they do not delay other connections. Stops reading
  * from a connection that has many unanswered requests.
@@ -16,10 +15,7 @@ export class Connections {
   readonly #open = new Set<TrackedSocket>();
   #isClosing = false;
 
-  /**
-   * @param max how many connections may be open
-   * @param serve handles one request
-   */
+  /** @param max how many connections may be open */
   constructor(server: Server, max: number, serve: (request: IncomingMessage, response: ServerResponse) => void) {
     this.#max = max;
     server.on('connection', (socket: TrackedSocket) => this.#track(socket));
@@ -82,14 +78,8 @@ export class Connections {
       socket.destroy();
       return;
     }
-    socket[tracked] = {
-      latest: undefined,
-      unanswered: 0,
-      queue: [],
-      isPaused: false,
-      isUsed: false,
-      isAbandoned: false,
-    };
+    const flags = { isPaused: false, isUsed: false, isAbandoned: false };
+    socket[tracked] = { latest: undefined, unanswered: 0, queue: [], ...flags };
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
     if (this.#open.size > this.#max) this.#dropIdle();
@@ -120,7 +110,6 @@ interface TrackedSocket extends Socket {
 }
 
 interface Connection {
-  /** The response to the latest request. */
   latest: ServerResponse | undefined;
   /** The number of requests since one arrived when all before it were answered. */
   unanswered: number;

@@ -1,14 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Catalogue, Problem } from '../problem.ts';
+import { type ErrorEntry, errorBody, Problem, problemBody, type ServerErrorCode } from '../problem.ts';
+import { wantsProblemJson } from './accept.ts';
 import type { Authenticator } from './authenticator.ts';
 import { clientAddress, isForwardedTls, type TrustedProxies } from './client-address.ts';
-import { newRequestId, requestIdOf } from './request-id.ts';
-import { closeConnection, writeProblem, writeProblemToSocket } from './responses.ts';
+import type { Exchange } from './exchange.ts';
+import { requestIdOf } from './request-id.ts';
+import { closeConnection, commonHeaders, JSON_TYPE, LINGER_MS, writeResponse } from './responses.ts';
 
 /** What error responses are made from. */
 export interface ErrorOptions {
-  readonly errors: Catalogue;
+  readonly errors: Readonly<Record<ServerErrorCode, ErrorEntry>>;
   readonly authenticator: Authenticator;
   readonly proxies: TrustedProxies;
   /** Returns the address below which the pages on error codes are: that of this server or of another. */
@@ -24,42 +26,53 @@ export class ErrorResponses {
   }
 
   /** Returns the problem with the status and message of the catalogue. */
-  problem(code: keyof Catalogue & string, headers: readonly string[] = []): Problem {
-    const entry = this.#options.errors[code]!;
-    return new Problem(code, entry.status, entry.message, { headers });
+  problem(code: ServerErrorCode, headers: readonly string[] = []): Problem {
+    const { status, message } = this.#options.errors[code];
+    return new Problem(code, status, message, { headers });
   }
 
-  /** @param headers of the response besides those of every response and of the problem */
+  /**
+   * Writes an error response, as `application/problem+json` if the request asks for that.
+   * @param headers of the response besides those of every response and of the problem
+   */
   write(
-    request: IncomingMessage,
-    response: ServerResponse,
+    { request, response, requestId }: Pick<Exchange, 'request' | 'response' | 'requestId'>,
     problem: Problem,
-    requestId: string,
     headers: readonly string[],
   ): void {
-    const pagesUrl = this.#options.pagesUrl(this.isTls(request));
-    writeProblem(request, response, problem, pagesUrl, requestId, headers);
+    const tls = this.isTls(request);
+    const all = commonHeaders(tls).api.concat('X-Request-Id', requestId, problem.headers, headers);
+    const { status } = problem;
+    if (wantsProblemJson(request.headers.accept)) {
+      const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
+      writeResponse(response, { status, contentType: 'application/problem+json', bytes }, all);
+    } else {
+      writeResponse(response, { status, bytes: JSON.stringify(errorBody(problem)) }, all);
+    }
   }
 
-  /** Writes a problem as the last response on its connection, with the rate limit headers of the client's address. */
-  writeLast(
-    request: IncomingMessage,
-    response: ServerResponse,
-    code: keyof Catalogue & string,
-    requestId = requestIdOf(request),
-  ): void {
-    const headers = this.addressHeaders(request).concat(closeConnection);
-    this.write(request, response, this.problem(code), requestId, headers);
+  /** Writes an error as the last response on its connection, with the rate limit headers of the client's address. */
+  writeLast(exchange: Pick<Exchange, 'request' | 'response' | 'requestId'>, code: ServerErrorCode): void {
+    this.write(exchange, this.problem(code), this.addressHeaders(exchange.request).concat(closeConnection));
   }
 
-  /** Writes a problem to a connection whose input never became a request, and ends the connection. */
-  writeToSocket(
-    socket: Duplex & { readonly remoteAddress?: string | undefined },
-    code: keyof Catalogue & string,
-  ): void {
+  /** Writes an error to a connection whose input never became a request, and ends the connection. */
+  writeToSocket(socket: Duplex & { readonly remoteAddress?: string | undefined }, code: ServerErrorCode): void {
+    const problem = this.problem(code);
     const address = clientAddress(socket.remoteAddress, undefined, this.#options.proxies);
-    const headers = this.#options.authenticator.addressHeaders(address);
-    writeProblemToSocket(socket, this.problem(code), newRequestId(), headers);
+    const bytes = JSON.stringify(errorBody(problem));
+    const headers = [
+      ...['Content-Type', JSON_TYPE, 'Content-Length', `${Buffer.byteLength(bytes)}`, ...closeConnection],
+      ...['Date', new Date().toUTCString(), 'X-Request-Id', requestIdOf()],
+      ...[...commonHeaders(false).api, ...this.#options.authenticator.addressHeaders(address)],
+    ];
+    let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n`;
+    for (let index = 0; index < headers.length; index += 2) head += `${headers[index]}: ${headers[index + 1]}\r\n`;
+    socket.on('error', () => socket.destroy());
+    socket.end(`${head}\r\n${bytes}`);
+    // Discards further input for a while, because a reset would make the client lose the response.
+    socket.resume();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
   /** Returns the rate limit headers of the client's address, without counting the request. */
@@ -67,16 +80,12 @@ export class ErrorResponses {
     return this.#options.authenticator.addressHeaders(this.addressOf(request));
   }
 
-  /** Returns the client's address. */
   addressOf({ headers, socket }: IncomingMessage): string {
-    const forwarded = headers['x-forwarded-for'];
-    const hops = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
-    return clientAddress(socket.remoteAddress, hops, this.#options.proxies);
+    return clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, this.#options.proxies);
   }
 
   /** Reports whether the request came to a trusted proxy over TLS. */
   isTls({ headers, socket }: IncomingMessage): boolean {
-    const protocol = headers['x-forwarded-proto'];
-    return protocol !== undefined && isForwardedTls(socket.remoteAddress, protocol, this.#options.proxies);
+    return isForwardedTls(socket.remoteAddress, headers['x-forwarded-proto'], this.#options.proxies);
   }
 }

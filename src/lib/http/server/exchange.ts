@@ -8,6 +8,8 @@ export interface Exchange {
   readonly requestId: string;
   /** The public address as this caller reaches it, without the prefix and without a trailing slash. */
   readonly publicUrl: string;
+  /** Whether the request came to a trusted proxy over TLS. */
+  readonly tls: boolean;
   /** The path as it was sent. */
   readonly path: string;
   /** The query string as it was sent, with its question mark; '' when there is none. */

@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions, type Server as TcpServer } from 'node:net';
 
-/** A server that is listening. */
 export interface Listener {
   readonly port: number;
   /** Stops listening; resolves when every connection has ended. */
@@ -23,16 +22,16 @@ export async function listen(server: Server, host: string, port: number): Promis
   for (const { address } of host === 'localhost' ? await lookup(host, { all: true }) : []) {
     if (address === bound.address) continue;
     const other = createServer({ allowHalfOpen: true, noDelay: true }, socket => server.emit('connection', socket));
-    const isBound = await bind(other, { host: address, port: bound.port, backlog: BACKLOG }).then(
-      () => true,
-      () => false,
+    const binding = bind(other, { host: address, port: bound.port, backlog: BACKLOG });
+    await binding.then(
+      () => servers.push(other),
+      () => {},
     );
-    if (isBound) servers.push(other);
   }
   return { port: bound.port, close: async () => void (await Promise.all(servers.map(close))) };
 }
 
-function bind(server: TcpServer, options: ListenOptions): Promise<void> {
+export function bind(server: TcpServer, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options, () => {
@@ -42,6 +41,6 @@ function bind(server: TcpServer, options: ListenOptions): Promise<void> {
   });
 }
 
-function close(server: TcpServer): Promise<void> {
+export function close(server: TcpServer): Promise<void> {
   return new Promise(resolve => server.close(() => resolve()));
 }

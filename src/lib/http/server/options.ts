@@ -1,19 +1,17 @@
 import type { Problem } from '../problem.ts';
 import type { Route } from '../route.ts';
+import type { BodyBudget } from './body-budget.ts';
 import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
 import type { RenderPage } from './router.ts';
-
-/** The largest request body, in bytes. */
-export const BODY_BYTES_MAX = 1024 * 1024;
-/** The largest request line with its headers, in bytes. */
-export const HEADER_BYTES_MAX = 16 * 1024;
 
 /** What an HTTP server serves, and the functions that it calls. */
 export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions {
   readonly routes: readonly Route<Context>[];
   /** Pages outside the API by path, which may end with `*`. They need no key and are not rate limited. */
   readonly pages: Readonly<Record<string, RenderPage>>;
+  /** Limits the memory for request bodies; several servers can share it. */
+  readonly bodies: BodyBudget;
   /** Returns the HTML page for a path outside the API that does not exist. */
   notFoundPage(): string;
   /**
@@ -33,25 +31,18 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
 }
 
 /** Timeouts of a connection in milliseconds, and how many connections may be open. */
-export interface ConnectionLimits {
+export const defaultLimits = {
   /** From the first byte of a request (or from connecting) to the end of its headers; then 408. */
-  readonly headersMs: number;
-  /** From the first byte of a request to the end of its body; then 408. */
-  readonly requestMs: number;
-  /** From a response to the next request. */
-  readonly idleMs: number;
-  /** Without a byte in either direction while a request or a response is in progress. */
-  readonly stalledMs: number;
-  /** How often the first two are checked. */
-  readonly checkMs: number;
-  readonly connectionsMax: number;
-}
-
-export const defaultLimits: ConnectionLimits = {
   headersMs: 15_000,
+  /** From the first byte of a request to the end of its body; then 408. */
   requestMs: 30_000,
+  /** From a response to the next request. */
   idleMs: 20_000,
+  /** Without a byte in either direction while a request or a response is in progress. */
   stalledMs: 60_000,
+  /** How often the first two are checked. */
   checkMs: 1000,
   connectionsMax: 10_000,
 };
+
+export type ConnectionLimits = Readonly<typeof defaultLimits>;

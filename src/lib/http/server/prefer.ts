@@ -1,11 +1,11 @@
-const none: ReadonlyMap<string, string> = new Map();
+/** The preferences of a request without the header. */
+export const noPreferences: ReadonlyMap<string, string> = new Map();
 
 /**
  * Parses a `Prefer` header (RFC 7240): lower-case names to values, '' for preferences without one. The first of repeated
  * preferences counts; malformed ones are ignored.
  */
-export function parsePrefer(header: string | undefined): ReadonlyMap<string, string> {
-  if (header === undefined) return none;
+export function parsePrefer(header = ''): ReadonlyMap<string, string> {
   const preferences = new Map<string, string>();
   for (const part of header.split(',')) {
     // The lookahead prevents backtracking over white space, which would take quadratic time.

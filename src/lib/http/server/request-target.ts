@@ -10,23 +10,31 @@ export function originForm(target: string): string {
 
 /**
  * Reports whether a request is unambiguous where Node's parser is lenient: a proxy in front might read others
- * differently. HTTP/1.1 requires exactly one Host (RFC 9112, 3.2).
+ * differently. HTTP/1.1 requires exactly one Host (RFC 9112, 3.2). Of several Authorization headers Node reads the first.
  */
-export function isWellFormed({ headers, httpVersionMinor, rawHeaders, url }: IncomingMessage): boolean {
+export function isWellFormed(request: IncomingMessage): boolean {
+  const { headers, httpVersionMajor, httpVersionMinor, rawHeaders, url } = request;
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) return false;
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && (encoding.toLowerCase() !== 'chunked' || httpVersionMinor === 0)) return false;
   if (url!.includes('%') && /%(?![\dA-Fa-f]{2})/.test(url!)) return false;
-  let hosts = 0;
+  const hosts = countOf(rawHeaders, 'host');
+  return (hosts === 1 || (hosts === 0 && httpVersionMinor === 0)) && countOf(rawHeaders, 'authorization') <= 1;
+}
+
+/** @param wanted the name of a header in lower case */
+function countOf(rawHeaders: readonly string[], wanted: string): number {
+  let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    if (name.length === wanted.length && name.toLowerCase() === wanted) count++;
   }
-  return hosts === 1 || (hosts === 0 && httpVersionMinor === 0);
+  return count;
 }
 
 /** Reports whether an OPTIONS request is a CORS preflight request of a browser (Fetch). */
-export function isPreflight({ method, headers }: IncomingMessage): boolean {
-  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+export function isPreflight({ headers }: IncomingMessage): boolean {
+  return headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
 
 /** Reports whether a Content-Type starts with a well-formed media type (RFC 9110, 8.3.1). */

@@ -1,5 +1,5 @@
 import type { RouteResponse } from '../route.ts';
-import { etagOf } from './conditional.ts';
+import { contentEtag } from './conditional.ts';
 
 /**
  * Caches responses in memory for one version of the data.
@@ -26,7 +26,7 @@ export class ResponseCache {
   set(version: number | undefined, expiresAt: number | undefined, key: string, response: RouteResponse): RouteResponse {
     const body = Buffer.from(JSON.stringify(response.body));
     const headers = response.headers ?? [];
-    const encoded = { ...response, body, headers: [...headers, 'ETag', etagOf(body, headers)] };
+    const encoded = { ...response, body, headers: [...headers, 'ETag', contentEtag(body, headers)] };
     if (version === undefined) return encoded;
     const size = body.length + OVERHEAD_BYTES + 2 * key.length;
     const end = expiresAt ?? Number.POSITIVE_INFINITY;

@@ -1,18 +1,11 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { errorBody, type Problem, problemBody } from '../problem.ts';
+import type { ServerResponse } from 'node:http';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
-import { wantsProblemJson } from './accept.ts';
-import type { EncodedResponse } from './bound-route.ts';
+import { isKnown } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
-import type { Page } from './router.ts';
 
 // Everywhere in this file headers are names and values in turn, as `ServerResponse.writeHead` takes them.
 
-/** Headers that let scripts of other sites read every response of the API, and the headers that clients need. */
-const corsHeaders: readonly string[] = [
-  'Access-Control-Allow-Origin',
-  '*',
+const exposeHeaders = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
     'X-Total-Count, X-Sync-Token, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
@@ -23,42 +16,101 @@ const corsHeaders: readonly string[] = [
 const requestHeaders =
   'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id';
 
+/** Returns the headers of every response of a kind. */
+function headersOf(...transport: string[]) {
+  const all = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...transport];
+  return {
+    /** Changes, errors and streams of the API. Scripts of other sites can read them, with the headers that clients need. */
+    api: [...all, ...exposeHeaders, 'Cache-Control', 'no-store'] as readonly string[],
+    /** Reads of the API have an entity tag: a browser keeps them to send it, for the same key only. */
+    read: [
+      ...all,
+      ...exposeHeaders,
+      'Cache-Control',
+      'private, no-cache',
+      'Vary',
+      'Authorization',
+    ] as readonly string[],
+    page: [...all, 'Cache-Control', 'no-store'] as readonly string[],
+    /** Pages with an entity tag. */
+    taggedPage: [...all, 'Cache-Control', 'no-cache'] as readonly string[],
+  };
+}
+
+const overHttp = headersOf();
+const overTls = headersOf('Strict-Transport-Security', 'max-age=31536000');
+
+/** @param tls whether the request came over TLS; then browsers should use nothing else for a year */
+export function commonHeaders(tls: boolean): ReturnType<typeof headersOf> {
+  return tls ? overTls : overHttp;
+}
+
 /** The header of the last response on a connection. */
 export const closeConnection: readonly string[] = ['Connection', 'close'];
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Writes a complete response of the API. */
+/** How long a connection stays open for a client to take the end of the response. */
+export const LINGER_MS = 1000;
+
+export interface ResponseContent {
+  readonly status: number;
+  /** JSON by default. */
+  readonly contentType?: string;
+  readonly bytes: string | Buffer;
+}
+
+/** The response of a page outside the API. */
+export interface PageContent extends ResponseContent {
+  /** Answers `If-None-Match` with 304. Pages without it are not cached. */
+  readonly etag?: string;
+}
+
+/** A response of a route that is ready to be written. */
+export interface EncodedResponse extends ResponseContent {
+  readonly headers: readonly string[];
+  /** Writes the body in place of the bytes. */
+  readonly stream?: ResponseStream;
+}
+
+/** Writes a response with its length, unless the client has gone or has a response already. */
 export function writeResponse(
-  { response, requestId, headers: rateLimits }: Exchange,
-  { status, bytes, headers }: EncodedResponse,
-  routeHeaders: readonly string[],
-  connection: readonly string[],
+  response: ServerResponse,
+  { status, contentType = JSON_TYPE, bytes }: ResponseContent,
+  headers: readonly string[],
 ): void {
-  const contentType = status === 204 || status === 304 ? undefined : JSON_TYPE;
-  const own = corsHeaders.concat('X-Request-Id', requestId, rateLimits, headers, routeHeaders, connection);
-  write(response, status, contentType, own, bytes);
+  if (response.headersSent || response.destroyed) return;
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  const own = status === 204 || status === 304 ? [] : ['Content-Type', contentType, 'Content-Length', `${length}`];
+  response.writeHead(status, own.concat(headers));
+  response.end(bytes);
 }
 
 /** Writes a page outside the API. */
 export function writePage(
-  response: ServerResponse,
-  { status, contentType, bytes }: Page,
+  { request, response, tls }: Pick<Exchange, 'request' | 'response' | 'tls'>,
+  page: PageContent,
   connection: readonly string[],
 ): void {
-  const headers = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...connection];
-  write(response, status, contentType, headers, bytes);
+  const { etag } = page;
+  if (etag === undefined) {
+    writeResponse(response, page, commonHeaders(tls).page.concat(connection));
+    return;
+  }
+  const ifNoneMatch = request.headers['if-none-match'];
+  const isCurrent = ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag);
+  const headers = commonHeaders(tls).taggedPage.concat('ETag', etag, connection);
+  writeResponse(response, isCurrent ? { status: 304, bytes: '' } : page, headers);
 }
 
-/** Writes the response to a CORS preflight request. */
-export function writePreflight({ request, response, requestId }: Exchange, rateLimits: readonly string[]): void {
+export function writePreflight({ request, response, requestId, tls }: Exchange, rateLimits: readonly string[]): void {
   const allowed = request.headers['access-control-request-headers'] ?? requestHeaders;
-  const headers = [
-    ...['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+  writeResponse(response, { status: 204, bytes: '' }, [
+    ...commonHeaders(tls).page,
+    ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
     ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
     ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...rateLimits],
-  ];
-  write(response, 204, undefined, headers, '');
+  ]);
 }
 
 /**
@@ -66,7 +118,7 @@ export function writePreflight({ request, response, requestId }: Exchange, rateL
  * @returns the writer, or `undefined` when there is nothing to stream: for HEAD, or when the client has gone
  */
 export function writeStream(
-  { request, response, requestId, headers: rateLimits }: Exchange,
+  { request, response, requestId, tls, headers: rateLimits }: Exchange,
   { status, headers }: EncodedResponse,
   contentType: string,
   stream: ResponseStream,
@@ -75,8 +127,15 @@ export function writeStream(
     stream.closed();
     return undefined;
   }
-  const own = ['Cache-Control', 'no-store', 'X-Accel-Buffering', 'no', ...closeConnection, 'X-Request-Id', requestId];
-  response.writeHead(status, ['Content-Type', contentType, ...corsHeaders, ...own, ...rateLimits, ...headers]);
+  const own = ['X-Accel-Buffering', 'no', ...closeConnection, 'X-Request-Id', requestId];
+  response.writeHead(status, [
+    'Content-Type',
+    contentType,
+    ...commonHeaders(tls).api,
+    ...own,
+    ...rateLimits,
+    ...headers,
+  ]);
   if (request.method === 'HEAD') {
     response.end();
     stream.closed();
@@ -99,69 +158,4 @@ export function writeStream(
   response.flushHeaders();
   stream.begin(writer);
   return writer;
-}
-
-/** The path of the pages on error codes. */
-export const errorPages = '/errors/';
-
-/**
- * Writes an error response, as `application/problem+json` when the request asks for that.
- * @param pagesUrl the address below which the pages on error codes are
- */
-export function writeProblem(
-  request: IncomingMessage,
-  response: ServerResponse,
-  problem: Problem,
-  pagesUrl: string,
-  requestId: string,
-  headers: readonly string[],
-): void {
-  const asProblem = wantsProblemJson(request.headers.accept);
-  const bytes = JSON.stringify(asProblem ? problemOf(problem, pagesUrl, requestId) : errorBody(problem));
-  const own = corsHeaders.concat('X-Request-Id', requestId, problem.headers, headers);
-  write(response, problem.status, asProblem ? 'application/problem+json' : JSON_TYPE, own, bytes);
-}
-
-/** Writes an error response to a connection whose input never became a request, and ends the connection. */
-export function writeProblemToSocket(
-  socket: Duplex,
-  problem: Problem,
-  requestId: string,
-  rateLimits: readonly string[],
-): void {
-  const bytes = JSON.stringify(errorBody(problem));
-  const all = [
-    ...['Content-Type', JSON_TYPE, 'Content-Length', `${Buffer.byteLength(bytes)}`, ...closeConnection],
-    ...['Date', new Date().toUTCString(), 'X-Request-Id', requestId],
-    ...[...corsHeaders, ...problem.headers, ...rateLimits],
-  ];
-  let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n`;
-  for (let index = 0; index < all.length; index += 2) head += `${all[index]}: ${all[index + 1]}\r\n`;
-  socket.on('error', () => socket.destroy());
-  socket.end(`${head}\r\n${bytes}`);
-  // Discards further input for a while, because a reset would make the client lose the response.
-  socket.resume();
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
-}
-
-const LINGER_MS = 1000;
-
-/** Writes a response with its length, unless the client has gone or has a response already. */
-function write(
-  response: ServerResponse,
-  status: number,
-  contentType: string | undefined,
-  headers: readonly string[],
-  bytes: string | Buffer,
-): void {
-  if (response.headersSent || response.destroyed) return;
-  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
-  const own = contentType === undefined ? [] : ['Content-Type', contentType, 'Content-Length', `${length}`];
-  response.writeHead(status, own.concat(headers));
-  response.end(bytes);
-}
-
-function problemOf(problem: Problem, pagesUrl: string, requestId: string): Record<string, unknown> {
-  const title = STATUS_CODES[problem.status] ?? 'Error';
-  return problemBody(problem, `${pagesUrl}${errorPages}${problem.code}`, title, requestId);
 }

@@ -1,21 +1,14 @@
 import createRouter from 'find-my-way';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Route } from '../route.ts';
-
-/** A response outside the API. */
-export interface Page {
-  readonly status: number;
-  readonly contentType: string;
-  readonly bytes: string | Buffer;
-}
+import type { PageContent } from './responses.ts';
 
 /**
  * Returns the page, or `undefined` when there is none after all.
  * @param rest what the request's path has in place of the `*` at the end of the page's path
  */
-export type RenderPage = (rest: string) => MaybePromise<Page | undefined>;
+export type RenderPage = (rest: string) => MaybePromise<PageContent | undefined>;
 
-/** A route or a page. */
 interface Target<R> {
   readonly route?: R | undefined;
   readonly page?: RenderPage | undefined;
@@ -61,9 +54,14 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
     };
   }
 
-  /** Returns the methods of the routes at a path. */
   methodsOf(path: string): string[] {
     return methods.filter(method => this.find(method, path).route !== undefined);
+  }
+
+  /** Returns the path of the operation that a path without the prefix leads to, with its parameters in braces. */
+  pathInApi(path: string): string | undefined {
+    const [method] = this.methodsOf(this.#prefix + path);
+    return method && this.#prefix + this.find(method, this.#prefix + path).route!.route.path;
   }
 
   /** Reports whether a path without a route belongs to the API. With an empty prefix all paths do but those of pages. */

@@ -4,10 +4,14 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import Type from 'typebox';
+import { waitUntil } from '../../../../test/support/wait-until.ts';
 import { Problem } from '../problem.ts';
 import { operationsOver, type Route } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
+import { BodyBudget } from './body-budget.ts';
 import { trustedProxies } from './client-address.ts';
 import type { ConnectionLimits } from './options.ts';
 import { HttpServer } from './server.ts';
@@ -33,6 +37,7 @@ const errors = {
   precondition_required: entry(428, 'Name the version.'),
   headers_too_large: entry(431, 'Too many headers.'),
   internal_error: entry(500, 'Our fault.'),
+  overloaded: entry(503, 'Too much.'),
   shutting_down: entry(503, 'Stopping.'),
 };
 
@@ -50,13 +55,15 @@ function nextAccepted(): Promise<Socket> {
 /** More than any kernel takes off a server's hands for a client that does not read. */
 const LARGE_BYTES = 128 * 1024 * 1024;
 
+const MIB = 1024 * 1024;
+
 /** Admits everyone; each answer says so. */
 const openGate: Authenticator = {
   isStillAuthorized: () => true,
   authenticate: () => ({
     authenticated: true,
-    caller: { keyId: 'key', deployment: 'production', accountId: 1, admin: false },
-    allows: () => true,
+    caller: { keyId: 'key', deployment: 'production', accountId: 1, admin: false, plan: 'free' },
+    scopes: new Set(['any']),
     headers: ['X-Gate', 'admitted'],
   }),
   addressHeaders: address => ['X-Gate', `shown to ${address}`],
@@ -154,7 +161,11 @@ describe('a server of routes', () => {
   const servers: HttpServer<null>[] = [];
   after(() => Promise.all(servers.map(server => server.close(0))));
 
-  async function start(limits: Partial<ConnectionLimits> = {}, gate: Authenticator = openGate) {
+  async function start(
+    limits: Partial<ConnectionLimits> = {},
+    gate: Authenticator = openGate,
+    bodies = new BodyBudget({ total: 4 * MIB, perAccount: 4 * MIB }),
+  ) {
     const server = new HttpServer<null>({
       routes: [things, add, slow, fault, lateFault, large],
       prefix: '/v1',
@@ -167,6 +178,7 @@ describe('a server of routes', () => {
         return new Problem('internal_error', 500, 'Our fault.');
       },
       proxies: trustedProxies([]),
+      bodies,
       publicUrl: () => 'http://service.example',
       pagesUrl: () => 'http://service.example',
       now: () => Date.now(),
@@ -339,6 +351,108 @@ describe('a server of routes', () => {
     assert.match(text, /"code":"body_too_large"/);
   });
 
+  describe('with a budget for bodies', () => {
+    const byAccount: Authenticator = {
+      ...openGate,
+      authenticate: ({ authorization }) => ({
+        authenticated: true,
+        caller: {
+          keyId: 'key',
+          deployment: 'production',
+          accountId: Number(authorization),
+          admin: false,
+          plan: 'free',
+        },
+        scopes: new Set(['any']),
+        headers: ['X-Gate', 'admitted'],
+      }),
+    };
+    const head = (account: number, framing: string) =>
+      `POST /v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: ${account}\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`;
+    const whole = (account: number) => `${head(account, 'Content-Length: 12\r\nConnection: close')}{"name":"x"}`;
+
+    /** Begins a request, and returns its socket once its body takes `bytes` of the budget. */
+    async function begin(port: number, bodies: BodyBudget, text: string, bytes: number): Promise<Socket> {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      const before = bodies.used;
+      socket.write(text);
+      await waitUntil(() => bodies.used === before + bytes);
+      return socket;
+    }
+
+    it('returns 503 before it reads more than an account may send, and serves other accounts', async () => {
+      const bodies = new BodyBudget({ total: 2 * MIB, perAccount: MIB });
+      const { port } = await start({}, byAccount, bodies);
+      const first = await begin(port, bodies, head(1, `Content-Length: ${MIB - 100}`), MIB - 100);
+      const refused = await exchange(port, [head(1, 'Content-Length: 101\r\nConnection: close')]);
+      assert.deepEqual(statuses(refused), [503]);
+      assert.match(refused, /"code":"overloaded"/);
+      assert.match(refused, /\r\nRetry-After: 1\r\n/);
+      assert.match(refused, /\r\nX-Gate: admitted\r\n/);
+      assert.deepEqual(statuses(await exchange(port, [whole(1)])), [201]);
+      assert.deepEqual(statuses(await exchange(port, [whole(2)])), [201]);
+      assert.equal(bodies.used, MIB - 100);
+      first.write(JSON.stringify({ name: 'x'.repeat(MIB - 111) }));
+      const [response] = (await once(first, 'data')) as [Buffer];
+      assert.deepEqual(statuses(response.toString('latin1')), [201]);
+      first.destroy();
+      assert.equal(bodies.used, 0);
+    });
+
+    it('counts a body without Content-Length as it grows', async () => {
+      const bodies = new BodyBudget({ total: MIB, perAccount: 64 * 1024 });
+      const { port } = await start({}, byAccount, bodies);
+      const chunked = head(1, 'Transfer-Encoding: chunked');
+      const first = await begin(port, bodies, `${chunked}1\r\n{\r\n`, 16 * 1024);
+      first.write(`7000\r\n${' '.repeat(0x7000)}\r\n`);
+      await waitUntil(() => bodies.used === 32 * 1024);
+      first.write(`9000\r\n${' '.repeat(0x9000)}\r\n`);
+      const [response] = (await once(first, 'data')) as [Buffer];
+      assert.deepEqual(statuses(response.toString('latin1')), [503]);
+      assert.equal(bodies.used, 0);
+      first.destroy();
+    });
+
+    it('releases a body that never arrives', async () => {
+      const bodies = new BodyBudget({ total: MIB, perAccount: MIB });
+      const { port } = await start({ headersMs: 50, requestMs: 100 }, byAccount, bodies);
+      const gone = await begin(port, bodies, head(1, 'Content-Length: 1000'), 1000);
+      gone.destroy();
+      await waitUntil(() => bodies.used === 0);
+      const slow = await begin(port, bodies, head(1, 'Content-Length: 1000'), 1000);
+      const [response] = (await once(slow, 'data')) as [Buffer];
+      assert.deepEqual(statuses(response.toString('latin1')), [408]);
+      await waitUntil(() => bodies.used === 0);
+      const broken = await begin(port, bodies, `${head(1, 'Transfer-Encoding: chunked')}`, 16 * 1024);
+      broken.write('nonsense\r\n');
+      await waitUntil(() => bodies.used === 0);
+      const [malformed] = (await once(broken, 'data')) as [Buffer];
+      assert.deepEqual(statuses(malformed.toString('latin1')), [400]);
+    });
+
+    it('keeps no memory of a body whose request is answered, while the connection stays open', async () => {
+      const bodies = new BodyBudget({ total: MIB, perAccount: MIB });
+      const { port } = await start({ idleMs: 3_600_000 }, byAccount, bodies);
+      const sockets: Socket[] = [];
+      const before = process.memoryUsage().arrayBuffers;
+      const body = JSON.stringify({ name: 'x'.repeat(MIB - 20) });
+      for (let count = 0; count < 40; count++) {
+        const socket = connect(port, '127.0.0.1');
+        sockets.push(socket);
+        socket.write(head(1, `Content-Length: ${body.length}`) + body);
+        await once(socket, 'data');
+        socket.pause();
+      }
+      setFlagsFromString('--expose-gc');
+      await waitUntil(() => {
+        runInNewContext('gc')();
+        return process.memoryUsage().arrayBuffers - before < 10 * MIB;
+      });
+      for (const socket of sockets) socket.destroy();
+    });
+  });
+
   it('responds to a client that has half-closed the connection', async () => {
     waiting = 0;
     const socket = connect(port, '127.0.0.1');
@@ -413,6 +527,7 @@ describe('a server of routes', () => {
           errors,
           problemOf: error => error as Problem,
           proxies: trustedProxies([]),
+          bodies: new BodyBudget({ total: 0, perAccount: 0 }),
           publicUrl: () => '',
           pagesUrl: () => '',
           now: () => 0,

@@ -1,26 +1,40 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Problem } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import type { ResponseWriter } from '../route.ts';
 import { prefersHtml } from './accept.ts';
 import type { AuthenticationResult } from './authenticator.ts';
-import { BoundRoute, type EncodedResponse } from './bound-route.ts';
+import { BoundRoute } from './bound-route.ts';
 import { ClientErrors } from './client-errors.ts';
 import { Connections } from './connections.ts';
 import { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Listener, listen } from './listen.ts';
-import { BODY_BYTES_MAX, defaultLimits, HEADER_BYTES_MAX, type HttpServerOptions } from './options.ts';
+import { defaultLimits, type HttpServerOptions } from './options.ts';
 import { readBody } from './read-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
-import { closeConnection, writePage, writePreflight, writeResponse, writeStream } from './responses.ts';
-import { type Found, type Page, type RenderPage, Router } from './router.ts';
+import {
+  closeConnection,
+  commonHeaders,
+  type EncodedResponse,
+  writePage,
+  writePreflight,
+  writeResponse,
+  writeStream,
+} from './responses.ts';
+import { type Found, type RenderPage, Router } from './router.ts';
+
+/** The largest request line with its headers, in bytes. */
+const HEADER_BYTES_MAX = 16 * 1024;
 
 const noHeaders: readonly string[] = [];
+const retrySoon: readonly string[] = ['Retry-After', '1'];
 
 interface RoutedExchange<Context> extends Exchange {
   /** What the method and path lead to. */
   readonly found: Found<BoundRoute<Context>>;
+  /** The bytes that are reserved for the body in the `BodyBudget`. */
+  bodyBytes: number;
 }
 
 /**
@@ -49,24 +63,21 @@ export class HttpServer<Context> {
     this.#errors = new ErrorResponses(options);
     const routes = options.routes.map(route => new BoundRoute(route, options));
     this.#router = new Router(options.prefix, routes, options.pages);
-    const { headersMs, requestMs, idleMs, stalledMs, checkMs, connectionsMax } = {
-      ...defaultLimits,
-      ...options.limits,
-    };
+    const limits = { ...defaultLimits, ...options.limits };
     this.#server = createServer({
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      keepAliveTimeout: idleMs,
-      connectionsCheckingInterval: checkMs,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.idleMs,
+      connectionsCheckingInterval: limits.checkMs,
       maxHeaderSize: HEADER_BYTES_MAX,
       requireHostHeader: false,
     });
-    this.#server.setTimeout(stalledMs);
+    this.#server.setTimeout(limits.stalledMs);
     // More than 2,000 headers fit into HEADER_BYTES_MAX; Node would drop the rest silently.
     this.#server.maxHeadersCount = 0;
     // Undocumented in Node: clients that end their side of the connection after a request still get the response.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#connections = new Connections(this.#server, connectionsMax, (request, response) =>
+    this.#connections = new Connections(this.#server, limits.connectionsMax, (request, response) =>
       this.#receive(request, response),
     );
     const clientErrors = new ClientErrors(this.#connections, this.#errors);
@@ -103,7 +114,7 @@ export class HttpServer<Context> {
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#servePage(exchange, page);
     else if (route === undefined && !this.#router.isInApi(exchange.path)) {
-      this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
+      this.#rejectOutside(exchange, this.#notFoundOutside(exchange.path));
     } else if (this.#isClosing) this.#rejectClosing(exchange);
     else if (request.method === 'OPTIONS' && isPreflight(request)) {
       writePreflight(exchange, this.#errors.addressHeaders(request));
@@ -116,14 +127,13 @@ export class HttpServer<Context> {
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const found = this.#router.find(request.method!, path);
+    const tls = request.headers['x-forwarded-proto'] !== undefined && this.#errors.isTls(request);
     return {
       request,
       response,
-      requestId: requestIdOf(request),
-      publicUrl:
-        request.headers['x-forwarded-proto'] !== undefined && this.#errors.isTls(request)
-          ? this.#publicUrls.tls
-          : this.#publicUrls.plain,
+      requestId: requestIdOf(request.headers['x-request-id']),
+      publicUrl: tls ? this.#publicUrls.tls : this.#publicUrls.plain,
+      tls,
       path,
       search: mark < 0 ? '' : url.slice(mark),
       receivedMs: this.#options.onResponse === undefined ? 0 : performance.now(),
@@ -131,10 +141,11 @@ export class HttpServer<Context> {
       parameters: found.parameters,
       headers: noHeaders,
       caller: undefined,
+      bodyBytes: 0,
     };
   }
 
-  /** Counts the request and checks the caller's key. */
+  /** Checks the caller's key and counts the request. */
   #authenticate(exchange: RoutedExchange<Context>): void {
     const { authorization } = exchange.request.headers;
     try {
@@ -158,34 +169,62 @@ export class HttpServer<Context> {
     this.#reject(exchange, this.#options.problemOf(error, exchange.requestId));
   }
 
-  /** Rejects callers without the route's scope, and requests that no route serves. */
+  /** Rejects requests that no route serves or serves any more, and callers without the route's scope. */
   #authorize(exchange: RoutedExchange<Context>, result: AuthenticationResult): void {
     const { route } = exchange.found;
     exchange.headers = result.headers;
-    if (!result.authenticated) this.#reject(exchange, result.problem);
-    else if (route === undefined) this.#reject(exchange, this.#notFound(exchange.path));
-    else {
-      exchange.caller = result.caller;
-      const problem = route.authorize(result, this.#options.now);
-      if (problem !== undefined) this.#reject(exchange, problem);
-      else if (route.takesBody) this.#readBody(exchange, route);
-      else this.#handle(exchange, route, undefined);
+    if (!result.authenticated) {
+      this.#reject(exchange, result.problem);
+      return;
     }
+    if (route === undefined) {
+      this.#reject(exchange, this.#notFound(exchange.path));
+      return;
+    }
+    exchange.caller = result.caller;
+    const { access, deprecation, operationId } = route.route;
+    if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
+      const message = `${operationId} was removed. ${deprecation.instead}`;
+      this.#reject(exchange, new Problem('operation_removed', 410, message));
+    } else if (access.scope !== undefined && !result.scopes.has(access.scope)) {
+      const message = `The API key lacks the scope ${access.scope}.`;
+      this.#reject(exchange, new Problem('insufficient_scope', 403, message));
+    } else if (route.takesBody) this.#readBody(exchange, route);
+    else this.#handle(exchange, route, undefined);
   }
 
   #readBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>): void {
-    const { request } = exchange;
+    const { request, response } = exchange;
     const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
     if (type !== undefined && !isMediaType(type)) {
       this.#reject(exchange, this.#errors.problem('invalid_content_type'));
     } else if (encoding === undefined && (declared === undefined || declared === '0')) {
       this.#handle(exchange, route, undefined);
     } else {
-      readBody(request, { declared, bytesMax: BODY_BYTES_MAX }, read => {
-        if ('bytes' in read) this.#handle(exchange, route, read.bytes);
-        else this.#reject(exchange, this.#errors.problem(read.error));
-      });
+      const stop = readBody(
+        request,
+        declared,
+        bytes => this.#reserve(exchange, bytes),
+        read => {
+          if ('bytes' in read) this.#handle(exchange, route, read.bytes);
+          else this.#reject(exchange, this.#errors.problem(read.error, read.error === 'overloaded' ? retrySoon : []));
+        },
+      );
+      // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
+      response.once('close', stop);
     }
+  }
+
+  #reserve(exchange: RoutedExchange<Context>, bytes: number): boolean {
+    const isReserved = this.#options.bodies.reserve(exchange.caller!.accountId, bytes);
+    if (isReserved) exchange.bodyBytes += bytes;
+    return isReserved;
+  }
+
+  #releaseBody(exchange: RoutedExchange<Context>): void {
+    if (exchange.bodyBytes === 0) return;
+    this.#options.bodies.release(exchange.caller!.accountId, exchange.bodyBytes);
+    exchange.bodyBytes = 0;
   }
 
   /** Validates the request and runs the route's handler. */
@@ -205,48 +244,52 @@ export class HttpServer<Context> {
   }
 
   #respond(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, encoded: EncodedResponse): void {
+    this.#releaseBody(exchange);
     if (encoded.stream === undefined) {
-      writeResponse(exchange, encoded, route.headers(exchange), this.#connectionHeaders);
+      const { response, requestId, tls, headers } = exchange;
+      const common = commonHeaders(tls)[route.takesBody ? 'api' : 'read'];
+      const ofRoute = route.headers(exchange);
+      const connection = this.#connectionHeaders;
+      const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
+      writeResponse(response, encoded, all);
     } else {
-      const writer = writeStream(exchange, encoded, route.contentTypeOf(encoded.status), encoded.stream);
-      if (writer !== undefined) this.#track(exchange.response, writer);
+      const { contentType = '' } = route.route.successes.find(({ status }) => status === encoded.status) ?? {};
+      const writer = writeStream(exchange, encoded, contentType, encoded.stream);
+      if (writer !== undefined) {
+        this.#streams.add(writer);
+        exchange.response.once('close', () => this.#streams.delete(writer));
+        if (this.#isClosing) writer.end();
+      }
     }
     if (this.#options.onResponse !== undefined) this.#report(exchange, encoded.status);
   }
 
-  #track(response: ServerResponse, writer: ResponseWriter): void {
-    this.#streams.add(writer);
-    response.once('close', () => this.#streams.delete(writer));
-    if (this.#isClosing) writer.end();
-  }
-
   #reject(exchange: RoutedExchange<Context>, problem: Problem): void {
-    const { request, response, requestId, found } = exchange;
-    const headers = exchange.headers.concat(found.route?.headers(exchange) ?? [], this.#connectionHeaders);
-    this.#errors.write(request, response, problem, requestId, headers);
+    this.#releaseBody(exchange);
+    const headers = exchange.headers.concat(exchange.found.route?.headers(exchange) ?? [], this.#connectionHeaders);
+    this.#errors.write(exchange, problem, headers);
     this.#report(exchange, problem.status);
   }
 
   #rejectClosing(exchange: RoutedExchange<Context>): void {
-    exchange.headers = [...this.#errors.addressHeaders(exchange.request), 'Retry-After', '1'];
-    this.#reject(exchange, this.#errors.problem('shutting_down'));
+    exchange.headers = this.#errors.addressHeaders(exchange.request);
+    this.#reject(exchange, this.#errors.problem('shutting_down', retrySoon));
   }
 
   /** Rejects a request that a proxy might read differently, and serves nothing more on its connection. */
-  #rejectMalformed({ request, response, requestId }: Exchange): void {
-    this.#connections.abandon(request.socket, { queued: true });
-    this.#errors.writeLast(request, response, 'malformed_request', requestId);
+  #rejectMalformed(exchange: Exchange): void {
+    this.#connections.abandon(exchange.request.socket, { queued: true });
+    this.#errors.writeLast(exchange, 'malformed_request');
   }
 
   /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
   #rejectOutside(exchange: Exchange, problem: Problem): void {
-    const { request, response, requestId } = exchange;
+    const { request } = exchange;
     if (problem.status === 404 && prefersHtml(request.headers.accept)) {
-      const bytes = this.#options.notFoundPage();
-      this.#writePage(exchange, { status: 404, contentType: 'text/html; charset=utf-8', bytes });
+      const page = { status: 404, contentType: 'text/html; charset=utf-8', bytes: this.#options.notFoundPage() };
+      writePage(exchange, page, this.#connectionHeaders);
     } else {
-      const headers = this.#errors.addressHeaders(request).concat(this.#connectionHeaders);
-      this.#errors.write(request, response, problem, requestId, headers);
+      this.#errors.write(exchange, problem, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
     }
   }
 
@@ -254,14 +297,21 @@ export class HttpServer<Context> {
     try {
       const page = await render(exchange.parameters['*'] ?? '');
       if (page === undefined) this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
-      else this.#writePage(exchange, page);
+      else writePage(exchange, page, this.#connectionHeaders);
     } catch (error) {
       this.#rejectOutside(exchange, this.#options.problemOf(error, exchange.requestId));
     }
   }
 
-  #writePage(exchange: Exchange, page: Page): void {
-    writePage(exchange.response, page, this.#connectionHeaders);
+  /** Returns the error for a path outside the API, which names the path of an operation if only the prefix is missing. */
+  #notFoundOutside(path: string): Problem {
+    const { code, status, message } = this.#errors.problem('route_not_found');
+    const intended = this.#router.pathInApi(path);
+    return new Problem(
+      code,
+      status,
+      intended === undefined ? message : `There is nothing at this path. Use ${intended}.`,
+    );
   }
 
   #notFound(path: string): Problem {

@@ -3,7 +3,6 @@ import { Compile, type Validator } from 'typebox/compile';
 import Format from 'typebox/format';
 import type { FieldError } from '../problem.ts';
 
-/** A valid value, or its errors. */
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
 
 /** Longer than any time. The validator splits a text at each T, which is slow for long ones. */
@@ -27,10 +26,17 @@ export class BodyReader {
    * @param strict whether unknown members are errors; otherwise they are ignored
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
-    const tooLong = this.#lists.flatMap(list => list.tooLong(value));
-    const wrong = [...tooLong, ...this.#lists.flatMap(list => list.repeated(value))];
+    const tooLong = this.#lists.filter(({ name, maxItems }) => itemsOf(value, name).length > maxItems);
+    const repeated = this.#lists.filter(
+      list => list.uniqueItems && !tooLong.includes(list) && hasRepeated(value, list),
+    );
+    const wrong = [
+      ...tooLong.map(({ name, maxItems }) => invalid(`/${name}`, `Must not have more than ${maxItems} items.`)),
+      ...repeated.map(({ name }) => invalid(`/${name}`, 'Must not have duplicate items.')),
+    ];
     // The items of a list that is too long are not validated: there may be very many.
-    const judged = tooLong.length === 0 ? value : without(value, tooLong);
+    const judged = tooLong.length === 0 ? value : { ...(value as object) };
+    for (const { name } of tooLong) delete (judged as Record<string, unknown>)[name];
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
       const found = this.#validator.Errors(judged).filter(error => !saysOnlyNotNull(error));
       const errors = [...wrong, ...found.flatMap(error => fieldErrors(error, this.#schema))];
@@ -41,37 +47,35 @@ export class BodyReader {
   }
 }
 
-/** The checks of a list member that the validator does not make. */
+/** A member that is a list. The validator checks neither its length nor its duplicates. */
 interface List {
-  tooLong(body: unknown): FieldError[];
-  /** Not for lists that are too long. */
-  repeated(body: unknown): FieldError[];
+  readonly name: string;
+  readonly maxItems: number;
+  readonly uniqueItems: boolean;
 }
 
 function listsOf(schema: TSchema): List[] {
-  const { properties = {} } = schema as Partial<TObject>;
-  return Object.entries(properties).flatMap(([name, property]) => {
-    const list = asNotNull(property, 'items') as { items?: TSchema; maxItems?: number; uniqueItems?: boolean };
-    if (list.items === undefined) return [];
-    const { maxItems = Number.POSITIVE_INFINITY, uniqueItems = false } = list;
-    const judge = (body: unknown, isWrong: (items: readonly unknown[]) => boolean, message: string) => {
-      const items = typeof body === 'object' && body !== null && (body as Record<string, unknown>)[name];
-      return Array.isArray(items) && isWrong(items) ? [{ path: `/${name}`, code: 'invalid_value', message }] : [];
-    };
-    const isTooLong = (items: readonly unknown[]) => items.length > maxItems;
-    // Items are numbers or strings.
-    const isRepeated = (items: readonly unknown[]) => !isTooLong(items) && new Set(items).size < items.length;
-    return {
-      tooLong: body => judge(body, isTooLong, `Must not have more than ${maxItems} items.`),
-      repeated: body => (uniqueItems ? judge(body, isRepeated, 'Must not have duplicate items.') : []),
-    };
+  return Object.entries((schema as Partial<TObject>).properties ?? {}).flatMap(([name, property]) => {
+    const list = asNotNull(property, 'items') as Partial<List> & { items?: TSchema };
+    const { items, maxItems = Number.POSITIVE_INFINITY, uniqueItems = false } = list;
+    return items === undefined ? [] : [{ name, maxItems, uniqueItems }];
   });
 }
 
-/** Returns the body without the members that these errors name. */
-function without(body: unknown, errors: readonly FieldError[]): unknown {
-  const names = new Set(errors.map(({ path }) => path.slice(1)));
-  return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.has(name)));
+/** Returns the items of a list in a body; none if the member is no list. */
+function itemsOf(body: unknown, name: string): readonly unknown[] {
+  const items = (body as Record<string, unknown> | null | undefined)?.[name];
+  return Array.isArray(items) ? items : [];
+}
+
+/** Reports whether a list has duplicate items, which are numbers or strings. */
+function hasRepeated(body: unknown, { name }: List): boolean {
+  const items = itemsOf(body, name);
+  return new Set(items).size < items.length;
+}
+
+function invalid(path: string, message: string): FieldError {
+  return { path, code: 'invalid_value', message };
 }
 
 /**
@@ -114,8 +118,7 @@ function saysOnlyNotNull({ keyword, schemaPath, params }: SchemaError): boolean 
   );
 }
 
-function fieldErrors(error: SchemaError, schema: TSchema): FieldError[] {
-  const path = error.instancePath;
+function fieldErrors({ instancePath: path, ...error }: SchemaError, schema: TSchema): FieldError[] {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
@@ -124,16 +127,12 @@ function fieldErrors(error: SchemaError, schema: TSchema): FieldError[] {
         code: 'required',
         message: `${name} is required.`,
       }));
-    case 'type':
-      return [{ path, code: 'invalid_type', message: `Must be ${article(String(params['type']))}.` }];
+    case 'type': {
+      const article = /^[aeiou]/.test(String(params['type'])) ? 'an' : 'a';
+      return [{ path, code: 'invalid_type', message: `Must be ${article} ${params['type']}.` }];
+    }
     case 'enum':
-      return [
-        {
-          path,
-          code: 'invalid_value',
-          message: `Must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`,
-        },
-      ];
+      return [invalid(path, `Must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`)];
     case 'minimum':
     case 'maximum':
       return [{ path, code: 'out_of_range', message: `Must be ${params['comparison']} ${params['limit']}.` }];
@@ -142,11 +141,14 @@ function fieldErrors(error: SchemaError, schema: TSchema): FieldError[] {
     case 'maxLength':
       return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'])}.` }];
     case 'format':
-      return [{ path, code: 'invalid_value', message: formatMessage(String(params['format'])) }];
-    case 'pattern':
-      return [{ path, code: 'invalid_value', message: patternMessage(params['pattern'], schemaAt(schema, error)) }];
+      return [invalid(path, formatMessage(String(params['format'])))];
+    case 'pattern': {
+      const [example] = schemaAt(schema, error.schemaPath)?.examples ?? [];
+      const asExample = example === undefined ? '' : `, as ${example} does`;
+      return [invalid(path, `Must match the pattern ${params['pattern']}${asExample}.`)];
+    }
     default:
-      return [{ path, code: 'invalid_value', message: sentence(error.message) }];
+      return [invalid(path, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`)];
   }
 }
 
@@ -156,15 +158,10 @@ function formatMessage(format: string): string {
     : `Must have the format ${format}.`;
 }
 
-function patternMessage(pattern: unknown, schema: { readonly examples?: readonly unknown[] } | undefined): string {
-  const [example] = schema?.examples ?? [];
-  return `Must match the pattern ${pattern}${example === undefined ? '' : `, as ${example} does`}.`;
-}
-
 /** Returns the part of a schema that an error comes from. */
-function schemaAt(schema: TSchema, { schemaPath }: SchemaError): TSchema | undefined {
-  const way = schemaPath.split('/').slice(1);
-  return way.reduce((part: unknown, step) => (part as Record<string, unknown> | undefined)?.[step], schema) as TSchema;
+function schemaAt(schema: object, schemaPath: string): { readonly examples?: readonly unknown[] } | undefined {
+  const steps = schemaPath.split('/').slice(1);
+  return steps.reduce((part: object | undefined, step) => (part as Record<string, object> | undefined)?.[step], schema);
 }
 
 function unknownMembers(schema: TSchema, value: unknown, path = '', errors: FieldError[] = []): FieldError[] {
@@ -172,10 +169,10 @@ function unknownMembers(schema: TSchema, value: unknown, path = '', errors: Fiel
   if (properties === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return errors;
   for (const name in value) {
     if (errors.length >= FIELD_ERRORS_MAX) break;
-    const place = `${path}/${escapePointer(name)}`;
+    const memberPath = `${path}/${escapePointer(name)}`;
     if (Object.hasOwn(properties, name)) {
-      unknownMembers(properties[name]!, (value as Record<string, unknown>)[name], place, errors);
-    } else errors.push({ path: place, code: 'unknown_member', message: 'Unknown member.' });
+      unknownMembers(properties[name]!, (value as Record<string, unknown>)[name], memberPath, errors);
+    } else errors.push({ path: memberPath, code: 'unknown_member', message: 'Unknown member.' });
   }
   return errors;
 }
@@ -203,34 +200,20 @@ export class QueryReader {
     const value: Record<string, unknown> = {};
     if (text === '') return { value };
     const errors: FieldError[] = [];
-    for (const [name, parts] of partsByName(text)) {
+    for (const [name, given] of Map.groupBy(new URLSearchParams(text), ([name]) => name)) {
       const parameter = this.#parameters.get(name);
-      const read =
-        parameter === undefined
-          ? this.#unknown(name, strict && errors.length < FIELD_ERRORS_MAX)
-          : parameter.read(parts);
-      if ('value' in read) value[name] = read.value;
-      else errors.push(...read.errors);
+      if (parameter !== undefined) {
+        const read = parameter.read(given);
+        if ('value' in read) value[name] = read.value;
+        else errors.push(...read.errors);
+      } else if (strict && errors.length < FIELD_ERRORS_MAX) {
+        const known = [...this.#parameters.keys()].join(', ') || 'none';
+        const message = `Unknown parameter. Known parameters: ${known}.`;
+        errors.push({ path: name.slice(0, 100).toWellFormed(), code: 'unknown_parameter', message });
+      }
     }
     return errors.length === 0 ? { value } : { errors };
   }
-
-  #unknown(name: string, report: boolean): { readonly errors: readonly FieldError[] } {
-    if (!report) return { errors: [] };
-    const known = [...this.#parameters.keys()].join(', ') || 'none';
-    const message = `Unknown parameter. Known parameters: ${known}.`;
-    return { errors: [{ path: name.slice(0, 100).toWellFormed(), code: 'unknown_parameter', message }] };
-  }
-}
-
-function partsByName(text: string): Map<string, string[]> {
-  const parts = new Map<string, string[]>();
-  for (const [name, part] of new URLSearchParams(text)) {
-    const given = parts.get(name);
-    if (given === undefined) parts.set(name, [part]);
-    else given.push(part);
-  }
-  return parts;
 }
 
 class Parameter {
@@ -249,12 +232,12 @@ class Parameter {
     this.#validator = Compile(this.#value) as Validator;
   }
 
-  read(parts: readonly string[]): Reading<unknown> {
+  /** @param given the parameter as often as it is in the query: its name and the text each time */
+  read(given: readonly (readonly [name: string, text: string])[]): Reading<unknown> {
     if (!this.#many) {
-      if (parts.length > 1) return this.#error('given_twice', 'Must be given once.');
-      return this.#readOne(parts[0]!);
+      return given.length > 1 ? this.#error('given_twice', 'Must be given once.') : this.#readOne(given[0]![1]);
     }
-    const texts = parts.flatMap(part => part.split(','));
+    const texts = given.flatMap(([, text]) => text.split(','));
     if (texts.length > this.#valuesMax) {
       return this.#error('too_many', `Must have at most ${this.#valuesMax} values.`);
     }
@@ -306,22 +289,8 @@ function booleanOf(text: string): boolean | undefined {
   return text === 'true' ? true : text === 'false' ? false : undefined;
 }
 
-/** Returns the value of a path parameter, or `undefined` if it does not match the schema. */
-export function readPathParameter(validator: Validator, schema: TSchema, text: string): unknown {
-  const value = (schema as { type?: string }).type === 'integer' ? integerOf(text) : text;
-  return value !== undefined && validator.Check(value) ? value : undefined;
-}
-
-function article(type: string): string {
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
-}
-
 function characters(count: unknown): string {
   return count === 1 ? '1 character' : `${count} characters`;
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 function escapePointer(name: string): string {

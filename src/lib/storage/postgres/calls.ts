@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { endsWithin } from '../../timeout.ts';
 import { StorageError } from '../database.ts';
 import type { Connection, ConnectionPool } from './connection.ts';
 import { UnknownOutcomeError } from './errors.ts';
@@ -6,13 +7,16 @@ import { UnknownOutcomeError } from './errors.ts';
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
 const ATTEMPTS_MAX = 5;
 
+type Work<T> = (connection: Connection, deadlineMs: number) => Promise<T>;
+
 /** Runs calls on the connections of a pool: limits each in time, retries safe failures, and waits for them at the end. */
 export class Calls {
   readonly #pool: ConnectionPool;
   readonly #timeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #closing = false;
-  #lastSuccessMs = Number.NEGATIVE_INFINITY;
+  /** When a call last succeeded, on the scale of `performance.now()`. */
+  lastSuccessMs = Number.NEGATIVE_INFINITY;
 
   /** @param timeoutMs how long a call may take unless it has a timeout of its own */
   constructor(pool: ConnectionPool, timeoutMs: number) {
@@ -20,16 +24,8 @@ export class Calls {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** When a call last succeeded, on the scale of `performance.now()`. */
-  get lastSuccessMs(): number {
-    return this.#lastSuccessMs;
-  }
-
   /** Runs `work` on a connection. It may run more than once. */
-  async run<T>(
-    work: (connection: Connection, deadlineMs: number) => Promise<T>,
-    timeoutMs = this.#timeoutMs,
-  ): Promise<T> {
+  async run<T>(work: Work<T>, timeoutMs = this.#timeoutMs): Promise<T> {
     if (this.#closing) throw new StorageError('closed', 'The database is being closed.');
     const call = this.#attempt(work, timeoutMs);
     this.#running.add(call);
@@ -46,13 +42,13 @@ export class Calls {
     await Promise.allSettled(this.#running);
   }
 
-  async #attempt<T>(work: (connection: Connection, deadlineMs: number) => Promise<T>, timeoutMs: number) {
+  async #attempt<T>(work: Work<T>, timeoutMs: number) {
     const deadlineMs = performance.now() + timeoutMs;
     for (let attempt = 1; ; attempt++) {
       const connection = await (attempt === 1 ? this.#pool.acquire() : acquireBefore(this.#pool, deadlineMs));
       try {
         const result = await work(connection, deadlineMs);
-        this.#lastSuccessMs = performance.now();
+        this.lastSuccessMs = performance.now();
         return result;
       } catch (error) {
         const inTime = performance.now() < deadlineMs;
@@ -69,16 +65,8 @@ export class Calls {
 
 /** Rejects with `unavailable` unless `result` is there within the limit. */
 export async function withTimeout(result: Promise<unknown>, timeoutMs: number): Promise<void> {
-  const timer = new AbortController();
-  const timeout = pause(timeoutMs, undefined, timer).then(() => {
-    throw new StorageError('unavailable', 'The database did not respond in time.');
-  });
-  try {
-    await Promise.race([result, timeout]);
-  } finally {
-    timeout.catch(() => {});
-    timer.abort();
-  }
+  if (await endsWithin(result, timeoutMs)) return;
+  throw new StorageError('unavailable', 'The database did not respond in time.');
 }
 
 async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<Connection> {
@@ -86,10 +74,7 @@ async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<
   try {
     await withTimeout(acquiring, Math.max(1, deadlineMs - performance.now()));
   } catch (error) {
-    acquiring.then(
-      connection => connection.release(),
-      () => {},
-    );
+    acquiring.then(connection => connection.release()).catch(() => {});
     throw error;
   }
   return acquiring;

@@ -9,7 +9,7 @@ const NO_DEADLINE = Number.POSITIVE_INFINITY;
 onPostgres(engine => {
   describe('Connection.query', () => {
     it('keeps a bounded number of prepared statements, also in a transaction', async t => {
-      const { url } = (await engine.place()) as { url: string };
+      const { url } = (await engine.newLocation()) as { url: string };
       const connection = await postgresServer(url).connect('petstore test', { unlimited: true });
       t.after(() => connection.release());
       await connection.query(NO_DEADLINE, 'begin');

@@ -1,107 +1,61 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import { UserError } from '../../user-error.ts';
-import { STATEMENTS_MAX, StatementCache } from '../statement-cache.ts';
+import { StatementCache } from '../statement-cache.ts';
 import { isStatementError, timeoutError, translateError } from './errors.ts';
 
-/** A PostgreSQL server and database. This is the only file that imports the driver. */
-export interface PostgresServer {
-  /** Host, port and database for messages; never the user or the password. */
-  readonly location: string;
-  readonly timeouts: Timeouts;
-  /** Creates a pool. Connects when a connection is needed. */
-  pool(connectionsMax: number): ConnectionPool;
-  /**
-   * Opens a connection outside the pools.
-   * @param name its `application_name`, which identifies it in `pg_stat_activity`
-   * @param options.unlimited disables the server's statement and lock timeouts, for migrations
-   * @throws {StorageError} `unavailable`
-   */
-  connect(name: string, options?: { unlimited?: boolean }): Promise<Connection>;
-}
-
-/** A connection. Runs one statement at a time. */
-export interface Connection {
-  /**
-   * Runs a statement.
-   * @param deadlineMs when the result must be there, on the scale of `performance.now()`
-   * @param statementId prepares the statement once, under this id
-   * @throws {StorageError} for any error that is not about the statement; else the driver's error, with the SQLSTATE in
-   *   `code`
-   */
-  query(deadlineMs: number, text: string, values?: unknown[], statementId?: number): Promise<QueryResult>;
-  /** Whether the connection is unusable: it was lost, or a statement timed out. */
-  readonly broken: boolean;
-  /** Returns it to its pool. Closes it if it is broken or has no pool. */
-  release(): void;
-}
-
-/** How long the connections of a server wait, in milliseconds. */
-export interface Timeouts {
+/** Returns how long the connections of a server wait, in milliseconds. */
+const timeoutsOf = (scale: number) => ({
   /** For a call, from acquiring a connection to its last result. A request may take 3 s and makes few calls. */
-  readonly call: number;
+  call: 2400 * scale,
   /** For a free or a new connection. */
-  readonly connect: number;
+  connect: 1500 * scale,
   /** The server's own statement timeout: shorter than a call, so that a slow statement does not cost the connection. */
-  readonly statement: number;
+  statement: 2000 * scale,
   /** For an advisory lock, which a killed process may seem to hold. */
-  readonly lock: number;
-}
+  lock: 3000 * scale,
+});
 
-export interface QueryResult {
-  // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of the rows
-  readonly rows: any[];
-  readonly rowCount: number | null;
-  /** The command tag: `SELECT`, `COMMIT`, … */
-  readonly command: string;
-}
+type Timeouts = ReturnType<typeof timeoutsOf>;
 
-export interface ConnectionPool {
-  /**
-   * Waits at most `Timeouts.connect` for a connection.
-   * @throws {StorageError} `unavailable`
-   */
-  acquire(): Promise<Connection>;
-  /** Closes idle connections. Call it after a connection was lost, because the others probably were too. */
-  closeIdle(): void;
-  /** Closes all connections once they are released. */
-  close(): Promise<void>;
-}
-
-const TIMEOUTS: Timeouts = { call: 2400, connect: 1500, statement: 2000, lock: 3000 };
+/** How long an unused connection of a pool stays open. */
 const IDLE_MS = 60_000;
 /** How long closing a connection waits for the server. */
 const CLOSE_TIMEOUT_MS = 500;
 
 /**
- * Returns the server that `url` names. Does not connect.
+ * Returns a PostgreSQL server and database. Does not connect. This is the only file that imports the driver.
  * @param url `postgres://user:password@host:port/database`, with the driver's parameters such as `sslmode`
  * @param schema the schema of the tables; by default the URL or the server decides, usually `public`
  * @param timeoutScale multiplies all timeouts, for tests on a busy machine
  * @throws {UserError} if `url` or `schema` is invalid
  */
-export function postgresServer(url: string, schema?: string, timeoutScale = 1): PostgresServer {
-  const { call, connect, statement, lock } = TIMEOUTS;
-  const timeouts = {
-    call: call * timeoutScale,
-    connect: connect * timeoutScale,
-    statement: statement * timeoutScale,
-    lock: lock * timeoutScale,
-  };
+export function postgresServer(url: string, schema?: string, timeoutScale = 1) {
+  const timeouts = timeoutsOf(timeoutScale);
   const { location, config } = parseUrl(url, schema, timeouts);
-  const settings = (own: pg.PoolConfig) => ({ ...config, ...own });
   return {
+    /** Host, port and database for messages; never the user or the password. */
     location,
     timeouts,
-    pool: connectionsMax =>
-      createPool(
-        new pg.Pool(settings({ application_name: 'petstore', max: connectionsMax, idleTimeoutMillis: IDLE_MS })),
-        location,
-      ),
-    async connect(name, { unlimited = false } = {}) {
+    /** Creates a pool. It connects when a connection is needed. */
+    pool(connectionsMax: number) {
+      const own = { application_name: 'petstore', max: connectionsMax, idleTimeoutMillis: IDLE_MS };
+      return createPool(new pg.Pool({ ...config, ...own }), location);
+    },
+    /**
+     * Opens a connection outside the pools.
+     * @param name its `application_name`, which identifies it in `pg_stat_activity`
+     * @param options.unlimited disables the server's statement and lock timeouts, for migrations
+     * @param options.onNotification called for each notification of the channels that it listens to
+     * @param options.onEnd called when the connection is lost or closed
+     * @throws {StorageError} `unavailable`
+     */
+    async connect(name: string, { unlimited = false, onNotification, onEnd }: ConnectOptions = {}) {
       try {
-        const client = new pg.Client(settings({ application_name: name }));
+        const client = new pg.Client({ ...config, application_name: name });
         client.on('error', () => {});
+        if (onNotification !== undefined) client.on('notification', onNotification);
+        if (onEnd !== undefined) client.on('end', onEnd);
         await client.connect();
         if (unlimited) await client.query('set statement_timeout = 0; set lock_timeout = 0');
         return createConnection(client, location, () => closeClient(client));
@@ -112,11 +66,15 @@ export function postgresServer(url: string, schema?: string, timeoutScale = 1): 
   };
 }
 
-function parseUrl(
-  url: string,
-  schema: string | undefined,
-  timeouts: Timeouts,
-): { location: string; config: pg.ClientConfig } {
+interface ConnectOptions {
+  readonly unlimited?: boolean;
+  onNotification?(): void;
+  onEnd?(): void;
+}
+
+export type PostgresServer = ReturnType<typeof postgresServer>;
+
+function parseUrl(url: string, schema: string | undefined, timeouts: Timeouts) {
   const parts = URL.parse(url);
   if (parts === null || !/^postgres(ql)?:$/.test(parts.protocol)) {
     throw new UserError('The database URL is invalid: it must look like postgres://user:password@host:5432/database.');
@@ -166,46 +124,57 @@ function typeParser(oid: number, format?: 'text' | 'binary') {
   return oid === INT8 || oid === NUMERIC ? Number : pg.types.getTypeParser(oid, format as 'text');
 }
 
-function createPool(pool: pg.Pool, location: string): ConnectionPool {
-  const clients = new Set<pg.PoolClient>();
+function createPool(pool: pg.Pool, location: string) {
+  const connections = new Map<pg.PoolClient, Connection>();
   const acquired = new Set<pg.PoolClient>();
   // The next statement on the connection reports the same error. Without a listener it would end the process.
   pool.on('error', () => {});
   pool.on('connect', client => {
-    clients.add(client);
     client.on('error', () => {});
+    const release = (broken: boolean) => {
+      acquired.delete(client);
+      client.release(broken);
+    };
+    connections.set(client, createConnection(client, location, release));
   });
-  pool.on('remove', client => clients.delete(client));
+  pool.on('remove', client => connections.delete(client));
   return {
+    /** Waits at most `timeouts.connect` for a connection. Throws the StorageError `unavailable`. */
     async acquire() {
-      let client: pg.PoolClient;
       try {
-        client = await pool.connect();
+        const client = await pool.connect();
+        acquired.add(client);
+        return connections.get(client)!;
       } catch (error) {
         throw translateError(error, location);
       }
-      acquired.add(client);
-      return createConnection(client, location, broken => {
-        acquired.delete(client);
-        client.release(broken);
-      });
     },
+    /** Closes idle connections. Call it after a connection was lost, because the others probably were too. */
     closeIdle() {
-      for (const client of clients) if (!acquired.has(client)) destroy(client);
+      for (const client of connections.keys()) if (!acquired.has(client)) destroy(client);
     },
+    /** Closes all connections once they are released. */
     async close() {
       const timer = setTimeout(() => {
-        for (const client of clients) destroy(client);
+        for (const client of connections.keys()) destroy(client);
       }, CLOSE_TIMEOUT_MS);
       await pool.end();
-      while (clients.size > 0) await once(pool, 'remove');
+      while (connections.size > 0) await once(pool, 'remove');
       clearTimeout(timer);
     },
   };
 }
 
-function createConnection(client: pg.ClientBase, location: string, release: (broken: boolean) => void): Connection {
+export type ConnectionPool = ReturnType<typeof createPool>;
+
+/** Returns a connection. It runs one statement at a time. */
+function createConnection(client: pg.ClientBase, location: string, release: (broken: boolean) => void) {
   let broken = false;
+  const evicted: string[] = [];
+  const statementNames = new StatementCache<number, string>(
+    id => `q${id}`,
+    name => evicted.push(name),
+  );
   async function send(deadlineMs: number, statement: pg.QueryConfig): Promise<QueryResult> {
     const leftMs = deadlineMs - performance.now();
     if (leftMs <= 0) {
@@ -222,7 +191,12 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
       throw translateError(error, location);
     }
   }
-  async function deallocate(deadlineMs: number, names: readonly string[]) {
+  /** Deallocates the evicted statements that the driver has prepared. */
+  async function deallocateEvicted(deadlineMs: number) {
+    const { parsedStatements } = internalsOf(client);
+    const names = evicted.splice(0).filter(name => name in parsedStatements);
+    if (names.length === 0) return;
+    for (const name of names) delete parsedStatements[name];
     try {
       await send(deadlineMs, { text: names.map(name => `deallocate ${name}`).join('; ') });
     } catch (error) {
@@ -232,41 +206,33 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
     }
   }
   return {
+    /** Whether the connection is unusable: it was lost, or a statement timed out. */
     get broken() {
       return broken;
     },
-    async query(deadlineMs, text, values, statementId) {
+    /**
+     * Runs a statement.
+     * @param deadlineMs when the result must be there, on the scale of `performance.now()`
+     * @param statementId prepares the statement once, under this id
+     * @throws {StorageError} for errors that are not about the statement; else the driver's error, its `code` the SQLSTATE
+     */
+    async query(deadlineMs: number, text: string, values?: unknown[], statementId?: number) {
       if (statementId === undefined) return send(deadlineMs, values === undefined ? { text } : { text, values });
-      const name = `q${statementId}`;
-      const evicted = evictedBy(client, statementId, name);
-      if (evicted.length > 0) await deallocate(deadlineMs, evicted);
+      const name = statementNames.get(statementId);
+      if (evicted.length > 0) await deallocateEvicted(deadlineMs);
       return send(deadlineMs, { text, values: values ?? [], name });
     },
+    /** Returns it to its pool. Closes it if it is broken or has no pool. */
     release: () => release(broken),
   };
 }
 
-/** The prepared statements of each connection, and those just evicted. */
-const preparedStatements = new WeakMap<pg.ClientBase, { cache: StatementCache<string>; evicted: string[] }>();
+export type Connection = ReturnType<typeof createConnection>;
 
-/** Adds a statement to the cache of a connection. Returns the names of the evicted statements, to be deallocated. */
-function evictedBy(client: pg.ClientBase, id: number, name: string): string[] {
-  let prepared = preparedStatements.get(client);
-  if (prepared === undefined) {
-    const evicted: string[] = [];
-    prepared = { cache: new StatementCache(STATEMENTS_MAX, name => evicted.push(name)), evicted };
-    preparedStatements.set(client, prepared);
-  }
-  if (prepared.cache.get(id) === undefined) prepared.cache.set(id, name);
-  const { parsedStatements } = (client as unknown as DriverInternals).connection;
-  const names = prepared.evicted.splice(0).filter(name => name in parsedStatements);
-  for (const name of names) delete parsedStatements[name];
-  return names;
-}
-
-/** The parts of the driver's client that it does not publish. */
-interface DriverInternals {
-  readonly connection: { readonly stream: { destroy(): void }; readonly parsedStatements: Record<string, string> };
+export interface QueryResult {
+  // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of the rows
+  readonly rows: any[];
+  readonly rowCount: number | null;
 }
 
 /** Closes a connection politely, or by force if the server does not respond. */
@@ -276,5 +242,14 @@ function closeClient(client: pg.Client) {
 }
 
 function destroy(client: pg.ClientBase) {
-  (client as unknown as DriverInternals).connection.stream.destroy();
+  internalsOf(client).stream.destroy();
+}
+
+/** The parts of the driver's client that it does not publish. */
+interface DriverInternals {
+  readonly connection: { readonly stream: { destroy(): void }; readonly parsedStatements: Record<string, string> };
+}
+
+function internalsOf(client: pg.ClientBase) {
+  return (client as unknown as DriverInternals).connection;
 }

@@ -1,9 +1,8 @@
 import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
-import type { Database, Health, MaybePromise, Transaction } from '../database.ts';
+import type { Database, Health, MaybePromise, OpenOptions, Transaction } from '../database.ts';
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Migration } from '../migration.ts';
-import type { OpenOptions } from '../open-options.ts';
 import type { Query } from '../query.ts';
 import { Calls } from './calls.ts';
 import { type ConnectionPool, type PostgresServer, postgresServer } from './connection.ts';
@@ -46,6 +45,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
 /** A database on a PostgreSQL server. */
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres';
+  readonly readTimestamp: Database['readTimestamp'];
   readonly #pool: ConnectionPool;
   /** Absent on a CLI connection. */
   readonly #notifications: NotificationConnection | undefined;
@@ -61,6 +61,7 @@ export class PostgresDatabase implements Database {
     this.#calls = new Calls(this.#pool, server.timeouts.call);
     this.#health = new HealthCheck(this.#calls);
     this.#deadlines = new VisibilityDeadlines(clock, COMMIT_MARGIN_MS);
+    this.readTimestamp = this.#deadlines.readTimestamp;
   }
 
   all<P, R>(query: Query<P, R>, params: P): Promise<R[]> {
@@ -82,8 +83,8 @@ export class PostgresDatabase implements Database {
         notified.clear();
         changedTables.clear();
         const deadlines = this.#deadlines.forTransaction();
-        const own = { now: () => this.#deadlines.now(), deadlines, notified, changedTables };
-        return runTransaction(connection, deadlineMs, own, work);
+        const notifies = this.#notifications === undefined;
+        return runTransaction(connection, deadlineMs, { deadlines, notified, changedTables, notifies }, work);
       });
       this.#health.onWrite();
       this.#publish(notified, changedTables);
@@ -98,10 +99,6 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  readTimestamp(now: number): number {
-    return this.#deadlines.readTimestamp(now);
-  }
-
   dataVersion(): undefined {}
 
   topicVersion(topic: string): number | undefined {
@@ -112,6 +109,10 @@ export class PostgresDatabase implements Database {
     const entry = { table, listener };
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
+  }
+
+  onNotification(listener: () => void): () => void {
+    return this.#notifications?.onNotification(listener) ?? (() => {});
   }
 
   health(): Promise<Health> {

@@ -1,6 +1,5 @@
 import { StorageError } from '../database.ts';
 
-/** The parts of the driver's error that this file uses. */
 interface ServerError extends Error {
   readonly code?: string;
   readonly severity?: string;
@@ -18,15 +17,14 @@ export function isStatementError(error: unknown): boolean {
 }
 
 export function timeoutError(location: string, cause?: unknown): StorageError {
-  return new StorageError('unavailable', `The database at ${location} did not respond in time.`, { cause });
+  return databaseError('did not respond in time', location, cause);
 }
 
 /** A COMMIT was sent, and the connection was lost before its response. */
 export class UnknownOutcomeError extends StorageError {
   constructor(cause: unknown) {
-    super('unavailable', 'The database did not confirm the commit: it is not known whether the change was made.', {
-      cause,
-    });
+    const message = 'The database did not confirm the commit: it is not known whether the change was made.';
+    super('unavailable', message, { cause });
   }
 }
 
@@ -35,14 +33,16 @@ export function translateError(error: unknown, location: string): unknown {
   if (!isFromServer(error)) return networkError(error as NodeJS.ErrnoException, location);
   const code = error.code ?? '';
   if (code === '53100') {
-    return new StorageError('full', `The disk of the database at ${location} is full.`, { cause: error });
+    const publicMessage = 'The disk of the database is full.';
+    return new StorageError('full', `The disk of the database at ${location} is full.`, {
+      publicMessage,
+      cause: error,
+    });
   }
   if (code === '57014' || code === '55P03') return timeoutError(location, error);
   const found = SERVER_ERRORS.find(([pattern]) => pattern.test(code));
   if (found === undefined) return error;
-  return new StorageError('unavailable', `The database at ${location} ${found[1]}.`.replace('{code}', code), {
-    cause: error,
-  });
+  return databaseError(found[1].replace('{code}', code), location, error);
 }
 
 const SERVER_ERRORS: readonly (readonly [code: RegExp, problem: string])[] = [
@@ -58,9 +58,14 @@ const SERVER_ERRORS: readonly (readonly [code: RegExp, problem: string])[] = [
 
 function networkError(error: NodeJS.ErrnoException, location: string): StorageError {
   const { code, syscall, message } = error;
-  const unavailable = (problem: string) =>
-    new StorageError('unavailable', `The database at ${location} ${problem}.`, { cause: error });
-  if (syscall !== undefined && syscall !== 'open') return unavailable(`cannot be reached (${code})`);
+  if (syscall !== undefined && syscall !== 'open') return databaseError(`cannot be reached (${code})`, location, error);
   if (/timeout/.test(message)) return timeoutError(location, error);
-  return unavailable(/terminated|not queryable/.test(message) ? 'closed the connection' : `is not usable: ${message}`);
+  if (/terminated|not queryable/.test(message)) return databaseError('closed the connection', location, error);
+  return databaseError(`is not usable: ${message}`, location, error, 'is not usable');
+}
+
+/** @param publicProblem what callers see instead, if the problem may name a host or a file */
+function databaseError(problem: string, location: string, cause: unknown, publicProblem = problem): StorageError {
+  const publicMessage = `The database ${publicProblem}.`;
+  return new StorageError('unavailable', `The database at ${location} ${problem}.`, { publicMessage, cause });
 }

@@ -25,7 +25,7 @@ export class HealthCheck {
   onWriteFailed(error: unknown): void {
     if (!(error instanceof StorageError)) return;
     if (error.reason === 'full') this.#fullMs = performance.now();
-    if ((error.cause as { code?: string } | undefined)?.code === '25006') this.#readOnly = error.message;
+    if ((error.cause as { code?: string } | undefined)?.code === '25006') this.#readOnly = error.publicMessage;
   }
 
   /** @param lostLocks the advisory locks that another process took from this one */
@@ -42,7 +42,8 @@ export class HealthCheck {
         const call = this.#calls.run((connection, deadlineMs) => connection.query(deadlineMs, 'select 1'), CHECK_MS);
         await withTimeout(call, CHECK_MS);
       } catch (error) {
-        return { ok: false, writes: 'unavailable', detail: (error as Error).message };
+        const detail = error instanceof StorageError ? error.publicMessage : 'The database rejects queries.';
+        return { ok: false, writes: 'unavailable', detail };
       }
     }
     if (performance.now() - this.#fullMs < FULL_MS) {

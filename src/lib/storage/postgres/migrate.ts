@@ -1,7 +1,6 @@
 import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
-import { missingMigrations } from '../migrate.ts';
-import { dialects, type Migration } from '../migration.ts';
+import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
 import type { Connection, PostgresServer } from './connection.ts';
 
 /**
@@ -26,9 +25,8 @@ export async function migratePostgres(
       if (rows[0].missing) await run(`create schema ${schema}`);
     }
     for (const migration of await missing(connection, server, migrations)) {
-      const { int, text, end } = dialects.postgres;
       await run('begin');
-      await run(`create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`);
+      await run(createMigrationsTable(dialects.postgres));
       for (const statement of migration.up(dialects.postgres)) await run(statement);
       await run('insert into migrations (name, applied_at) values ($1, $2)', [migration.name, Math.floor(now)]);
       await run('commit');
@@ -56,11 +54,8 @@ export async function requireMigrated(
   }
 }
 
-async function missing(
-  connection: Connection,
-  { location, timeouts }: PostgresServer,
-  migrations: readonly Migration[],
-) {
+async function missing(connection: Connection, server: PostgresServer, migrations: readonly Migration[]) {
+  const { location, timeouts } = server;
   // Looks only where the table would be created, not in the rest of the search path.
   const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found`;
   const { rows } = await connection.query(performance.now() + timeouts.call, find);

@@ -5,6 +5,10 @@ import type { Connection, ConnectionPool, PostgresServer } from './connection.ts
 
 /** How often the notified topics are read: a quarter of the second within which other processes must see them. */
 const POLL_MS = 250;
+/** How often they are read while nobody asks for them, which shows that the connection works. */
+const IDLE_POLL_MS = 10_000;
+/** How long after the last question the connection is idle. */
+const IDLE_AFTER_MS = 2000;
 /** How long what was read is valid. */
 const VALID_MS = 1000;
 const LOCK_POLL_MS = 20;
@@ -12,7 +16,7 @@ const LOCK_POLL_MS = 20;
 /**
  * A dedicated connection of a server process: polls the topics that other processes notified, and holds advisory locks.
  * Reconnects when the connection is lost. Polling rather than LISTEN, because a silent half-open connection would miss
- * notifications unnoticed.
+ * notifications unnoticed. It polls only while `topicVersion` is called; LISTEN wakes background work meanwhile.
  */
 export class NotificationConnection {
   readonly #server: PostgresServer;
@@ -26,7 +30,12 @@ export class NotificationConnection {
   /** Moves every topic: the database may have been restored from a backup meanwhile. */
   #connections = 0;
   #polledMs = Number.NEGATIVE_INFINITY;
+  /** When `topicVersion` was last called. */
+  #askedMs = Number.NEGATIVE_INFINITY;
   #lost = false;
+  /** Ends the pause before the next poll. */
+  #wake = () => {};
+  readonly #listeners = new Set<() => void>();
   readonly #running: Promise<void>;
 
   constructor(server: PostgresServer, pool: ConnectionPool, log: Log) {
@@ -38,7 +47,11 @@ export class NotificationConnection {
 
   /** See `Database.topicVersion`. */
   topicVersion(topic: string): number | undefined {
-    if (performance.now() - this.#polledMs > VALID_MS) return undefined;
+    this.#askedMs = performance.now();
+    if (this.#askedMs - this.#polledMs > VALID_MS) {
+      this.#wake();
+      return undefined;
+    }
     return this.#connections + (this.#topics.get(topic)?.changes ?? 0);
   }
 
@@ -52,9 +65,16 @@ export class NotificationConnection {
     }
   }
 
+  /** See `Database.onNotification`. */
+  onNotification(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** See `Database.tryAdvisoryLock`. After a reconnect it takes its locks again. */
   async tryLock(name: string): Promise<boolean> {
     this.#locks.set(name, 'wanted');
+    this.#wake();
     const deadlineMs = performance.now() + this.#server.timeouts.lock;
     while (this.#locks.get(name) !== 'held' && performance.now() < deadlineMs) await pause(LOCK_POLL_MS);
     if (this.#locks.get(name) === 'held') return true;
@@ -69,29 +89,34 @@ export class NotificationConnection {
 
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#wake();
     await this.#running;
   }
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await this.#session().catch(error => this.#onLost(error));
-      await this.#pause();
+      await pause(POLL_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
     }
   }
 
   async #session(): Promise<void> {
-    const connection = await this.#server.connect(this.#name);
+    const connection = await this.#server.connect(this.#name, {
+      onNotification: () => this.#callListeners(),
+      onEnd: () => this.#wake(),
+    });
     try {
       // If the server has not noticed that the last connection was lost, that one still holds the locks.
       await connection.query(performance.now() + VALID_MS, END_PREDECESSOR, [this.#name]);
       for (const topic of this.#topics.values()) topic.version = -1;
       for (const [lock, state] of this.#locks) if (state === 'held') this.#locks.set(lock, 'lost');
       this.#connections++;
+      await this.#listen(connection);
       for (let polls = 0; !this.#stop.signal.aborted; polls++) {
         await this.#takeLocks(connection);
         await this.#poll(connection);
         if (polls === 0) this.#onConnected();
-        await this.#pause();
+        await this.#pauseBeforePoll();
       }
     } finally {
       connection.release();
@@ -113,13 +138,35 @@ export class NotificationConnection {
     this.#polledMs = startedMs;
   }
 
-  #pause(): Promise<void> {
-    return pause(POLL_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+  /** A standby server rejects LISTEN. Without it, other processes' work is found by polling alone. */
+  async #listen(connection: Connection): Promise<void> {
+    await connection.query(performance.now() + VALID_MS, LISTEN).catch(error => {
+      if (connection.broken) throw error;
+    });
+  }
+
+  async #pauseBeforePoll(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, this.#idle ? IDLE_POLL_MS : POLL_MS);
+    this.#wake = resolve;
+    if (!this.#stop.signal.aborted) await promise;
+    clearTimeout(timer);
+  }
+
+  get #idle(): boolean {
+    const locked = [...this.#locks.values()].every(state => state === 'held');
+    return locked && performance.now() - this.#askedMs > IDLE_AFTER_MS;
   }
 
   #onConnected(): void {
     if (this.#lost) this.#log.warn(`The database at ${this.#server.location} is available again.`);
     this.#lost = false;
+    // Notifications may have been missed.
+    this.#callListeners();
+  }
+
+  #callListeners(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #onLost(error: unknown): void {
@@ -129,6 +176,11 @@ export class NotificationConnection {
   }
 }
 
+/** The channel of a schema; its name must be short. */
+const CHANNEL = `'petstore_' || md5(current_schema())`;
+/** An expression that notifies the listeners of every process once the transaction commits. */
+export const NOTIFY = `pg_notify(${CHANNEL}, '')`;
+const LISTEN = `do $$ begin execute format('listen %I', ${CHANNEL}); end $$`;
 const TRY_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
 const END_PREDECESSOR = `select pg_terminate_backend(pid, 500) from pg_stat_activity
   where application_name = $1 and usename = current_user and pid <> pg_backend_pid()`;

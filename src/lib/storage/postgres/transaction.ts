@@ -4,15 +4,16 @@ import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
 import type { Connection, QueryResult } from './connection.ts';
 import { UnknownOutcomeError } from './errors.ts';
+import { NOTIFY } from './notifications.ts';
 
 export interface TransactionOptions {
-  /** Returns the clock in whole milliseconds. */
-  now(): number;
   readonly deadlines: TransactionDeadlines;
   /** Receives the versions of the topics that the transaction notifies. */
   readonly notified: Map<string, number>;
   /** Receives the tables that the transaction may change. */
   readonly changedTables: Set<string>;
+  /** Whether to notify the servers of every change: on a CLI connection, as they queue their own work. */
+  readonly notifies: boolean;
 }
 
 /** Runs `work` in a `read committed` transaction. */
@@ -30,7 +31,7 @@ export async function runTransaction<T>(
     await commit(connection, deadlineMs);
     return result;
   } catch (error) {
-    tx.close();
+    tx.closed = true;
     if (!connection.broken) await connection.query(deadlineMs, 'rollback').catch(() => {});
     throw error;
   } finally {
@@ -55,17 +56,18 @@ class PostgresTransaction implements Transaction {
   readonly #increments = new PendingIncrements();
   /** The first error of a statement, after which the server only rolls back. */
   #failed: { readonly error: unknown } | undefined;
-  #closed = false;
+  /** Whether statements are rejected, because the work has ended. */
+  closed = false;
 
   constructor(connection: Connection, deadlineMs: number, options: TransactionOptions) {
     this.#connection = connection;
     this.#deadlineMs = deadlineMs;
     this.#options = options;
-    this.now = options.now();
+    this.now = options.deadlines.now();
   }
 
   refreshNow(after = 0): void {
-    this.now = Math.max(this.now, this.#options.now(), after);
+    this.now = Math.max(this.now, this.#options.deadlines.now(), after);
   }
 
   requireVisibleBefore(end: number, late: () => Error): void {
@@ -91,20 +93,18 @@ class PostgresTransaction implements Transaction {
   increment: Transaction['increment'] = (counters, key, by) => this.#increments.increment(counters, key, by);
 
   async notify(topic: string): Promise<void> {
-    const { rows } = await this.#send(NOTIFY, [topic]);
+    const { rows } = await this.#send(RAISE_VERSION, [topic]);
     this.#options.notified.set(topic, rows[0].version);
   }
 
   /** Ends the work. Throws the error of a failed statement, even if the work caught it, or of a missed deadline. */
   async finish(): Promise<void> {
     if (this.#failed === undefined) await this.#increments.write(this);
-    this.close();
+    const { notifies, changedTables, deadlines } = this.#options;
+    if (this.#failed === undefined && notifies && changedTables.size > 0) await this.#send(`select ${NOTIFY}`, []);
+    this.closed = true;
     if (this.#failed !== undefined) throw this.#failed.error;
-    this.#options.deadlines.check();
-  }
-
-  close(): void {
-    this.#closed = true;
+    deadlines.check();
   }
 
   async #query<P, R>(query: Query<P, R>, params: P): Promise<QueryResult> {
@@ -115,7 +115,7 @@ class PostgresTransaction implements Transaction {
   }
 
   async #send(text: string, values: unknown[], statementId?: number): Promise<QueryResult> {
-    if (this.#closed) throw new Error('This transaction has ended.');
+    if (this.closed) throw new Error('This transaction has ended.');
     try {
       return await this.#connection.query(this.#deadlineMs, text, values, statementId);
     } catch (error) {
@@ -125,5 +125,5 @@ class PostgresTransaction implements Transaction {
   }
 }
 
-const NOTIFY = `insert into announcements (topic, version) values ($1, 1)
-  on conflict (topic) do update set version = announcements.version + 1 returning version`;
+const RAISE_VERSION = `insert into announcements (topic, version) values ($1, 1)
+  on conflict (topic) do update set version = announcements.version + 1 returning version, ${NOTIFY}`;

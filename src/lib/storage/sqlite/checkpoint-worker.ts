@@ -1,38 +1,27 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { SqliteConnection } from './connection.ts';
+import { type CheckpointResult, SqliteConnection } from './connection.ts';
 import { codeOf } from './errors.ts';
-
-/** A step of a checkpoint, or the end of the thread. */
-export type CheckpointTask = CheckpointStep | 'close';
 
 /** `passive` copies what it can without blocking anyone; `truncate` empties an unused WAL; `touch` protects the WAL. */
 export type CheckpointStep = 'passive' | 'truncate' | 'touch';
 
-export type CheckpointResult =
-  | { readonly left: number; readonly truncated: boolean }
+export type CheckpointOutcome =
+  | CheckpointResult
   | { readonly error: { readonly message: string; readonly code: string } };
 
 const { file } = workerData as { file: string };
-const port = parentPort!;
 const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB: 256, busyMs: 20 });
 
-port.on('message', (task: CheckpointTask) => {
-  if (task === 'close') {
-    connection.close();
-    port.close();
-    return;
-  }
-  port.postMessage(run(task));
-});
+parentPort!.on('message', (step: CheckpointStep) => parentPort!.postMessage(run(step)));
 
-function run(task: CheckpointStep): CheckpointResult {
+function run(step: CheckpointStep): CheckpointOutcome {
   try {
-    if (task === 'touch') {
+    if (step === 'touch') {
       connection.touch();
       return { left: 1, truncated: false };
     }
-    const result = connection.checkpoint(task);
+    const result = connection.checkpoint(step);
     // The WAL must be empty on disk before the next frame, or a power cut could bring old frames back behind new ones.
     if (result.truncated) flushWal();
     return result;

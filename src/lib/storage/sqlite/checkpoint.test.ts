@@ -15,13 +15,13 @@ describe('a checkpoint while another process reads', () => {
     ['what was committed earlier', 3],
   ] as const) {
     it(`leaves a log that the next commit does not restart, once ${what} is no longer read`, async t => {
-      const { writer, connect, checkpoints, released, header, commit } = make(t);
+      const { writer, connect, checkpoints, resumed, header, commit } = make(t);
       for (let number = 0; number < 5; number++) commit();
       const other = connect();
       other.beginRead();
       for (let number = 0; number < behind; number++) commit();
       checkpoints.consider();
-      await released();
+      await resumed();
       assert.equal(checkpoints.capacity(), 'now');
       other.rollback();
       const before = header();
@@ -33,16 +33,16 @@ describe('a checkpoint while another process reads', () => {
   }
 
   it('allows no commit before its last frame is written, and reports the missing lock', async t => {
-    const { connect, checkpoints, released, commit } = make(t);
+    const { connect, checkpoints, resumed, commit } = make(t);
     commit();
     const [other, locking] = [connect(), connect()];
     other.beginRead();
     locking.beginWrite();
     checkpoints.consider();
-    await released();
-    assert.equal(checkpoints.capacity(), 'locked');
+    await resumed();
+    assert.equal(checkpoints.capacity(), 'busy');
     locking.rollback();
-    await released();
+    await resumed();
     assert.equal(checkpoints.capacity(), 'now');
     await checkpoints.close();
   });
@@ -66,17 +66,17 @@ function make(t: TestContext) {
   writer.exec('create table lines (id integer primary key)');
   writer.synchronous('off');
   const flush = new WalFlush(file);
-  let release = () => {};
-  const released = () => new Promise<void>(resolve => (release = resolve));
-  const groupCommit = { hold: async () => {}, release: () => release() } as GroupCommit;
+  let resume = () => {};
+  const resumed = () => new Promise<void>(resolve => (resume = resolve));
+  const groupCommit = { pause: async () => {}, resume: () => resume() } as GroupCommit;
   const onFlushFailed = (error: Error) => assert.fail(error);
   const log = { info() {}, warn() {}, error() {} };
   const snapshots = new Snapshots(connect(), connect());
   return {
     writer,
     connect,
-    checkpoints: new Checkpointer(file, { groupCommit, snapshots, flush, bytes: 1, log, onFlushFailed }),
-    released,
+    checkpoints: new Checkpointer(file, { groupCommit, snapshots, flush, checkpointBytes: 1, log, onFlushFailed }),
+    resumed,
     commit: () => writer.exec('insert into lines default values'),
     /** The log's header, which changes where it begins anew. */
     header: () => {

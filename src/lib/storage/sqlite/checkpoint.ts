@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../../log.ts';
-import type { CheckpointResult, CheckpointStep, CheckpointTask } from './checkpoint-worker.ts';
+import type { CheckpointOutcome, CheckpointStep } from './checkpoint-worker.ts';
+import type { CheckpointResult } from './connection.ts';
 import { isBusy, isFailedFlush } from './errors.ts';
 import type { WalFlush } from './flush.ts';
 import type { GroupCommit, WalCapacity } from './group-commit.ts';
@@ -11,21 +13,10 @@ export interface CheckpointerDeps {
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
   /** The size of the WAL that starts a checkpoint. */
-  readonly bytes: number;
+  readonly checkpointBytes: number;
   readonly log: Log;
   onFlushFailed(error: Error): void;
 }
-
-/** The WAL stays below 64 MiB: the groups of one flush fit into the difference. */
-const WAL_BYTES_MAX = 48 * 1024 * 1024;
-const RETRY_MS = 1000;
-/** The same when only the write lock was missing, which commands hold briefly. */
-const RETRY_LOCKED_MS = 20;
-/** How many remaining pages writes may wait for, and how many passive checkpoints run to get there. */
-const REMAINING_PAGES_MAX = 256;
-const PASSIVE_ATTEMPTS = 4;
-/** A command that reads or commits meanwhile makes an attempt to truncate fail. */
-const TRUNCATE_ATTEMPTS = 3;
 
 /**
  * Keeps the WAL short: runs checkpoints in a worker thread, so that nothing flushes on the event loop. Passive checkpoints
@@ -36,7 +27,7 @@ export class Checkpointer {
   readonly #thread: CheckpointThread;
   #running: Promise<void> | undefined;
   /** Why the last checkpoint did not truncate the WAL. */
-  #failed: 'locked' | 'other' | undefined;
+  #failed: 'busy' | 'full' | undefined;
   /** Whether no reader holds the WAL, so that a commit could restart it over old frames. No group may run then. */
   #unprotected = false;
   #retry: NodeJS.Timeout | undefined;
@@ -49,7 +40,7 @@ export class Checkpointer {
   /** Starts a checkpoint if one is due, unless one is running or has just failed. */
   consider(): void {
     if (this.#running !== undefined || this.#retry !== undefined) return;
-    if (this.#deps.flush.bytes < this.#deps.bytes && !this.#unprotected) return;
+    if (this.#deps.flush.bytes < this.#deps.checkpointBytes && !this.#unprotected) return;
     this.#running = this.#run();
   }
 
@@ -57,8 +48,7 @@ export class Checkpointer {
   capacity(): WalCapacity {
     if (this.#deps.flush.bytes < WAL_BYTES_MAX && !this.#unprotected) return 'now';
     this.consider();
-    if (this.#failed === undefined) return 'wait';
-    return this.#failed === 'locked' ? 'locked' : 'full';
+    return this.#failed ?? 'wait';
   }
 
   /** Waits for the running checkpoint, and ends the thread. */
@@ -72,9 +62,9 @@ export class Checkpointer {
     const { groupCommit, log, onFlushFailed } = this.#deps;
     const isRetry = this.#failed !== undefined;
     try {
-      this.#failed = (await this.#checkpoint()) ? undefined : 'other';
+      this.#failed = (await this.#checkpoint()) ? undefined : 'full';
     } catch (error) {
-      this.#failed = isBusy(error) ? 'locked' : 'other';
+      this.#failed = isBusy(error) ? 'busy' : 'full';
       if (isFailedFlush(error)) onFlushFailed(error as Error);
       else if (!isRetry && !isBusy(error)) {
         log.warn({ err: error }, 'The write-ahead log could not be truncated; the server retries.');
@@ -86,9 +76,9 @@ export class Checkpointer {
         this.#retry = undefined;
         this.consider();
       };
-      this.#retry = setTimeout(retry, this.#failed === 'locked' ? RETRY_LOCKED_MS : RETRY_MS).unref();
+      this.#retry = setTimeout(retry, this.#failed === 'busy' ? RETRY_BUSY_MS : RETRY_MS).unref();
     }
-    groupCommit.release();
+    groupCommit.resume();
   }
 
   /** Copies the WAL into the file and truncates it. Returns false if another process reads from it. */
@@ -98,7 +88,7 @@ export class Checkpointer {
       const { left } = await this.#thread.run('passive');
       if (left <= REMAINING_PAGES_MAX) break;
     }
-    await groupCommit.hold();
+    await groupCommit.pause();
     this.#unprotected = true;
     let allInFile = false;
     for (let attempt = 0; attempt < TRUNCATE_ATTEMPTS; attempt++) {
@@ -131,47 +121,45 @@ export class Checkpointer {
   }
 }
 
+/** The WAL stays below 64 MiB: the groups of one flush fit into the difference. */
+const WAL_BYTES_MAX = 48 * 1024 * 1024;
+const RETRY_MS = 1000;
+/** The same when only the write lock was missing, which commands hold briefly. */
+const RETRY_BUSY_MS = 20;
+/** How many remaining pages writes may wait for, and how many passive checkpoints run to get there. */
+const REMAINING_PAGES_MAX = 256;
+const PASSIVE_ATTEMPTS = 4;
+/** A command that reads or commits meanwhile makes an attempt to truncate fail. */
+const TRUNCATE_ATTEMPTS = 3;
+
 /** The worker thread, with a connection of its own. Starts with the first checkpoint. Does not keep the process alive. */
 class CheckpointThread {
   readonly #file: string;
   #worker: Worker | undefined;
+  /** Aborted when the worker has ended. */
+  #ended = new AbortController();
 
   constructor(file: string) {
     this.#file = file;
   }
 
   /** Runs one step. One at a time. */
-  async run(task: CheckpointStep): Promise<{ readonly left: number; readonly truncated: boolean }> {
+  async run(step: CheckpointStep): Promise<CheckpointResult> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     worker.ref();
     try {
-      const result = await new Promise<CheckpointResult>((resolve, reject) => {
-        const onExit = () => reject(new Error('The checkpoint thread has ended.'));
-        worker.once('error', reject);
-        worker.once('exit', onExit);
-        worker.once('message', (result: CheckpointResult) => {
-          worker.off('error', reject);
-          worker.off('exit', onExit);
-          resolve(result);
-        });
-        worker.postMessage(task);
-      });
-      if ('error' in result) throw Object.assign(new Error(result.error.message), { code: result.error.code });
-      return result;
+      worker.postMessage(step);
+      const [outcome] = (await once(worker, 'message', { signal: this.#ended.signal })) as [CheckpointOutcome];
+      if ('error' in outcome) throw Object.assign(new Error(outcome.error.message), { code: outcome.error.code });
+      return outcome;
     } finally {
       worker.unref();
     }
   }
 
   async close(): Promise<void> {
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    worker.ref();
-    await new Promise(resolve => {
-      worker.once('exit', resolve);
-      worker.postMessage('close' satisfies CheckpointTask);
-    });
+    await this.#worker?.terminate();
   }
 
   #start(): Worker {
@@ -179,9 +167,12 @@ class CheckpointThread {
       workerData: { file: this.#file },
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
     });
+    this.#ended = new AbortController();
+    // `run` reports an error while it waits.
     worker.on('error', () => {});
     worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = undefined;
+      this.#worker = undefined;
+      this.#ended.abort(new Error('The checkpoint thread has ended.'));
     });
     return worker;
   }

@@ -1,15 +1,18 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { type Database, type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type Database,
+  type Health,
+  type MaybePromise,
+  type OpenOptions,
+  StorageError,
+  type Transaction,
+} from '../database.ts';
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Query } from '../query.ts';
-import type { SqliteConnection } from './connection.ts';
-import { diskFullError, isBusy, isDiskFull, isFailedFlush, lockedError } from './errors.ts';
+import { type Prepared, retryWhileBusy, type SqliteConnection } from './connection.ts';
+import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush } from './errors.ts';
 import type { WalFlush } from './flush.ts';
-import type { SqliteOptions } from './options.ts';
 import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
-
-const LOCK_TIMEOUT_MS = 5000;
-const LOCK_RETRY_MS = 3;
 
 /**
  * The database for a command that may run beside a server. It flushes each of its commits, and flushes the server's
@@ -17,7 +20,8 @@ const LOCK_RETRY_MS = 3;
  */
 export class SqliteCliConnection implements Database {
   readonly engine = 'sqlite';
-  readonly #options: SqliteOptions;
+  readonly readTimestamp: Database['readTimestamp'];
+  readonly #options: Pick<OpenOptions, 'clock' | 'onFailed'>;
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #flush: WalFlush;
@@ -26,20 +30,26 @@ export class SqliteCliConnection implements Database {
   #lastWrite: Promise<unknown> = Promise.resolve();
   #writes = 0;
 
-  constructor(options: SqliteOptions, writer: SqliteConnection, reader: SqliteConnection, flush: WalFlush) {
+  constructor(
+    options: Pick<OpenOptions, 'clock' | 'onFailed'>,
+    writer: SqliteConnection,
+    reader: SqliteConnection,
+    flush: WalFlush,
+  ) {
     this.#options = options;
     this.#writer = writer;
     this.#reader = reader;
     this.#flush = flush;
     this.#deadlines = new VisibilityDeadlines(options.clock, COMMIT_MARGIN_MS);
+    this.readTimestamp = this.#deadlines.readTimestamp;
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
-    return this.#read(() => this.#reader.all(query, params));
+    return this.#read(query, ({ statement, values }) => statement.all(values(params))) as R[];
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
-    return this.#read(() => this.#reader.first(query, params));
+    return this.#read(query, ({ statement, values }) => statement.get(values(params))) as R | undefined;
   }
 
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
@@ -47,10 +57,6 @@ export class SqliteCliConnection implements Database {
     const written = this.#lastWrite.then(() => this.#write(work));
     this.#lastWrite = written.catch(() => {});
     return written as Promise<T>;
-  }
-
-  readTimestamp(now: number): number {
-    return this.#deadlines.readTimestamp(now);
   }
 
   dataVersion(): number | undefined {
@@ -75,9 +81,9 @@ export class SqliteCliConnection implements Database {
     this.#writer.close();
   }
 
-  #read<T>(read: () => T): T {
+  #read<P, R>(query: Query<P, R>, read: (prepared: Prepared) => unknown): unknown {
     if (this.#state !== 'open') throw this.#closedError();
-    const result = read();
+    const result = read(this.#reader.statements.get(query));
     this.#flushSync();
     return result;
   }
@@ -95,15 +101,10 @@ export class SqliteCliConnection implements Database {
   }
 
   async #lock(): Promise<void> {
-    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
-    for (;;) {
-      try {
-        return this.#writer.beginWrite();
-      } catch (error) {
-        if (!isBusy(error)) throw error;
-        if (performance.now() > deadlineMs) throw lockedError();
-        await pause(LOCK_RETRY_MS);
-      }
+    try {
+      await retryWhileBusy(() => this.#writer.beginWrite());
+    } catch (error) {
+      throw isBusy(error) ? busyError() : error;
     }
   }
 

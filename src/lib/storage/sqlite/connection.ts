@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import { UserError } from '../../user-error.ts';
 import type { Query } from '../query.ts';
-import { STATEMENTS_MAX, StatementCache } from '../statement-cache.ts';
+import { StatementCache } from '../statement-cache.ts';
+import { isBusy } from './errors.ts';
 
 /** The settings of a connection. Each is set explicitly, whatever SQLite was built with. */
 export interface SqliteConnectionOptions {
@@ -15,15 +17,19 @@ export interface SqliteConnectionOptions {
 
 export type Synchronous = 'off' | 'full';
 
-/** A prepared statement of one connection. */
-// biome-ignore lint/suspicious/noExplicitAny: the query's own type is checked where it is used
-export interface Prepared<P = any> {
+export interface Prepared {
   readonly statement: SqliteDatabase.Statement<[unknown[]]>;
   readonly writes: boolean;
   /** The topic that moves when it changes rows. */
   readonly topic: string | undefined;
   readonly words: ReadonlySet<string>;
-  values(params: P): unknown[];
+  values(params: unknown): unknown[];
+}
+
+/** How many frames are left to copy after a checkpoint, and whether the WAL is now empty. */
+export interface CheckpointResult {
+  readonly left: number;
+  readonly truncated: boolean;
 }
 
 /** Returns the topic that moves when rows of a table change. */
@@ -34,43 +40,26 @@ export function tableTopic(table: string): string {
 /** A connection to a SQLite file in WAL mode, with its prepared statements. Automatic checkpoints are off. */
 export class SqliteConnection {
   readonly #db: SqliteDatabase.Database;
-  // better-sqlite3 finalizes a statement when it is garbage collected.
-  readonly #prepared = new StatementCache<Prepared>(STATEMENTS_MAX);
-  readonly #begin: SqliteDatabase.Statement;
-  readonly #beginImmediate: SqliteDatabase.Statement;
-  readonly #commit: SqliteDatabase.Statement;
-  readonly #rollback: SqliteDatabase.Statement;
-  readonly #savepoint: SqliteDatabase.Statement;
-  readonly #release: SqliteDatabase.Statement;
-  readonly #rollbackTo: SqliteDatabase.Statement;
-  readonly #takeSnapshot: SqliteDatabase.Statement<[]>;
   readonly #dataVersion: SqliteDatabase.Statement<[], number>;
+  // better-sqlite3 finalizes a statement when it is garbage collected.
+  readonly statements = new StatementCache((query: Query<unknown, unknown>) => this.#prepare(query));
 
   /** Opens `file`, creating it if necessary; its directory must exist. */
   constructor(file: string, options: SqliteConnectionOptions) {
-    const db = new SqliteDatabase(file, { timeout: options.busyMs });
-    this.#db = db;
+    this.#db = new SqliteDatabase(file, { timeout: options.busyMs });
     try {
       this.synchronous(options.synchronous);
       // A new pet changes one page of each index: small pages mean fewer bytes to write. Applies to new files only.
-      db.pragma('page_size = 2048');
-      db.pragma('journal_mode = wal');
-      db.pragma('wal_autocheckpoint = 0');
-      db.pragma(`cache_size = ${-options.cacheKiB}`);
-      db.pragma('temp_store = memory');
-      db.pragma('foreign_keys = on');
-      db.pragma('mmap_size = 0');
-      this.#begin = db.prepare('begin');
-      this.#beginImmediate = db.prepare('begin immediate');
-      this.#commit = db.prepare('commit');
-      this.#rollback = db.prepare('rollback');
-      this.#savepoint = db.prepare('savepoint work');
-      this.#release = db.prepare('release work');
-      this.#rollbackTo = db.prepare('rollback to work');
-      this.#takeSnapshot = db.prepare('select 1 from sqlite_schema limit 1');
-      this.#dataVersion = db.prepare<[], number>('pragma data_version').pluck();
+      this.#db.pragma('page_size = 2048');
+      this.#db.pragma('journal_mode = wal');
+      this.#db.pragma('wal_autocheckpoint = 0');
+      this.#db.pragma(`cache_size = ${-options.cacheKiB}`);
+      this.#db.pragma('temp_store = memory');
+      this.#db.pragma('foreign_keys = on');
+      this.#db.pragma('mmap_size = 0');
+      this.#dataVersion = this.#db.prepare<[], number>('pragma data_version').pluck();
     } catch (error) {
-      db.close();
+      this.#db.close();
       throw error;
     }
   }
@@ -80,37 +69,14 @@ export class SqliteConnection {
     return this.#db.inTransaction;
   }
 
-  all<P, R>(query: Query<P, R>, params: P): R[] {
-    const { statement, values } = this.prepare(query);
-    return statement.all(values(params)) as R[];
-  }
-
-  /** Returns the first row of a read-only query. */
-  first<P, R>(query: Query<P, R>, params: P): R | undefined {
-    const { statement, values } = this.prepare(query);
-    return statement.get(values(params)) as R | undefined;
-  }
-
-  /** Returns the cached prepared statement of a query, preparing it if necessary. */
-  prepare<P, R>(query: Query<P, R>): Prepared<P> {
-    return this.#prepared.get(query.id) ?? this.#prepareNew(query);
-  }
-
-  /** The number of prepared statements in the cache. */
-  get preparedStatements(): number {
-    return this.#prepared.size;
-  }
-
-  #prepareNew<P, R>(query: Query<P, R>): Prepared<P> {
+  #prepare(query: Query<unknown, unknown>): Prepared {
     const { sql, values, words, changedTable } = query.compiledFor('sqlite');
     const statement = this.#db.prepare<[unknown[]]>(sql);
     const topic = changedTable === undefined ? undefined : tableTopic(changedTable);
-    const prepared: Prepared<P> = { statement, writes: !statement.readonly, topic, words, values };
-    this.#prepared.set(query.id, prepared);
-    return prepared;
+    return { statement, writes: !statement.readonly, topic, words, values };
   }
 
-  /** Runs statements that have no parameters and return no rows. */
+  /** Runs statements that have no parameters, and ignores the rows that they return. */
   exec(sql: string): void {
     this.#db.exec(sql);
   }
@@ -131,9 +97,9 @@ export class SqliteConnection {
 
   /** Begins a read transaction: a snapshot of what is committed now. */
   beginRead(): void {
-    this.#begin.run();
+    this.exec('begin');
     try {
-      this.#takeSnapshot.get();
+      this.exec('select 1 from sqlite_schema limit 1');
     } catch (error) {
       this.rollback();
       throw error;
@@ -142,30 +108,16 @@ export class SqliteConnection {
 
   /** Begins a write transaction. Throws `SQLITE_BUSY` if another connection holds the write lock. */
   beginWrite(): void {
-    this.#beginImmediate.run();
+    this.exec('begin immediate');
   }
 
   commit(): void {
-    this.#commit.run();
+    this.exec('commit');
   }
 
   /** Rolls back the open transaction, if any. */
   rollback(): void {
-    if (this.#db.inTransaction) this.#rollback.run();
-  }
-
-  savepoint(): void {
-    this.#savepoint.run();
-  }
-
-  release(): void {
-    this.#release.run();
-  }
-
-  /** Rolls back to the savepoint and releases it. */
-  undo(): void {
-    this.#rollbackTo.run();
-    this.#release.run();
+    if (this.#db.inTransaction) this.exec('rollback');
   }
 
   /**
@@ -190,8 +142,7 @@ export class SqliteConnection {
     return this.#dataVersion.get()!;
   }
 
-  /** Runs a checkpoint. Returns how many frames are left, and whether the WAL is now empty. */
-  checkpoint(mode: 'passive' | 'truncate'): { left: number; truncated: boolean } {
+  checkpoint(mode: 'passive' | 'truncate'): CheckpointResult {
     const [row] = this.#db.pragma(`wal_checkpoint(${mode})`) as { busy: number; log: number; checkpointed: number }[];
     const { busy, log, checkpointed } = row!;
     return { left: Math.max(0, log - checkpointed), truncated: mode === 'truncate' && busy === 0 && log <= 0 };
@@ -199,6 +150,23 @@ export class SqliteConnection {
 
   close(): void {
     this.#db.close();
+  }
+}
+
+/** How long an attempt to get a lock of another process lasts, and the pause before the next try. */
+export const LOCK_TIMEOUT_MS = 5000;
+export const LOCK_RETRY_MS = 3;
+
+/** Repeats `attempt` while another connection holds the lock that it needs, for LOCK_TIMEOUT_MS. */
+export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
+  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadlineMs) throw error;
+      await pause(LOCK_RETRY_MS);
+    }
   }
 }
 

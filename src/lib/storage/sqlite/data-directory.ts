@@ -1,5 +1,6 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Log } from '../../log.ts';
 import { flushDirectory } from './flush.ts';
 
 /**
@@ -23,6 +24,29 @@ export function createDirectory(directory: string): void {
     throw error;
   }
   flushDirectory(dirname(directory));
+}
+
+/**
+ * Creates an empty file that only its owner may read and write, unless the file exists. SQLite gives the `-wal` and
+ * `-shm` files of a database the same mode.
+ * @throws {Error} the system's error
+ */
+export function createPrivateFile(file: string): void {
+  try {
+    // Never opens an existing file: closing it would release SQLite's locks on it.
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Logs a warning if other users may access the directory or a file in it. Changes nothing. */
+export function warnOfSharedAccess(directory: string, log: Log): void {
+  if (!isDirectory(directory)) return;
+  const paths = [directory, ...readdirSync(directory).map(name => join(directory, name))];
+  const shared = paths.filter(path => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
+  if (shared.length === 0) return;
+  log.warn({ paths: shared }, 'Other users may access the data directory. Run `chmod -R go=` on it.');
 }
 
 function isDirectory(path: string): boolean {

@@ -15,7 +15,7 @@ import { createQueryFactory, type Params } from '../query.ts';
 import { requireSqlite, SqliteConnection } from './connection.ts';
 import { openSqlite } from './database.ts';
 import { lockDataDirectory } from './directory-lock.ts';
-import type { SqliteOptions } from './options.ts';
+import type { SqliteOptions } from './server-connection.ts';
 
 interface Tables {
   notes: { id: number; text: string };

@@ -1,22 +1,18 @@
 import { dirname } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { UserError } from '../../user-error.ts';
 import type { Database } from '../database.ts';
 import { SqliteCliConnection } from './cli-connection.ts';
-import { requireSqlite, SqliteConnection } from './connection.ts';
-import { createDirectory } from './data-directory.ts';
-import { isBusy, openingError } from './errors.ts';
+import { LOCK_TIMEOUT_MS, requireSqlite, retryWhileBusy, SqliteConnection } from './connection.ts';
+import { createDirectory, createPrivateFile } from './data-directory.ts';
+import { openingError } from './errors.ts';
 import { flushDirectory, WalFlush } from './flush.ts';
 import { migrateSqlite } from './migrate.ts';
-import type { SqliteOptions } from './options.ts';
-import { SqliteServerConnection } from './server-connection.ts';
+import { type SqliteOptions, SqliteServerConnection } from './server-connection.ts';
 import { Snapshots } from './snapshots.ts';
 
 /** Page caches: the write connection's and each read connection's. Enough for a million pets. */
 const WRITER_CACHE_KIB = 8 * 1024;
 const READER_CACHE_KIB = 6 * 1024;
-/** How long opening waits for other processes. */
-const OPEN_TIMEOUT_MS = 5000;
 /** Readers wait only for another process's recovery of the WAL, which is brief. */
 const READER_BUSY_MS = 20;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
@@ -38,7 +34,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
   };
   try {
     createDirectory(dirname(file));
-    const writer = await retryWhileBusy(() => connect(WRITER_CACHE_KIB, OPEN_TIMEOUT_MS));
+    createPrivateFile(file);
+    // SQLite does not wait while another process switches a new file to WAL mode.
+    const writer = await retryWhileBusy(() => connect(WRITER_CACHE_KIB, LOCK_TIMEOUT_MS));
     migrateSqlite(writer, file, migrations, clock.now());
     return role === 'server' ? openForServer(options, writer, connect) : openForCli(options, writer, connect);
   } catch (error) {
@@ -70,17 +68,4 @@ function openForServer(options: SqliteOptions, writer: SqliteConnection, connect
   writer.busyMs(0);
   const snapshots = new Snapshots(connect(READER_CACHE_KIB, READER_BUSY_MS), connect(READER_CACHE_KIB, READER_BUSY_MS));
   return new SqliteServerConnection(options, { writer, dataVersion, snapshots, flush, checkpointBytes });
-}
-
-/** SQLite does not wait while another process switches a new file to WAL mode. */
-async function retryWhileBusy<T>(open: () => T): Promise<T> {
-  const deadlineMs = performance.now() + OPEN_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return open();
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadlineMs) throw error;
-      await pause(10);
-    }
-  }
 }

@@ -26,7 +26,7 @@ export function diskFullError(cause?: unknown): StorageError {
   return new StorageError('full', 'The disk is full; nothing was changed.', { cause });
 }
 
-export function lockedError(): StorageError {
+export function busyError(): StorageError {
   return new StorageError('unavailable', 'Another process holds the write lock of the database; nothing was changed.');
 }
 
@@ -34,12 +34,9 @@ export function lockedError(): StorageError {
 export function openingError(error: unknown, file: string): unknown {
   const code = codeOf(error) || String((error as { code?: unknown } | null)?.code);
   const found = OPENING_ERRORS.find(([pattern]) => pattern.test(code));
-  if (found !== undefined)
-    return new UserError(
-      found[1].replace('{file}', () => file),
-      { cause: error },
-    );
-  return isDiskFull(error) ? openingError({ code: 'ENOSPC' }, file) : error;
+  if (found === undefined) return isDiskFull(error) ? openingError({ code: 'ENOSPC' }, file) : error;
+  const sentence = found[1].replace('{file}', () => file);
+  return new UserError(sentence, { cause: error });
 }
 
 const OPENING_ERRORS: readonly (readonly [code: RegExp, sentence: string])[] = [

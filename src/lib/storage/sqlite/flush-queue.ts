@@ -3,40 +3,39 @@ import type { WalFlush } from './flush.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { ChangeSet, WorkResult } from './transaction.ts';
 
-/** A write of a caller: its work, and after the work its result. */
-export interface Job {
+/** A caller's write: its work, and the result of the work once it has run. */
+export interface QueuedWrite {
   readonly work: (tx: Transaction) => MaybePromise<unknown>;
   readonly sinceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  result?: WorkResult | undefined;
+  result?: WorkResult;
   settled?: true;
 }
 
-/** The jobs that wait for one flush, and the topics that it makes visible. */
-interface PendingFlush {
-  readonly jobs: Job[];
-  readonly topics: Set<string>;
+/** The writes that wait for one flush, and the topics that it makes visible. */
+class PendingFlush {
+  readonly writes: QueuedWrite[] = [];
+  readonly topics = new Set<string>();
+  /** Whether a group with changes waits for it. */
+  needed = false;
 }
 
 export interface FlushQueueDeps {
   readonly flush: WalFlush;
   readonly snapshots: Snapshots;
-  /** A flush has completed, and reads see the changes to these topics. Called before the jobs are settled. */
+  /** A flush has completed, and reads see the changes to these topics. Called before the writes are settled. */
   onVisible(topics: ReadonlySet<string>): void;
-  /** Called after the jobs are settled. */
+  /** A flush has completed and its writes are settled. */
   onFlushed(): void;
   onFlushFailed(error: Error): void;
 }
 
-/** Settles the jobs of committed groups after the flush that covers what they wrote and read. One flush runs at a time. */
+/** Settles the writes of committed groups after their flush. One flush runs at a time. */
 export class FlushQueue {
   readonly #deps: FlushQueueDeps;
-  /** How many groups with changes were committed, and how many of those are flushed. */
-  #committed = 0;
-  #flushed = 0;
-  #current: (PendingFlush & { readonly covers: number }) | undefined;
-  #next: PendingFlush = { jobs: [], topics: new Set() };
+  #current: PendingFlush | undefined;
+  #next = new PendingFlush();
   #ended: StorageError | undefined;
 
   constructor(deps: FlushQueueDeps) {
@@ -45,41 +44,34 @@ export class FlushQueue {
 
   /** Whether every committed group is flushed. */
   get flushedAll(): boolean {
-    return this.#committed === this.#flushed;
+    return this.#current === undefined && !this.#next.needed;
   }
 
-  /** The jobs that wait for a flush. */
-  get jobs(): Job[] {
-    return [...(this.#current?.jobs ?? []), ...this.#next.jobs];
+  get writes(): QueuedWrite[] {
+    return [...(this.#current?.writes ?? []), ...this.#next.writes];
   }
 
-  /** Adds the jobs of a committed group. */
-  add(jobs: readonly Job[], { changedRows, topics }: ChangeSet): void {
-    if (this.#ended !== undefined) {
-      rejectAll(jobs, this.#ended);
-      return;
-    }
-    if (changedRows || topics.size > 0) this.#committed++;
-    else if (this.flushedAll) {
-      settleAll(jobs);
-      return;
-    }
-    const pending = this.#current?.covers === this.#committed ? this.#current : this.#next;
-    for (const job of jobs) pending.jobs.push(job);
+  /** Settles the writes of a committed group after the flush of what it wrote and read. */
+  add(writes: readonly QueuedWrite[], { changedRows, topics }: ChangeSet) {
+    if (this.#ended !== undefined) return rejectAll(writes, this.#ended);
+    if (changedRows || topics.size > 0) this.#next.needed = true;
+    const pending = this.#next.needed ? this.#next : this.#current;
+    if (pending === undefined) return settleAll(writes);
+    for (const write of writes) pending.writes.push(write);
     for (const topic of topics) pending.topics.add(topic);
     this.#start();
   }
 
-  /** Rejects all pending and all later jobs. */
+  /** Rejects all pending and all later writes. */
   end(error: StorageError): void {
     this.#ended = error;
-    rejectAll(this.jobs, error);
+    rejectAll(this.writes, error);
   }
 
   #start(): void {
-    if (this.#current !== undefined || this.flushedAll) return;
-    this.#current = { ...this.#next, covers: this.#committed };
-    this.#next = { jobs: [], topics: new Set() };
+    if (this.#current !== undefined || !this.#next.needed) return;
+    this.#current = this.#next;
+    this.#next = new PendingFlush();
     this.#deps.snapshots.prepare();
     this.#deps.flush.start(this.#onFlushed);
   }
@@ -87,12 +79,11 @@ export class FlushQueue {
   readonly #onFlushed = (error: Error | undefined) => {
     if (this.#ended !== undefined) return;
     if (error !== undefined) return this.#deps.onFlushFailed(error);
-    const { jobs, topics, covers } = this.#current!;
+    const { writes, topics } = this.#current!;
     this.#current = undefined;
-    this.#flushed = covers;
     this.#deps.snapshots.advance();
     this.#deps.onVisible(topics);
-    settleAll(jobs);
+    settleAll(writes);
     try {
       this.#start();
     } catch (error) {
@@ -102,23 +93,22 @@ export class FlushQueue {
   };
 }
 
-function settleAll(jobs: readonly Job[]): void {
-  for (const job of jobs) {
-    const { failed, value, end } = job.result!;
-    // Also for a job whose caller got a timeout.
+function settleAll(writes: readonly QueuedWrite[]): void {
+  for (const write of writes) {
+    const { failed, value, end } = write.result!;
+    // Also for a write whose caller got a timeout.
     end();
-    if (job.settled) continue;
-    job.settled = true;
-    if (failed) job.reject(value);
-    else job.resolve(value);
+    if (write.settled) continue;
+    write.settled = true;
+    if (failed) write.reject(value);
+    else write.resolve(value);
   }
 }
 
-/** Rejects the jobs that are not settled yet. */
-export function rejectAll(jobs: readonly Job[], error: unknown): void {
-  for (const job of jobs) {
-    if (job.settled) continue;
-    job.settled = true;
-    job.reject(error);
+export function rejectAll(writes: readonly QueuedWrite[], error: unknown): void {
+  for (const write of writes) {
+    if (write.settled) continue;
+    write.settled = true;
+    write.reject(error);
   }
 }

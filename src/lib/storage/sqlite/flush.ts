@@ -5,8 +5,10 @@ export class WalFlush {
   readonly #file: string;
   readonly #descriptor: number;
   readonly #inode: number;
-  #bytes: number;
-  #startedMs: number | undefined;
+  /** The size of the WAL when it was last measured. */
+  bytes: number;
+  /** When the running flush started, on the scale of `performance.now()`. */
+  startedMs: number | undefined;
 
   /** @param file the database. A connection to it must stay open, so that its WAL is not deleted */
   constructor(file: string) {
@@ -14,24 +16,14 @@ export class WalFlush {
     this.#descriptor = openSync(this.#file, 'r+');
     const { ino, size } = fstatSync(this.#descriptor);
     this.#inode = ino;
-    this.#bytes = size;
-  }
-
-  /** When the running flush started, on the scale of `performance.now()`. */
-  get startedMs(): number | undefined {
-    return this.#startedMs;
-  }
-
-  /** The size of the WAL when it was last measured. */
-  get bytes(): number {
-    return this.#bytes;
+    this.bytes = size;
   }
 
   /** Flushes everything written before this call. One flush at a time. An error is final: the writes may be lost. */
   start(onFlushed: (error: Error | undefined) => void): void {
-    this.#startedMs = performance.now();
+    this.startedMs = performance.now();
     fdatasync(this.#descriptor, error => {
-      this.#startedMs = undefined;
+      this.startedMs = undefined;
       onFlushed(error ?? this.measure());
     });
   }
@@ -47,7 +39,7 @@ export class WalFlush {
   measure(): Error | undefined {
     try {
       const { ino, size } = statSync(this.#file);
-      this.#bytes = size;
+      this.bytes = size;
       if (ino === this.#inode) return undefined;
       return new Error(`Another program has deleted and recreated the file ${this.#file}.`);
     } catch (error) {

@@ -1,6 +1,5 @@
 import { UserError } from '../../user-error.ts';
-import { missingMigrations } from '../migrate.ts';
-import { dialects, type Migration } from '../migration.ts';
+import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
@@ -19,16 +18,10 @@ export function migrateSqlite(
     try {
       const [step] = missing(connection, file, migrations);
       if (step !== undefined) {
-        const { int, text, end } = dialects.sqlite;
-        connection.exec(
-          `create table if not exists migrations (name ${text} primary key, applied_at ${int} not null) ${end}`,
-        );
+        connection.exec(createMigrationsTable(dialects.sqlite));
         for (const statement of step.up(dialects.sqlite)) connection.exec(statement);
-        connection.rows(
-          'insert into migrations (name, applied_at) values (?, ?) returning 1',
-          step.name,
-          Math.floor(now),
-        );
+        const values = [step.name, Math.floor(now)];
+        connection.rows('insert into migrations (name, applied_at) values (?, ?) returning 1', ...values);
       }
       connection.commit();
     } catch (error) {
@@ -45,9 +38,6 @@ function missing(connection: SqliteConnection, file: string, migrations: readonl
     throw new UserError(`The file ${file} is not a database of this program.`);
   }
   const applied = connection.rows('select name from migrations order by name') as { name: string }[];
-  return missingMigrations(
-    migrations,
-    applied.map(({ name }) => name),
-    file,
-  );
+  const names = applied.map(({ name }) => name);
+  return missingMigrations(migrations, names, file);
 }

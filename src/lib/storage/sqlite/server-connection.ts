@@ -1,12 +1,18 @@
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Database, type Health, StorageError, type Transaction } from '../database.ts';
+import { type Database, type Health, type OpenOptions, StorageError, type Transaction } from '../database.ts';
 import type { Query } from '../query.ts';
 import { Checkpointer } from './checkpoint.ts';
 import { type SqliteConnection, tableTopic } from './connection.ts';
 import type { WalFlush } from './flush.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { SqliteOptions } from './options.ts';
 import type { Snapshots } from './snapshots.ts';
+
+export interface SqliteOptions extends OpenOptions {
+  /** The database file. SQLite puts `-wal` and `-shm` files beside it. Its directory is created if necessary. */
+  readonly file: string;
+  /** The size of the WAL that starts a checkpoint; 16 MiB by default. */
+  readonly checkpointBytes?: number;
+}
 
 export interface SqliteServerDeps {
   /** Must not wait for locks, and must have written to the WAL before the snapshots were opened. */
@@ -27,6 +33,7 @@ const CHECK_MS = 1;
  */
 export class SqliteServerConnection implements Database {
   readonly engine = 'sqlite';
+  readonly readTimestamp: Database['readTimestamp'];
   readonly #options: SqliteOptions;
   readonly #deps: SqliteServerDeps;
   readonly #groupCommit: GroupCommit;
@@ -50,46 +57,38 @@ export class SqliteServerConnection implements Database {
     this.#deps = deps;
     this.#dataVersion = deps.dataVersion;
     const onFlushFailed = (error: Error) => this.#fail(error);
-    this.#groupCommit = new GroupCommit(
-      { ...deps, clock: options.clock },
-      {
-        walCapacity: () => (this.#dataVersionCertain ? this.#checkpointer.capacity() : 'wait'),
-        onLocked: () => this.#seeForeignCommits(),
-        onGroupLost: () => {
-          this.#dataVersionUncertain = true;
-        },
-        onVisible: topics => this.#publish(topics),
-        onFlushFailed,
+    this.#groupCommit = new GroupCommit({
+      ...deps,
+      clock: options.clock,
+      walCapacity: () => (this.#dataVersionCertain ? this.#checkpointer.capacity() : 'wait'),
+      onWriteLock: () => this.#seeForeignCommits(deps.writer.dataVersion()),
+      onGroupLost: () => {
+        this.#dataVersionUncertain = true;
       },
-    );
-    this.#checkpointer = new Checkpointer(options.file, {
-      groupCommit: this.#groupCommit,
-      snapshots: deps.snapshots,
-      flush: deps.flush,
-      bytes: deps.checkpointBytes,
-      log: options.log,
+      onVisible: topics => this.#publish(topics),
       onFlushFailed,
     });
-    restoreFlushingAtExit(deps.writer);
+    this.readTimestamp = this.#groupCommit.deadlines.readTimestamp;
+    const { file, log } = options;
+    this.#checkpointer = new Checkpointer(file, { ...deps, log, groupCommit: this.#groupCommit, onFlushFailed });
+    unflushed.add(deps.writer);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
     this.#checkForeignCommits();
-    return this.#deps.snapshots.front.all(query, params);
+    const { statement, values } = this.#deps.snapshots.front.statements.get(query);
+    return statement.all(values(params)) as R[];
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
     this.#checkForeignCommits();
-    return this.#deps.snapshots.front.first(query, params);
+    const { statement, values } = this.#deps.snapshots.front.statements.get(query);
+    return statement.get(values(params)) as R | undefined;
   }
 
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
     if (this.#closing !== undefined || this.#failure !== undefined) return Promise.reject(this.#closedError());
     return this.#groupCommit.write(work);
-  }
-
-  readTimestamp(now: number): number {
-    return this.#groupCommit.deadlines.readTimestamp(now);
   }
 
   dataVersion(table: string): number | undefined {
@@ -132,14 +131,12 @@ export class SqliteServerConnection implements Database {
     try {
       writer.checkpoint('truncate');
     } catch (error) {
-      this.#options.log.warn(
-        { err: error },
-        'The write-ahead log could not be truncated; it stays beside the database until the next start.',
-      );
+      const message = 'The write-ahead log could not be truncated; it stays beside the database until the next start.';
+      this.#options.log.warn({ err: error }, message);
     }
     flush.close();
     writer.close();
-    forgetAtExit(writer);
+    unflushed.delete(writer);
   }
 
   #publish(topics: ReadonlySet<string>): void {
@@ -158,7 +155,8 @@ export class SqliteServerConnection implements Database {
       setImmediate(this.#onNextTurn);
     }
     this.#checkedMs = now;
-    if (this.#dataVersionCertain) this.#seeForeignCommits();
+    const dataVersion = this.#deps.writer.dataVersion();
+    if (dataVersion !== this.#dataVersion && this.#dataVersionCertain) this.#seeForeignCommits(dataVersion);
   }
 
   readonly #onNextTurn = () => {
@@ -177,8 +175,7 @@ export class SqliteServerConnection implements Database {
    * Makes commits of other processes visible. They are on disk: other processes flush their own commits and everything
    * before them in the WAL. Nothing unflushed of ours is after them, because each group checks under the write lock.
    */
-  #seeForeignCommits(): void {
-    const dataVersion = this.#deps.writer.dataVersion();
+  #seeForeignCommits(dataVersion: number): void {
     this.#dataVersionUncertain = false;
     if (dataVersion === this.#dataVersion) return;
     try {
@@ -218,20 +215,10 @@ const details: Record<Health['writes'], string> = {
 /** The connections that do not flush their commits. */
 const unflushed = new Set<SqliteConnection>();
 
-/** SQLite runs a checkpoint when a process closes the database at its exit: that one must flush. */
-function restoreFlushing(): void {
+// SQLite runs a checkpoint when a process closes the database at its exit: that one must flush.
+process.on('exit', () => {
   for (const connection of unflushed) {
     connection.rollback();
     connection.synchronous('full');
   }
-}
-
-function restoreFlushingAtExit(connection: SqliteConnection): void {
-  if (unflushed.size === 0) process.on('exit', restoreFlushing);
-  unflushed.add(connection);
-}
-
-function forgetAtExit(connection: SqliteConnection): void {
-  unflushed.delete(connection);
-  if (unflushed.size === 0) process.off('exit', restoreFlushing);
-}
+});

@@ -3,9 +3,7 @@ import type { SqliteConnection } from './connection.ts';
 /**
  * The read side: two connections, each with an open read transaction. Reads use the front one. The back one takes its
  * snapshot when a flush starts and becomes the front when that flush completes, so that reads never return data that a
- * power cut could remove.
- *
- * One of them always holds a read lock, which prevents commits from restarting the WAL.
+ * power cut could remove. One of them always holds a read lock, which prevents commits from restarting the WAL.
  */
 export class Snapshots {
   /** The connection to read from. Only `advance` changes it. */

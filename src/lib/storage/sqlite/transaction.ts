@@ -28,7 +28,6 @@ export interface WorkResult {
   end(): void;
 }
 
-/** What a unit of work runs with. */
 export interface WorkOptions {
   readonly now: number;
   readonly deadlines: TransactionDeadlines;
@@ -61,7 +60,7 @@ export async function runWork(
   }
 }
 
-/** Writes the collected increments of the units that ran without savepoints. Call it before the commit. */
+/** Writes the increments of the units that ran without savepoints. Call it before the commit. */
 export function writeIncrements(connection: SqliteConnection, options: WorkOptions): void {
   if (options.changes.increments.isEmpty) return;
   const tx = new SqliteTransaction(connection, options);
@@ -97,20 +96,13 @@ class SqliteTransaction implements Transaction {
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
-    const prepared = this.#prepare(query);
-    try {
-      const rows = prepared.statement.all(prepared.values(params)) as R[];
-      if (prepared.writes) this.#changed(prepared, rows.length);
-      return rows;
-    } catch (error) {
-      throw this.#fail(error);
-    }
+    return this.#all(this.#prepare(query), params) as R[];
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
     const prepared = this.#prepare(query);
     // A statement with RETURNING must run to its end: SQLite checks foreign keys there.
-    if (prepared.writes) return this.all(query, params)[0];
+    if (prepared.writes) return this.#all(prepared, params)[0] as R | undefined;
     try {
       return prepared.statement.get(prepared.values(params)) as R | undefined;
     } catch (error) {
@@ -120,28 +112,13 @@ class SqliteTransaction implements Transaction {
 
   run<P, R>(query: Query<P, R>, params: P): number {
     const prepared = this.#prepare(query);
-    if (prepared.statement.reader) {
-      const { length } = this.all(query, params);
-      return prepared.writes ? length : 0;
-    }
-    try {
-      const { changes } = prepared.statement.run(prepared.values(params));
-      this.#changed(prepared, changes);
-      return changes;
-    } catch (error) {
-      throw this.#fail(error);
-    }
+    if (!prepared.statement.reader) return this.#run(prepared, params).changes;
+    const { length } = this.#all(prepared, params);
+    return prepared.writes ? length : 0;
   }
 
   insert<P>(query: Query<P, { id: number }>, params: P): number {
-    const prepared = this.#prepare(query);
-    try {
-      const { lastInsertRowid } = prepared.statement.run(prepared.values(params));
-      this.#changed(prepared, 1);
-      return lastInsertRowid as number;
-    } catch (error) {
-      throw this.#fail(error);
-    }
+    return this.#run(this.#prepare(query), params).lastInsertRowid as number;
   }
 
   increment(counters: CounterTable, key: string, by: number): void {
@@ -163,7 +140,7 @@ class SqliteTransaction implements Transaction {
     this.#closed = true;
     if (this.#error !== undefined) throw this.#error;
     this.#options.deadlines.check();
-    if (this.#options.savepoint && this.#wrote) this.#connection.release();
+    if (this.#options.savepoint && this.#wrote) this.#connection.exec('release work');
   }
 
   /** Ends failed work and undoes its writes. Returns whether some are left, because there is no savepoint. */
@@ -171,23 +148,43 @@ class SqliteTransaction implements Transaction {
     this.#closed = true;
     if (!this.#wrote) return false;
     if (!this.#options.savepoint) return true;
-    this.#connection.undo();
+    this.#connection.exec('rollback to work; release work');
     return false;
   }
 
-  #prepare<P, R>(query: Query<P, R>): Prepared<P> {
+  #prepare<P, R>(query: Query<P, R>): Prepared {
     if (this.#closed) {
       throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
     }
     if (this.#error !== undefined) throw this.#error;
-    const prepared = this.#connection.prepare(query);
+    const prepared = this.#connection.statements.get(query);
     const { increments } = this.#changes;
     if (prepared.writes && !this.#wrote) {
-      if (this.#options.savepoint) this.#connection.savepoint();
+      if (this.#options.savepoint) this.#connection.exec('savepoint work');
       this.#wrote = true;
     }
     if (!increments.isEmpty && increments.concern(prepared.words)) increments.write(this);
     return prepared;
+  }
+
+  #all(prepared: Prepared, params: unknown): unknown[] {
+    try {
+      const rows = prepared.statement.all(prepared.values(params));
+      if (prepared.writes) this.#changed(prepared, rows.length);
+      return rows;
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  #run(prepared: Prepared, params: unknown) {
+    try {
+      const result = prepared.statement.run(prepared.values(params));
+      this.#changed(prepared, result.changes);
+      return result;
+    } catch (error) {
+      throw this.#fail(error);
+    }
   }
 
   #changed(prepared: Prepared, rows: number): void {
@@ -203,8 +200,8 @@ class SqliteTransaction implements Transaction {
 }
 
 /**
- * Rejects work that is still pending at the end of this turn of the event loop. Work that awaits only its transaction ends
- * within the turn; other work would keep the transaction open while unrelated requests run.
+ * Rejects work that is still pending at the end of this turn of the event loop: it awaits something other than its
+ * transaction, which would stay open while unrelated requests run.
  */
 export class TurnGuard {
   #immediate: NodeJS.Immediate | undefined;

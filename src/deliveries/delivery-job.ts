@@ -2,23 +2,17 @@ import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { adaptiveLimit } from '../lib/jobs/pacing.ts';
-import type { Database, Reader, Transaction } from '../schema.ts';
+import type { Reader } from '../schema.ts';
 import { type ClaimedDelivery, claimDueDeliveries, releaseClaims } from './claim.ts';
-import { createResultRecorder, type DisabledWebhook } from './record-result.ts';
+import { createResultRecorder, type RecorderDeps } from './record-result.ts';
 import { sendDelivery } from './send.ts';
 import { DeliverySlots, FAST_SLOTS, SLOTS } from './slots.ts';
 
 /** What the job that delivers needs. */
-export interface DeliveryDeps {
-  readonly database: Database;
-  /** The database with the accounts. */
+export interface DeliveryDeps extends RecorderDeps {
   readonly accounts: Reader;
   readonly outgoing: OutgoingClient;
   readonly encryptor: Encryptor;
-  /** The retry schedule: the delay after each failed attempt, in milliseconds. */
-  readonly scheduleMs: readonly number[];
-  /** Called in the transaction that disables a webhook. */
-  onDisabled(tx: Transaction, webhook: DisabledWebhook): Promise<void>;
   /** Called when more deliveries can be claimed, although none has ended. */
   onFreeSlot?(): void;
   now(): number;
@@ -31,7 +25,7 @@ const BATCH_MIN = 4;
  * The job that delivers events to webhooks: it claims due deliveries, sends each as a signed request, and records the
  * result, which schedules the next attempt.
  */
-export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery> {
+export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery, 'deliveries'> {
   const { database, accounts, outgoing, encryptor, now } = deps;
   const recordResult = createResultRecorder(deps);
   const slots = new DeliverySlots(() => deps.onFreeSlot?.());

@@ -2,8 +2,8 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage, type 
 import { request as httpsRequest } from 'node:https';
 import { BODY_KEPT_BYTES, type Fault, faultOf } from './outcome.ts';
 
-/** The result of one exchange on one connection. */
-export type ExchangeResult =
+/** The result of one request on one connection. */
+type PostResult =
   | { readonly head: IncomingMessage; readonly body: Buffer }
   /** `stale`: a kept-alive connection was closed before the first byte of a response, so the request may be repeated. */
   | { readonly fault: Fault; readonly stale: boolean };
@@ -20,17 +20,16 @@ const RESPONSE_BYTES_MAX = (INTERIM_MAX + 1) * HEAD_BYTES_MAX + BODY_BYTES_MAX;
  * Sends one POST request and reads the beginning of the response. Never rejects.
  *
  * A response counts once its headers are complete, whatever becomes of the body. The connection is kept alive only if
- * the whole exchange is complete.
+ * the request and the response are complete.
  * @param timeoutMs limits DNS, connection, TLS, sending and the response together
- * @param onStart receives a function that ends the exchange early
  */
-export function exchange(
+export function postOnce(
   tls: boolean,
   options: RequestOptions,
   body: string | Buffer,
   timeoutMs: number,
-  onStart: (stop: (fault: Fault) => void) => void,
-): Promise<ExchangeResult> {
+  signal: AbortSignal,
+): Promise<PostResult> {
   return new Promise(resolve => {
     let request: ClientRequest | undefined;
     const response = new ResponseReader();
@@ -46,7 +45,7 @@ export function exchange(
       if (head?.complete !== true || request?.writableFinished !== true) request?.destroy();
     };
     const timer = setTimeout(end, Math.max(1, timeoutMs), 'timeout');
-    onStart(end);
+    signal.addEventListener('abort', () => end('aborted'));
 
     try {
       request = (tls ? httpsRequest : httpRequest)({ ...options, method: 'POST', maxHeaderSize: HEAD_BYTES_MAX });
@@ -66,7 +65,6 @@ export function exchange(
 class ResponseReader {
   /** The final response, once its headers are complete. */
   head: IncomingMessage | undefined;
-  /** The beginning of the body. */
   readonly body: Buffer[] = [];
   /** How many bytes came on the connection. */
   bytes = 0;

@@ -20,8 +20,8 @@ import { onEachEngine } from '../../test/support/engines.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { TIMEOUT_MS } from '../lib/http/client/client.ts';
 import type { ClaimedDelivery } from './claim.ts';
-import { deliveryJob } from './deliver.ts';
-import { dispatch } from './dispatch.ts';
+import { deliveryJob } from './delivery-job.ts';
+import { dispatch } from './dispatch-job.ts';
 
 onEachEngine(engine => {
   const open = (work: Parameters<typeof withDeliveryStore>[1]) => withDeliveryStore(engine, work);
@@ -286,11 +286,11 @@ onEachEngine(engine => {
           while ((await dispatch(database, database)) > 0);
           const first = (await worker.claim(1024)).jobs;
           assert.equal(first.length, 256);
-          const ends = first.map(job => worker.run(job, never));
-
           const { id } = await webhook();
           await pet('Minka');
           while ((await dispatch(database, database)) > 0);
+
+          const ends = first.map(job => worker.run(job, never));
           assert.equal((await worker.claim(1024)).jobs.length, 0);
           await room;
           const next = (await worker.claim(1024)).jobs;

@@ -23,7 +23,7 @@ import { placeOrder } from '../orders/orders.ts';
 import { cancelOrder } from '../orders/steps.ts';
 import { deletePet, updatePet } from '../pets/pets.ts';
 import type { MaybePromise, Transaction } from '../schema.ts';
-import { dispatch } from './dispatch.ts';
+import { dispatch } from './dispatch-job.ts';
 import { redeliverSince } from './redeliveries.ts';
 
 onEachEngine(engine => {

@@ -1,0 +1,75 @@
+import Type, { type Static } from 'typebox';
+import { type Deployment, example, nowOf, operation } from '../../deployment.ts';
+import { countStreams } from '../../events/public/routes.ts';
+import { countHeld } from '../../holds/holds.ts';
+import type { Caller } from '../../lib/http/route.ts';
+import { idSchema } from '../../lib/schemas.ts';
+import { countOpen } from '../../orders/open-orders.ts';
+import { type Bounds, boundOf, limitsOf, plans } from '../../plans/plan.ts';
+import { countWebhooks } from '../../webhooks/webhooks.ts';
+import { getAccount } from '../accounts.ts';
+
+const count = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
+
+function bound(description: string) {
+  return Type.Object({ used: count('What the account has now.'), maximum: count('The bound.') }, { description });
+}
+
+const AccountBounds = Type.Object(
+  {
+    openOrders: bound('The orders that are placed or approved.'),
+    heldPets: bound('The animals in all active holds.'),
+    webhooks: bound('The webhooks.'),
+    streams: bound('The open event streams, on the node that answers.'),
+  } satisfies Record<keyof Bounds, unknown>,
+  { title: 'Bounds', description: 'What the account has, and can have at most, on this deployment.' },
+);
+
+/** The account of the caller, as it sees itself. */
+const Account = Type.Object(
+  {
+    id: idSchema('Identifier of the account.'),
+    name: Type.String({ description: 'Its name.' }),
+    email: Type.String({ description: 'Its e-mail address.' }),
+    plan: Type.Enum(Object.keys(plans), { description: 'Its plan.' }),
+    rateLimits: Type.Object(
+      { perMinute: count('In any 60 seconds.'), perDay: count('In a UTC calendar day.') },
+      { title: 'RateLimits', description: 'The requests that it may send to each deployment.' },
+    ),
+    bounds: AccountBounds,
+  },
+  { title: 'Account', description: 'The account of a key.' },
+);
+
+const examples = [example('an account with a hold', 'Two animals on hold', 200, { given: ['createHold: two cats'] })];
+
+export const get = operation({
+  summary: 'Get your account',
+  description:
+    'Returns the account of the key with its plan, its rate limits and its bounds. The bounds count what the account has on ' +
+    'this deployment. Exceeding one is a 409 with a code of its own; it never counts as a violation of the rate limits.',
+  successes: [{ status: 200, description: 'The account.', schema: Account }],
+  errors: [],
+  examples,
+  async handle({ context, caller }) {
+    const account = await getAccount(context.webhooks.accounts, caller.accountId);
+    const { id, name, email, plan, perMinute, perDay } = account;
+    const rateLimits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+    return { body: { id, name, email, plan, rateLimits, bounds: await boundsOf(context, { ...caller, plan }) } };
+  },
+});
+
+async function boundsOf(context: Deployment, caller: Caller): Promise<Static<typeof AccountBounds>> {
+  const { database } = context;
+  const { accountId } = caller;
+  const now = nowOf(context);
+  const used: Bounds = {
+    openOrders: await countOpen(database, accountId, now),
+    heldPets: await countHeld(database, accountId, now),
+    webhooks: await countWebhooks(database, accountId),
+    streams: countStreams(context, accountId),
+  };
+  const names = Object.keys(used) as (keyof Bounds)[];
+  const bounds = names.map(name => [name, { used: used[name], maximum: boundOf(context.bounds, caller, name) }]);
+  return Object.fromEntries(bounds);
+}

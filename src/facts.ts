@@ -1,0 +1,31 @@
+import { type Params, query } from './schema.ts';
+
+/** Selects the value of a fact: a single value that a deployment stores under a name. */
+export const factNamed = query((db, p: Params<{ name: string }>) =>
+  db.selectFrom('facts').select('value').where('name', '=', p.name),
+);
+
+/** Selects the value of a fact, and locks it until the transaction ends. */
+export const lockedFact = query((db, p: Params<{ name: string }>, engine) =>
+  db
+    .selectFrom('facts')
+    .select('value')
+    .where('name', '=', p.name)
+    .$if(engine === 'postgres', fact => fact.forUpdate()),
+);
+
+/** Stores a fact unless it is stored already; returns 1 row if it was not. */
+export const insertFact = query((db, p: Params<{ name: string; value: string }>) =>
+  db
+    .insertInto('facts')
+    .values({ name: p.name, value: p.value })
+    .onConflict(conflict => conflict.column('name').doNothing()),
+);
+
+/** Stores a fact, and replaces its value. */
+export const storeFact = query((db, p: Params<{ name: string; value: string }>) =>
+  db
+    .insertInto('facts')
+    .values({ name: p.name, value: p.value })
+    .onConflict(conflict => conflict.column('name').doUpdateSet(eb => ({ value: eb.ref('excluded.value') }))),
+);

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine, silent } from '../../test/support/engines.ts';
+import { createAccount } from '../accounts/accounts.ts';
+import { testClock } from '../lib/clock.ts';
+import type { AuthenticationResult } from '../lib/http/server/authenticator.ts';
+import { openLimiter } from '../limits/open.ts';
+import { addressPerMinute } from '../plans/plan.ts';
+import { type Params, query } from '../schema.ts';
+import { KeyAuthenticator } from './authenticator.ts';
+import { KeyCache } from './key-cache.ts';
+import { createKey } from './keys.ts';
+import { newToken } from './token.ts';
+
+const renameKey = query((db, p: Params<{ id: string; to: string }>) =>
+  db.updateTable('keys').set({ id: p.to }).where('id', '=', p.id),
+);
+
+onEachEngine(engine => {
+  async function setUp() {
+    const clock = testClock(Date.UTC(2026, 10, 20, 12));
+    const database = await engine.open({ clock });
+    const { id: accountId } = await database.write(tx =>
+      createAccount(tx, { email: 'a@example.org', name: 'A', plan: 'business' }),
+    );
+    const limiter = await openLimiter({ database, clock, log: silent });
+    const keys = new KeyCache(database);
+    const authenticator = new KeyAuthenticator({
+      ...{ keys, limiter, clock },
+      deployments: ['production'],
+      baseUrlOf: () => undefined,
+    });
+    return {
+      database,
+      newKey: () => database.write(tx => createKey(tx, { accountId, deployment: 'production' })),
+      send: async (token: string, address = '192.0.2.1') =>
+        codeOf(await authenticator.authenticate({ authorization: `Bearer ${token}`, address: () => address })),
+      async close() {
+        await keys.close();
+        await limiter.close();
+      },
+    };
+  }
+
+  const unknownToken = () => newToken('production').token;
+  const codeOf = (result: AuthenticationResult) => (result.authenticated ? 'accepted' : result.problem.code);
+
+  describe('KeyAuthenticator', () => {
+    it('accepts a valid key from an address over its limit, cached or not', async () => {
+      const { send, newKey, close } = await setUp();
+      const [cached, other] = [await newKey(), await newKey()];
+      assert.equal(await send(cached.token), 'accepted');
+      for (let count = 0; count < addressPerMinute; count++)
+        assert.equal(await send(unknownToken()), 'invalid_api_key');
+      const responses = Array.from({ length: 20 }, () => send(unknownToken()));
+      assert.equal(await send(other.token), 'accepted');
+      assert.equal(await send(cached.token), 'accepted');
+      assert.deepEqual(new Set(await Promise.all(responses)), new Set(['rate_limit_exceeded']));
+      await close();
+    });
+
+    it('accepts a key that is created after its id was unknown', async () => {
+      const { send, newKey, database, close } = await setUp();
+      const { token, id } = await newKey();
+      await database.write(tx => tx.run(renameKey, { id, to: 'elsewhere' }));
+      await database.write(tx => tx.notify('registry'));
+      assert.equal(await send(token), 'invalid_api_key');
+      assert.equal(await send(token), 'invalid_api_key');
+      await database.write(async tx => {
+        await tx.run(renameKey, { id: 'elsewhere', to: id });
+        await tx.notify('registry');
+      });
+      assert.equal(await send(token), 'accepted');
+      await close();
+    });
+
+    if (engine.name === 'postgres') {
+      it('looks up the unknown keys of an address over its limit in few queries', async t => {
+        const { database, send, close } = await setUp();
+        for (let count = 0; count < addressPerMinute; count++) await send(unknownToken());
+        const all = t.mock.method(database, 'all');
+        const first = t.mock.method(database, 'first');
+        const responses = await Promise.all(Array.from({ length: 1500 }, () => send(unknownToken())));
+        assert.deepEqual(new Set(responses), new Set(['rate_limit_exceeded']));
+        const queries = all.mock.callCount() + first.mock.callCount();
+        assert.ok(queries <= 10, `${queries} queries`);
+        await close();
+      });
+
+      it('looks up an unknown key once', async t => {
+        const { database, send, close } = await setUp();
+        const token = unknownToken();
+        assert.equal(await send(token), 'invalid_api_key');
+        const all = t.mock.method(database, 'all');
+        assert.equal(await send(token), 'invalid_api_key');
+        assert.equal(all.mock.callCount(), 0);
+        await close();
+      });
+    }
+  });
+});

@@ -1,0 +1,50 @@
+import type { Database } from '../schema.ts';
+import { findKeys, type KeyWithAccount } from './keys.ts';
+
+/** With this many queries running, further look-ups wait. */
+const RUNNING_MAX = 4;
+const WAIT_MS = 50;
+
+/**
+ * Looks up keys in PostgreSQL with a bounded number of queries, so that made-up keys cannot occupy the database.
+ *
+ * A look-up starts at once while few queries run. All others share one query, at most 50 ms later.
+ */
+export class KeyLookup {
+  readonly #database: Database;
+  #waiting = new Map<string, PromiseWithResolvers<KeyWithAccount | undefined>>();
+  #running = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Returns the key with this id and its account, or `undefined`. Rejects when storage is unavailable.
+   * @param canWait whether to share a query with others even while few are running
+   */
+  find(id: string, canWait: boolean): Promise<KeyWithAccount | undefined> {
+    const { promise } = this.#waiting.getOrInsertComputed(id, () => Promise.withResolvers());
+    if (!canWait && this.#running < RUNNING_MAX) this.#findWaiting();
+    else this.#timer ??= setTimeout(() => this.#findWaiting(), WAIT_MS);
+    return promise;
+  }
+
+  async #findWaiting(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = new Map();
+    this.#running++;
+    try {
+      const rows = await findKeys(this.#database, [...waiting.keys()]);
+      const byId = new Map(rows.map(row => [row.id, row]));
+      for (const [id, { resolve }] of waiting) resolve(byId.get(id));
+    } catch (error) {
+      for (const { reject } of waiting.values()) reject(error);
+    } finally {
+      this.#running--;
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe } from 'node:test';
+import type { Terminal } from '../../src/cli/command.ts';
+import { withDatabase } from '../../src/cli/databases.ts';
+import { main } from '../../src/cli/main.ts';
+import { plain } from '../../src/cli/terminal.ts';
+import { readConfig } from '../../src/config.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Database, DeploymentName } from '../../src/schema.ts';
+import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
+import { skipFor } from '../support/selection.ts';
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** The exit code and output of a command. */
+export interface Outcome {
+  readonly code: number;
+  readonly printed: string;
+  readonly errors: string;
+}
+
+/** Runs a command line in this process, beside a server of the same data. */
+export async function petstore(environment: Environment, ...args: string[]): Promise<Outcome> {
+  const outcome = { printed: '', errors: '' };
+  const terminal: Terminal = {
+    print: text => {
+      outcome.printed += `${text}\n`;
+    },
+    printError: text => {
+      outcome.errors += `${text}\n`;
+    },
+    style: plain,
+  };
+  return { code: await main(args, environment, terminal), ...outcome };
+}
+
+/** Runs a command that must succeed and returns the JSON value that it prints. */
+// biome-ignore lint/suspicious/noExplicitAny: each test knows the shape
+export async function jsonOf(environment: Environment, ...args: string[]): Promise<any> {
+  const { code, printed, errors } = await petstore(environment, ...args, '--json');
+  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
+  assert.match(printed, /^[^\n]+\n$/);
+  return JSON.parse(printed);
+}
+
+/** Runs a command that must succeed and returns its text. */
+export async function textOf(environment: Environment, ...args: string[]): Promise<string> {
+  const { code, printed, errors } = await petstore(environment, ...args);
+  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
+  return printed;
+}
+
+/** Asserts that a command fails with one sentence. */
+export async function refused(environment: Environment, sentence: RegExp, ...args: string[]) {
+  const { code, printed, errors } = await petstore(environment, ...args);
+  assert.deepEqual([code, printed], [1, ''], `petstore ${args.join(' ')}: ${errors}`);
+  assert.match(errors, sentence);
+  assert.match(errors, /^[^\n]+\n$/);
+}
+
+/** Options of `pet create`. */
+export type PetOptions = Readonly<Record<string, string>>;
+
+/** Creates an animal: a cat of account 1, unless overridden. */
+export function addPet(environment: Environment, overrides: PetOptions) {
+  const options = { account: '1', name: 'Minka', category: '2', ...overrides };
+  return jsonOf(environment, 'pet', 'create', ...Object.entries(options).map(([name, value]) => `--${name}=${value}`));
+}
+
+/** Accesses the database directly. */
+export function onData<T>(
+  environment: Environment,
+  deployment: DeploymentName,
+  work: (database: Database) => Promise<T>,
+) {
+  const { config } = readConfig(environment);
+  const terminal: Terminal = { print: assert.fail, printError: assert.fail, style: plain };
+  return withDatabase({ config, clock: systemClock(config.startAtMs), terminal }, config.locations[deployment], work);
+}
+
+const directories: string[] = [];
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+  directories.push(directory);
+  return directory;
+}
+after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
+
+const NOON = { NODE_ENV: 'test', PETSTORE_NOW: '2027-01-01T12:00:00Z' };
+
+const postgresName = `petstore_cli_store_${process.pid}`;
+
+const engines: { name: string; skip: string | false; open(): Promise<Environment>; close(): Promise<unknown> }[] = [
+  {
+    name: 'on the embedded engine',
+    skip: false,
+    open: async () => ({ PETSTORE_DATA_DIR: await newDirectory() }),
+    close: async () => {},
+  },
+  {
+    name: 'on PostgreSQL',
+    skip: skipFor(withoutPostgres),
+    async open() {
+      await onServer(connection =>
+        run(connection, `create database ${postgresName} template template0 encoding 'UTF8'`),
+      );
+      const url = Object.assign(new URL(postgresUrl), { pathname: `/${postgresName}` }).href;
+      await jsonOf({ PETSTORE_DATABASE_URL: url }, 'migrate');
+      return { PETSTORE_DATABASE_URL: url };
+    },
+    close: () => onServer(connection => run(connection, `drop database ${postgresName} with (force)`)),
+  },
+];
+
+/**
+ * Declares the tests of `declare` on each engine. `here` returns the environment of commands: two accounts, Owner and Buyer,
+ * at noon.
+ */
+export function onEachEngine(declare: (here: () => Environment) => void): void {
+  for (const engine of engines) {
+    describe(engine.name, { skip: engine.skip }, () => {
+      let environment: Environment;
+      before(async () => {
+        environment = { ...(await engine.open()), ...NOON };
+        await jsonOf(environment, 'account', 'create', '--email', 'owner@example.org', '--name', 'Owner');
+        await jsonOf(environment, 'account', 'create', '--email', 'buyer@example.org', '--name', 'Buyer');
+      });
+      after(() => engine.close());
+      declare(() => environment);
+    });
+  }
+}
