@@ -249,7 +249,9 @@ describe('another process that holds the write lock', { timeout: TIMEOUT_MS }, (
         ms: performance.now() - from,
       }));
       const during = await readerTimes(service, key, 1000);
-      assert.ok(during.worst < Math.max(10 * before.p99, 100), `worst was ${before.worst} ms, is ${during.worst} ms`);
+      assert.ok(during.p99 < Math.max(10 * before.p99, 100), `p99 rose from ${before.p99} ms to ${during.p99} ms`);
+      // A read that waited for the lock would take almost as long as it is held. A single slow read may be the machine’s.
+      assert.ok(during.worst < seconds * 500, `one read took ${during.worst} ms`);
       await pause(seconds * 1000 - (performance.now() - from));
       await release();
       for (const { reply, ms } of await Promise.all(stuck)) {
