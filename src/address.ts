@@ -42,8 +42,6 @@ export interface AddressDeps {
   readonly observation: Observation | undefined;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
   pagesUrl(tls: boolean): string | undefined;
-  /** Returns the public URL of the message address, if it is served. */
-  messagesUrl(): string | undefined;
 }
 
 /** One address that the process listens on: the API, `/openapi.json`, `/livez`, `/readyz`, and the pages. */
@@ -148,7 +146,7 @@ export class Address {
 
   /** Builds the OpenAPI document on the first request, and again if that failed. */
   #openApi(): Promise<PageContent> {
-    const urls = { own: this.publicUrl(), messages: this.#deps.messagesUrl(), pages: this.#pagesUrl() };
+    const urls = { own: this.publicUrl(), pages: this.#pagesUrl() };
     this.#document ??= import('./openapi.ts').then(
       ({ documentOf }) => {
         const document = json(documentOf(this.#service.name, urls));

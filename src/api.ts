@@ -71,10 +71,6 @@ export const routes: readonly Route<Deployment>[] = [
   ...group('Account', {
     'GET /account': beta('getAccount', 'account:read', account.get),
   }),
-];
-
-/** The operations of the message address. */
-export const messageRoutes: readonly Route<Deployment>[] = [
   ...group('Messages', {
     'POST /messages': stable('sendMessage', 'messages:write', messages.send),
     'GET /messages': beta('listMessages', 'messages:read', messages.list),
@@ -82,8 +78,8 @@ export const messageRoutes: readonly Route<Deployment>[] = [
   }),
 ];
 
-/** Every operation: those of a deployment, then those of the message address. */
-export const operations: readonly Route<Deployment>[] = [...routes, ...messageRoutes];
+/** The operations that the message address serves as well. */
+export const messageRoutes = routes.filter(({ tag }) => tag === 'Messages');
 
 type Line = Omit<Route<Deployment>, 'method' | 'path' | 'tag'>;
 

@@ -209,7 +209,6 @@ function createAddresses(
     ...{ config, clock, log, limiter, bodies, observation },
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
-    messagesUrl: () => addresses.get('messages')?.publicUrl(),
   };
   for (const deployment of deployments.values()) {
     const { name, database } = deployment;

@@ -1,4 +1,4 @@
-import { messageRoutes, operations, routes } from './api.ts';
+import { messageRoutes, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
@@ -20,30 +20,23 @@ const descriptions: Record<AddressName, string> = {
 /** Returns the OpenAPI document that an address serves if it listens on the configured ports. */
 export function configuredDocument(config: Config, name: AddressName): object {
   const { ports } = config;
-  const messages = ports.messages === undefined ? undefined : publicUrlOf(config, 'messages', ports.messages);
   const own = publicUrlOf(config, name, ports[name]);
   const withPages = (['production', 'staging'] as const).find(one => ports[one] !== undefined);
   const pages = name === 'messages' && withPages !== undefined ? publicUrlOf(config, withPages, ports[withPages]) : own;
-  return documentOf(name, { own, messages, pages });
+  return documentOf(name, { own, pages });
 }
 
 /**
- * Returns the OpenAPI document of an address. That of a deployment includes the operations of the message address, if
- * that is served.
- * @param urls public URLs without a trailing slash: of this address, of the message address, and of the pages
+ * Returns the OpenAPI document of an address.
+ * @param urls public URLs without a trailing slash: of this address, and of the pages
  */
 export function documentOf(
   name: AddressName,
-  urls: { readonly own: string; readonly messages: string | undefined; readonly pages: string },
+  { own, pages }: { readonly own: string; readonly pages: string },
 ): object {
-  const { own, messages, pages } = urls;
   const description = descriptions[name];
   if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description }], pages);
-  const servers = [{ url: own + PREFIX, description }];
-  if (messages === undefined) return openApiDocument(routes, servers, pages);
-  const server = { url: messages, description: descriptions.messages };
-  const ofMessages = new Set<Route<never>>(messageRoutes as readonly Route<never>[]);
-  return openApiDocument(operations, servers, pages, route => (ofMessages.has(route) ? server : undefined));
+  return openApiDocument(routes, [{ url: own + PREFIX, description }], pages);
 }
 
 /**
@@ -52,14 +45,8 @@ export function documentOf(
  * Import this file on demand, because starting does not need it.
  * @param servers base URLs; the first is that of the address that serves the document
  * @param pagesUrl the public URL below which the pages on error codes are, without a trailing slash
- * @param serverOf returns the server of a route that another address serves
  */
-export function openApiDocument(
-  routes: readonly Route<never>[],
-  servers: readonly Server[],
-  pagesUrl: string,
-  serverOf: (route: Route<never>) => Server | undefined = () => undefined,
-): object {
+export function openApiDocument(routes: readonly Route<never>[], servers: readonly Server[], pagesUrl: string): object {
   const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
   return openApiOf({
     info: {
@@ -70,7 +57,6 @@ export function openApiDocument(
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers,
-    serverOf,
     tags: [
       { name: 'Pets', description: 'The animals in the store.' },
       { name: 'Categories', description: 'The tree of categories that pets belong to.' },
@@ -79,7 +65,7 @@ export function openApiDocument(
       { name: 'Events', description: 'All changes, in the order in which they were committed.' },
       { name: 'Webhooks', description: 'Endpoints that receive signed events as they happen.' },
       { name: 'Account', description: 'The account of the key, with its plan and bounds.' },
-      { name: 'Messages', description: 'Messages to the store and to the owners of pets, on an address of their own.' },
+      { name: 'Messages', description: 'Messages to the store and to the owners of pets.' },
     ],
     tagGroups: [
       { name: 'Catalogue', tags: ['Pets', 'Categories'] },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { messageRoutes, operations, routes } from '../../src/api.ts';
+import { messageRoutes, routes } from '../../src/api.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { testClock } from '../../src/lib/clock.ts';
@@ -64,7 +64,7 @@ function encoded(part: string): string {
 }
 
 /** Every path of the API, once. */
-const paths = [...new Set(operations.map(({ path }) => path))];
+const paths = [...new Set(routes.map(({ path }) => path))];
 /** The quick run tries all spellings and methods for these only: a path with a parameter, and one without. */
 const thorough = ['/pets', '/pets/{petId}', '/messages'];
 
@@ -89,13 +89,13 @@ describe('every route', () => {
   });
 
   it('exists and defines its access', () => {
-    assert.ok(operations.length >= 3);
-    for (const { operationId, access } of operations) assert.ok(access.key && access.scope, operationId);
+    assert.ok(routes.length >= 3);
+    for (const { operationId, access } of routes) assert.ok(access.key && access.scope, operationId);
   });
 
   it('has a unique operationId, and a unique method and path', () => {
-    assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
-    assert.equal(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size, operations.length);
+    assert.equal(new Set(routes.map(({ operationId }) => operationId)).size, routes.length);
+    assert.equal(new Set(routes.map(({ method, path }) => `${method} ${path}`)).size, routes.length);
   });
 
   for (const path of paths) {
@@ -206,7 +206,7 @@ describe('every route', () => {
 
   /** Returns the request of the first example of the route; any request if there is no such route. */
   function bodyFor(method: string, path: string): string | undefined {
-    const route = operations.find(other => other.path === path && other.method === method);
+    const route = routes.find(other => other.path === path && other.method === method);
     if (route === undefined) return method === 'POST' ? '{"name":"Minka","categoryId":2}' : undefined;
     const example = route.examples.find(({ code }) => code === undefined);
     return example?.body === undefined ? undefined : JSON.stringify(example.body);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { operations as routes } from '../../src/api.ts';
+import { routes } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';

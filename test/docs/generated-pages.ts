@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { messageRoutes, operations } from '../../src/api.ts';
+import { routes } from '../../src/api.ts';
 import type { Command, Option } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
@@ -9,6 +9,7 @@ import { type ErrorCode, errors } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
 import { codesOf } from '../../src/openapi.ts';
 import { type Setting, settings } from '../../src/settings.ts';
+import { PREFIX } from '../../src/urls.ts';
 import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 
 /** Returns the text of each generated page by its path below `docs/`. `npm run docs` writes them; a test compares. */
@@ -18,7 +19,7 @@ export async function generatedPages(): Promise<Map<string, string>> {
     ...(Object.keys(errors) as ErrorCode[]).map(code => [`errors/${code}.md`, errorPage(code)] as const),
     ['settings.md', settingsPage()],
     ['command-line.md', commandLinePage(await Promise.all(Object.values(commands).map(load => load())))],
-    ['reference.md', referencePage(operations as readonly Route<never>[])],
+    ['reference.md', referencePage(routes as readonly Route<never>[])],
   ]);
 }
 
@@ -136,7 +137,8 @@ function referencePage(all: readonly Route<never>[]): string {
 
 This page lists every operation with its parameters and responses. The OpenAPI document (\`GET /openapi.json\` or \`petstore openapi\`) also has the schemas,
 headers and an example of every response. Every request needs an [API key](authentication.md). Every response has [rate limit headers](rate-limits.md). Operations
-marked as [beta or experimental](versioning.md#stability) may change. Paths without \`/v1\` are on the [message address](messages.md).
+marked as [beta or experimental](versioning.md#stability) may change. The operations on messages
+are also on the [message address](messages.md), without \`/v1\`.
 
 ## Common headers
 
@@ -229,17 +231,12 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
   return `
 ## ${operationId}
 
-${[`\`${method} ${prefixOf(route)}${path}\``, ...marks].join(' · ')}
+${[`\`${method} ${PREFIX}${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
 ${rows.length === 0 ? '' : `\n| Name | In | Description |\n|---|---|---|\n${rows.join('\n')}\n`}
 ${responses.map(response => `- ${response}`).join('\n')}
 `;
-}
-
-/** Returns the path prefix of a route's address: none on the message address. */
-function prefixOf(route: Route<never>): string {
-  return (messageRoutes as readonly Route<never>[]).includes(route) ? '' : '/v1';
 }
 
 function codeList(codes: readonly string[]): string {

@@ -6,7 +6,7 @@ import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 
 const page = await readPage('docs/messages.md');
 const commands = commandsOf(page);
-const [first, toStore, toOwner, one, sent, inbox, ofStore, show, write, ...toMailbox] = commands;
+const [first, toStore, atStaging, toOwner, one, sent, inbox, ofStore, show, write, ...toMailbox] = commands;
 
 describe('docs/messages.md, executed', { skip }, () => {
   let server: FirstServer;
@@ -29,6 +29,13 @@ describe('docs/messages.md, executed', { skip }, () => {
     const shown = JSON.parse(/```json\n(.*?)\n```/s.exec(page)![1]!);
     assert.deepEqual({ ...response, createdAt: shown.createdAt }, shown);
     assert.deepEqual(Object.keys(response), Object.keys(shown));
+  });
+
+  test('lists the same messages at the address of staging', async () => {
+    assert.deepEqual(
+      (await run(atStaging)).map(({ id, message }: Record<string, string>) => [id, message]),
+      [['msg_1', 'Hello, world!']],
+    );
   });
 
   test('sends a message to the owner of a pet', async () => {

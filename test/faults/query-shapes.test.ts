@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { TSchema } from 'typebox';
-import { operations } from '../../src/api.ts';
+import { routes } from '../../src/api.ts';
 import type { Deployment } from '../../src/deployment.ts';
 import type { Route, RouteRequest } from '../../src/lib/http/route.ts';
 import { keptQueryCount } from '../../src/lib/storage/queries-by-shape.ts';
@@ -12,7 +12,7 @@ const REQUESTS = 10_000;
 const KEPT_MAX = 400;
 
 it(`keeps a bounded number of queries after ${REQUESTS.toLocaleString('en')} list requests with random filters`, async () => {
-  const lists = operations.filter(({ query }) => query?.properties['cursor'] !== undefined);
+  const lists = routes.filter(({ query }) => query?.properties['cursor'] !== undefined);
   const served = new Set<string>();
   let queries = 0;
   const compile = (query: Query<never, unknown>) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { operations as allRoutes } from '../../src/api.ts';
+import { routes as allRoutes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { operations as routes } from '../../src/api.ts';
+import { routes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { impliedHeadersOf } from '../../src/lib/http/route.ts';
 import {

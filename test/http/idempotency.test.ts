@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { operations as allRoutes } from '../../src/api.ts';
+import { routes as allRoutes } from '../../src/api.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { type Route, takesIdempotencyKey } from '../../src/lib/http/route.ts';

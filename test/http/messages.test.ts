@@ -211,14 +211,67 @@ describe('sendMessage', () => {
     }
   });
 
-  it('is in every OpenAPI document, with its own server URL in those of the deployments', async () => {
+  it('is in every OpenAPI document, below the only server of the document', async () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
-      const document = (await send(new URL('/openapi.json', serving.urls[name]).href)).body;
-      const operation = document.paths['/messages'].post;
-      assert.equal(operation.operationId, 'sendMessage');
-      const servers = name === 'messages' ? document.servers : operation.servers;
-      assert.equal(servers[0].url, serving.urls.messages);
-      if (name === 'messages') assert.deepEqual(Object.keys(document.paths), ['/messages', '/messages/{messageId}']);
+      const { servers, paths } = (await send(new URL('/openapi.json', serving.urls[name]).href)).body;
+      assert.deepEqual(
+        servers.map(({ url }: { url: string }) => url),
+        [serving.urls[name]],
+      );
+      const { operationId, servers: own } = paths['/messages'].post;
+      assert.deepEqual([operationId, own], ['sendMessage', undefined]);
+      const ofMessages = Object.keys(paths).filter(path => path.startsWith('/messages'));
+      assert.deepEqual(ofMessages, ['/messages', '/messages/{messageId}']);
+      if (name === 'messages') assert.deepEqual(Object.keys(paths), ofMessages);
+    }
+  });
+});
+
+describe('messages on the addresses of production and staging', () => {
+  for (const deployment of ['production', 'staging'] as const) {
+    it(`can be sent, listed and read in ${deployment}, with links of the address that was asked`, async () => {
+      const serving = await serve({ clock: testClock(noon) });
+      try {
+        const { urls } = serving;
+        const key = await serving.newKey({ deployment });
+        const at = (url: string, more: SendOptions = {}) => send(url, { key, ...more });
+        for (const message of ['One', 'Two']) {
+          const base = message === 'One' ? urls[deployment] : urls.messages;
+          const queued = await at(`${base}/messages`, { method: 'POST', body: { message } });
+          assertApiResponse(queued);
+          assert.equal(queued.status, 202, queued.text);
+          assert.equal(queued.headers['location'], `${base}/messages/${queued.body.id}`);
+          await waitUntil(async () => (await at(queued.headers['location']!)).body.status === 'delivered');
+        }
+        for (const base of [urls[deployment], urls.messages]) {
+          const page = await at(`${base}/messages?limit=1`);
+          assert.deepEqual([page.status, page.body.length, page.body[0].message], [200, 1, 'One']);
+          const next = page.headers['x-next'] as string;
+          assert.ok(next.startsWith(`${base}/messages?`), next);
+          assert.ok(page.headers['link']!.includes(`<${next}>; rel="next"`));
+          assert.equal((await at(next)).body[0].message, 'Two');
+        }
+        const other = deployment === 'production' ? 'staging' : 'production';
+        const rejected = await at(`${urls[other]}/messages`);
+        assert.deepEqual([rejected.status, rejected.body.code], [401, 'wrong_deployment']);
+      } finally {
+        await serving.stop();
+      }
+    });
+  }
+
+  it('are sent once if the retry with the same Idempotency-Key comes to the other address', async () => {
+    const serving = await serve({ clock: testClock(noon) });
+    try {
+      const key = await serving.newKey();
+      const sending = { method: 'POST', key, body: { message: 'Once' }, headers: { 'Idempotency-Key': 'k' } };
+      const first = await send(`${serving.urls.messages}/messages`, sending);
+      const retry = await send(`${serving.urls.production}/messages`, sending);
+      assert.deepEqual([retry.status, retry.text], [202, first.text]);
+      assert.equal(retry.headers['location'], first.headers['location']);
+      assert.equal(retry.headers['idempotency-replayed'], 'true');
+    } finally {
+      await serving.stop();
     }
   });
 });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NewAccount } from '../../src/accounts/account.ts';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { messageRoutes, operations } from '../../src/api.ts';
+import { routes } from '../../src/api.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
@@ -28,8 +28,6 @@ export interface ExampleStore {
   readonly serving: TestService;
   readonly clock: TestClock;
   readonly baseUrl: string;
-  /** The base address of the operations on messages. */
-  readonly messagesUrl: string;
   /** The real URL for `https://receiver.example` in requests and responses. */
   readonly receiverUrl: string;
   /** The tokens of the callers. */
@@ -86,7 +84,7 @@ export async function openExampleStore(
     const { status, text } = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
     if (status !== 201) throw new Error(`${body.name} could not be added: ${text}`);
   }
-  return { serving, clock, baseUrl, messagesUrl: serving.urls.messages, receiverUrl: receiver.url, keys };
+  return { serving, clock, baseUrl, receiverUrl: receiver.url, keys };
 }
 
 /** Opens the receiver of the webhooks in examples. It accepts everything except requests to `/missing`. */
@@ -128,7 +126,7 @@ export async function sendExamples(
   const sent: SentExample[] = [];
   let store: ExampleStore | undefined;
   try {
-    for (const route of operations as readonly Route<never>[]) {
+    for (const route of routes as readonly Route<never>[]) {
       for (const example of route.examples) {
         if (options.where?.(route, example) === false) continue;
         store ??= await openExampleStore(options);
@@ -174,11 +172,6 @@ export async function untilDelivered({ serving }: ExampleStore): Promise<void> {
 
 const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
 
-/** Returns the base URL of a route. */
-export function baseUrlOf(route: Route<never>, { baseUrl, messagesUrl }: ExampleStore): string {
-  return messageRoutes.some(({ operationId }) => operationId === route.operationId) ? messagesUrl : baseUrl;
-}
-
 /**
  * Sends one example.
  * @param more additional headers
@@ -190,7 +183,7 @@ export async function sendExample(
   more: Readonly<Record<string, string>> = {},
 ): Promise<SentExample> {
   const { path, headers, body } = requestOf(route, example, store.keys);
-  const response = await fetch(baseUrlOf(route, store) + path, {
+  const response = await fetch(store.baseUrl + path, {
     method: route.method,
     headers: { ...headers, ...more },
     ...(body !== undefined && { body: body.replaceAll(RECEIVER, store.receiverUrl) }),
@@ -240,7 +233,7 @@ function requestOf(
 /** Returns the example with the name `operation: name`, with its route. */
 function exampleNamed(name: string): [Route<never>, Example] {
   const [operation, wanted] = name.split(': ');
-  const route = (operations as readonly Route<never>[]).find(one => one.operationId === operation);
+  const route = (routes as readonly Route<never>[]).find(one => one.operationId === operation);
   const example = route?.examples.find(one => one.name === wanted);
   if (route === undefined || example === undefined) throw new Error(`There is no example "${name}".`);
   return [route, example];
@@ -251,9 +244,7 @@ export const responsesFile = new URL('../../src/generated/recorded-responses.jso
 
 /** Returns the text of that file for these responses, without those that have no body. */
 export function recordedResponses(sent: readonly SentExample[]): string {
-  const responses = Object.fromEntries(
-    operations.map(({ operationId }) => [operationId, {} as Record<string, unknown>]),
-  );
+  const responses = Object.fromEntries(routes.map(({ operationId }) => [operationId, {} as Record<string, unknown>]));
   for (const { route, example, body } of sent) responses[route.operationId]![example.name] = body;
   return `${JSON.stringify(responses, steady, 2)}\n`;
 }

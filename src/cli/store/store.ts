@@ -1,5 +1,5 @@
 import { getAccount } from '../../accounts/accounts.ts';
-import { operations } from '../../api.ts';
+import { routes } from '../../api.ts';
 import { type Deployment, nowOf } from '../../deployment.ts';
 import { operator } from '../../events/event.ts';
 import type { Caller, Route, RouteRequest } from '../../lib/http/route.ts';
@@ -26,7 +26,7 @@ export interface StorePage {
 export type StoreRoute = Route<Deployment>;
 
 export function operationNamed(operationId: string): StoreRoute {
-  return operations.find(route => route.operationId === operationId)!;
+  return routes.find(route => route.operationId === operationId)!;
 }
 
 /** One deployment, whose operations the command line calls without HTTP. */

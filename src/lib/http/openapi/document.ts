@@ -41,13 +41,11 @@ export function openApiOf(description: ApiDescription): object {
 
 function operationOf(route: Route<never>, description: ApiDescription, components: Components): object {
   const { scope } = route.access;
-  const server = description.serverOf?.(route);
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
-    ...(server && { servers: [server] }),
     // The scope is a role of the bearer scheme (OpenAPI 3.1).
     ...(scope !== undefined && { security: [{ bearerAuth: [scope] }] }),
     ...parametersOf(route, components),

@@ -6,8 +6,6 @@ export interface ApiDescription {
   readonly info: Readonly<Record<string, unknown>>;
   /** Base URLs; that of the address that serves the document is first. */
   readonly servers: readonly Server[];
-  /** Returns the server of a route that another address serves. */
-  serverOf?(route: Route<never>): Server | undefined;
   /** All tags in the order of the document; unused ones are omitted. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Groups of tags (`x-tagGroups`). */
