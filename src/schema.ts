@@ -83,6 +83,10 @@ export interface Tables {
     subject_id: number;
     account_id: number | null;
     data: string;
+    /** What asked for the change, as JSON; null for automatic changes, and once the retention of the audit log is over. */
+    origin: string | null;
+    /** The account that can see the entry of the audit log. */
+    audit_account_id: number | null;
     seq: Generated<number | null>;
   };
   /** The endpoints to which accounts have events delivered. */

@@ -124,8 +124,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The category is deleted.' }],
   errors: ['not_owner', 'category_in_use'],
   examples: deleteExamples,
-  async handle({ context, caller, path, checkPreconditions }) {
-    await context.database.write(tx => deleteCategory(tx, caller, path.categoryId, checkPreconditions));
+  async handle({ context, caller, origin, path, checkPreconditions }) {
+    await context.database.write(tx => deleteCategory(tx, caller, path.categoryId, checkPreconditions), origin);
     return {};
   },
 });

@@ -36,6 +36,8 @@ export interface Command {
 
 /** Arguments and options as the user typed them, and the environment that the command runs in. */
 export interface Invocation {
+  /** The name of the command. */
+  readonly name: string;
   readonly arguments: Readonly<Record<string, string>>;
   /** The options that are given or have a default. Switches are `'true'`; several values are joined by commas. */
   readonly options: Readonly<Record<string, string>>;

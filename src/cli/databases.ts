@@ -8,7 +8,7 @@ import { type Database, query, type Reader } from '../schema.ts';
 import type { Invocation } from './command.ts';
 
 /** The parts of an invocation that locate its data. */
-export type DatabaseOptions = Pick<Invocation, 'config' | 'clock' | 'terminal'>;
+export type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'terminal'>;
 
 /**
  * Opens the accounts database (production's) beside a running server, does work on it and closes it. The embedded engine
@@ -22,7 +22,7 @@ export function withAccounts<T>(options: DatabaseOptions, work: (accounts: Datab
 
 /** Like `withAccounts`, at any location of the configuration. With `migrate`, PostgreSQL is migrated first. */
 export async function withDatabase<T>(
-  { config, clock, terminal }: DatabaseOptions,
+  { name, config, clock, terminal }: DatabaseOptions,
   location: DatabaseLocation,
   work: (database: Database) => T | Promise<T>,
   { migrate = false } = {},
@@ -30,7 +30,16 @@ export async function withDatabase<T>(
   const print = (...words: [string] | [object, string]) => terminal.printError(words.at(-1) as string);
   const log: Log = { info() {}, warn: print, error: print };
   const { openDatabase } = await import('../lib/storage/open.ts');
-  const database = await openDatabase(location, { migrations, clock, role: 'cli', migrate, log, onFailed() {} });
+  const origin = { command: name };
+  const database = await openDatabase(location, {
+    migrations,
+    clock,
+    role: 'cli',
+    migrate,
+    origin,
+    log,
+    onFailed() {},
+  });
   try {
     if (config.startAtMs !== undefined) await catchUp(clock, database);
     return await work(database);

@@ -30,7 +30,7 @@ export async function main(
     const usage = parseUsage(command, rest);
     const { config, warnings } = readConfig(environment);
     for (const warning of warnings) terminal.printError(escapeLine(warning));
-    const output = await command.run({ ...usage, config, clock: systemClock(config.startAtMs), terminal });
+    const output = await command.run({ ...usage, name, config, clock: systemClock(config.startAtMs), terminal });
     if (output !== undefined) {
       terminal.print(usage.json ? escapeJson(output.value) : escapeText(output.text(terminal.style)));
       if (output.hint !== undefined) terminal.printError(escapeLine(output.hint));

@@ -19,6 +19,8 @@ export interface NewEvent {
   readonly accountId: number | null;
   /** The resource after the change and what changed, as the room of the kind defines it. */
   readonly data: object;
+  /** Whether the change happens by itself and is not that of the transaction's origin, such as an expiry. */
+  readonly automatic?: boolean;
 }
 
 export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subjectId' | 'accountId'> {

@@ -1,18 +1,26 @@
 import type { EventKind, KeysetParams, Params, Reader, Transaction } from '../schema.ts';
 import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../schema.ts';
+import { type AuditColumns, auditColumnsOf } from './audit-columns.ts';
 import type { Event, NewEvent } from './event.ts';
 
-/** Records an event in the transaction of the change. The event log is append-only. */
+/**
+ * Records an event in the transaction of the change, with the origin of the transaction for the audit log. The event log
+ * is append-only.
+ */
 export async function record(tx: Transaction, event: NewEvent): Promise<void> {
   const { kind, action, subjectId, accountId, data } = event;
-  await tx.run(insertEvent, { at: tx.now, kind, action, subjectId, accountId, data: JSON.stringify(data) });
+  const { origin, auditAccountId } = auditColumnsOf(tx, event);
+  const values = { kind, action, subjectId, accountId, data: JSON.stringify(data), origin, auditAccountId };
+  await tx.run(insertEvent, { at: tx.now, ...values });
 }
 
 /** Records several events, in this order, a hundred per statement. */
 export async function recordEvents(tx: Transaction, events: readonly NewEvent[]): Promise<void> {
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
-    const rows = events.slice(start, start + EVENTS_PER_INSERT).map(({ kind, action, subjectId, accountId, data }) => {
-      return [kind, action, subjectId, accountId, JSON.stringify(data)];
+    const rows = events.slice(start, start + EVENTS_PER_INSERT).map(event => {
+      const { kind, action, subjectId, accountId, data } = event;
+      const { origin, auditAccountId } = auditColumnsOf(tx, event);
+      return [kind, action, subjectId, accountId, JSON.stringify(data), origin, auditAccountId];
     });
     await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
   }
@@ -61,7 +69,9 @@ export const eventColumns = [
 
 type EventRow = Omit<Event<never>, 'data'> & { data: string };
 
-const insertEvent = query((db, p: Params<{ at: number; data: string } & Omit<NewEvent, 'data'>>) =>
+type InsertedEvent = Omit<EventRow, 'id'> & AuditColumns;
+
+const insertEvent = query((db, p: Params<InsertedEvent>) =>
   db.insertInto('events').values({
     at: p.at,
     kind: p.kind,
@@ -69,17 +79,21 @@ const insertEvent = query((db, p: Params<{ at: number; data: string } & Omit<New
     subject_id: p.subjectId,
     account_id: p.accountId,
     data: p.data,
+    origin: p.origin,
+    audit_account_id: p.auditAccountId,
   }),
 );
 
 const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine) =>
   db
     .insertInto('events')
-    .columns(['at', 'kind', 'action', 'subject_id', 'account_id', 'data'])
+    .columns(['at', 'kind', 'action', 'subject_id', 'account_id', 'data', 'origin', 'audit_account_id'])
     .expression(
       engine === 'sqlite'
-        ? sql`select ${p.at}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 from json_each(${p.rows})`
-        : sql`select cast(${p.at} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint, (row ->> 3)::bigint, row ->> 4
+        ? sql`select ${p.at}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+              from json_each(${p.rows})`
+        : sql`select cast(${p.at} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint, (row ->> 3)::bigint, row ->> 4,
+                row ->> 5, (row ->> 6)::bigint
               from json_array_elements(cast(${p.rows} as json)) with ordinality as rows (row, number) order by number`,
     ),
 );

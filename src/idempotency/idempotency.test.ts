@@ -37,6 +37,7 @@ onEachEngine(engine => {
         webhooks: {} as Request['context']['webhooks'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free' },
+      origin: undefined,
       operationId: 'createThing',
       path: {},
       query: {},

@@ -19,7 +19,7 @@ export interface IdempotentResponse extends RouteResponse {
 /** The parts of a request that decide whether it is a retry. */
 type IdempotentRequest = Pick<
   RouteRequest<Deployment, unknown, unknown, unknown>,
-  'context' | 'caller' | 'operationId' | 'path' | 'query' | 'body' | 'header'
+  'context' | 'caller' | 'origin' | 'operationId' | 'path' | 'query' | 'body' | 'header'
 >;
 
 /**
@@ -35,10 +35,11 @@ export async function withIdempotency(
   request: IdempotentRequest,
   handler: (tx: Transaction) => MaybePromise<IdempotentResponse>,
 ): Promise<RouteResponse> {
-  const { database } = request.context;
+  const { context, origin } = request;
+  const { database } = context;
   const key = readKey(request);
-  if (key === undefined) return database.write(handler);
-  return withKeyLock(request, key, keyed => database.write(tx => replayOrRun(tx, keyed, handler)));
+  if (key === undefined) return database.write(handler, origin);
+  return withKeyLock(request, key, keyed => database.write(tx => replayOrRun(tx, keyed, handler), origin));
 }
 
 /**
@@ -53,17 +54,18 @@ export async function withIdempotencyAfter<T>(
   prepare: () => Promise<T>,
   handler: (tx: Transaction, prepared: T) => MaybePromise<IdempotentResponse>,
 ): Promise<RouteResponse> {
-  const { database } = request.context;
+  const { context, origin } = request;
+  const { database } = context;
   const key = readKey(request);
   if (key === undefined) {
     const prepared = await prepare();
-    return database.write(tx => handler(tx, prepared));
+    return database.write(tx => handler(tx, prepared), origin);
   }
   return withKeyLock(request, key, async keyed => {
-    const replay = await findReplay(database, keyed, nowOf(request.context));
+    const replay = await findReplay(database, keyed, nowOf(context));
     if (replay !== undefined) return replay;
     const prepared = await prepare();
-    return database.write(tx => replayOrRun(tx, keyed, () => handler(tx, prepared)));
+    return database.write(tx => replayOrRun(tx, keyed, () => handler(tx, prepared)), origin);
   });
 }
 

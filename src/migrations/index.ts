@@ -5,6 +5,7 @@ import { messages } from './0003-messages.ts';
 import { webhooks } from './0004-webhooks.ts';
 import { bounds } from './0007-bounds.ts';
 import { pendingDeliveries } from './0008-pending-deliveries.ts';
+import { audit } from './0014-audit.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
       'create index pets_by_account_and_name on pets (account_id, name, id)',
     ],
   },
+  audit,
 ];

@@ -241,6 +241,7 @@ onEachEngine(engine => {
       const counting = (tx: Transaction): Transaction => ({
         engine: tx.engine,
         now: tx.now,
+        origin: tx.origin,
         refreshNow: after => tx.refreshNow(after),
         requireVisibleBefore: (end, late) => tx.requireVisibleBefore(end, late),
         all: (...asked) => count(tx.all(...asked)),

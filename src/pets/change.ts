@@ -51,7 +51,7 @@ export function petEvent(
   details?: Omit<PetEventData, 'pet' | 'ownerId'>,
 ): NewEvent {
   const data: PetEventData = { pet: petValues.stateOf(pet), ...details, ownerId: pet.accountId };
-  return { kind: 'pet', action, subjectId: pet.id, accountId, data };
+  return { kind: 'pet', action, subjectId: pet.id, accountId, data, automatic: isExpiry(details) };
 }
 
 /**
@@ -91,9 +91,12 @@ export async function changePet(
  * Returns how many versions a change adds: two for a reserved pet. Once its reservation expires, reads show `version + 1`
  * although no row has changed, and the change must differ from that.
  */
-function versionsBy({ reason }: Pick<PetCause, 'reason'>, reservation: Reservation | undefined): number {
-  const expired = reason === 'hold_expired' || reason === 'order_expired';
-  return reservation === undefined || expired ? 1 : 2;
+function versionsBy(cause: Pick<PetCause, 'reason'>, reservation: Reservation | undefined): number {
+  return reservation === undefined || isExpiry(cause) ? 1 : 2;
+}
+
+function isExpiry(cause: Pick<PetCause, 'reason'> | undefined): boolean {
+  return cause?.reason === 'hold_expired' || cause?.reason === 'order_expired';
 }
 
 const updatePet = query((db, p: Params<PetRow>) =>

@@ -112,10 +112,11 @@ export const replace = operation({
   successes: [updated],
   errors: updateErrors,
   examples: replaceExamples,
-  async handle({ context, caller, path, body, checkPreconditions }) {
+  async handle({ context, caller, origin, path, body, checkPreconditions }) {
     return responseOf(
-      await context.database.write(tx =>
-        replacePet(tx, caller, path.petId, body, context.categories, checkPreconditions),
+      await context.database.write(
+        tx => replacePet(tx, caller, path.petId, body, context.categories, checkPreconditions),
+        origin,
       ),
     );
   },
@@ -131,8 +132,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The animal is deleted.' }],
   errors: ['not_owner', 'pet_reserved'],
   examples: removeExamples,
-  async handle({ context, caller, path, checkPreconditions }) {
-    await context.database.write(tx => deletePet(tx, caller, path.petId, checkPreconditions));
+  async handle({ context, caller, origin, path, checkPreconditions }) {
+    await context.database.write(tx => deletePet(tx, caller, path.petId, checkPreconditions), origin);
     return {};
   },
 });

@@ -123,8 +123,8 @@ export const remove = operation({
   successes: [{ status: 204, description: 'The webhook is deleted.' }],
   errors: [],
   examples: deleteExamples,
-  async handle({ context, caller, path, checkPreconditions }) {
-    await context.database.write(tx => deleteWebhook(tx, caller, path.webhookId, checkPreconditions));
+  async handle({ context, caller, origin, path, checkPreconditions }) {
+    await context.database.write(tx => deleteWebhook(tx, caller, path.webhookId, checkPreconditions), origin);
     return {};
   },
 });

@@ -78,7 +78,8 @@ export function onData<T>(
 ) {
   const { config } = readConfig(environment);
   const terminal: Terminal = { print: assert.fail, printError: assert.fail, style: plain };
-  return withDatabase({ config, clock: systemClock(config.startAtMs), terminal }, config.locations[deployment], work);
+  const options = { name: 'test', config, clock: systemClock(config.startAtMs), terminal };
+  return withDatabase(options, config.locations[deployment], work);
 }
 
 const directories: string[] = [];

@@ -2,6 +2,7 @@ import { problem } from '../../errors.ts';
 import type { Actor } from '../../events/event.ts';
 import { etagOf } from '../../lib/etag.ts';
 import type { PreconditionCheck } from '../../lib/http/route.ts';
+import type { Origin } from '../../lib/origin.ts';
 import type { Database, Transaction } from '../../schema.ts';
 import { getCategory } from '../categories.ts';
 import type { CategoryRow } from '../category.ts';
@@ -44,6 +45,7 @@ export async function mergeCategory(
  * Runs a merge; if there is more to move than one transaction should, moves it in batches first and runs the merge again.
  * After an interruption, what was moved stays moved; repeat the merge.
  * @param attempt a transaction of its own that calls `mergeCategory`
+ * @param origin of the batches
  * @throws {Problem} `category_in_use` if pets are added faster than they move; what `attempt` throws
  */
 export async function movingAhead<T>(
@@ -51,6 +53,7 @@ export async function movingAhead<T>(
   actor: Actor,
   merge: Merge,
   attempt: () => Promise<T>,
+  origin?: Origin,
 ): Promise<T> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     try {
@@ -58,7 +61,7 @@ export async function movingAhead<T>(
     } catch (error) {
       if (error !== tooLarge) throw error;
     }
-    await moveBatches(database, actor, merge);
+    await moveBatches(database, actor, merge, origin);
   }
   throw problem('category_in_use', `Animals are added to category ${merge.id} faster than they move; try again later.`);
 }
@@ -70,13 +73,13 @@ const tooLarge = new Error('The category contains more than one transaction move
 const BATCH = 500;
 const ROUNDS_MAX = 20;
 
-async function moveBatches(database: Database, actor: Actor, merge: Merge): Promise<void> {
+async function moveBatches(database: Database, actor: Actor, merge: Merge, origin: Origin | undefined): Promise<void> {
   let moved: number;
   do {
     moved = await database.write(async tx => {
       await lockMergeable(tx, actor, merge);
       return moveBatch(tx, actor, merge);
-    });
+    }, origin);
   } while (moved >= BATCH);
 }
 

@@ -42,10 +42,10 @@ export const merge = operation({
   errors: ['not_owner', 'category_not_found', 'category_cycle', 'category_in_use'],
   examples,
   handle(request) {
-    const { context, caller, path, body, checkPreconditions } = request;
+    const { context, caller, origin, path, body, checkPreconditions } = request;
     const ids = { id: path.categoryId, intoId: body.intoId };
-    return movingAhead(context.database, caller, ids, () =>
-      withIdempotency(request, async tx => categoryResponse(await mergeCategory(tx, caller, ids, checkPreconditions))),
-    );
+    const attempt = () =>
+      withIdempotency(request, async tx => categoryResponse(await mergeCategory(tx, caller, ids, checkPreconditions)));
+    return movingAhead(context.database, caller, ids, attempt, origin);
   },
 });

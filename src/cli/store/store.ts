@@ -100,6 +100,7 @@ export class Store {
       prefer: new Map(),
       operationId,
       requestId: '',
+      origin: undefined,
       checkPreconditions() {},
       isStillAuthorized: () => true,
       baseUrl: '',

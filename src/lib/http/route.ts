@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { RequestOrigin } from '../origin.ts';
 
 /** Restricts a route to callers with a valid API key, and with the scope if it names one. */
 export interface Access {
@@ -82,6 +83,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly prefer: ReadonlyMap<string, string>;
   readonly operationId: string;
   readonly requestId: string;
+  /** The origin of the changes of the request, which `Database.write` takes; absent for reads. */
+  readonly origin: RequestOrigin | undefined;
   /**
    * Evaluates `If-Match` and `If-None-Match` (RFC 9110, 13.1) against the entity tag of the current version of what the
    * request changes. Only for operations that are `conditional`.

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Origin } from '../origin.ts';
 import type { Migration } from './migration.ts';
 import type { EngineName, Query } from './query.ts';
 
@@ -22,6 +23,8 @@ export interface Reader {
 export interface Transaction extends Reader {
   /** The timestamp of the changes: whole milliseconds since the Unix epoch. Only `refreshNow` changes it. */
   readonly now: number;
+  /** What asked for the changes; `undefined` for automatic changes, such as an expiry. */
+  readonly origin: Origin | undefined;
   /**
    * Advances `now` to the present. Call it after taking a row lock and before the change: the transaction may have waited.
    * @param after the row's last update, possibly by another clock; `now` is never before it
@@ -68,7 +71,7 @@ export interface Database extends Reader {
    *   time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down. `failed`: a
    *   flush failed; the process must restart
    */
-  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin?: Origin): Promise<T>;
   /**
    * Returns the timestamp that reads must use: `now`, in whole milliseconds since the Unix epoch, but before every deadline
    * that a running transaction has set with `requireVisibleBefore`.
@@ -115,6 +118,8 @@ export interface OpenOptions {
   /** `server` for the process that serves the database; `cli` for a command that may run beside it. */
   readonly role: 'server' | 'cli';
   readonly log: Log;
+  /** The origin of writes that name none: of a command. */
+  readonly origin?: Origin | undefined;
   /** SQLite: called when a flush has failed. The process must exit, and recovers at its next start. */
   onFailed?(error: Error): void;
 }

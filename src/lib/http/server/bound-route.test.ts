@@ -66,6 +66,7 @@ function ask(
     search,
     parameters: {},
     caller,
+    address: '192.0.2.1',
   };
   return bound.handle(request, body === undefined ? undefined : Buffer.from(body)) as EncodedResponse;
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import type { RequestOrigin } from '../../origin.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
   type Caller,
@@ -104,7 +105,7 @@ export class BoundRoute<Context> {
    * @throws {Problem} for an invalid request; and whatever the handler throws
    */
   handle(
-    { request: { headers }, parameters, path: sentPath, search, requestId, publicUrl, caller }: Incoming,
+    { request: { headers }, parameters, path: sentPath, search, requestId, publicUrl, caller, address }: Incoming,
     bytes: Buffer | undefined,
   ): MaybePromise<EncodedResponse> {
     const { authenticator, contextOf, prefix } = this.#options;
@@ -128,6 +129,7 @@ export class BoundRoute<Context> {
       header: name => headers[name] as string | undefined,
       operationId: route.operationId,
       requestId,
+      origin: this.takesBody ? originOf(caller!, requestId, address) : undefined,
       isStillAuthorized: () => authenticator.isStillAuthorized(caller!, route.access.scope),
       checkPreconditions: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
       baseUrl: publicUrl + prefix,
@@ -224,6 +226,10 @@ export class BoundRoute<Context> {
     }
     return strict ? { ...encoded, headers: withStrict(encoded.headers) } : encoded;
   }
+}
+
+function originOf({ accountId, keyId }: Caller, requestId: string, address: string): RequestOrigin {
+  return { accountId, keyId, requestId, address };
 }
 
 interface BoundParameter extends PathParameter {

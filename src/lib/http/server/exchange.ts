@@ -22,4 +22,6 @@ export interface Exchange {
   headers: readonly string[];
   /** `undefined` until the request is authenticated. */
   caller: Caller | undefined;
+  /** The client's address, once the body is read; '' for requests whose body is not read. */
+  address: string;
 }

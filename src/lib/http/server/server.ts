@@ -141,6 +141,7 @@ export class HttpServer<Context> {
       parameters: found.parameters,
       headers: noHeaders,
       caller: undefined,
+      address: '',
       bodyBytes: 0,
     };
   }
@@ -195,6 +196,8 @@ export class HttpServer<Context> {
 
   #readBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>): void {
     const { request, response } = exchange;
+    // The address of a connection is unknown once it is closed.
+    exchange.address = this.#errors.addressOf(request);
     const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
     if (type !== undefined && !isMediaType(type)) {
       this.#reject(exchange, this.#errors.problem('invalid_content_type'));

@@ -1,4 +1,5 @@
 import type { Log } from '../../log.ts';
+import type { Origin } from '../../origin.ts';
 import { UserError } from '../../user-error.ts';
 import type { Database, Health, MaybePromise, OpenOptions, Transaction } from '../database.ts';
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
@@ -46,6 +47,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres';
   readonly readTimestamp: Database['readTimestamp'];
+  readonly #origin: Origin | undefined;
   readonly #pool: ConnectionPool;
   /** Absent on a CLI connection. */
   readonly #notifications: NotificationConnection | undefined;
@@ -55,7 +57,8 @@ export class PostgresDatabase implements Database {
   readonly #listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
   #closed: Promise<void> | undefined;
 
-  constructor(server: PostgresServer, { clock, log, role, connectionsMax }: PostgresOptions) {
+  constructor(server: PostgresServer, { clock, log, role, origin, connectionsMax }: PostgresOptions) {
+    this.#origin = origin;
     this.#pool = server.pool(connectionsMax ?? (role === 'server' ? 16 : 2));
     this.#notifications = role === 'server' ? new NotificationConnection(server, this.#pool, log) : undefined;
     this.#calls = new Calls(this.#pool, server.timeouts.call);
@@ -75,7 +78,7 @@ export class PostgresDatabase implements Database {
     return (await this.all(query, params))[0];
   }
 
-  async write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+  async write<T>(work: (tx: Transaction) => MaybePromise<T>, origin = this.#origin): Promise<T> {
     const notified = new Map<string, number>();
     const changedTables = new Set<string>();
     try {
@@ -84,7 +87,8 @@ export class PostgresDatabase implements Database {
         changedTables.clear();
         const deadlines = this.#deadlines.forTransaction();
         const notifies = this.#notifications === undefined;
-        return runTransaction(connection, deadlineMs, { deadlines, notified, changedTables, notifies }, work);
+        const options = { origin, deadlines, notified, changedTables, notifies };
+        return runTransaction(connection, deadlineMs, options, work);
       });
       this.#health.onWrite();
       this.#publish(notified, changedTables);

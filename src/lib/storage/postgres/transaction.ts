@@ -1,3 +1,4 @@
+import type { Origin } from '../../origin.ts';
 import type { MaybePromise, Transaction } from '../database.ts';
 import type { TransactionDeadlines } from '../deadlines.ts';
 import { PendingIncrements } from '../increments.ts';
@@ -7,6 +8,7 @@ import { UnknownOutcomeError } from './errors.ts';
 import { NOTIFY } from './notifications.ts';
 
 export interface TransactionOptions {
+  readonly origin: Origin | undefined;
   readonly deadlines: TransactionDeadlines;
   /** Receives the versions of the topics that the transaction notifies. */
   readonly notified: Map<string, number>;
@@ -50,6 +52,7 @@ async function commit(connection: Connection, deadlineMs: number) {
 class PostgresTransaction implements Transaction {
   readonly engine = 'postgres';
   now: number;
+  readonly origin: Origin | undefined;
   readonly #connection: Connection;
   readonly #deadlineMs: number;
   readonly #options: TransactionOptions;
@@ -64,6 +67,7 @@ class PostgresTransaction implements Transaction {
     this.#deadlineMs = deadlineMs;
     this.#options = options;
     this.now = options.deadlines.now();
+    this.origin = options.origin;
   }
 
   refreshNow(after = 0): void {

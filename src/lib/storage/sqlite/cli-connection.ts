@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Origin } from '../../origin.ts';
 import {
   type Database,
   type Health,
@@ -14,6 +15,8 @@ import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush } from './e
 import type { WalFlush } from './flush.ts';
 import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
 
+type CliOptions = Pick<OpenOptions, 'clock' | 'origin' | 'onFailed'>;
+
 /**
  * The database for a command that may run beside a server. It flushes each of its commits, and flushes the server's
  * unflushed commits before it returns data from them.
@@ -21,7 +24,7 @@ import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from 
 export class SqliteCliConnection implements Database {
   readonly engine = 'sqlite';
   readonly readTimestamp: Database['readTimestamp'];
-  readonly #options: Pick<OpenOptions, 'clock' | 'onFailed'>;
+  readonly #options: CliOptions;
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #flush: WalFlush;
@@ -30,12 +33,7 @@ export class SqliteCliConnection implements Database {
   #lastWrite: Promise<unknown> = Promise.resolve();
   #writes = 0;
 
-  constructor(
-    options: Pick<OpenOptions, 'clock' | 'onFailed'>,
-    writer: SqliteConnection,
-    reader: SqliteConnection,
-    flush: WalFlush,
-  ) {
+  constructor(options: CliOptions, writer: SqliteConnection, reader: SqliteConnection, flush: WalFlush) {
     this.#options = options;
     this.#writer = writer;
     this.#reader = reader;
@@ -52,9 +50,9 @@ export class SqliteCliConnection implements Database {
     return this.#read(query, ({ statement, values }) => statement.get(values(params))) as R | undefined;
   }
 
-  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin = this.#options.origin): Promise<T> {
     if (this.#state !== 'open') return Promise.reject(this.#closedError());
-    const written = this.#lastWrite.then(() => this.#write(work));
+    const written = this.#lastWrite.then(() => this.#write(work, origin));
     this.#lastWrite = written.catch(() => {});
     return written as Promise<T>;
   }
@@ -88,10 +86,10 @@ export class SqliteCliConnection implements Database {
     return result;
   }
 
-  async #write(work: (tx: Transaction) => MaybePromise<unknown>): Promise<unknown> {
+  async #write(work: (tx: Transaction) => MaybePromise<unknown>, origin: Origin | undefined): Promise<unknown> {
     await this.#lock();
     const changes = new ChangeSet();
-    const { failed, value } = await this.#transaction(work, changes);
+    const { failed, value } = await this.#transaction(work, origin, changes);
     if (failed || !changes.changedRows) this.#flushSync();
     this.#writes++;
     // A server in the same process notices the commit in its next turn.
@@ -108,10 +106,14 @@ export class SqliteCliConnection implements Database {
     }
   }
 
-  async #transaction(work: (tx: Transaction) => MaybePromise<unknown>, changes: ChangeSet): Promise<WorkResult> {
+  async #transaction(
+    work: (tx: Transaction) => MaybePromise<unknown>,
+    origin: Origin | undefined,
+    changes: ChangeSet,
+  ): Promise<WorkResult> {
     const guard = new TurnGuard();
     const deadlines = this.#deadlines.forTransaction();
-    const options = { now: this.#deadlines.now(), deadlines, guard, changes, savepoint: false };
+    const options = { now: this.#deadlines.now(), origin, deadlines, guard, changes, savepoint: false };
     try {
       const result = await runWork(this.#writer, work, options);
       if (result.failed) {

@@ -1,3 +1,4 @@
+import type { Origin } from '../../origin.ts';
 import type { MaybePromise, StorageError, Transaction } from '../database.ts';
 import type { WalFlush } from './flush.ts';
 import type { Snapshots } from './snapshots.ts';
@@ -6,6 +7,7 @@ import type { ChangeSet, WorkResult } from './transaction.ts';
 /** A caller's write: its work, and the result of the work once it has run. */
 export interface QueuedWrite {
   readonly work: (tx: Transaction) => MaybePromise<unknown>;
+  readonly origin: Origin | undefined;
   readonly sinceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;

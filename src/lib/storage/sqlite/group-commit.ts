@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import type { Origin } from '../../origin.ts';
 import { type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
 import { VisibilityDeadlines } from '../deadlines.ts';
 import { LOCK_RETRY_MS, LOCK_TIMEOUT_MS, type SqliteConnection } from './connection.ts';
@@ -79,10 +80,11 @@ export class GroupCommit {
   }
 
   /** See `Database.write`. */
-  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin: Origin | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended;
-      this.#queue.push({ work, sinceMs: performance.now(), resolve: resolve as QueuedWrite['resolve'], reject });
+      const sinceMs = performance.now();
+      this.#queue.push({ work, origin, sinceMs, resolve: resolve as QueuedWrite['resolve'], reject });
       this.schedule();
       this.#timeoutCheck ??= setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     });
@@ -191,12 +193,12 @@ export class GroupCommit {
       const savepoint = queue.length > 1 && startMs < this.#savepointsUntilMs;
       const guard = new TurnGuard();
       const changes = new ChangeSet();
-      const options = { now: this.deadlines.now(), guard, savepoint };
+      const options = { now: this.deadlines.now(), origin: undefined, guard, savepoint };
       for (const write of queue) {
         ran.push(write);
         const own = savepoint ? new ChangeSet() : changes;
         const deadlines = this.deadlines.forTransaction();
-        write.result = await runWork(writer, write.work, { ...options, deadlines, changes: own });
+        write.result = await runWork(writer, write.work, { ...options, origin: write.origin, deadlines, changes: own });
         if (write.result.partial) {
           guard.end();
           writer.rollback();

@@ -86,9 +86,9 @@ export class SqliteServerConnection implements Database {
     return statement.get(values(params)) as R | undefined;
   }
 
-  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin = this.#options.origin): Promise<T> {
     if (this.#closing !== undefined || this.#failure !== undefined) return Promise.reject(this.#closedError());
-    return this.#groupCommit.write(work);
+    return this.#groupCommit.write(work, origin);
   }
 
   dataVersion(table: string): number | undefined {

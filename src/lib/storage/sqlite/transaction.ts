@@ -1,3 +1,4 @@
+import type { Origin } from '../../origin.ts';
 import type { CounterTable, MaybePromise, Transaction } from '../database.ts';
 import type { TransactionDeadlines } from '../deadlines.ts';
 import { PendingIncrements } from '../increments.ts';
@@ -30,6 +31,7 @@ export interface WorkResult {
 
 export interface WorkOptions {
   readonly now: number;
+  readonly origin: Origin | undefined;
   readonly deadlines: TransactionDeadlines;
   readonly guard: TurnGuard;
   readonly changes: ChangeSet;
@@ -71,6 +73,7 @@ export function writeIncrements(connection: SqliteConnection, options: WorkOptio
 class SqliteTransaction implements Transaction {
   readonly engine = 'sqlite';
   now: number;
+  readonly origin: Origin | undefined;
   readonly #connection: SqliteConnection;
   readonly #options: WorkOptions;
   readonly #changes: ChangeSet;
@@ -84,6 +87,7 @@ class SqliteTransaction implements Transaction {
     this.#options = options;
     this.#changes = options.changes;
     this.now = options.now;
+    this.origin = options.origin;
   }
 
   /** Transactions run one at a time and wait for no locks; but another process with a faster clock may have written. */

@@ -1,0 +1,15 @@
+/** What asked for a change: a request, or a command of the operator. */
+export type Origin = RequestOrigin | CommandOrigin;
+
+export interface RequestOrigin {
+  readonly accountId: number;
+  readonly keyId: string;
+  readonly requestId: string;
+  /** The client's address, as the trusted proxies forward it; '' if the client has disconnected. */
+  readonly address: string;
+}
+
+export interface CommandOrigin {
+  /** The name of the command: `key revoke`. */
+  readonly command: string;
+}
