@@ -72,6 +72,11 @@ const byStatus = {
       'The key was created with a limited set of scopes. The message names the missing one.',
       'Use a key that has the scope.',
     ],
+    account_suspended: [
+      'The account of this API key is suspended.',
+      'The operator of the service has suspended the account, or deletes it. None of its keys is accepted.',
+      'Contact the operator of the service. The keys work again once the account is resumed.',
+    ],
     not_owner: [
       'This belongs to another account; only that account or an admin may do this.',
       'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',

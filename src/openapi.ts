@@ -94,6 +94,7 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...(changes ? ['invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body'] : []),
     ...['missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key'],
     'wrong_deployment',
+    'account_suspended',
     ...(access.scope ? ['insufficient_scope'] : []),
     ...Object.values(parameters).map(({ errorCode }) => errorCode),
     ...(takesIdempotencyKey(route) ? ['idempotency_key_in_use', 'idempotency_key_reused'] : []),

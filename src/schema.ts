@@ -135,6 +135,12 @@ export interface Tables {
     per_day: number | null;
     admin: number;
     created_at: number;
+    /** Since when its keys are rejected. */
+    suspended_at: number | null;
+    /** When the grace period of its deletion ends; null once nothing is left to delete on either deployment. */
+    delete_at: number | null;
+    /** When its personal data was deleted. */
+    deleted_at: number | null;
   };
   keys: {
     id: string;

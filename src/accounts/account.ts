@@ -19,8 +19,14 @@ export interface Account {
   readonly perDay: number | null;
   /** Whether its keys may change the resources of other accounts. */
   readonly admin: boolean;
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch, as all times. */
   readonly createdAt: number;
+  /** Since when its keys are rejected; absent if they are not. */
+  readonly suspendedAt?: number;
+  /** When the grace period of its deletion ends; absent without a deletion, and after it. */
+  readonly deleteAt?: number;
+  /** When its personal data was deleted. */
+  readonly deletedAt?: number;
 }
 
 /** The properties of a new account. The plan is Free by default. */
@@ -30,32 +36,57 @@ export interface NewAccount extends Pick<Account, 'email' | 'name'>, Partial<Pic
   readonly perDay?: number;
 }
 
+/** The properties of an account to change. */
+export type AccountChange = Partial<NewAccount>;
+
 /** @throws {UserError} with a sentence that says what is valid */
-export function checkNewAccount(account: NewAccount): void {
-  if (!isEmail(account.email)) {
+export function checkNewAccount({ plan = 'free', ...account }: NewAccount): void {
+  checkChange({ ...account, plan });
+  if (plan === 'enterprise' && (account.perMinute === undefined || account.perDay === undefined)) {
+    throw new UserError('The plan enterprise needs both requests per minute and requests per day.');
+  }
+}
+
+/**
+ * Checks what a change says by itself, whatever account it is for.
+ * @throws {UserError} with a sentence that says what is valid
+ */
+export function checkChange({ email, name, plan, perMinute, perDay }: AccountChange): void {
+  if (email !== undefined && !isEmail(email)) {
     throw new UserError(
       'The e-mail address must look like name@example.org, without spaces, with at most 254 characters.',
     );
   }
-  const error = nameError(account.name);
+  const error = name === undefined ? undefined : nameError(name);
   if (error !== undefined) throw new UserError(`The account's name ${error}.`);
-  const plan = account.plan ?? 'free';
-  if (!Object.hasOwn(plans, plan)) {
+  if (plan !== undefined && !Object.hasOwn(plans, plan)) {
     throw new UserError(`There is no such plan. The plans are ${Object.keys(plans).join(', ')}.`);
   }
-  if (plan === 'enterprise') {
-    checkLimit('minute', account.perMinute);
-    checkLimit('day', account.perDay);
-  } else if (account.perMinute !== undefined || account.perDay !== undefined) {
+  if (plan !== undefined && plan !== 'enterprise' && (perMinute !== undefined || perDay !== undefined)) {
     throw new UserError(`The plan ${plan} has fixed limits; only enterprise accepts requests per minute and per day.`);
   }
+  checkLimit('minute', perMinute);
+  checkLimit('day', perDay);
+}
+
+/**
+ * Returns the properties of an account after a change. A plan other than enterprise has no limits of its own.
+ * @throws {UserError} with a sentence that says what is valid
+ */
+export function changedProperties(account: Account, change: AccountChange): NewAccount {
+  const { email, name, plan, admin, perMinute, perDay } = { ...account, ...change };
+  const limits = plan === 'enterprise' ? { perMinute, perDay } : change;
+  const after: NewAccount = {
+    ...{ email, name, plan, admin },
+    ...(limits.perMinute != null && { perMinute: limits.perMinute }),
+    ...(limits.perDay != null && { perDay: limits.perDay }),
+  };
+  checkNewAccount(after);
+  return after;
 }
 
 function checkLimit(window: 'minute' | 'day', limit: number | undefined): void {
-  if (limit === undefined) {
-    throw new UserError('The plan enterprise needs both requests per minute and requests per day.');
-  }
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
+  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)) {
     throw new UserError(`The requests per ${window} must be a whole number from 1 to 1,000,000,000.`);
   }
 }

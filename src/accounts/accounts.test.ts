@@ -4,8 +4,16 @@ import { onEachEngine } from '../../test/support/engines.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
-import type { NewAccount } from './account.ts';
-import { createAccount, findAccountByEmail, getAccount, listAccounts } from './accounts.ts';
+import type { AccountChange, NewAccount } from './account.ts';
+import {
+  createAccount,
+  findAccountByEmail,
+  getAccount,
+  listAccounts,
+  resumeAccount,
+  suspendAccount,
+  updateAccount,
+} from './accounts.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const ann: NewAccount = { email: 'Ann@Example.org', name: 'Änn 小雪' };
@@ -126,6 +134,88 @@ onEachEngine(engine => {
       const database = await engine.open();
       const { name } = await database.write(tx => createAccount(tx, { ...ann, name: '🐕'.repeat(255) }));
       assert.equal((await getAccount(database, 1)).name, name);
+    });
+  });
+
+  describe('updateAccount', () => {
+    it('changes what the change names, and records the previous values without the email address', async () => {
+      const database = await engine.open({ clock: testClock(NOON) });
+      const account = await database.write(tx => createAccount(tx, ann));
+      const change = { name: 'Ann', email: 'New@Example.org', plan: 'pro', admin: true } as const;
+      const updated = await database.write(tx => updateAccount(tx, 1, change));
+      assert.deepEqual(updated, { ...account, ...change, email: 'new@example.org' });
+      assert.deepEqual(await getAccount(database, 1), updated);
+      const [, event, ...more] = await eventsOf<{ was: object }>(database, 'account', 1);
+      assert.deepEqual([event!.action, more], ['updated', []]);
+      assert.deepEqual(event!.data.was, {
+        name: 'Änn 小雪',
+        plan: 'free',
+        limits: { perMinute: 60, perDay: 1000 },
+        admin: false,
+      });
+      assert.ok(!JSON.stringify(event).includes('example.org'));
+    });
+
+    it('sets the limits of Enterprise, and drops them with the plan', async () => {
+      const database = await engine.open();
+      await database.write(tx => createAccount(tx, ann));
+      const update = (change: AccountChange) => database.write(tx => updateAccount(tx, 1, change));
+      await assert.rejects(update({ plan: 'enterprise', perMinute: 5 }), /needs both/);
+      await assert.rejects(update({ perMinute: 5 }), /plan free has fixed limits/);
+      await update({ plan: 'enterprise', perMinute: 5, perDay: 50 });
+      const { plan, perMinute, perDay } = await update({ perDay: 60 });
+      assert.deepEqual([plan, perMinute, perDay], ['enterprise', 5, 60]);
+      const pro = await update({ plan: 'pro' });
+      assert.deepEqual([pro.plan, pro.perMinute, pro.perDay], ['pro', null, null]);
+    });
+
+    it('rejects invalid values, unknown accounts and an email address that is in use', async () => {
+      const database = await engine.open();
+      await database.write(tx => createAccount(tx, ann));
+      await database.write(tx => createAccount(tx, { ...ann, email: 'b@example.org' }));
+      const wrong: [number, AccountChange, RegExp][] = [
+        [1, { email: 'ann' }, /e-mail address must look like/],
+        [1, { name: '' }, /name must have at least one/],
+        [1, { email: 'B@example.org' }, /b@example\.org already/],
+        [3, { name: 'C' }, /no account 3/],
+      ];
+      for (const [id, change, sentence] of wrong) {
+        await assert.rejects(
+          database.write(tx => updateAccount(tx, id, change)),
+          error => error instanceof UserError && sentence.test(error.message),
+        );
+      }
+    });
+
+    it('records nothing if nothing changes', async () => {
+      const database = await engine.open();
+      await database.write(tx => createAccount(tx, ann));
+      await database.write(tx => updateAccount(tx, 1, { ...ann, plan: 'free' }));
+      assert.equal((await eventsOf(database, 'account', 1)).length, 1);
+    });
+  });
+
+  describe('suspendAccount and resumeAccount', () => {
+    it('are idempotent, and record each change once', async () => {
+      const clock = testClock(NOON);
+      const database = await engine.open({ clock });
+      const account = await database.write(tx => createAccount(tx, ann));
+      await database.write(tx => resumeAccount(tx, 1));
+      const suspended = await database.write(tx => suspendAccount(tx, 1));
+      assert.deepEqual(suspended, { ...account, suspendedAt: NOON });
+      clock.advance(1000);
+      assert.deepEqual(await database.write(tx => suspendAccount(tx, 1)), suspended);
+      assert.deepEqual(await database.write(tx => resumeAccount(tx, 1)), account);
+      assert.deepEqual(await getAccount(database, 1), account);
+      const events = await eventsOf<{ was: object }>(database, 'account', 1);
+      assert.deepEqual(
+        events.map(({ action, data }) => [action, data.was]),
+        [
+          ['created', undefined],
+          ['suspended', { suspendedAt: null }],
+          ['resumed', { suspendedAt: '2026-11-20T12:00:00.000Z' }],
+        ],
+      );
     });
   });
 

@@ -1,11 +1,23 @@
-import type { NewEvent } from '../events/event.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { record } from '../events/log.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { limitsOf } from '../plans/plan.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
-import { type Account, checkNewAccount, type NewAccount } from './account.ts';
+import type { Query, Reader, Transaction } from '../schema.ts';
+import { type Account, type AccountChange, changedProperties, checkNewAccount, type NewAccount } from './account.ts';
+import { type AccountAction, accountEvent } from './events.ts';
+import {
+  type AccountRow,
+  accountByEmail,
+  accountById,
+  accountOf,
+  allAccounts,
+  insertAccount,
+  lockedAccount,
+  type Properties,
+  updateLife,
+  updateProperties,
+} from './rows.ts';
 
 /**
  * Creates an account and notifies the topic `registry`.
@@ -13,13 +25,46 @@ import { type Account, checkNewAccount, type NewAccount } from './account.ts';
  */
 export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
   checkNewAccount(account);
-  const email = account.email.toLowerCase();
-  const { name, plan = 'free', perMinute = null, perDay = null, admin = false } = account;
-  const values = { email, name, plan, perMinute, perDay, admin: Number(admin), createdAt: tx.now };
-  const created = accountOf((await insertUnlessTaken(tx, values))!);
-  await record(tx, accountEvent(created));
+  const created = await unlessTaken(tx, insertAccount, { ...valuesOf(account), createdAt: tx.now });
+  await record(tx, accountEvent('created', created));
   await tx.notify('registry');
   return created;
+}
+
+/**
+ * Changes an account and notifies the topic `registry`. A smaller plan takes nothing away. A change of nothing has no
+ * effect.
+ * @throws {UserError} when a property is invalid, the account does not exist or is deleted, or another account has the
+ *   email address
+ */
+export async function updateAccount(tx: Transaction, id: number, change: AccountChange): Promise<Account> {
+  const account = await lockAccount(tx, id);
+  const values = { id, ...valuesOf(changedProperties(account, change)) };
+  if (isDeepStrictEqual({ ...account, ...values, admin: values.admin === 1 }, account)) return account;
+  return recordChange(tx, 'updated', account, await unlessTaken(tx, updateProperties, values));
+}
+
+/**
+ * Suspends an account: its keys are rejected from the next request on. Notifies the topic `registry`. Idempotent: the
+ * first time stays.
+ * @throws {UserError} when the account does not exist or is deleted
+ */
+export async function suspendAccount(tx: Transaction, id: number): Promise<Account> {
+  const account = await lockAccount(tx, id);
+  if (account.suspendedAt !== undefined) return account;
+  return changeLife(tx, 'suspended', account, { ...account, suspendedAt: tx.now });
+}
+
+/**
+ * Resumes a suspended account, and cancels its deletion. Notifies the topic `registry`. Idempotent.
+ * @throws {UserError} when the account does not exist, or the grace period of its deletion has ended
+ */
+export async function resumeAccount(tx: Transaction, id: number): Promise<Account> {
+  const account = await lockAccount(tx, id);
+  const { suspendedAt, deleteAt = Number.POSITIVE_INFINITY, ...resumed } = account;
+  if (deleteAt <= tx.now) throw new UserError(`The account ${id} is being deleted and cannot be resumed.`);
+  if (suspendedAt === undefined) return account;
+  return changeLife(tx, 'resumed', account, resumed);
 }
 
 /**
@@ -28,7 +73,7 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
  */
 export async function getAccount(reader: Reader, id: number): Promise<Account> {
   const row = await reader.first(accountById, { id });
-  if (row === undefined) throw new UserError(`There is no account ${id}; \`petstore account list\` shows all of them.`);
+  if (row === undefined) throw unknownAccount(id);
   return accountOf(row);
 }
 
@@ -42,61 +87,42 @@ export async function listAccounts(reader: Reader): Promise<Account[]> {
   return (await reader.all(allAccounts, {})).map(accountOf);
 }
 
-async function insertUnlessTaken(tx: Transaction, values: Omit<Row, 'id'>): Promise<Row | undefined> {
+function valuesOf({ email, name, plan = 'free', perMinute, perDay, admin = false }: NewAccount): Properties {
+  const limits = { perMinute: perMinute ?? null, perDay: perDay ?? null };
+  return { email: email.toLowerCase(), name, plan, ...limits, admin: Number(admin) };
+}
+
+/** Locks an account until the transaction ends. @throws {UserError} when it does not exist or is deleted */
+export async function lockAccount(tx: Transaction, id: number): Promise<Account> {
+  const row = await tx.first(lockedAccount, { id });
+  if (row === undefined) throw unknownAccount(id);
+  if (row.deletedAt !== null) throw new UserError(`The account ${id} was deleted at ${formatTime(row.deletedAt)}.`);
+  return accountOf(row);
+}
+
+/** Stores whether an account is suspended and when it will be deleted, and records the event. */
+export async function changeLife(tx: Transaction, action: AccountAction, before: Account, after: Account) {
+  const { id, suspendedAt = null, deleteAt = null } = after;
+  await tx.run(updateLife, { id, suspendedAt, deleteAt });
+  return recordChange(tx, action, before, after);
+}
+
+async function recordChange(tx: Transaction, action: AccountAction, before: Account, after: Account): Promise<Account> {
+  await record(tx, accountEvent(action, after, before));
+  await tx.notify('registry');
+  return after;
+}
+
+/** Inserts or updates an account. @throws {UserError} when another account has its email address */
+async function unlessTaken<T extends Properties>(tx: Transaction, statement: Query<T, AccountRow>, values: T) {
   try {
-    return await tx.first(insertAccount, values);
+    return accountOf((await tx.first(statement, values))!);
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new UserError(`An account with the e-mail address ${values.email} already exists.`);
   }
 }
 
-/** Returns the event for an account that the operator created: without its e-mail address, because events cannot be deleted. */
-function accountEvent({ id, name, plan, perMinute, perDay, admin, createdAt }: Account): NewEvent {
-  const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
-  const data = { account: { name, plan, limits, admin, createdAt: formatTime(createdAt) }, ownerId: id };
-  return { kind: 'account', action: 'created', subjectId: id, accountId: null, data };
+function unknownAccount(id: number): UserError {
+  return new UserError(`There is no account ${id}; \`petstore account list\` shows all of them.`);
 }
-
-/** An account as the queries return it. */
-type Row = Omit<Account, 'admin'> & { readonly admin: number };
-
-function accountOf(row: Row): Account {
-  return { ...row, admin: row.admin === 1 };
-}
-
-const columns = [
-  'id',
-  'email',
-  'name',
-  'plan',
-  'per_minute as perMinute',
-  'per_day as perDay',
-  'admin',
-  'created_at as createdAt',
-] as const;
-
-const insertAccount = query((db, p: Params<Omit<Row, 'id'>>) =>
-  db
-    .insertInto('accounts')
-    .values({
-      email: p.email,
-      name: p.name,
-      plan: p.plan,
-      per_minute: p.perMinute,
-      per_day: p.perDay,
-      admin: p.admin,
-      created_at: p.createdAt,
-    })
-    .returning(columns),
-);
-
-const accountById = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select(columns).where('id', '=', p.id),
-);
-
-const accountByEmail = query((db, p: Params<{ email: string }>) =>
-  db.selectFrom('accounts').select(columns).where('email', '=', p.email),
-);
-
-const allAccounts = query(db => db.selectFrom('accounts').select(columns).orderBy('id'));

@@ -1,4 +1,4 @@
-import { type ErrorCode, problem } from '../errors.ts';
+import { type ErrorCode, errors, problem } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
 import type { AuthenticationResult, Authenticator, Credentials } from '../lib/http/server/authenticator.ts';
@@ -25,7 +25,7 @@ const BEARER = /^bearer +(\S.*)$/i;
  * The authenticator of API keys: the only place that accepts or rejects callers.
  *
  * A request with a valid key counts against the plan of its account, whatever the count of its address. Any other request
- * counts against its address and gets a 401, or a 429 once the address is over its limit. From then on, keys of that
+ * counts against its address and gets a 401 or 403, or a 429 once the address is over its limit. From then on, keys of that
  * address that are not cached are looked up several at a time. Revocations, bans and changed plans
  * take effect on the next request with SQLite, within a second with PostgreSQL; expiries always at once.
  */
@@ -64,10 +64,11 @@ export class KeyAuthenticator implements Authenticator {
 
   #verify(credentials: Credentials, token: string, key: CachedKey | undefined): MaybePromise<AuthenticationResult> {
     if (key === undefined || !matchesHash(token, key.hash)) return this.#reject(credentials, 'invalid_api_key');
-    // Only a caller with the whole secret learns that a key is revoked or expired.
+    // Only a caller with the whole secret learns why a key is rejected.
     if (key.revoked) return this.#reject(credentials, 'revoked_api_key');
     const now = this.#options.clock.now();
     if (key.expiresAt <= now) return this.#reject(credentials, 'expired_api_key');
+    if (key.suspended) return this.#reject(credentials, 'account_suspended');
     const verdict = this.#options.limiter.count(key);
     return verdict instanceof Promise
       ? verdict.then(decided => this.#decide(key, now, decided))
@@ -85,19 +86,18 @@ export class KeyAuthenticator implements Authenticator {
 
   /** A caller whose rights have changed, even for the better, has to authenticate again. */
   #isStillValid(key: CachedKey | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
-    if (key === undefined || key.revoked || key.expiresAt <= this.#options.clock.now()) return false;
+    if (key === undefined || key.revoked || key.suspended) return false;
+    if (key.expiresAt <= this.#options.clock.now()) return false;
     if (key.caller.admin !== caller.admin || (scope !== undefined && !key.scopes.has(scope))) return false;
     const banned = this.#options.limiter.isBanned(caller.keyId);
     return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }
 
   #reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
+    const challenge = errors[code].status === 401 ? ['WWW-Authenticate', 'Bearer'] : [];
     const respond = ({ outcome, headers }: Verdict): AuthenticationResult => ({
       authenticated: false,
-      problem:
-        outcome === 'accepted'
-          ? problem(code, message, { headers: ['WWW-Authenticate', 'Bearer'] })
-          : problem('rate_limit_exceeded'),
+      problem: outcome === 'accepted' ? problem(code, message, { headers: challenge }) : problem('rate_limit_exceeded'),
       headers,
     });
     const verdict = this.#options.limiter.countAddress(addressOf(credentials.address()));

@@ -11,6 +11,8 @@ export interface CachedKey extends CountedCaller {
   /** The bytes of the stored hash. */
   readonly hash: Buffer;
   readonly revoked: boolean;
+  /** Whether its account is suspended. */
+  readonly suspended: boolean;
   /** Milliseconds since the Unix epoch; infinity if the key does not expire. */
   readonly expiresAt: number;
   readonly scopes: ReadonlySet<string>;
@@ -108,6 +110,7 @@ function cachedKeyOf(row: KeyWithAccount): CachedKey {
     limits: limitsOf(row),
     hash: Buffer.from(row.hash, 'base64'),
     revoked: row.revoked_at !== null,
+    suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
     scopes: new Set(row.scopes === EVERY_SCOPE ? Object.keys(scopes) : row.scopes.split(' ')),
     caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan },

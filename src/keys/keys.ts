@@ -195,6 +195,7 @@ const selectWithAccount = (db: Kysely<Tables>) =>
       'accounts.plan',
       'accounts.per_minute',
       'accounts.per_day',
+      'accounts.suspended_at',
     ]);
 
 const keyWithAccountById = query((db, p: Params<{ id: string }>) => selectWithAccount(db).where('keys.id', '=', p.id));

@@ -107,6 +107,25 @@ describe('beside a server', () => {
     assert.equal((await list(key.token, server.urls.staging)).headers['x-ratelimit-limit'], '7');
   });
 
+  it('updates, suspends and resumes an account for the next request', async () => {
+    const { id } = await newAccount();
+    const key = await newKey(id);
+    const limit = async () => (await list(key.token)).headers['x-ratelimit-limit'];
+    const account = (command: string, ...args: string[]) => server.petstore('account', command, String(id), ...args);
+    assert.equal(await limit(), '60');
+    const updated = await account('update', '--plan', 'pro', '--name', 'Bea', '--admin');
+    assert.deepEqual([updated.plan, updated.name, updated.admin], ['pro', 'Bea', true]);
+    assert.equal(await limit(), '300');
+    await account('update', '--plan', 'enterprise', '--per-minute', '7', '--per-day', '70', '--no-admin');
+    assert.equal(await limit(), '7');
+    assert.ok((await account('suspend')).suspendedAt);
+    assert.equal((await list(key.token)).body.code, 'account_suspended');
+    assert.equal((await account('resume')).suspendedAt, undefined);
+    assert.equal((await list(key.token)).status, 200);
+    const shown = await account('show');
+    assert.deepEqual([shown.admin, shown.perMinute, shown.perDay], [false, 7, 70]);
+  });
+
   it('revokes a key for the next request', async () => {
     const key = await newKey((await newAccount()).id);
     assert.equal((await list(key.token)).status, 200);

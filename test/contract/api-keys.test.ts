@@ -90,6 +90,37 @@ describe('API keys', () => {
     await assertRefused(await list({ key: revoked }), 'revoked_api_key');
   });
 
+  it('return account_suspended, to a caller with the whole secret, until the account is resumed', async () => {
+    const { serving, urls, key } = use();
+    const production = await serving.newKey();
+    const staging = await serving.newKey({ accountId: production.accountId, deployment: 'staging' });
+    const { suspendAccount, resumeAccount } = await import('../../src/accounts/accounts.ts');
+    const change = (work: typeof suspendAccount) =>
+      serving.app.databases.production.write(tx => work(tx, production.accountId));
+    assert.equal((await list({ key: production })).status, 200);
+    await change(suspendAccount);
+    for (const [address, suspended] of [
+      ['production', production],
+      ['staging', staging],
+      ['messages', production],
+    ] as const) {
+      const reply = await list({ key: suspended }, address);
+      assert.deepEqual([reply.status, reply.body.code], [403, 'account_suspended'], address);
+      assertApiResponse(reply, address);
+      assert.equal(reply.headers['www-authenticate'], undefined);
+      assert.equal(reply.headers['x-ratelimit-limit'], '60', 'the numbers of the address');
+    }
+    const { newToken } = await import('../../src/keys/token.ts');
+    const { crc32 } = await import('node:zlib');
+    const guess = `petstore_live_${production.id}_${newToken('production').token.slice(27, -6)}`;
+    await assertRefused(await list({ key: guess + base62(crc32(guess)) }), 'invalid_api_key');
+    assert.equal((await list({ key })).status, 200);
+    assert.equal((await send(`${urls.production}/pets`, { key })).status, 200);
+    await change(resumeAccount);
+    assert.equal((await list({ key: production })).status, 200);
+    assert.equal((await list({ key: staging }, 'staging')).status, 200);
+  });
+
   it('return wrong_deployment with the right URL on the other deployment', async () => {
     const { serving, key, urls } = use();
     const staging = await serving.newKey({ deployment: 'staging' });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { suspendAccount } from '../../src/accounts/accounts.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
@@ -69,6 +70,14 @@ overEachEngine(engine => {
       const sinceMs = performance.now();
       await line.closed;
       t.diagnostic(`${Math.round(performance.now() - sinceMs)} ms`);
+    });
+
+    it('ends soon after its account is suspended', async t => {
+      const { serving, base, key } = await start(t);
+      const line = new Line(base, key.token);
+      await line.until(text => text.includes('retry: '));
+      await serving.app.databases.production.write(tx => suspendAccount(tx, key.accountId));
+      await line.closed;
     });
 
     it('sends the revocation of a key to other streams of the account, but not to its own', async t => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { updateAccount } from '../../src/accounts/accounts.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import type { PlanName } from '../../src/plans/plan.ts';
 import { long } from '../support/selection.ts';
 import { assertApiResponse, type Reply, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
@@ -48,6 +50,22 @@ describe('rate limits of a plan', () => {
     clock.advance(reset * 1000 - clock.now() - 1);
     assert.equal((await send(url(), { key })).status, 429);
     clock.advance(1);
+    assert.equal((await send(url(), { key })).status, 200);
+  });
+
+  it('change with the plan for the next request, and keep what was counted', async () => {
+    const key = await serving.newKey({ plan: 'free' });
+    const update = (plan: PlanName) =>
+      serving.app.databases.production.write(tx => updateAccount(tx, key.accountId, { plan }));
+    for (let index = 0; index < 60; index++) assert.equal((await send(url(), { key })).status, 200);
+    assert.equal((await send(url(), { key })).status, 429);
+    await update('pro');
+    const { status, headers } = await send(url(), { key });
+    assert.deepEqual([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], [200, '300', '239']);
+    await update('free');
+    const refused = await send(url(), { key });
+    assert.deepEqual([refused.status, refused.headers['x-ratelimit-limit']], [429, '60']);
+    clock.advance(Number(refused.headers['retry-after']) * 1000);
     assert.equal((await send(url(), { key })).status, 200);
   });
 

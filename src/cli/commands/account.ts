@@ -1,29 +1,40 @@
-import { checkNewAccount, LIMIT_MAX, type NewAccount } from '../../accounts/account.ts';
-import { createAccount, listAccounts } from '../../accounts/accounts.ts';
+import { type Account, type AccountChange, checkChange, checkNewAccount, LIMIT_MAX } from '../../accounts/account.ts';
+import {
+  createAccount,
+  getAccount,
+  listAccounts,
+  resumeAccount,
+  suspendAccount,
+  updateAccount,
+} from '../../accounts/accounts.ts';
 import { type PlanName, plans } from '../../plans/plan.ts';
-import { asUsage, type Command } from '../command.ts';
+import type { Database, Transaction } from '../../schema.ts';
+import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
-import { parseInteger } from '../values.ts';
+import { parseId, parseInteger } from '../values.ts';
+
+/** The options that set the properties of an account. */
+const properties = {
+  email: { description: 'Its e-mail address; no two accounts share one.', value: 'EMAIL' },
+  name: { description: 'Its name, 1 to 255 characters.', value: 'NAME' },
+  plan: { description: 'Its plan, which sets its rate limits.', value: 'PLAN', choices: Object.keys(plans) },
+  'per-minute': { description: 'Requests per minute, 1 to 10^9; required by enterprise, and only for it.', value: 'N' },
+  'per-day': { description: 'Requests per day, 1 to 10^9; required by enterprise, and only for it.', value: 'N' },
+  admin: { description: 'Allow its keys to change what belongs to others.' },
+} as const satisfies Record<string, Option>;
+
+/** The argument of commands on one account. */
+const account = { ID: 'The id of the account; see `petstore account list`.' };
 
 export const accountCreate: Command = {
   name: 'account create',
   summary: 'Create an account, which owns animals and API keys and has a plan.',
   options: {
-    email: { description: 'Its e-mail address; no two accounts share one.', value: 'EMAIL', required: true },
-    name: { description: 'Its name, 1 to 255 characters.', value: 'NAME', required: true },
-    plan: {
-      description: 'Its plan, which sets its rate limits.',
-      value: 'PLAN',
-      choices: Object.keys(plans),
-      default: 'free',
-    },
-    'per-minute': {
-      description: 'Requests per minute, 1 to 10^9; required by enterprise, and only for it.',
-      value: 'N',
-    },
-    'per-day': { description: 'Requests per day, 1 to 10^9; required by enterprise, and only for it.', value: 'N' },
-    admin: { description: 'Allow its keys to change what belongs to others.' },
+    ...properties,
+    email: { ...properties.email, required: true },
+    name: { ...properties.name, required: true },
+    plan: { ...properties.plan, default: 'free' },
   },
   examples: {
     'petstore account create --email shelter@example.org --name "Riverside Shelter"': 'on the free plan',
@@ -31,21 +42,13 @@ export const accountCreate: Command = {
       'with its own limits',
   },
   async run(invocation) {
-    const { options } = invocation;
-    const newAccount: NewAccount = {
-      email: options.email!,
-      name: options.name!,
-      plan: options.plan as PlanName,
-      admin: options.admin !== undefined,
-      ...(options['per-minute'] !== undefined && { perMinute: parseLimit('--per-minute', options['per-minute']) }),
-      ...(options['per-day'] !== undefined && { perDay: parseLimit('--per-day', options['per-day']) }),
-    };
+    const { email, name } = invocation.options;
+    const newAccount = { email: email!, name: name!, ...changeOf(invocation.options) };
     asUsage(() => checkNewAccount(newAccount));
-    const account = await withAccounts(invocation, accounts => accounts.write(tx => createAccount(tx, newAccount)));
-    const value = withTimes(account);
-    const { id: _, ...view } = accountView(value);
-    const next = `Create a key for it: petstore key create --account ${account.id} [--deployment staging]`;
-    return { value, text: () => `${describe(view)}\n\n${next}` };
+    const created = await withAccounts(invocation, accounts => accounts.write(tx => createAccount(tx, newAccount)));
+    const { id: _, ...view } = accountView(withTimes(created));
+    const next = `Create a key for it: petstore key create --account ${created.id} [--deployment staging]`;
+    return { value: withTimes(created), text: () => `${describe(view)}\n\n${next}` };
   },
 };
 
@@ -55,17 +58,101 @@ export const accountList: Command = {
   examples: { 'petstore account list': 'all accounts' },
   async run(invocation) {
     const value = (await withAccounts(invocation, listAccounts)).map(withTimes);
-    const columns = ['id', 'e-mail', 'name', 'plan', 'admin', 'createdAt'];
+    const columns = ['id', 'e-mail', 'name', 'plan', 'admin', 'state', 'createdAt'];
     return { value, text: style => listing(style, value.map(accountView), columns, 'There are no accounts.') };
   },
 };
 
-/** Returns an account as people read it. */
-function accountView({ id, email, name, plan, perMinute, perDay, admin, createdAt }: Value): Value {
-  const limits = perMinute === null ? '' : ` (${perMinute} per minute, ${perDay} per day)`;
-  return { id, account: id, 'e-mail': email, name, plan: plan + limits, admin, createdAt };
+export const accountShow: Command = {
+  name: 'account show',
+  summary: 'Show an account.',
+  arguments: account,
+  examples: { 'petstore account show 7': 'its plan, and whether it is suspended' },
+  run: invocation => show(invocation, getAccount),
+};
+
+export const accountUpdate: Command = {
+  name: 'account update',
+  summary: 'Change the name, e-mail address, plan, limits or rights of an account.',
+  details:
+    'Properties without an option stay as they are. Counts for the next request. A smaller plan takes nothing away: what exceeds its bounds stays, and nothing is added until there is room.',
+  arguments: account,
+  options: { ...properties, 'no-admin': { description: 'No longer allow that.' } },
+  examples: {
+    'petstore account update 7 --plan business': 'to another plan',
+    'petstore account update 7 --plan enterprise --per-minute 5000 --per-day 1000000': 'with its own limits',
+    'petstore account update 7 --no-admin': 'an account that is no longer an admin',
+  },
+  async run(invocation) {
+    const { options } = invocation;
+    if (options.admin !== undefined && options['no-admin'] !== undefined) {
+      throw new UsageError('--admin and --no-admin exclude each other.');
+    }
+    const change = changeOf(options);
+    if (Object.keys(change).length === 0) {
+      const names = Object.keys(properties).map(name => `--${name}`);
+      throw new UsageError(`Name what to change: ${[...names, '--no-admin'].join(', ')}.`);
+    }
+    asUsage(() => checkChange(change));
+    return changed(invocation, (tx, id) => updateAccount(tx, id, change));
+  },
+};
+
+export const accountSuspend: Command = {
+  name: 'account suspend',
+  summary: 'Suspend an account: its API keys are rejected from the next request on, and its event streams end.',
+  details: 'Its animals, orders and holds stay, and messages to it are still stored. Safe to repeat.',
+  arguments: account,
+  examples: { 'petstore account suspend 7': 'an account that misuses the service' },
+  run: invocation => changed(invocation, suspendAccount),
+};
+
+export const accountResume: Command = {
+  name: 'account resume',
+  summary: 'Resume a suspended account: its API keys are accepted again.',
+  details: 'Also cancels its deletion, until the grace period ends. Safe to repeat.',
+  arguments: account,
+  examples: { 'petstore account resume 7': 'after its owner has answered' },
+  run: invocation => changed(invocation, resumeAccount),
+};
+
+/** Runs a change of the account that an invocation names, and returns the account as output. */
+function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
+  return show(invocation, (accounts, id) => accounts.write(tx => work(tx, id)));
 }
 
-function parseLimit(option: string, text: string): number {
-  return parseInteger(option, text, 1, LIMIT_MAX);
+async function show(
+  invocation: Invocation,
+  work: (accounts: Database, id: number) => Promise<Account>,
+): Promise<CommandOutput> {
+  const id = parseId('ID', invocation.arguments['ID']!);
+  const value = withTimes(await withAccounts(invocation, accounts => work(accounts, id)));
+  const { id: _, ...view } = accountView(value);
+  return { value, text: () => describe(view) };
+}
+
+/** Returns an account as people read it. */
+function accountView(value: Value): Value {
+  const { id, email, name, plan, perMinute, perDay, admin, createdAt } = value;
+  const limits = perMinute === null ? '' : ` (${perMinute} per minute, ${perDay} per day)`;
+  return { id, account: id, 'e-mail': email, name, plan: plan + limits, admin, state: stateText(value), createdAt };
+}
+
+function stateText({ suspendedAt, deleteAt, deletedAt }: Value): string {
+  if (deletedAt !== undefined) return `deleted at ${deletedAt}`;
+  if (deleteAt !== undefined) return `suspended, to be deleted at ${deleteAt}`;
+  return suspendedAt === undefined ? 'active' : `suspended since ${suspendedAt}`;
+}
+
+/** Returns the properties that options set. @throws {UsageError} */
+function changeOf({ email, name, plan, admin, ...options }: Invocation['options']): AccountChange {
+  const { 'per-minute': perMinute, 'per-day': perDay, 'no-admin': noAdmin } = options;
+  return {
+    ...(email !== undefined && { email }),
+    ...(name !== undefined && { name }),
+    ...(plan !== undefined && { plan: plan as PlanName }),
+    ...(perMinute !== undefined && { perMinute: parseInteger('--per-minute', perMinute, 1, LIMIT_MAX) }),
+    ...(perDay !== undefined && { perDay: parseInteger('--per-day', perDay, 1, LIMIT_MAX) }),
+    ...((admin ?? noAdmin) !== undefined && { admin: admin !== undefined }),
+  };
 }

@@ -7,7 +7,7 @@ const actions = {
   hold: ['created', 'extended', 'released', 'used', 'expired'],
   order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
   message: ['queued', 'delivered', 'failed'],
-  account: ['created'],
+  account: ['created', 'updated', 'suspended', 'resumed'],
   key: ['created', 'rotated', 'revoked'],
   ban: ['imposed', 'lifted'],
 } as const;

@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { NewEvent } from '../events/event.ts';
+import { formatTime } from '../lib/time.ts';
+import { limitsOf } from '../plans/plan.ts';
+import type { Account } from './account.ts';
+
+export type AccountAction = 'created' | 'updated' | 'suspended' | 'resumed';
+
+/**
+ * Returns the event for a change of an account by the operator: without its e-mail address, because events cannot be
+ * deleted.
+ * @param before the account before the change; absent for a new account
+ */
+export function accountEvent(action: AccountAction, account: Account, before?: Account): NewEvent {
+  const state = stateOf(account);
+  const was = before && changesOf(stateOf(before), state);
+  const data = { account: state, ...(was && { was }), ownerId: account.id };
+  return { kind: 'account', action, subjectId: account.id, accountId: null, data };
+}
+
+type State = Readonly<Record<string, unknown>>;
+
+function stateOf({ name, plan, perMinute, perDay, admin, createdAt, suspendedAt, deleteAt }: Account): State {
+  return {
+    ...{ name, plan, limits: limitsOf({ plan, per_minute: perMinute, per_day: perDay }), admin },
+    createdAt: formatTime(createdAt),
+    ...(suspendedAt !== undefined && { suspendedAt: formatTime(suspendedAt) }),
+    ...(deleteAt !== undefined && { deleteAt: formatTime(deleteAt) }),
+  };
+}
+
+/** Returns the previous values of the members that changed; `null` for those that were absent. */
+function changesOf(before: State, after: State): State {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changed = names.filter(name => !isDeepStrictEqual(before[name], after[name]));
+  return Object.fromEntries(changed.map(name => [name, before[name] ?? null]));
+}

@@ -1,0 +1,77 @@
+import { type Params, query } from '../schema.ts';
+import type { Account } from './account.ts';
+
+/** An account as the queries return it. */
+export type AccountRow = Omit<Account, 'admin' | 'suspendedAt' | 'deleteAt' | 'deletedAt'> & {
+  readonly admin: number;
+  readonly suspendedAt: number | null;
+  readonly deleteAt: number | null;
+  readonly deletedAt: number | null;
+};
+
+export function accountOf({ suspendedAt, deleteAt, deletedAt, ...row }: AccountRow): Account {
+  return {
+    ...row,
+    admin: row.admin === 1,
+    ...(suspendedAt !== null && { suspendedAt }),
+    ...(deleteAt !== null && { deleteAt }),
+    ...(deletedAt !== null && { deletedAt }),
+  };
+}
+
+/** The columns of an account, under the names of `AccountRow`. */
+export const accountColumns = [
+  'id',
+  'email',
+  'name',
+  'plan',
+  'per_minute as perMinute',
+  'per_day as perDay',
+  'admin',
+  'created_at as createdAt',
+  'suspended_at as suspendedAt',
+  'delete_at as deleteAt',
+  'deleted_at as deletedAt',
+] as const;
+
+/** What the operator chooses for an account. */
+export type Properties = Pick<AccountRow, 'email' | 'name' | 'plan' | 'perMinute' | 'perDay' | 'admin'>;
+
+const values = (p: Params<Properties>) => ({
+  email: p.email,
+  name: p.name,
+  plan: p.plan,
+  per_minute: p.perMinute,
+  per_day: p.perDay,
+  admin: p.admin,
+});
+
+export const insertAccount = query((db, p: Params<Properties & { createdAt: number }>) =>
+  db
+    .insertInto('accounts')
+    .values({ ...values(p), created_at: p.createdAt })
+    .returning(accountColumns),
+);
+
+export const updateProperties = query((db, p: Params<Properties & { id: number }>) =>
+  db.updateTable('accounts').set(values(p)).where('id', '=', p.id).returning(accountColumns),
+);
+
+export const updateLife = query((db, p: Params<{ id: number; suspendedAt: number | null; deleteAt: number | null }>) =>
+  db.updateTable('accounts').set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt }).where('id', '=', p.id),
+);
+
+export const accountById = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select(accountColumns).where('id', '=', p.id),
+);
+
+export const lockedAccount = query((db, p: Params<{ id: number }>, engine) => {
+  const account = db.selectFrom('accounts').select(accountColumns).where('id', '=', p.id);
+  return engine === 'postgres' ? account.forUpdate() : account;
+});
+
+export const accountByEmail = query((db, p: Params<{ email: string }>) =>
+  db.selectFrom('accounts').select(accountColumns).where('email', '=', p.email),
+);
+
+export const allAccounts = query(db => db.selectFrom('accounts').select(accountColumns).orderBy('id'));
