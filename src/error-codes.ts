@@ -327,7 +327,7 @@ const byStatus = {
     ],
     overloaded: [
       'Too many request bodies are in progress; nothing was changed.',
-      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). The request counts against the plan, but never leads to a ban.',
+      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). The request does not count against the plan.',
       'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`.',
     ],
     shutting_down: [

@@ -51,6 +51,12 @@ export class KeyAuthenticator implements Authenticator {
       : this.#verify(credentials, token, key);
   }
 
+  async uncount(caller: Caller, countedAt: number): Promise<readonly string[]> {
+    const key = await this.#options.keys.find(caller.keyId);
+    if (key === undefined) throw new Error(`The key ${caller.keyId} was deleted.`);
+    return (await this.#options.limiter.uncount(key, countedAt)).headers;
+  }
+
   isStillAuthorized(caller: Caller, scope?: string): MaybePromise<boolean> {
     const key = this.#options.keys.find(caller.keyId);
     return key instanceof Promise
@@ -75,10 +81,10 @@ export class KeyAuthenticator implements Authenticator {
       : this.#decide(key, now, verdict);
   }
 
-  #decide(key: CachedKey, now: number, { outcome, headers }: Verdict): AuthenticationResult {
+  #decide(key: CachedKey, now: number, { outcome, headers, at }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
       this.#options.keys.recordUse(key.keyId, now);
-      return { authenticated: true, caller: key.caller, scopes: key.scopes, headers };
+      return { authenticated: true, caller: key.caller, scopes: key.scopes, headers, countedAt: at };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return { authenticated: false, problem: problem(code), headers };

@@ -29,6 +29,7 @@ export class AccountCounts {
 
   /** Sets the limits of the account. A share of them is rounded down, and at least 1. */
   setLimits(planLimits: Limits, nodes: number): void {
+    if (planLimits === this.planLimits && nodes === this.nodes) return;
     this.planLimits = planLimits;
     this.nodes = nodes;
     this.day.setLimit(planLimits.perDay, nodes);

@@ -65,6 +65,11 @@ export class DayCount implements PendingWrite {
     this.loaded = loaded;
   }
 
+  /** Takes back a request that was counted at a time (milliseconds); has no effect on another day. */
+  remove(at: number): void {
+    if (dayOf(at) === this.day && this.own > 0) this.own--;
+  }
+
   /** Adds the stored counts of the day to the requests counted in memory meanwhile. */
   load(rows: readonly ReservedRequests[]): void {
     this.others = 0;

@@ -60,6 +60,37 @@ onEachEngine(engine => {
       assert.equal((await count()).outcome, 'accepted');
     });
 
+    test('takes a count back from both windows, with the reset of the requests that are left', async () => {
+      const { limiter, clock, count } = await begin(engine);
+      const first = await count();
+      clock.advance(5000);
+      const second = await count();
+      const left = async (verdict: Verdict) => fields(await limiter.uncount(caller(), verdict.at));
+      const { 'X-RateLimit-Reset': reset, RateLimit: both } = await left(first);
+      assert.equal(reset, String(Math.ceil(second.at / 1000) + 60));
+      assert.match(both!, /r=59;.*"day";r=999;/);
+      assert.equal((await left(second))['X-RateLimit-Remaining'], '60');
+      assert.equal((await left(second))['X-RateLimit-Remaining'], '60');
+      clock.advance(86_400_000);
+      await count();
+      assert.match((await left(second)).RateLimit!, /r=59;.*"day";r=999;/);
+    });
+
+    test('takes counts back without a change of the violations', async () => {
+      const { limiter, clock, count } = await begin(engine);
+      const limits = { perMinute: 1, perDay: 1000 };
+      const counted = await count(limits);
+      await count(limits);
+      clock.advance(3000);
+      for (let i = 0; i < 19; i++) assert.equal((await count(limits)).outcome, 'limited');
+      await limiter.uncount(caller({ limits }), counted.at);
+      await limiter.uncount(caller({ limits }), (await count(limits)).at);
+      await count(limits);
+      await count(limits);
+      clock.advance(3000);
+      assert.equal((await count(limits)).outcome, 'banned');
+    });
+
     test('shows the day if it has fewer requests left than the minute', async () => {
       const { count } = await begin(engine);
       const { 'X-RateLimit-Limit': limit, ...shown } = fields(await count({ perMinute: 60, perDay: 10 }));

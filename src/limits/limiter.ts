@@ -35,6 +35,13 @@ export interface LimiterHealth {
 export interface Limiter {
   /** Counts an authenticated request, or rejects it. Returns a promise only when it has to read, write or call Valkey. */
   count(caller: CountedCaller): MaybePromise<Verdict>;
+  /**
+   * Takes back the count of an accepted request that is rejected without being served. Runs of rejections and bans stay as
+   * they are.
+   * @param at the time of the verdict that counted it
+   * @returns the state of the windows without the request; always `accepted`
+   */
+  uncount(caller: CountedCaller, at: number): MaybePromise<Verdict>;
   /** Counts a request without a valid key against `address` (see `canonicalAddress`): never `banned`. */
   countAddress(address: string): MaybePromise<Verdict>;
   /** Returns the headers of `address` without counting a request; always `accepted`. */

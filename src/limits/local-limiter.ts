@@ -66,6 +66,15 @@ export class LocalLimiter implements Limiter {
     return this.#judge(caller, now);
   }
 
+  uncount({ deployment, accountId, limits }: CountedCaller, at: number): Verdict {
+    const now = this.#clock.now();
+    const account = this.#accountCounts(deployment, accountId, now);
+    account.setLimits(limits, this.#nodes);
+    account.minute.remove(secondOf(at), now);
+    account.day.remove(at);
+    return verdictOf('accepted', account.windows(now, secondOf(now)));
+  }
+
   countAddress(address: string): Verdict {
     const now = this.#clock.now();
     const minute = this.#addressCounts(address, now);
@@ -167,6 +176,12 @@ export class LocalLimiter implements Limiter {
     return minute;
   }
 
+  /** Takes back a request that Valkey accepted in `second`. */
+  removeAccount({ deployment, accountId }: CountedCaller, second: number): void {
+    const now = this.#clock.now();
+    this.#accountCounts(deployment, accountId, now).minute.remove(second, now);
+  }
+
   /** Records how many requests Valkey has counted for an address by `second`. */
   recordAddress(address: string, second: number, total: number): void {
     const minute = this.#addressCounts(address, this.#clock.now());
@@ -205,9 +220,7 @@ export class LocalLimiter implements Limiter {
 
   #judge(caller: CountedCaller, now: number): MaybePromise<Verdict> {
     const account = this.#accountCounts(caller.deployment, caller.accountId, now);
-    if (caller.limits !== account.planLimits || this.#nodes !== account.nodes) {
-      account.setLimits(caller.limits, this.#nodes);
-    }
+    account.setLimits(caller.limits, this.#nodes);
     const { minute, day } = account;
     if (!day.loaded || account.outage !== this.#outages) {
       if (account.retryReadAt === 0) return this.#read(account).then(() => this.#judge(caller, this.#clock.now()));

@@ -88,3 +88,32 @@ test('transfers the counts from a second on, once', () => {
   assert.deepEqual(minute.transfer(minute.firstSecond), [13, 1]);
   assert.equal(minute.total, 6);
 });
+
+test('matches a naive log when requests are taken back', () => {
+  const steps = fc.array(
+    fc.record({ wait: fc.integer({ min: 0, max: 30_000 }), returned: fc.option(fc.nat({ max: 5 })) }),
+    { maxLength: 100 },
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), steps, (limit, sequence) => {
+      const minute = new MinuteWindow();
+      const accepted: number[] = [];
+      let now = start;
+      for (const { wait, returned } of sequence) {
+        now += wait;
+        minute.expire(now);
+        if (returned !== null && returned < accepted.length) {
+          const [at] = accepted.splice(accepted.length - 1 - returned, 1);
+          minute.remove(secondOf(at!), now);
+        } else if (minute.total < limit) {
+          minute.add(secondOf(now));
+          accepted.push(now);
+        }
+        const counted = accepted.filter(at => (secondOf(at) + 60) * 1000 > now);
+        assert.equal(minute.total, counted.length);
+        assert.equal(minute.reset(limit, secondOf(now)), secondOf(counted[0] ?? now) + 60);
+      }
+    }),
+    runs,
+  );
+});

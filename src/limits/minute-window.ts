@@ -47,6 +47,18 @@ export class MinuteWindow {
     else pairs.push(counted, requests);
   }
 
+  /** Takes back a request that was added in `second`; has no effect once it has left the window by `now` (milliseconds). */
+  remove(second: number, now: number): void {
+    const { pairs } = this;
+    if ((second + SECONDS) * 1000 <= now) return;
+    let i = 0;
+    // It may count in a later second: see `add`.
+    while (i < pairs.length && pairs[i]! < second) i += 2;
+    if (i === pairs.length) return;
+    this.total--;
+    if (--pairs[i + 1]! === 0) pairs.splice(i, 2);
+  }
+
   /** Returns the seconds from `from` on and their counts, in turn. */
   since(from: number): number[] {
     const { pairs } = this;

@@ -54,6 +54,21 @@ describeUnless(withoutValkey, 'counts that nodes share', () =>
       assert.match(fields(await nodes[1]!.count(caller())).RateLimit!, /^"minute";r=54;.*"day";r=994;/);
     });
 
+    test('takes counts back, whichever node counted, and lets only others in for them', async () => {
+      const { nodes } = await begin(engine, valkeyUrl, 2);
+      const limits = { perMinute: 60, perDay: 10 };
+      const count = (node: number) => nodes[node]!.count(caller({ limits }));
+      const counted = [await count(0), await count(1), await count(0), await count(1)];
+      const left: (string | undefined)[] = [];
+      for (const [i, { at }] of counted.entries()) {
+        left.push(fields(await nodes[i % 2]!.uncount(caller({ limits }), at)).RateLimit);
+      }
+      for (const [i, shown] of left.entries()) assert.match(shown!, new RegExp(`r=${57 + i};.*"day";r=${7 + i};`));
+      const outcomes = [];
+      for (let i = 0; i < 12; i++) outcomes.push((await count(i % 2)).outcome);
+      assert.deepEqual(outcomes, [...new Array(10).fill('accepted'), 'limited', 'limited']);
+    });
+
     test('shares address counts between nodes and reports them without counting', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
       const verdicts = await Promise.all(
@@ -135,6 +150,24 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
       assert.equal(fields(await node.count(caller()))['X-RateLimit-Remaining'], '29');
       const left = dayLeft(await node.count(caller()));
       assert.ok(left <= 1000 - 32 && left >= 1000 - 32 - 10, String(left));
+    });
+
+    own('does not count again what was taken back', async () => {
+      const { nodes } = await begin(engine, server.url, 1);
+      const [node] = nodes as [Limiter];
+      const takeBack = async (times: number) => {
+        for (let i = 0; i < times; i++) await node.uncount(caller(), (await node.count(caller())).at);
+      };
+      await node.count(caller());
+      await takeBack(300);
+      await server.kill();
+      await takeBack(300);
+      await server.start();
+      while (node.health().counts === 'local') await pause(20);
+      await takeBack(300);
+      const verdict = await node.count(caller());
+      assert.equal(fields(verdict)['X-RateLimit-Remaining'], '58');
+      assert.ok(dayLeft(verdict) <= 998 && dayLeft(verdict) >= 998 - 10, String(dayLeft(verdict)));
     });
 
     own('what was counted in two outages stands on disk, and in Valkey', async () => {

@@ -11,7 +11,7 @@ import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
 import { type MinuteWindow, secondOf } from './minute-window.ts';
-import { countAddressScript, countScript, markScript, syncScript } from './shared-scripts.ts';
+import { countAddressScript, countScript, markScript, syncScript, uncountScript } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
 import { addressWindows, policyOf, type Verdict, verdictOf } from './verdict.ts';
 
@@ -23,7 +23,7 @@ const RETRY_MS = 250;
 /** The number of accounts and addresses sent to Valkey at a time. */
 const SYNC_BATCH_SIZE = 200;
 
-/** The result of `countScript`. */
+/** The result of `countScript` and `uncountScript`. */
 export type Reply = [
   outcome: Verdict['outcome'] | 'newlyBanned' | 'unknownDay',
   sec: number,
@@ -34,6 +34,7 @@ export type Reply = [
   used: number,
   banUntil: number,
   bannedAt: number,
+  returned: number,
 ];
 
 export interface SharedLimiterDeps extends LimiterDeps {
@@ -53,7 +54,7 @@ export class SharedLimiter implements Limiter {
   readonly #clock: SharedClock;
   readonly #local: LocalLimiter;
   /** The days that Valkey counts, by the prefix of an account's keys in Valkey. */
-  readonly #days = new GenerationalCache<string, DayCount>(Number.POSITIVE_INFINITY, DAY_MS);
+  readonly #days = new GenerationalCache<string, SharedDay>(Number.POSITIVE_INFINITY, DAY_MS);
   readonly #closing = new AbortController();
   /** The connection to Valkey; `undefined` while it is unavailable. */
   #valkey: Valkey | undefined;
@@ -70,6 +71,11 @@ export class SharedLimiter implements Limiter {
   count(caller: CountedCaller): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#count(caller, this.#valkey);
     return this.#countingAlone().count(caller);
+  }
+
+  uncount(caller: CountedCaller, at: number): MaybePromise<Verdict> {
+    if (this.#valkey !== undefined) return this.#uncount(caller, at, this.#valkey);
+    return this.#countingAlone().uncount(caller, at);
   }
 
   countAddress(address: string): MaybePromise<Verdict> {
@@ -118,9 +124,9 @@ export class SharedLimiter implements Limiter {
   }
 
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
-    const { keyId, accountId, deployment, limits } = caller;
+    const { keyId, limits } = caller;
     await this.#deps.bans.refresh(keyId, this.#clock.now());
-    const account = `${this.#deps.prefix}{${deployment} ${accountId}}`;
+    const account = this.#keyOf(caller);
     const keys = [`${account} minute`, `${account} day`, `${account} key ${keyId}`];
     const day = this.#dayOf(account, caller);
     const reply = await this.#runCountScript(caller, keys, day, valkey).catch(() => undefined);
@@ -139,7 +145,23 @@ export class SharedLimiter implements Limiter {
     return verdictOfReply(reply, limits);
   }
 
-  async #runCountScript(caller: CountedCaller, keys: string[], day: DayCount, valkey: Valkey): Promise<Reply> {
+  async #uncount(caller: CountedCaller, at: number, valkey: Valkey): Promise<Verdict> {
+    const account = this.#keyOf(caller);
+    const keys = [`${account} minute`, `${account} day`];
+    const args = [caller.limits.perMinute, secondOf(at), dayOf(at)];
+    const reply = await valkey.run<Reply>(uncountScript, keys, args).catch(() => undefined);
+    if (reply === undefined) return await this.uncount(caller, at);
+    this.#local.removeAccount(caller, secondOf(at));
+    this.#dayOf(account, caller).follow(reply);
+    return verdictOfReply(reply, caller.limits);
+  }
+
+  /** Returns the prefix of an account's keys in Valkey. */
+  #keyOf({ deployment, accountId }: CountedCaller): string {
+    return `${this.#deps.prefix}{${deployment} ${accountId}}`;
+  }
+
+  async #runCountScript(caller: CountedCaller, keys: string[], day: SharedDay, valkey: Valkey): Promise<Reply> {
     const { keyId, limits } = caller;
     const ban = this.#deps.bans.latest.get(keyId);
     const args = [
@@ -149,7 +171,8 @@ export class SharedLimiter implements Limiter {
       ban === undefined || ban.liftedAt === null ? 0 : ban.bannedAt,
       stepMinutes(nextStep(ban, this.#clock.now())),
       day.day,
-      day.own,
+      day.counted,
+      day.returned,
     ];
     // The first request of an account also sends the stored counts of nodes that counted alone.
     const first = day.loaded ? [0] : await this.#storedCounts(day);
@@ -175,22 +198,20 @@ export class SharedLimiter implements Limiter {
   }
 
   /** Reserves requests of all nodes ahead; waits only if this request is not reserved yet. */
-  async #reserve(day: DayCount, minute: MinuteWindow, { perDay }: Limits, reply: Reply): Promise<void> {
-    const [, sec, , , , shared, used] = reply;
-    const date = dayOf(sec * 1000);
+  async #reserve(day: SharedDay, minute: MinuteWindow, { perDay }: Limits, reply: Reply): Promise<void> {
+    const date = dayOf(reply[1] * 1000);
     if (date < day.day && day.own > 0) return;
     if (date !== day.day) day.startDay(date, true);
     day.setLimit(perDay, 1);
-    day.own = Math.max(day.own, shared);
-    day.others = used - shared;
+    day.follow(reply);
     await day.reserve(this.#deps.writeBehind, minute);
   }
 
-  #dayOf(account: string, { accountId, deployment }: CountedCaller): DayCount {
+  #dayOf(account: string, { accountId, deployment }: CountedCaller): SharedDay {
     const now = this.#clock.now();
     let day = this.#days.get(account, now);
     if (day === undefined) {
-      day = new DayCount(accountId, deployment, SHARED, dayOf(now));
+      day = new SharedDay(accountId, deployment, SHARED, dayOf(now));
       this.#days.set(account, day, now);
     }
     return day;
@@ -277,7 +298,31 @@ export class SharedLimiter implements Limiter {
   }
 }
 
-/** Converts the result of `countScript` for a request under `limits`. */
+/** The requests of an account on one day that Valkey counts for all nodes, as this node knows them. */
+class SharedDay extends DayCount {
+  /** The requests that Valkey has counted, and those of them that it has taken back: of the latest known state. */
+  counted = 0;
+  returned = 0;
+
+  override startDay(day: number, loaded: boolean): void {
+    super.startDay(day, loaded);
+    this.counted = 0;
+    this.returned = 0;
+  }
+
+  /** Takes over a state of the day in Valkey; replies may arrive in another order. */
+  follow([, sec, , , , counted, used, , , returned]: Reply): void {
+    if (dayOf(sec * 1000) !== this.day) return;
+    if (counted > this.counted || (counted === this.counted && returned > this.returned)) {
+      this.counted = counted;
+      this.returned = returned;
+    }
+    this.own = Math.max(this.own, counted - returned);
+    this.others = used - (counted - returned);
+  }
+}
+
+/** Converts the result of a script for a request under `limits`. */
 export function verdictOfReply(reply: Reply, limits: Limits): Verdict {
   const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil] = reply;
   const windows = {

@@ -42,34 +42,38 @@ local function resetOf(minute, limit)
 end
 `;
 
+/** The requests of an account on one day. Reads the key of the day, whose fields are the counts of nodes by name. */
+const dayCounts = `
+local fields = redis.call('HGETALL', KEYS[2])
+local counts = {}
+for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
+`;
+
 /**
  * Decides on and counts one request of an account.
  *
  * Keys: the account's minute, its day, the rejections of its key. Arguments: the two limits; the end of the ban that the
  * node knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that would
- * start now; the latest day that the node knows and its count then; the day of the remaining arguments (0 for none),
- * which are the stored counts: node and count in turn.
+ * start now; the latest day that the node knows, with what Valkey had counted and taken back then; the day of the
+ * remaining arguments (0 for none), which are the stored counts: node and count in turn.
  *
  * Returns: outcome, seconds and microseconds of Valkey's time, requests left in the minute, its reset, requests of the
- * day counted by Valkey and by all, end and start of the ban (ms).
+ * day counted by Valkey and by all, end and start of the ban (ms), requests of the day that Valkey took back.
  */
 export const countScript = `${prelude}
 local perMinute, perDay = tonumber(ARGV[1]), tonumber(ARGV[2])
 local day = math.floor(sec / 86400)
-
-local fields = redis.call('HGETALL', KEYS[2])
-local counts = {}
-for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
-local stored, newDay = tonumber(ARGV[8]) == day, counts.day ~= day
+${dayCounts}
+local stored, newDay = tonumber(ARGV[9]) == day, counts.day ~= day
 if newDay then
-  if not stored then return { 'unknownDay', sec, us, 0, 0, 0, 0, 0, 0 } end
+  if not stored then return { 'unknownDay', sec, us, 0, 0, 0, 0, 0, 0, 0 } end
   redis.call('DEL', KEYS[2])
   counts = { shared = 0, day = day }
   redis.call('HSET', KEYS[2], 'shared', 0, 'day', day)
   redis.call('EXPIREAT', KEYS[2], (day + 1) * 86400 + 3600)
 end
 if stored then
-  for i = 9, #ARGV, 2 do
+  for i = 10, #ARGV, 2 do
     local name, count = ARGV[i], tonumber(ARGV[i + 1])
     -- Stored counts of Valkey are reserved ahead, so they count only on the first request of the day.
     if (newDay or name ~= 'shared') and count > (counts[name] or 0) then
@@ -80,8 +84,8 @@ if stored then
 end
 -- A Valkey that was restored from an older state continues from the latest count that a node has seen.
 if tonumber(ARGV[6]) == day and tonumber(ARGV[7]) > counts.shared then
-  counts.shared = tonumber(ARGV[7])
-  redis.call('HSET', KEYS[2], 'shared', counts.shared)
+  counts.shared, counts.returned = tonumber(ARGV[7]), -tonumber(ARGV[8])
+  redis.call('HSET', KEYS[2], 'shared', counts.shared, 'returned', counts.returned)
 end
 local used = -day
 for _, count in pairs(counts) do used = used + count end
@@ -95,7 +99,8 @@ if key[3] and key[4] ~= ARGV[4] and tonumber(key[3]) > banUntil then
 end
 
 local function result(outcome)
-  return { outcome, sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared, used, banUntil, bannedAt }
+  return { outcome, sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared, used, banUntil, bannedAt,
+    -(counts.returned or 0) }
 end
 
 if now < banUntil then return result('banned') end
@@ -130,6 +135,27 @@ redis.call('HSET', KEYS[3], 'first', string.format('%.3f', first or now), 'allow
 redis.call('HDEL', KEYS[3], 'until', 'bannedAt')
 redis.call('EXPIREAT', KEYS[3], math.max(allowedAt, sec + 61) + 1)
 return result('limited')
+`;
+
+/**
+ * Takes back the count of one request. Keys: the account's minute and its day. Arguments: the limit of the minute; the
+ * second and the day in which the request was counted. Returns the values of `countScript`.
+ *
+ * The day has a field of its own for it, because nodes take a smaller `shared` than they know for that of a Valkey which
+ * was restored from an older state.
+ */
+export const uncountScript = `${prelude}
+local perMinute, at = tonumber(ARGV[1]), tonumber(ARGV[2])
+if redis.call('HEXISTS', KEYS[1], at) == 1 and redis.call('HINCRBY', KEYS[1], at, -1) <= 0 then
+  redis.call('HDEL', KEYS[1], at)
+end
+if redis.call('HGET', KEYS[2], 'day') == ARGV[3] then redis.call('HINCRBY', KEYS[2], 'returned', -1) end
+local minute = minuteOf(KEYS[1])
+${dayCounts}
+local used = -(counts.day or 0)
+for _, count in pairs(counts) do used = used + count end
+return { 'accepted', sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared or 0, used, 0, 0,
+  -(counts.returned or 0) }
 `;
 
 /** Decides on and counts one request of an address. Key: its minute; argument: the limit. Returns the first five values of `countScript`. */

@@ -9,6 +9,8 @@ export interface Verdict {
    * `Retry-After` when the request is rejected.
    */
   readonly headers: readonly string[];
+  /** When the request was decided on, in milliseconds since the Unix epoch. */
+  readonly at: number;
 }
 
 /** The state of both windows. Resets are Unix seconds, always later than `now`. */
@@ -75,7 +77,7 @@ export function verdictOf(outcome: Verdict['outcome'], windows: WindowState, ban
       : `${minute}, "day";r=${Math.max(dayLeft, 0)};t=${secondsUntil(dayReset, now)}`,
   ];
   if (rejected) headers.push('Retry-After', `${secondsUntil(reset, now)}`);
-  return { outcome, headers };
+  return { outcome, headers, at: now };
 }
 
 /** Returns the Unix second at which both windows accept a request; 0 if they do now. */

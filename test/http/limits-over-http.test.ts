@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { updateAccount } from '../../src/accounts/accounts.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { PlanName } from '../../src/plans/plan.ts';
 import { long } from '../support/selection.ts';
-import { assertApiResponse, type Reply, send, sendRaw, serve, type TestService } from '../support/serving.ts';
+import { assertApiResponse, dial, type Reply, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');
 const behind = (address: string) => ({ 'X-Forwarded-For': address });
@@ -84,6 +85,31 @@ describe('rate limits of a plan', () => {
     assert.equal((await send(`${messages}/messages`, { method: 'POST', key: one })).status, 429);
     const counted = await send(`${messages}/messages`, { method: 'POST', key: staging });
     assert.deepEqual([counted.status, counted.headers['x-ratelimit-remaining']], [400, '58']);
+  });
+
+  it('do not count requests that are rejected because the service is overloaded', async () => {
+    const bounded = await serve({ environment: { PETSTORE_ACCOUNT_BODIES_MIB: '1' } });
+    const address = `${bounded.urls.production}/pets`;
+    const key = await bounded.newKey({ plan: 'free' });
+    assert.equal((await send(address, { key })).headers['x-ratelimit-remaining'], '59');
+    const large = dial(address);
+    const headers = `Host: x\r\nAuthorization: Bearer ${key.token}\r\nContent-Type: application/json`;
+    large.write(`POST /v1/pets HTTP/1.1\r\n${headers}\r\nContent-Length: 1048000\r\nExpect: 100-continue\r\n\r\n`);
+    await once(large, 'data');
+
+    for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
+      const request = `POST /v1/pets HTTP/1.1\r\n${headers}\r\n${framing}\r\n\r\n`;
+      for (let index = 0; index < 70; index++) {
+        const [reply] = (await sendRaw(address, request, { count: 1 })).replies;
+        assertApiResponse(reply!);
+        assert.deepEqual([reply!.status, reply!.body.code], [503, 'overloaded']);
+        assert.equal(reply!.headers['retry-after'], '1');
+        assert.equal(reply!.headers['x-ratelimit-remaining'], '58');
+      }
+    }
+    assert.equal((await send(address, { key })).headers['x-ratelimit-remaining'], '57');
+    large.destroy();
+    await bounded.stop();
   });
 
   it('count every authenticated request once, whatever its response', async () => {

@@ -17,6 +17,8 @@ export type AuthenticationResult =
       readonly caller: Caller;
       readonly scopes: ReadonlySet<string>;
       readonly headers: readonly string[];
+      /** When the request was counted, in milliseconds since the Unix epoch. */
+      readonly countedAt: number;
     }
   | { readonly authenticated: false; readonly problem: Problem; readonly headers: readonly string[] };
 
@@ -24,6 +26,11 @@ export type AuthenticationResult =
 export interface Authenticator {
   /** Authenticates one request and counts it. */
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
+  /**
+   * Takes back the count of a request that is rejected because the server is overloaded.
+   * @returns the rate limit headers of its response
+   */
+  uncount(caller: Caller, countedAt: number): MaybePromise<readonly string[]>;
   /**
    * Reports whether an authenticated caller would still be, with this scope: for streams that last. Counts nothing.
    * @param scope the scope that the operation requires, if any

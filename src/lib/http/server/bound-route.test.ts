@@ -53,6 +53,7 @@ function ask(
 ): EncodedResponse {
   const authenticator: Authenticator = {
     authenticate: () => assert.fail(),
+    uncount: () => assert.fail(),
     addressHeaders: () => [],
     isStillAuthorized: () => true,
   };

@@ -37,7 +37,7 @@ export interface BindingOptions<Context> {
 }
 
 /** What a route reads of a request. */
-type Incoming = Omit<Exchange, 'request' | 'response' | 'headers' | 'receivedMs' | 'tls'> & {
+type Incoming = Omit<Exchange, 'request' | 'response' | 'headers' | 'countedAt' | 'receivedMs' | 'tls'> & {
   readonly request: Pick<IncomingMessage, 'headers'>;
 };
 

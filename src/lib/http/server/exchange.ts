@@ -24,4 +24,6 @@ export interface Exchange {
   caller: Caller | undefined;
   /** The client's address, once the body is read; '' for requests whose body is not read. */
   address: string;
+  /** When the request was counted against the caller's plan, in milliseconds since the Unix epoch. */
+  countedAt: number;
 }

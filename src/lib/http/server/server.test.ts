@@ -65,7 +65,9 @@ const openGate: Authenticator = {
     caller: { keyId: 'key', deployment: 'production', accountId: 1, admin: false, plan: 'free' },
     scopes: new Set(['any']),
     headers: ['X-Gate', 'admitted'],
+    countedAt: 7,
   }),
+  uncount: (_, countedAt) => ['X-Gate', `uncounted ${countedAt}`],
   addressHeaders: address => ['X-Gate', `shown to ${address}`],
 };
 
@@ -365,6 +367,7 @@ describe('a server of routes', () => {
         },
         scopes: new Set(['any']),
         headers: ['X-Gate', 'admitted'],
+        countedAt: 8,
       }),
     };
     const head = (account: number, framing: string) =>
@@ -389,7 +392,7 @@ describe('a server of routes', () => {
       assert.deepEqual(statuses(refused), [503]);
       assert.match(refused, /"code":"overloaded"/);
       assert.match(refused, /\r\nRetry-After: 1\r\n/);
-      assert.match(refused, /\r\nX-Gate: admitted\r\n/);
+      assert.match(refused, /\r\nX-Gate: uncounted 8\r\n/);
       assert.deepEqual(statuses(await exchange(port, [whole(1)])), [201]);
       assert.deepEqual(statuses(await exchange(port, [whole(2)])), [201]);
       assert.equal(bodies.used, MIB - 100);

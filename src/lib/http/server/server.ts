@@ -142,6 +142,7 @@ export class HttpServer<Context> {
       headers: noHeaders,
       caller: undefined,
       address: '',
+      countedAt: 0,
       bodyBytes: 0,
     };
   }
@@ -183,6 +184,7 @@ export class HttpServer<Context> {
       return;
     }
     exchange.caller = result.caller;
+    exchange.countedAt = result.countedAt;
     const { access, deprecation, operationId } = route.route;
     if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
       const message = `${operationId} was removed. ${deprecation.instead}`;
@@ -210,7 +212,8 @@ export class HttpServer<Context> {
         bytes => this.#reserve(exchange, bytes),
         read => {
           if ('bytes' in read) this.#handle(exchange, route, read.bytes);
-          else this.#reject(exchange, this.#errors.problem(read.error, read.error === 'overloaded' ? retrySoon : []));
+          else if (read.error !== 'overloaded') this.#reject(exchange, this.#errors.problem(read.error));
+          else this.#rejectUncounted(exchange, this.#errors.problem('overloaded', retrySoon));
         },
       );
       // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
@@ -238,12 +241,18 @@ export class HttpServer<Context> {
       else {
         response.then(
           encoded => this.#respond(exchange, route, encoded),
-          error => this.#reject(exchange, this.#options.problemOf(error, exchange.requestId)),
+          error => this.#fail(exchange, error),
         );
       }
     } catch (error) {
-      this.#reject(exchange, this.#options.problemOf(error, exchange.requestId));
+      this.#fail(exchange, error);
     }
+  }
+
+  #fail(exchange: RoutedExchange<Context>, error: unknown): void {
+    const problem = this.#options.problemOf(error, exchange.requestId);
+    if (problem.code === 'overloaded') this.#rejectUncounted(exchange, problem);
+    else this.#reject(exchange, problem);
   }
 
   #respond(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, encoded: EncodedResponse): void {
@@ -272,6 +281,17 @@ export class HttpServer<Context> {
     const headers = exchange.headers.concat(exchange.found.route?.headers(exchange) ?? [], this.#connectionHeaders);
     this.#errors.write(exchange, problem, headers);
     this.#report(exchange, problem.status);
+  }
+
+  /** Rejects a request for lack of capacity: it does not count against the caller's plan. */
+  async #rejectUncounted(exchange: RoutedExchange<Context>, problem: Problem): Promise<void> {
+    this.#releaseBody(exchange);
+    try {
+      exchange.headers = await this.#options.authenticator.uncount(exchange.caller!, exchange.countedAt);
+    } catch {
+      // The request stays counted, as its headers say.
+    }
+    this.#reject(exchange, problem);
   }
 
   #rejectClosing(exchange: RoutedExchange<Context>): void {
