@@ -1,5 +1,6 @@
 import { messageRoutes, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
+import { webhookRequests } from './deliveries/webhook-requests.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { openApiOf } from './lib/http/openapi/document.ts';
@@ -76,6 +77,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
     ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
     routes,
+    webhooks: { tag: 'Webhooks', requests: webhookRequests },
     errors,
     pagesUrl,
     codesOf,

@@ -4,7 +4,7 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type PlainRowOf, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { documentedRule, idSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 
 /** The id of a delivery: assigned from 1 upward, never reused. */
@@ -133,7 +133,11 @@ export const NewRedelivery = Type.Object(
       ),
     ),
   },
-  { title: 'NewRedelivery', description: 'Either `eventId` or `since`.' },
+  {
+    title: 'NewRedelivery',
+    description: 'Either `eventId` or `since`.',
+    ...documentedRule({ oneOf: [{ required: ['eventId'] }, { required: ['since'] }] }),
+  },
 );
 
 /** The response of `redeliverEvents`. */

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox';
-import { NAME_LENGTH_MAX, NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
+import { nameRules, noteRules, type TextRules } from './text.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
 export function idSchema(description: string) {
@@ -12,26 +12,40 @@ export function timeSchema(description: string) {
 }
 
 /**
- * Returns the schema of a text that `faultOf` checks.
- * @param faultOf returns what is wrong, as the end of a sentence (`must …`); `undefined` for a valid text
+ * Returns the keywords of a schema that only documents have: a rule that a function checks, because its messages are
+ * clearer than those of a validator.
  */
-export function checkedText(maxLength: number, faultOf: (text: string) => string | undefined, description: string) {
+export function documentedRule(keywords: object) {
+  return { '~document': keywords };
+}
+
+/** Returns the schema of a text with these rules. */
+export function checkedText({ maxLength, pattern, errorOf }: TextRules, description: string) {
   return Type.Refine(
-    Type.String({ minLength: 1, maxLength, description }),
-    text => faultOf(text) === undefined,
-    text => faultOf(text) ?? '',
+    Type.String({ minLength: 1, maxLength, description, ...documentedRule({ pattern }) }),
+    text => errorOf(text) === undefined,
+    text => errorOf(text) ?? '',
   );
 }
 
+/**
+ * Returns the schema of a value in responses that later releases may add to: the known values, and any other text.
+ * Requests take the known values only.
+ */
+export function openEnum(values: readonly string[], description: string) {
+  return Type.Union([Type.Enum([...values]), Type.String()], { description: `${description} ${MORE_MAY_FOLLOW}` });
+}
+
+const MORE_MAY_FOLLOW = 'More values may be added: ignore unknown ones.';
+
 /** Returns the schema of a name or another text of one line: see `nameError`. */
 export function lineSchema(description: string) {
-  return checkedText(NAME_LENGTH_MAX, nameError, description);
+  return checkedText(nameRules, description);
 }
 
 /** The schema of a note: see `noteError`. */
 export const Note = checkedText(
-  NOTE_LENGTH_MAX,
-  noteError,
+  noteRules,
   'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
 );
 

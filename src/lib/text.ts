@@ -1,6 +1,33 @@
+/** The rules of a kind of text, as code and for schemas. */
+export interface TextRules {
+  /** In code points. */
+  readonly maxLength: number;
+  /** The regular expression that valid texts match, without the length. It needs no look-ahead, so that every language has it. */
+  readonly pattern: string;
+  /** Returns what is wrong with a text, as the end of a sentence whose subject is the field; `undefined` if it is valid. */
+  errorOf(text: string): string | undefined;
+}
+
 /** The maximum length of a name and of a note, in code points. */
 export const NAME_LENGTH_MAX = 255;
 export const NOTE_LENGTH_MAX = 1000;
+
+export const nameRules: TextRules = {
+  maxLength: NAME_LENGTH_MAX,
+  pattern: visiblePattern('\\x00-\\x1F\\x7F-\\x9F'),
+  errorOf: nameError,
+};
+
+export const noteRules: TextRules = {
+  maxLength: NOTE_LENGTH_MAX,
+  pattern: visiblePattern('\\x00-\\x09\\x0B\\x0C\\x0E-\\x1F\\x7F-\\x9F'),
+  errorOf: noteError,
+};
+
+/** Returns the pattern of texts without these characters that are not all white space. */
+function visiblePattern(controls: string): string {
+  return `^[^\\S${controls}]*[^\\s${controls}][^${controls}]*$`;
+}
 
 /**
  * Returns what is wrong with a name, as the end of a sentence whose subject is the field (`must not have …`); `undefined`

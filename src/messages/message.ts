@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { EMAIL_LENGTH_MAX, isEmail } from '../lib/email.ts';
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from '../lib/email.ts';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema } from '../lib/fields/schemas.ts';
-import { checkedText, idSchema, timeSchema } from '../lib/schemas.ts';
+import { checkedText, documentedRule, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
@@ -24,8 +24,7 @@ export const MessageId = Type.String({
 });
 
 const Text = checkedText(
-  MESSAGE_LENGTH_MAX,
-  textError,
+  { maxLength: MESSAGE_LENGTH_MAX, pattern: '^[^\\x00]*$', errorOf: textError },
   'The text: 1–10,000 characters, stored as sent. Line breaks and tabs are allowed, U+0000 is not.',
 );
 
@@ -34,6 +33,7 @@ const ReplyTo = Type.Refine(
     maxLength: EMAIL_LENGTH_MAX,
     description: 'The e-mail address for replies.',
     examples: ['jo@example.org'],
+    ...documentedRule({ pattern: EMAIL_PATTERN }),
   }),
   isEmail,
   () => 'must be an e-mail address like name@example.org, with at most 254 characters',
@@ -42,13 +42,13 @@ const ReplyTo = Type.Refine(
 const Attempt = Type.Object(
   {
     at: timeSchema('When it was attempted.'),
-    by: Type.Enum(['inbox', 'email'], { description: 'Whether the message was put into the inbox or sent by e-mail.' }),
+    by: openEnum(['inbox', 'email'], 'Whether the message was put into the inbox or sent by e-mail.'),
     outcome: Type.Enum(['delivered', 'failed'], { description: 'Whether the attempt succeeded.' }),
     reason: Type.Optional(
-      Type.Enum(['unreachable', 'timeout', 'refused', 'postponed'], {
-        description:
-          'Why the e-mail failed: no mail server responded, it took too long, or it rejected the message permanently or for now.',
-      }),
+      openEnum(
+        ['unreachable', 'timeout', 'refused', 'postponed'],
+        'Why the e-mail failed: no mail server responded, it took too long, or it rejected the message permanently or for now.',
+      ),
     ),
   },
   { title: 'DeliveryAttempt', description: 'An attempt to deliver a message.' },

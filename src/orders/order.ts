@@ -138,7 +138,7 @@ export const NewOrderReturn = Type.Object(
       Type.Boolean({
         default: true,
         description:
-          'Whether the animal is `available` at once. If false, it is `pending` until its owner changes that.',
+          'Whether the animal is `available` at once, as it is by default. If false, it is `pending` until its owner changes that.',
       }),
     ),
   },

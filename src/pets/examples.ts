@@ -37,6 +37,10 @@ export const listExamples = [
 export const createExamples = [
   example('a cat', 'An available cat', 201, { body: { name: 'Minka', categoryId: 2, status: 'available' } }),
   example('required fields only', 'Only the required members', 201, { body: { name: 'Bruno', categoryId: 1 } }),
+  example('with a price', 'An animal with a price, and all its fields in the response', 201, {
+    query: 'view=full',
+    body: { name: 'Luna', categoryId: 2, price: { amount: 9000, currency: 'EUR' } },
+  }),
   example('a new category', 'An unknown category gets a placeholder', 201, {
     body: { name: 'Pepe', categoryId: 9000 },
   }),

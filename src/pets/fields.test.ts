@@ -12,6 +12,7 @@ import type {
   TestService,
 } from '../../test/support/serving.ts';
 import { testClock } from '../lib/clock.ts';
+import { nameRules } from '../lib/text.ts';
 
 const run = promisify(execFile);
 const home = new URL('../..', import.meta.url).pathname;
@@ -150,7 +151,8 @@ describe('a new optional field of pets', () => {
   it('is in every schema of the OpenAPI document', async () => {
     const body = await (await fetch(new URL('/openapi.json', serving.urls.production))).json();
     const { NewPet, PetPatch, FullPet, Pet, PetHistoryEntry } = body.components.schemas;
-    const text = { type: 'string', minLength: 1, maxLength: 255, description: 'The number of the microchip.' };
+    const { pattern } = nameRules;
+    const text = { type: 'string', minLength: 1, maxLength: 255, description: 'The number of the microchip.', pattern };
     assert.deepEqual(NewPet.properties.microchip, text);
     assert.deepEqual(PetPatch.properties.microchip, { anyOf: [text, { type: 'null' }] });
     assert.deepEqual(FullPet.properties.microchip, text);

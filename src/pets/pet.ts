@@ -5,7 +5,7 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { idSchema, lineSchema, timeSchema } from '../lib/schemas.ts';
+import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 
 /** The availability of a pet (contract, PetStatus). */
@@ -173,9 +173,7 @@ export const PetHistoryEntry = Type.Object(
     at: timeSchema('When it happened.'),
     type: Type.Enum(['created', 'updated', 'deleted'], { description: 'The kind of change.' }),
     reason: Type.Optional(
-      Type.String({
-        description: `Why the service changed the animal: ${petReasons.map(reason => `\`${reason}\``).join(', ')}. More reasons may follow.`,
-      }),
+      openEnum(petReasons, 'Why the service changed the animal; absent where its owner changed it.'),
     ),
     changes: Type.Optional(
       changesSchema(

@@ -24,10 +24,12 @@ const petId = {
   errorMessage: 'There is no animal with this id.',
 } as const;
 
+const query = Type.Object({ view: Type.Optional(PetView) });
+const schema = Type.Union([FullPet, Pet]);
 const updated = {
   status: 200,
-  description: 'The animal after the change.',
-  schema: Pet,
+  description: 'The animal after the change: `Pet`, or `FullPet` with `view=full`.',
+  schema,
   headers: { ETag: 'The new entity tag.' },
 };
 const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found'];
@@ -37,17 +39,23 @@ export const create = operation({
   description:
     'Adds an animal that belongs to the account of the key. The response is sent once the animal is on disk. The default ' +
     'status is `available`. Unknown fields are ignored, including `id`, which the service assigns.',
+  query,
   body: NewPet,
   successes: [
-    { status: 201, description: 'The new animal.', schema: Pet, headers: { Location: 'The URL of the animal.' } },
+    {
+      status: 201,
+      description: 'The new animal: `Pet`, or `FullPet` with `view=full`.',
+      schema,
+      headers: { Location: 'The URL of the animal.' },
+    },
   ],
   errors: ['category_not_found'],
   examples: createExamples,
   handle(request) {
-    const { context, caller, body, baseUrl } = request;
+    const { context, caller, query, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const pet = await createPet(tx, caller.accountId, body, context.categories);
-      return responseOf(pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
+      return responseOf(pet, query.view, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },
 });
@@ -59,14 +67,8 @@ export const get = operation({
     'Returns one animal. Deprecated; removed on 5 December 2030. Use `GET /pets?id=…` instead, or `GET /pets` with the ' +
     '`status` filter.',
   parameters: { petId },
-  query: Type.Object({ view: Type.Optional(PetView) }),
-  successes: [
-    {
-      status: 200,
-      description: 'The animal: `Pet`, or `FullPet` with `view=full`.',
-      schema: Type.Union([FullPet, Pet]),
-    },
-  ],
+  query,
+  successes: [{ status: 200, description: 'The animal: `Pet`, or `FullPet` with `view=full`.', schema }],
   errors: ['pet_not_found'],
   deprecation: {
     since: new Date('2026-11-20T00:00:00Z'),
@@ -77,8 +79,7 @@ export const get = operation({
   },
   examples: getExamples,
   async handle({ context, path, query }) {
-    const pet = await getPet(context.database, path.petId, nowOf(context));
-    return query.view === 'full' ? { body: petValues.fullOf(pet), headers: ['ETag', etagOf(pet)] } : responseOf(pet);
+    return responseOf(await getPet(context.database, path.petId, nowOf(context)), query.view);
   },
 });
 
@@ -89,14 +90,15 @@ export const update = operation({
     'status clears the `statusReason` of the previous one. Only the owner of the animal or an admin can change it.',
   parameters: { petId },
   conditional: true,
+  query,
   body: PetPatch,
   successes: [updated],
   errors: updateErrors,
   examples: updateExamples,
   handle(request) {
-    const { context, caller, path, body, checkPreconditions } = request;
+    const { context, caller, path, query, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, checkPreconditions)),
+      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, checkPreconditions), query.view),
     );
   },
 });
@@ -108,16 +110,18 @@ export const replace = operation({
     '`available`. Only the owner of the animal or an admin can replace it.',
   parameters: { petId },
   conditional: true,
+  query,
   body: NewPet,
   successes: [updated],
   errors: updateErrors,
   examples: replaceExamples,
-  async handle({ context, caller, origin, path, body, checkPreconditions }) {
+  async handle({ context, caller, origin, path, query, body, checkPreconditions }) {
     return responseOf(
       await context.database.write(
         tx => replacePet(tx, caller, path.petId, body, context.categories, checkPreconditions),
         origin,
       ),
+      query.view,
     );
   },
 });
@@ -155,6 +159,7 @@ export const history = listOperation({
   },
 });
 
-function responseOf(pet: PetRow, headers: readonly string[] = []): RouteResponse {
-  return { body: petValues.plainOf(pet), headers: [...headers, 'ETag', etagOf(pet)] };
+function responseOf(pet: PetRow, view: 'plain' | 'full' | undefined, headers: readonly string[] = []): RouteResponse {
+  const body = view === 'full' ? petValues.fullOf(pet) : petValues.plainOf(pet);
+  return { body, headers: [...headers, 'ETag', etagOf(pet)] };
 }

@@ -4,8 +4,8 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { checkedText, idParameter, idSchema, timeSchema } from '../lib/schemas.ts';
-import { NAME_LENGTH_MAX, nameError } from '../lib/text.ts';
+import { checkedText, idParameter, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { nameRules } from '../lib/text.ts';
 
 /** The id of a webhook: assigned from 1 upward, never reused. */
 export const WebhookId = idSchema('Assigned by the service.');
@@ -29,11 +29,10 @@ const Url = Type.String({
   examples: ['https://example.org/petstore'],
 });
 
-const Types = Type.Array(EventTypes.items, {
-  minItems: 1,
-  maxItems: 50,
-  uniqueItems: true,
-  description: 'Delivers only events of these types; `pet.*` stands for all types of one kind. Default: every type.',
+const TYPES = 'Delivers only events of these types; `pet.*` stands for all types of one kind. Default: every type.';
+const Types = Type.Array(EventTypes.items, { minItems: 1, maxItems: 50, uniqueItems: true, description: TYPES });
+const ShownTypes = Type.Array(openEnum(EventTypes.items.enum, 'An event type, or all types of one kind.'), {
+  description: TYPES,
 });
 
 const CategoryIds = Type.Array(idSchema('A category.'), {
@@ -45,15 +44,15 @@ const CategoryIds = Type.Array(idSchema('A category.'), {
 });
 
 const Description = checkedText(
-  NAME_LENGTH_MAX,
-  nameError,
+  nameRules,
   'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
 );
 
-const DisabledReason = Type.Enum(['gone', 'failing', 'operator'], {
-  description:
-    'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, or the operator disabled it.',
-});
+const DisabledReason = Type.Enum(['gone', 'failing', 'operator']);
+const ShownReason = openEnum(
+  DisabledReason.enum,
+  'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, or the operator disabled it.',
+);
 const FailingSince = timeSchema('Since when every attempt has failed; absent if the last attempt succeeded.');
 const OwnerId = idSchema('The account that owns it. The webhook receives the events that this account can see.');
 
@@ -67,11 +66,16 @@ const json = <Item>(): Codec<Item[], string> => ({
 export const webhookFields = {
   id: field(WebhookId, { column: 'id', generated: true, fixed: true }),
   url: field(Url, { column: 'url', write: 'required' }),
-  types: field(Types, { column: 'types', codec: json<Static<typeof Types>[number]>(), write: 'optional' }),
+  types: field(Types, {
+    column: 'types',
+    codec: json<Static<typeof Types>[number]>(),
+    write: 'optional',
+    shown: ShownTypes,
+  }),
   categoryIds: field(CategoryIds, { column: 'category_ids', codec: json<number>(), write: 'optional' }),
   description: field(Description, { column: 'description', write: 'optional' }),
   status: field(WebhookStatus, { column: 'status' }),
-  disabledReason: field(DisabledReason, { column: 'disabled_reason', nullable: true }),
+  disabledReason: field(DisabledReason, { column: 'disabled_reason', nullable: true, shown: ShownReason }),
   failingSince: field(FailingSince, { column: 'failing_since', codec: time, nullable: true }),
   createdAt: field(timeSchema('When it was created.'), { column: 'created_at', codec: time, fixed: true }),
   updatedAt: field(timeSchema('When it was last changed.'), { column: 'updated_at', codec: time }),
@@ -141,7 +145,8 @@ export const SecretRotation = Type.Object(
         minimum: 0,
         maximum: 604_800,
         default: 86_400,
-        description: 'How long deliveries are also signed with the previous secrets: up to seven days.',
+        description:
+          'How long deliveries are also signed with the previous secrets: up to seven days. One day by default.',
       }),
     ),
   },

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { routes } from '../../src/api.ts';
+import { messageRoutes, routes } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
+import answers from '../../src/generated/recorded-responses.json' with { type: 'json' };
 import { revokeKey } from '../../src/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
@@ -47,6 +48,12 @@ function whole(value: unknown, root: unknown = value): unknown {
       .reduce((inner: Json, name) => inner[name], root),
     root,
   );
+}
+
+/** Returns a parameter of an operation. */
+function parameter(operationId: string, name: string): Json {
+  const { operation } = operations.find(one => one.operation.operationId === operationId)!;
+  return operation.parameters.find((one: Json) => one.name === name);
 }
 
 /** Returns the errors of a value by a schema of the document. */
@@ -126,6 +133,63 @@ describe('the OpenAPI document', () => {
         );
       }
     }
+  });
+
+  test('has no default in request bodies, so that generated clients require no optional member', () => {
+    const bodies = operations.map(({ operation }) => operation.requestBody?.content['application/json'].schema);
+    assert.doesNotMatch(JSON.stringify(bodies), /"default":/);
+    assert.equal(parameter('listPets', 'limit').schema.default, 20, 'parameters show theirs');
+  });
+
+  test('accepts values in responses that a later release may add', () => {
+    const { Webhook, Account, DeliveryAttempt, PetHistoryEntry, PetStatus } = document.components.schemas;
+    for (const [schema, name] of [
+      [Webhook, 'disabledReason'],
+      [Account, 'plan'],
+      [DeliveryAttempt, 'by'],
+      [PetHistoryEntry, 'reason'],
+    ]) {
+      assert.deepEqual(faults(schema.properties[name], 'new'), [], name);
+    }
+    assert.notDeepEqual(faults(PetStatus, 'new'), [], 'the contract closes it');
+  });
+
+  test('describes the data of every kind of event, and accepts events of unknown types', () => {
+    const { schemas } = document.components;
+    const shown = Object.values(answers.listEvents as Record<string, Json>).flatMap(page =>
+      Array.isArray(page) ? page : [],
+    );
+    for (const event of shown) {
+      const [kind] = event.type.split('.');
+      const schema = schemas[`${kind[0].toUpperCase()}${kind.slice(1)}Event`];
+      assert.deepEqual(faults(schema, event), [], event.type);
+      const described = Object.keys(schema.properties.data.properties);
+      assert.deepEqual(
+        Object.keys(event.data).filter(member => !described.includes(member)),
+        [],
+        event.type,
+      );
+    }
+    assert.deepEqual(faults(schemas.Event, { ...shown[0], type: 'pet.renamed' }), []);
+  });
+
+  test('describes what receivers of webhooks get', async () => {
+    const { post } = document.webhooks.petEvent;
+    assert.deepEqual(
+      post.parameters.map((one: Json) => one.name),
+      ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+    );
+    assert.deepEqual(post.security, []);
+    const [event] = (answers.listEvents as Json)['first page'];
+    const { schema } = post.requestBody.content['application/json'];
+    assert.deepEqual(faults(schema, { ...event, timestamp: event.time }), []);
+    assert.notDeepEqual(faults(schema, event), [], 'the timestamp is missing');
+    const messages: Json = openApiDocument(
+      messageRoutes,
+      [{ url: 'https://m.test', description: '' }],
+      'https://m.test',
+    );
+    assert.equal(messages.webhooks, undefined, 'no operation there is about webhooks');
   });
 
   test('hides the list of orders from the interactive console', () => {

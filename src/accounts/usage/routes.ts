@@ -3,7 +3,7 @@ import { type Deployment, example, nowOf, operation } from '../../deployment.ts'
 import { countStreams } from '../../events/public/routes.ts';
 import { countHeld } from '../../holds/holds.ts';
 import type { Caller } from '../../lib/http/route.ts';
-import { idSchema } from '../../lib/schemas.ts';
+import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { countOpen } from '../../orders/open-orders.ts';
 import { type Bounds, boundOf, limitsOf, plans } from '../../plans/plan.ts';
 import { countWebhooks } from '../../webhooks/webhooks.ts';
@@ -31,7 +31,7 @@ const Account = Type.Object(
     id: idSchema('Identifier of the account.'),
     name: Type.String({ description: 'Its name.' }),
     email: Type.String({ description: 'Its e-mail address.' }),
-    plan: Type.Enum(Object.keys(plans), { description: 'Its plan.' }),
+    plan: openEnum(Object.keys(plans), 'Its plan.'),
     rateLimits: Type.Object(
       { perMinute: count('In any 60 seconds.'), perDay: count('In a UTC calendar day.') },
       { title: 'RateLimits', description: 'The requests that it may send to each deployment.' },

@@ -5,10 +5,11 @@ import { invalidParameter } from '../../lib/http/problem.ts';
 import type { Caller } from '../../lib/http/route.ts';
 import { onePer } from '../../lib/one-per.ts';
 import { boundOf } from '../../plans/plan.ts';
+import { Event, Events } from './event-schemas.ts';
 import { EventStream } from './event-stream.ts';
 import { listExamples, streamExamples } from './examples.ts';
 import { listEvents, requireRetained, retentionStart } from './list-events.ts';
-import { EventId, EventTypes, PublicEvent, PublicEvents, positionOf } from './public-event.ts';
+import { EventId, EventTypes, positionOf } from './public-event.ts';
 
 const filters = {
   types: Type.Optional(EventTypes),
@@ -32,7 +33,7 @@ export const list = listOperation({
   noun: 'events',
   forwardOnly: true,
   filters,
-  schema: PublicEvents,
+  schema: Events,
   responseHeaders: { 'X-Sync-Token': 'On the last page: the value of `after` that continues from there.' },
   errors: ['events_expired'],
   examples: listExamples,
@@ -63,7 +64,7 @@ export const stream = operation({
       status: 200,
       description: 'Server-sent events (WHATWG HTML, 9.2); the `data` of each message is an `Event`.',
       contentType: 'text/event-stream',
-      schema: PublicEvent,
+      schema: Event,
     },
   ],
   errors: ['events_expired', 'stream_limit_exceeded'],

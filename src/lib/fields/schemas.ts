@@ -1,4 +1,4 @@
-import Type, { type TObjectOptions, type TProperties, type TSchema } from 'typebox';
+import Type, { type TObject, type TObjectOptions, type TProperties, type TSchema } from 'typebox';
 import {
   type ChangesSchemaOf,
   type Field,
@@ -59,6 +59,16 @@ export function changesSchema<F extends Fields>(fields: F, description: string):
     const value = Type.Optional(field.shown ?? field.schema);
     return Type.Optional(Type.Object({ from: value, to: value }));
   }) as never;
+}
+
+/** Returns the schema of a resource as events show it: its recorded fields, after `members`. */
+export function recordedSchema(fields: Fields, title: string, description: string, members: TProperties): TObject {
+  const { properties } = objectOf(fields, {}, field => {
+    if (!isRecorded(field)) return undefined;
+    const shown = field.shown ?? field.schema;
+    return isNullable(field) ? Type.Optional(shown) : shown;
+  });
+  return Type.Object({ ...members, ...properties }, { title, description });
 }
 
 function objectOf(

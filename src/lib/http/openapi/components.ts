@@ -23,11 +23,14 @@ export class Components {
     responses: {},
   };
 
-  /** Returns a reference to a named schema; an unnamed one inline. */
+  /**
+   * Returns a reference to a named schema; an unnamed one inline. Leaves out defaults: generated clients would require a
+   * member of a request that has one.
+   */
   schema(value: object): object {
-    const { $id: _, ...rest } = value as Schema;
+    const { $id: _, default: __, '~document': documented, ...rest } = value as Schema;
     const name = nameOf(value);
-    const members = Object.entries(rest)
+    const members = Object.entries({ ...rest, ...(documented as object) })
       .filter(([key]) => !key.startsWith('~') && !(key === 'title' && name !== undefined))
       .map(([key, member]) => [key, this.#member(key, member)]);
     const schema = constants(Object.fromEntries(members));

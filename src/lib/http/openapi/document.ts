@@ -3,6 +3,7 @@ import { Components } from './components.ts';
 import { bodyOf, parametersOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 import type { ApiDescription } from './types.ts';
+import { webhooksOf } from './webhooks.ts';
 
 /**
  * Returns the OpenAPI 3.1 document of an API: each operation with its statuses, error codes, headers and examples.
@@ -13,6 +14,7 @@ import type { ApiDescription } from './types.ts';
  */
 export function openApiOf(description: ApiDescription): object {
   const components = new Components();
+  const { webhooks } = description;
   const used = new Set(description.routes.map(route => route.tag));
   const paths: Record<string, Record<string, object>> = {};
   for (const route of description.routes) {
@@ -32,6 +34,7 @@ export function openApiOf(description: ApiDescription): object {
       .filter(group => group.tags.length > 0),
     security: [{ bearerAuth: [] }],
     paths,
+    ...(webhooks && used.has(webhooks.tag) && { webhooks: webhooksOf(webhooks.requests, webhooks.tag, components) }),
     components: {
       ...components.sections,
       securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer', description: description.bearer } },

@@ -18,7 +18,7 @@ export function parametersOf(route: Route<never>, components: Components): objec
   }));
   const required = new Set(route.query?.required as readonly string[] | undefined);
   const query = Object.entries(route.query?.properties ?? {}).map(([name, property]) => {
-    const { description, ...rest } = property as Schema;
+    const { description, default: byDefault, ...rest } = property as Schema;
     // The description of a named schema belongs to the component.
     const schema = nameOf(property) === undefined ? rest : (property as Schema);
     return {
@@ -27,7 +27,7 @@ export function parametersOf(route: Route<never>, components: Components): objec
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
-      schema: components.schema(schema),
+      schema: { ...components.schema(schema), ...(byDefault !== undefined && { default: byDefault }) },
     };
   });
   const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));

@@ -20,6 +20,8 @@ export interface ApiDescription {
   codesOf(route: Route<never>): readonly string[];
   /** The headers of every response, whatever its status. */
   readonly headers: Readonly<Record<string, Header>>;
+  /** The requests that the service sends to receivers, by name, and their tag; left out if no operation has the tag. */
+  readonly webhooks?: { readonly tag: string; readonly requests: Readonly<Record<string, WebhookRequest>> };
   /** Returns the recorded response to an example, if there is one. */
   responseTo?(route: Route<never>, example: Example): unknown;
 }
@@ -27,6 +29,17 @@ export interface ApiDescription {
 export interface Server {
   readonly url: string;
   readonly description: string;
+}
+
+/** A request that the service sends to a receiver. */
+export interface WebhookRequest {
+  readonly summary: string;
+  readonly description: string;
+  readonly headers: Readonly<Record<string, Header>>;
+  /** The schema of its JSON body. */
+  readonly schema: object;
+  /** What each status of the receiver's response means. */
+  readonly responses: Readonly<Record<string, string>>;
 }
 
 /** An OpenAPI Header Object. */
