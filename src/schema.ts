@@ -35,7 +35,7 @@ export type NextDue = (
 export type DeploymentName = 'production' | 'staging';
 
 /** The kind of an event's subject. */
-export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban';
+export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban' | 'webhook';
 
 /**
  * Every table, as both engines store it. Times are whole milliseconds since the Unix epoch, from the injected clock;
@@ -154,6 +154,8 @@ export interface Tables {
     expires_at: number | null;
     revoked_at: number | null;
     last_used_at: number | null;
+    /** The key that replaced it when it was rotated. */
+    replaced_by: string | null;
   };
   /** The latest ban of a key: `step` counts from 0 (1 minute) to 3 (60 minutes). */
   bans: { key_id: string; step: number; banned_at: number; until: number; lifted_at: number | null };

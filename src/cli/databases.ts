@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { DatabaseLocation } from '../config.ts';
+import { getKey } from '../keys/keys.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
 import { type Database, query, type Reader } from '../schema.ts';
+import type { KeyDatabases } from '../webhooks/key-changes.ts';
 import type { Invocation } from './command.ts';
 
 /** The parts of an invocation that locate its data. */
@@ -18,6 +22,43 @@ export type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'te
  */
 export function withAccounts<T>(options: DatabaseOptions, work: (accounts: Database) => T | Promise<T>): Promise<T> {
   return withDatabase(options, options.config.locations.production, work);
+}
+
+/**
+ * Opens the databases that a change of a key concerns: that of the accounts, and that of the key's deployment. Without
+ * `required`, `work` runs also if staging's cannot be opened.
+ * @throws {UserError} when the key does not exist
+ */
+export function withKeyDatabases<T>(
+  options: DatabaseOptions,
+  keyId: string,
+  work: (databases: KeyDatabases) => Promise<T>,
+  { required = false } = {},
+): Promise<T> {
+  return withAccounts(options, async accounts => {
+    const { deployment } = await getKey(accounts, keyId);
+    const location = options.config.locations.staging;
+    if (deployment === 'production') return work({ accounts, webhooks: accounts });
+    if ('file' in location && !existsSync(location.file)) return work({ accounts, webhooks: undefined });
+    let opened = false;
+    try {
+      return await withDatabase(options, location, webhooks => {
+        opened = true;
+        return work({ accounts, webhooks });
+      });
+    } catch (error) {
+      if (opened || required) throw error;
+      return work({ accounts, webhooks: undefined });
+    }
+  });
+}
+
+/**
+ * Waits until every process has seen what this command changed of keys, accounts and bans (`Database.topicVersion`), and
+ * until what it was sending before is sent. Then nothing is sent or accepted any more that the change forbids.
+ */
+export async function untilEffective({ engine }: Reader): Promise<void> {
+  await pause(engine === 'postgres' ? 1100 : 200);
 }
 
 /** Like `withAccounts`, at any location of the configuration. With `migrate`, PostgreSQL is migrated first. */

@@ -5,14 +5,14 @@ import { lockedFact, storeFact } from '../facts.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { type WebhookRow, webhookEtag } from '../webhooks/webhook.ts';
-import { lockWebhook, storeVersion } from '../webhooks/webhooks.ts';
+import { authorityOf, lockWebhook, storeVersion } from '../webhooks/webhooks.ts';
 import { DISPATCHED } from './dispatch-job.ts';
 import { nextDueTime } from './due-time.ts';
 import { continueWaiting } from './redeliveries.ts';
 
 /**
  * Activates a webhook whose receiver has accepted a test delivery. It receives the events that are committed from now on,
- * and its pending deliveries continue. An active webhook stays as it is.
+ * and its pending deliveries continue. From now on it depends on the actor's key. An active webhook stays as it is.
  *
  * Events that still waited for room continue as a redelivery. Only the tested version is activated. If no other webhook is active, the dispatch skips all earlier events.
  * @param tested the webhook as it was before the test
@@ -40,7 +40,8 @@ export async function activateTested(
   }
   await tx.run(continueWaiting, { id, now: tx.now });
   await tx.run(startAfter, { id, end, notBefore: 0 });
-  return storeVersion(tx, { ...webhook, status: 'active', disabledReason: null, failingSince: null });
+  const active = { status: 'active', disabledReason: null, failingSince: null } as const;
+  return storeVersion(tx, webhook, { ...active, ...authorityOf(actor) }, 'activated', actor);
 }
 
 const otherActiveWebhook = query((db, p: Params<{ id: number }>) =>

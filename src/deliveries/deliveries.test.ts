@@ -4,7 +4,7 @@ import { DAY, owner, START } from '../../test/support/delivery-store.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { admin, openWebhookStore, rejection, rules, stranger, URL } from '../../test/support/webhook-store.ts';
 import { type Actor, operator } from '../events/event.ts';
-import { lastPosition } from '../events/ordering.ts';
+import { assignPositions, lastPosition } from '../events/ordering.ts';
 import { eventIdAt } from '../events/public/public-event.ts';
 import { createHold } from '../holds/holds.ts';
 import type { Problem } from '../lib/http/problem.ts';
@@ -25,17 +25,19 @@ onEachEngine(engine => {
       const store = await openWebhookStore(engine);
       await store.make();
       const pet = await store.pet();
+      const position = await lastPosition(store.database);
       const active = await store.activate();
       assert.deepEqual([active.status, active.version, active.failingSince], ['active', 2, null]);
-      const position = await lastPosition(store.database);
       const { behind_place, due_at } = (await store.webhook())!;
       assert.deepEqual([behind_place, due_at], [position, null]);
       await store.addPending(1);
       await store.database.write(tx => deactivateWebhook(tx, owner, 1));
       await store.database.write(tx => updatePet(tx, owner, pet, { name: 'Moritz' }, 'open'));
+      await assignPositions(store.database);
+      const end = await lastPosition(store.database);
       await store.activate();
       const later = (await store.webhook())!;
-      assert.equal(later.behind_place, await lastPosition(store.database));
+      assert.equal(later.behind_place, end);
       assert.ok(later.behind_place > position);
       assert.equal(later.due_at, START);
     });
@@ -45,9 +47,10 @@ onEachEngine(engine => {
       await store.make();
       await store.make(stranger);
       await store.pet();
+      const end = await lastPosition(store.database);
       await store.activate(1);
       const first = await store.dispatched();
-      assert.equal(first, await lastPosition(store.database));
+      assert.equal(first, end);
       assert.ok(first > 0);
       await store.pet();
       await store.activate(2, stranger);
@@ -198,8 +201,8 @@ onEachEngine(engine => {
   describe('Redelivery', () => {
     it('delivers an event again, even if the webhook does not subscribe to it', async () => {
       const store = await openWebhookStore(engine);
-      await store.make(owner, { url: URL, types: ['order.*'] });
       await store.pet();
+      await store.make(owner, { url: URL, types: ['order.*'] });
       await store.activate();
       const again = (eventId: string, actor: Actor = owner, visibleTo: Actor = owner, retainedFrom = 0) =>
         store.database.write(tx => redeliverEvent(tx, actor, 1, eventId, visibleTo, retainedFrom));

@@ -3,6 +3,7 @@ import { scheduledDelay } from '../lib/jobs/retry-schedule.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { webhookColumns } from '../webhooks/webhook.ts';
+import { disabledFor, storeVersion } from '../webhooks/webhooks.ts';
 import type { ClaimedDelivery } from './claim.ts';
 import { insertAttempt } from './deliveries.ts';
 import { backoffUntil, nextDueTime } from './due-time.ts';
@@ -103,9 +104,10 @@ type LockedWebhook = NonNullable<(typeof lockedWebhook)['row']>;
 async function recordForWebhook(
   tx: Transaction,
   { scheduleMs, onDisabled }: RecorderDeps,
-  { id, accountId, url, ...webhook }: LockedWebhook,
+  webhook: LockedWebhook,
   results: readonly Result[],
 ): Promise<boolean> {
+  const { id, accountId, url } = webhook;
   let { failingSince } = webhook;
   let lastFailed = false;
   let finished = 0;
@@ -124,7 +126,7 @@ async function recordForWebhook(
   if (lastFailed && failingSince !== null && tx.now - failingSince >= FAILING_MAX_MS) reason ??= 'failing';
   await tx.run(updateWebhook, { id, finished, failingSince, notBefore: backoffUntil(tx.now, failingSince) });
   if (reason === undefined || webhook.status !== 'active' || webhook.deletedAt !== null) return false;
-  await tx.run(disableWebhook, { id, reason, now: tx.now });
+  await storeVersion(tx, webhook, { ...disabledFor(reason), failingSince }, 'disabled');
   await onDisabled(tx, { id, accountId, url, reason });
   return true;
 }
@@ -232,12 +234,5 @@ const updateWebhook = query((db, p: Params<Update>) =>
       failing_since: p.failingSince,
       due_at: nextDueTime(eb, p),
     }))
-    .where('id', '=', p.id),
-);
-
-const disableWebhook = query((db, p: Params<{ id: number; reason: 'gone' | 'failing'; now: number }>) =>
-  db
-    .updateTable('webhooks')
-    .set(eb => ({ status: 'disabled', disabled_reason: p.reason, version: eb('version', '+', 1), updated_at: p.now }))
     .where('id', '=', p.id),
 );

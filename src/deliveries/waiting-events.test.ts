@@ -120,7 +120,9 @@ onEachEngine(engine => {
         const waitedUpTo = await lastPosition(database);
         const inactive = await database.write(tx => deactivateWebhook(tx, owner, id));
         await recordMany(database, 50);
+        await assignPositions(database);
         await database.write(tx => activateTested(tx, owner, inactive));
+        await assignPositions(database);
         const activated = await lastPosition(database);
         await recordMany(database, 30);
         await finish(database, id, PENDING_MAX);

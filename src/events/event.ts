@@ -5,6 +5,10 @@ export interface Actor {
   readonly accountId: number | null;
   /** Whether the actor may change resources of other accounts. */
   readonly admin: boolean;
+  /** The API key that the account acts with, if any. */
+  readonly keyId?: string;
+  /** The scopes of the key; every scope if absent. */
+  readonly scopes?: ReadonlySet<string>;
 }
 
 /** The operator, who uses the command line. */

@@ -36,7 +36,7 @@ onEachEngine(engine => {
         eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],
       },
-      caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free' },
+      caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free', scopes: new Set() },
       origin: undefined,
       operationId: 'createThing',
       path: {},

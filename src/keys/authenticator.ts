@@ -84,7 +84,7 @@ export class KeyAuthenticator implements Authenticator {
   #decide(key: CachedKey, now: number, { outcome, headers, at }: Verdict): AuthenticationResult {
     if (outcome === 'accepted') {
       this.#options.keys.recordUse(key.keyId, now);
-      return { authenticated: true, caller: key.caller, scopes: key.scopes, headers, countedAt: at };
+      return { authenticated: true, caller: key.caller, headers, countedAt: at };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return { authenticated: false, problem: problem(code), headers };
@@ -94,7 +94,7 @@ export class KeyAuthenticator implements Authenticator {
   #isStillValid(key: CachedKey | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
     if (key === undefined || key.revoked || key.suspended) return false;
     if (key.expiresAt <= this.#options.clock.now()) return false;
-    if (key.caller.admin !== caller.admin || (scope !== undefined && !key.scopes.has(scope))) return false;
+    if (key.caller.admin !== caller.admin || (scope !== undefined && !key.caller.scopes.has(scope))) return false;
     const banned = this.#options.limiter.isBanned(caller.keyId);
     return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }

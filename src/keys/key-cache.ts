@@ -2,7 +2,7 @@ import type { Caller } from '../lib/http/route.ts';
 import type { CountedCaller } from '../limits/limiter.ts';
 import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
-import { EVERY_SCOPE, scopes } from './key.ts';
+import { scopeSet } from './key.ts';
 import { KeyLookup } from './key-lookup.ts';
 import { findKey, type KeyWithAccount, recordLastUse } from './keys.ts';
 
@@ -15,7 +15,6 @@ export interface CachedKey extends CountedCaller {
   readonly suspended: boolean;
   /** Milliseconds since the Unix epoch; infinity if the key does not expire. */
   readonly expiresAt: number;
-  readonly scopes: ReadonlySet<string>;
   readonly caller: Caller;
 }
 
@@ -112,7 +111,6 @@ function cachedKeyOf(row: KeyWithAccount): CachedKey {
     revoked: row.revoked_at !== null,
     suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
-    scopes: new Set(row.scopes === EVERY_SCOPE ? Object.keys(scopes) : row.scopes.split(' ')),
-    caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan },
+    caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan, scopes: scopeSet(row.scopes) },
   };
 }

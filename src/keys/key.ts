@@ -10,7 +10,9 @@ export const scopes = {
   'messages:read': 'list and read messages',
   'messages:write': 'send messages',
   'events:read': 'read events',
-  'webhooks:write': 'create, change and delete webhooks, which receive every event that the account may see',
+  'webhooks:read': 'list and read webhooks, their deliveries and their events',
+  'webhooks:write':
+    'create, change and delete webhooks, which receive the events that the other scopes of the key allow',
   'account:read': 'read the account of the key, with its plan and bounds',
 } as const;
 
@@ -18,6 +20,16 @@ export type Scope = keyof typeof scopes;
 
 /** Stands for every scope, including those of later releases. */
 export const EVERY_SCOPE = '*';
+
+/** Returns scopes as a set, from their stored form. The set of every scope also has `*`. */
+export function scopeSet(text: string): ReadonlySet<string> {
+  return new Set(text === EVERY_SCOPE ? [EVERY_SCOPE, ...Object.keys(scopes)] : text.split(' '));
+}
+
+/** Returns a set of scopes in its stored form; every scope if absent. */
+export function storedScopes(scopes: ReadonlySet<string> | undefined): string {
+  return scopes === undefined || scopes.has(EVERY_SCOPE) ? EVERY_SCOPE : [...scopes].join(' ');
+}
 
 /** An API key as it is stored: without its token. */
 export interface Key {

@@ -96,7 +96,8 @@ onEachEngine(engine => {
       const events = await eventsOf<object>(database, 'key', account.id);
       const shared = { accountId: account.id, deployment: 'staging', scopes: ['pets:read'] };
       const created = { id: old.id, ...shared, createdAt: '2026-11-20T12:00:00.000Z' };
-      const next = { id: issued.id, ...shared, createdAt: '2026-11-20T13:00:00.000Z' };
+      const times = { createdAt: '2026-11-20T13:00:00.000Z', expiresAt: '2026-11-22T12:00:00.000Z' };
+      const next = { id: issued.id, ...shared, ...times };
       const ownerId = account.id;
       assert.deepEqual(
         events.map(({ action, accountId, data }) => ({ action, accountId, ...data })),
@@ -186,6 +187,17 @@ onEachEngine(engine => {
       const old = await newKey({ expiresAt: NOON + HOUR });
       const { previous } = await database.write(tx => rotateKey(tx, old.id, 24 * HOUR));
       assert.equal(previous.expiresAt, NOON + HOUR);
+    });
+
+    it('keeps the expiry for the new key unless another is given', async () => {
+      const { database, newKey } = await setUp();
+      const issue = async (expiresAt?: number | null) => {
+        const old = await newKey({ expiresAt: NOON + 48 * HOUR });
+        return (await database.write(tx => rotateKey(tx, old.id, HOUR, expiresAt))).issued.expiresAt;
+      };
+      assert.equal(await issue(), NOON + 48 * HOUR);
+      assert.equal(await issue(NOON + 3 * HOUR), NOON + 3 * HOUR);
+      assert.equal(await issue(null), null);
     });
 
     it('expires the old key immediately without an overlap', async () => {

@@ -46,20 +46,22 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
  * Replaces a key: creates one with the same account, deployment and scopes, and lets the old one expire after
  * `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
  * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
- * @param expiresAt when the new key expires, milliseconds since the Unix epoch; never by default
+ * @param expiresAt when the new key expires, milliseconds since the Unix epoch; `null` for never, and by default when the
+ *   old key would have expired
  * @returns the new key, and the old one with its new expiry
  * @throws {UserError} when the key does not exist, is revoked or expired, or the expiry is not in the future
  */
-export async function rotateKey(tx: Transaction, id: string, overlapMs: number, expiresAt?: number) {
+export async function rotateKey(tx: Transaction, id: string, overlapMs: number, expiresAt?: number | null) {
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
   if (state !== 'active') throw new UserError(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
   requireFuture(tx, expiresAt);
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
-  await tx.run(setExpiry, { id, expiresAt: oldExpiresAt });
   const { accountId, deployment } = old;
-  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: expiresAt ?? null };
+  const newExpiresAt = expiresAt === undefined ? old.expiresAt : expiresAt;
+  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: newExpiresAt };
   const issued = await issueKey(tx, values);
+  await tx.run(setReplaced, { id, expiresAt: oldExpiresAt, replacedBy: issued.id });
   const previous = { ...old, expiresAt: oldExpiresAt };
   const expiredAt = old.expiresAt === null ? null : formatTime(old.expiresAt);
   const was = oldExpiresAt === old.expiresAt ? {} : { expiresAt: expiredAt };
@@ -101,8 +103,8 @@ export async function recordLastUse(tx: Transaction, uses: Iterable<{ readonly i
   for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
 }
 
-function requireFuture(tx: Transaction, expiresAt: number | undefined): void {
-  if (expiresAt !== undefined && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
+function requireFuture(tx: Transaction, expiresAt: number | null | undefined): void {
+  if (expiresAt != null && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
 }
 
 type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'scopes' | 'expiresAt'>;
@@ -208,8 +210,8 @@ const setRevoked = query((db, p: Params<{ id: string; at: number }>) =>
   db.updateTable('keys').set({ revoked_at: p.at }).where('id', '=', p.id),
 );
 
-const setExpiry = query((db, p: Params<{ id: string; expiresAt: number }>) =>
-  db.updateTable('keys').set({ expires_at: p.expiresAt }).where('id', '=', p.id),
+const setReplaced = query((db, p: Params<{ id: string; expiresAt: number; replacedBy: string }>) =>
+  db.updateTable('keys').set({ expires_at: p.expiresAt, replaced_by: p.replacedBy }).where('id', '=', p.id),
 );
 
 const setLastUsed = query((db, p: Params<{ id: string; at: number }>) =>

@@ -1,8 +1,10 @@
 import { listOperation, operation } from '../deployment.ts';
+import { record } from '../events/log.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { formatTime } from '../lib/time.ts';
 import { boundOf } from '../plans/plan.ts';
+import { webhookEvent } from './events.ts';
 import {
   createExamples,
   deactivateExamples,
@@ -162,8 +164,9 @@ export const rotate = operation({
     const { context, caller, path, body } = request;
     const { overlapSeconds = 86_400 } = body;
     return withIdempotency(request, async tx => {
-      const { id } = await lockWebhook(tx, caller, path.webhookId);
-      const rotated = await rotateSecret(tx, id, overlapSeconds, context.webhooks.encryptor);
+      const webhook = await lockWebhook(tx, caller, path.webhookId);
+      const rotated = await rotateSecret(tx, webhook.id, overlapSeconds, context.webhooks.encryptor);
+      await record(tx, webhookEvent('secret_rotated', webhook, caller));
       const previousExpiresAt = formatTime(rotated.previousExpiresAt);
       return { body: { secret: rotated.secret, previousExpiresAt }, secrets: ['secret'] };
     });

@@ -20,7 +20,7 @@ export interface Subscription {
   readonly waitsUpTo: number | null;
   /** The number of its pending deliveries. */
   readonly pending: number;
-  /** The owner, whose visibility of events applies. */
+  /** The owner with the scopes of the webhook, whose visibility of events applies. */
   readonly actor: Actor;
 }
 
@@ -51,8 +51,8 @@ export async function actorsOf(
 }
 
 /**
- * Returns the events that each subscription receives: those after its position that its owner can see, of its types and
- * categories. Subscriptions without events are left out.
+ * Returns the events that each subscription receives: those after its position that its owner can see with its scopes, of
+ * its types and categories, but not those about the webhook itself. Subscriptions without events are left out.
  *
  * The categories of an event are those of its pets before and after it, as of the event, so the result never changes. An
  * event about neither a pet nor a category has none.
@@ -66,12 +66,14 @@ export async function matchEvents(
   const categories = filtered ? await categoriesOf(reader, events) : new Map<OwnedEvent, number[]>();
   const matches = new Map<Subscription, OwnedEvent[]>();
   for (const subscription of subscriptions) {
-    const { actor, types, categoryIds, afterPosition } = subscription;
+    const { id, actor, types, categoryIds, afterPosition } = subscription;
     const hasType = typeFilter(types ?? undefined);
     const hasCategory = (event: OwnedEvent) =>
       categoryIds === null || categories.get(event)!.some(id => categoryIds.includes(id));
+    const isOwn = ({ kind, subjectId }: OwnedEvent) => kind === 'webhook' && subjectId === id;
     const received = events.filter(
-      event => event.position > afterPosition && hasType(event) && hasCategory(event) && canSee(actor, event),
+      event =>
+        event.position > afterPosition && hasType(event) && hasCategory(event) && canSee(actor, event) && !isOwn(event),
     );
     if (received.length > 0) matches.set(subscription, received);
   }

@@ -48,19 +48,37 @@ const Description = checkedText(
   'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
 );
 
-const DisabledReason = Type.Enum(['gone', 'failing', 'operator']);
+/** Why the service disables a webhook whose key or account may no longer act. */
+const authorityReasons = ['key_revoked', 'key_expired', 'account_suspended', 'account_deleted'] as const;
+export type AuthorityReason = (typeof authorityReasons)[number];
+
+const DisabledReason = Type.Enum(['gone', 'failing', 'operator', ...authorityReasons]);
+export type DisabledReason = Static<typeof DisabledReason>;
 const ShownReason = openEnum(
   DisabledReason.enum,
-  'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, or the operator disabled it.',
+  'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, the operator disabled it, its ' +
+    'key was revoked or expired, or its account was suspended or deleted.',
 );
 const FailingSince = timeSchema('Since when every attempt has failed; absent if the last attempt succeeded.');
 const OwnerId = idSchema('The account that owns it. The webhook receives the events that this account can see.');
+const KeyId = Type.String({
+  description:
+    'The id of the API key that it depends on: the one that created it, activated it last, or replaced that one. Absent if ' +
+    'it depends on its account alone.',
+});
+const Scopes = Type.Array(Type.String(), {
+  description: 'The scopes of that key; `*` is every scope. It receives only events that these scopes allow.',
+  examples: [['pets:read', 'webhooks:write']],
+});
 
 /** An array, stored as JSON text. */
 const json = <Item>(): Codec<Item[], string> => ({
   encode: JSON.stringify,
   decode: text => JSON.parse(text) as Item[],
 });
+
+/** Words, stored with spaces between them. */
+const words: Codec<string[], string> = { encode: list => list.join(' '), decode: text => text.split(' ') };
 
 /** The fields of a webhook; schemas, queries and views derive from them. */
 export const webhookFields = {
@@ -74,12 +92,19 @@ export const webhookFields = {
   }),
   categoryIds: field(CategoryIds, { column: 'category_ids', codec: json<number>(), write: 'optional' }),
   description: field(Description, { column: 'description', write: 'optional' }),
-  status: field(WebhookStatus, { column: 'status' }),
-  disabledReason: field(DisabledReason, { column: 'disabled_reason', nullable: true, shown: ShownReason }),
+  status: field(WebhookStatus, { column: 'status', recorded: true }),
+  disabledReason: field(DisabledReason, {
+    column: 'disabled_reason',
+    nullable: true,
+    recorded: true,
+    shown: ShownReason,
+  }),
   failingSince: field(FailingSince, { column: 'failing_since', codec: time, nullable: true }),
   createdAt: field(timeSchema('When it was created.'), { column: 'created_at', codec: time, fixed: true }),
   updatedAt: field(timeSchema('When it was last changed.'), { column: 'updated_at', codec: time }),
-  accountId: field(OwnerId, { column: 'account_id', fixed: true }),
+  accountId: field(OwnerId, { column: 'account_id', fixed: true, recorded: true }),
+  keyId: field(KeyId, { column: 'key_id', nullable: true }),
+  scopes: field(Scopes, { column: 'scopes', codec: words, recorded: true }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
   /** The position up to which events were dispatched to it, or committed before it was active. */
   afterPosition: field(Type.Integer(), { column: 'behind_place', generated: true, view: 'lock' }),

@@ -47,6 +47,7 @@ onEachEngine(engine => {
         createdAt: '2026-11-21T12:00:00.000Z',
         updatedAt: '2026-11-21T12:00:00.000Z',
         accountId: 1,
+        scopes: ['*'],
       });
       assert.deepEqual(await getWebhook(store.database, owner, 1), webhook);
       const [key] = await signingSecrets(store.database, encryptor, 1, START);

@@ -1,5 +1,7 @@
 import { invalidBody, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { record } from '../events/log.ts';
+import { storedScopes } from '../keys/key.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import { checkUrl, type OutgoingRules } from '../lib/http/client/target.ts';
@@ -8,8 +10,9 @@ import type { PreconditionCheck } from '../lib/http/route.ts';
 import { lockBound } from '../plans/lock.ts';
 import type { KeysetParams, Params, Reader, Transaction } from '../schema.ts';
 import { keysetEnd, keysetPage, queriesByShape, query } from '../schema.ts';
+import { webhookEvent } from './events.ts';
 import { addSecret, deleteSecrets } from './secrets.ts';
-import type { NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
+import type { DisabledReason, NewWebhook, WebhookPatch, WebhookRow, webhookFields } from './webhook.ts';
 import { webhookColumns, webhookEtag, webhookValues } from './webhook.ts';
 
 /** The limits on new webhooks. */
@@ -68,22 +71,26 @@ export async function countWebhooks(reader: Reader, accountId: number): Promise<
 }
 
 /**
- * Creates an inactive webhook with a signing secret. Concurrent calls for one account cannot exceed its limit.
+ * Creates an inactive webhook with a signing secret, and records `webhook.created`. It depends on the actor's key.
+ * Concurrent calls for one account cannot exceed its limit.
  * @returns the secret as text: the only time that it is readable
  * @throws {Problem} `invalid_body` for a forbidden URL; `webhook_limit_exceeded`
  */
 export async function createWebhook(
   tx: Transaction,
-  { accountId }: Actor & { readonly accountId: number },
+  actor: Actor & { readonly accountId: number },
   body: NewWebhook,
   rules: WebhookRules,
   encryptor: Encryptor,
 ): Promise<{ readonly webhook: WebhookRow; readonly secret: string }> {
+  const { accountId } = actor;
   requireAllowedUrl(body.url, rules);
   await lockBound(tx, 'webhooks', accountId);
   if ((await countWebhooks(tx, accountId)) >= rules.max) throw limitExceeded(rules.max);
   const times = { createdAt: tx.now, updatedAt: tx.now };
-  const webhook = (await tx.first(insertWebhook, { ...webhookValues.toRow(body), ...INACTIVE, ...times, accountId }))!;
+  const values = { ...webhookValues.toRow(body), ...INACTIVE, ...times, ...authorityOf(actor), accountId };
+  const webhook = (await tx.first(insertWebhook, values))!;
+  await record(tx, webhookEvent('created', webhook, actor));
   return { webhook, secret: await addSecret(tx, encryptor, webhook.id) };
 }
 
@@ -105,10 +112,12 @@ export async function updateWebhook(
   const before = await lockWebhook(tx, actor, id, checkPreconditions);
   const after: WebhookRow = { ...before, ...webhookValues.merge(before, patch, () => new Error('No objects.')) };
   if (after.url === before.url) {
-    return JSON.stringify(after) === JSON.stringify(before) ? before : storeVersion(tx, after);
+    return JSON.stringify(after) === JSON.stringify(before)
+      ? before
+      : storeVersion(tx, before, after, 'updated', actor);
   }
   requireAllowedUrl(after.url, rules);
-  return storeVersion(tx, { ...after, ...INACTIVE });
+  return storeVersion(tx, before, { ...after, ...INACTIVE }, 'updated', actor);
 }
 
 /**
@@ -121,9 +130,11 @@ export async function deleteWebhook(
   id: number,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  await deactivateWebhook(tx, actor, id, checkPreconditions);
+  const webhook = await lockWebhook(tx, actor, id, checkPreconditions);
+  await replaceVersion(tx, { ...webhook, ...INACTIVE });
   await tx.run(deleteSecrets, { webhookId: id });
   await tx.run(markDeleted, { id, now: tx.now });
+  await record(tx, webhookEvent('deleted', webhook, actor));
 }
 
 /**
@@ -139,21 +150,45 @@ export async function deactivateWebhook(
   checkPreconditions?: PreconditionCheck,
 ): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id, checkPreconditions);
-  return storeVersion(tx, { ...webhook, ...INACTIVE });
+  return storeVersion(tx, webhook, INACTIVE, 'deactivated', actor);
 }
 
-/** Stores the next version of a locked webhook. */
-export async function storeVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
+/** Stores the next version of a locked webhook, and records the event if it differs. */
+export async function storeVersion(
+  tx: Transaction,
+  before: WebhookRow,
+  change: Partial<WebhookRow>,
+  action: 'updated' | 'activated' | 'deactivated' | 'disabled',
+  actor?: Actor,
+  reason?: string,
+): Promise<WebhookRow> {
+  const after = await replaceVersion(tx, { ...before, ...change });
+  const event = webhookEvent(action, after, actor, { before, reason });
+  if ('was' in event.data || reason !== undefined) await record(tx, event);
+  return after;
+}
+
+async function replaceVersion(tx: Transaction, webhook: WebhookRow): Promise<WebhookRow> {
   const after = { ...webhook, version: webhook.version + 1, updatedAt: tx.now };
   await tx.run(replaceWebhook, after);
   return after;
+}
+
+/** Returns the key and the scopes that a webhook depends on once this actor has created or activated it. */
+export function authorityOf({ keyId, scopes }: Actor): Pick<WebhookRow, 'keyId' | 'scopes'> {
+  return { keyId: keyId ?? null, scopes: storedScopes(scopes) };
 }
 
 /** Disables a webhook on behalf of the operator. Idempotent. Throws `webhook_not_found`. */
 export async function disableWebhook(tx: Transaction, actor: Actor, id: number): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id);
   if (webhook.status === 'disabled' && webhook.disabledReason === 'operator') return webhook;
-  return storeVersion(tx, { ...webhook, status: 'disabled', disabledReason: 'operator' });
+  return storeVersion(tx, webhook, disabledFor('operator'), 'disabled', actor);
+}
+
+/** Returns the fields of a disabled webhook. */
+export function disabledFor(disabledReason: DisabledReason) {
+  return { status: 'disabled', disabledReason } as const;
 }
 
 const INACTIVE = { status: 'inactive', disabledReason: null, failingSince: null } as const;

@@ -56,7 +56,14 @@ function requestOf(
   const filters = Object.entries(route.query!.properties).filter(([name]) => name !== 'cursor' && random(2) === 0);
   return {
     context,
-    caller: { keyId: 'x', deployment: 'production', accountId: 1, admin: random(2) === 0, plan: 'free' },
+    caller: {
+      keyId: 'x',
+      deployment: 'production',
+      accountId: 1,
+      admin: random(2) === 0,
+      plan: 'free',
+      scopes: new Set(),
+    },
     path: Object.fromEntries(Object.keys(route.parameters ?? {}).map(name => [name, 1])),
     query: Object.fromEntries(filters.map(([name, schema]) => [name, randomValue(schema as TSchema & JsonSchema)])),
     prefer: new Map(),

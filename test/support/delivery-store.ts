@@ -42,8 +42,8 @@ export const attemptsOf = query((db, p: Params<{ id: number }>) =>
 export const webhookById = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('webhooks').selectAll().where('id', '=', p.id),
 );
-type NewHook = { accountId: number; url: string; types: string | null; categories: string | null; position: number };
-export const insertWebhook = query((db, p: Params<NewHook & { now: number }>) =>
+type NewHook = Record<'url' | 'scopes', string> & Record<'types' | 'categories' | 'keyId', string | null>;
+export const insertWebhook = query((db, p: Params<NewHook & Record<'accountId' | 'position' | 'now', number>>) =>
   db
     .insertInto('webhooks')
     .values({
@@ -52,6 +52,8 @@ export const insertWebhook = query((db, p: Params<NewHook & { now: number }>) =>
       types: p.types,
       category_ids: p.categories,
       status: 'active',
+      key_id: p.keyId,
+      scopes: p.scopes,
       behind_place: p.position,
       created_at: p.now,
       updated_at: p.now,
@@ -115,7 +117,14 @@ async function openStore(engine: Engine) {
 
   /** Inserts an active webhook. */
   async function webhook(
-    more: { accountId?: number; types?: string[]; categoryIds?: number[]; to?: Receiver } = {},
+    more: {
+      accountId?: number;
+      types?: string[];
+      categoryIds?: number[];
+      to?: Receiver;
+      keyId?: string;
+      scopes?: string;
+    } = {},
   ): Promise<{ id: number; secret: Buffer }> {
     await assignPositions(database);
     const position = await lastPosition(database);
@@ -126,6 +135,8 @@ async function openStore(engine: Engine) {
         url: (more.to ?? receiver).url,
         types: more.types ? JSON.stringify(more.types) : null,
         categories: more.categoryIds ? JSON.stringify(more.categoryIds) : null,
+        keyId: more.keyId ?? null,
+        scopes: more.scopes ?? '*',
         position,
         now: tx.now,
       }))!;

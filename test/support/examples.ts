@@ -251,6 +251,7 @@ export function recordedResponses(sent: readonly SentExample[]): string {
 
 /** Replaces values that differ each time with fixed ones. */
 function steady(member: string, value: unknown): unknown {
+  if (member === 'keyId') return 'q7Zc1Lw0aPdT';
   if (member === 'secret' && typeof value === 'string') return 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLwSwcTRmvxDpmbQ=';
   return member === 'durationMs' && typeof value === 'number' ? 38 : value;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Generated } from 'kysely';
 import { eventsOf } from '../../src/events/log.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
@@ -23,6 +24,20 @@ const oldQuery = createQueryFactory<{
     category_id: number;
     status: string;
     account_id: number;
+    created_at: number;
+    updated_at: number;
+  };
+}>();
+
+/** The webhooks before migration 0012. */
+const oldWebhooks = createQueryFactory<{
+  webhooks: {
+    id: Generated<number>;
+    account_id: number;
+    url: string;
+    status: string;
+    disabled_reason: string;
+    pending: number;
     created_at: number;
     updated_at: number;
   };
@@ -143,6 +158,37 @@ const filling = [
   ),
 ];
 
+/** Rows of the schema before migration 0012: a key of each kind, and two webhooks, of which one was deleted. */
+const filledBeforeWebhookKeys: readonly Query<unknown, unknown>[] = [
+  query(db => db.insertInto('accounts').values({ email: 'a', name: 'A', plan: 'free', admin: 0, created_at: now })),
+  ...['*', 'pets:read', 'pets:read webhooks:write'].map((scopes, index) =>
+    query(db =>
+      db
+        .insertInto('keys')
+        .values({ id: `k${index}`, account_id: 1, deployment: 'production', hash: 'x', scopes, created_at: now }),
+    ),
+  ),
+  ...[1, 2].map(() =>
+    oldWebhooks(db =>
+      db.insertInto('webhooks').values({
+        account_id: 1,
+        url: 'https://a.example/',
+        status: 'disabled',
+        disabled_reason: 'gone',
+        pending: 7,
+        created_at: now,
+        updated_at: now,
+      }),
+    ),
+  ),
+  oldWebhooks(db => db.deleteFrom('webhooks').where('id', '=', 2)),
+  query(db => db.insertInto('webhook_secrets').values({ webhook_id: 1, secret: 's', created_at: now })),
+];
+const everyWebhook = query(db =>
+  db.selectFrom('webhooks').select(['id', 'url', 'status', 'disabled_reason', 'pending', 'key_id', 'scopes']),
+);
+const scopesOfKeys = query(db => db.selectFrom('keys').select('scopes').orderBy('id'));
+
 async function fill(database: Database) {
   await database.write(async tx => {
     for (const statement of filling) await tx.run(statement, {});
@@ -204,6 +250,41 @@ onEachEngine(engine => {
         'scales-fins-other',
         'barnyard',
       ]);
+    });
+  });
+
+  describe('0012', () => {
+    it('keeps webhooks with their secrets, gives them every scope, and lets their makers read them', async () => {
+      const location = await engine.newLocation();
+      const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0012') });
+      await before.write(async tx => {
+        for (const statement of filledBeforeWebhookKeys) await tx.run(statement, {});
+      });
+      await before.close();
+
+      const after = await engine.open({ location });
+      const kept = { url: 'https://a.example/', status: 'disabled', disabled_reason: 'gone', pending: 7 };
+      const [row, ...others] = await after.all(everyWebhook, {});
+      assert.deepEqual([row, others], [{ id: 1, ...kept, key_id: null, scopes: '*' }, []]);
+      const scopes = await after.all(scopesOfKeys, {});
+      assert.deepEqual(
+        scopes.map(({ scopes }) => scopes),
+        ['*', 'pets:read', 'pets:read webhooks:read webhooks:write'],
+      );
+      const insert = query(db =>
+        db
+          .insertInto('webhooks')
+          .values({ account_id: 1, url: 'x', status: 'active', scopes: '*', created_at: now, updated_at: now })
+          .returning('id'),
+      );
+      assert.deepEqual(await after.write(tx => tx.first(insert, {})), { id: 3 }, 'no id is reused');
+      const orphan = query(db =>
+        db.insertInto('webhook_secrets').values({ webhook_id: 99, secret: 's', created_at: now }),
+      );
+      await assert.rejects(
+        after.write(tx => tx.run(orphan, {})),
+        /foreign key/i,
+      );
     });
   });
 

@@ -1,9 +1,11 @@
 import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes, scopeText } from '../../keys/key.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts';
+import { createKey, listKeys } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import type { DeploymentName } from '../../schema.ts';
+import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../../webhooks/key-changes.ts';
+import { type WebhookRow, webhookOf } from '../../webhooks/webhook.ts';
 import { asUsage, type Command, deploymentOption, type Option, type Style, UsageError } from '../command.ts';
-import { withAccounts } from '../databases.ts';
+import { untilEffective, withAccounts, withKeyDatabases } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseWhen, WHEN } from '../values.ts';
 
@@ -68,19 +70,41 @@ export const keyList: Command = {
 
 export const keyRevoke: Command = {
   name: 'key revoke',
-  summary: 'Revoke an API key for good; the next request with it is rejected.',
+  summary: 'Revoke an API key for good, and disable the webhooks that depend on it.',
+  details:
+    'Once the command has finished, requests with the key are rejected, its event streams end, and nothing is sent to its ' +
+    'webhooks. It lists the webhooks that it disabled; their owner can activate them again with another key.',
   arguments: { ID: 'The public part of the key; see `petstore key list`.' },
-  examples: { 'petstore key revoke q7Zc1Lw0aPdT': 'a leaked key' },
+  options: {
+    'keep-webhooks': { description: 'Keep its webhooks active: they then depend on their account alone.' },
+  },
+  examples: {
+    'petstore key revoke q7Zc1Lw0aPdT': 'a leaked key',
+    'petstore key revoke q7Zc1Lw0aPdT --keep-webhooks': 'a key that nobody else knows',
+  },
   async run(invocation) {
     const id = invocation.arguments['ID']!;
-    const key = await withAccounts(invocation, accounts => accounts.write(tx => revokeKey(tx, id)));
-    return { value: keyValue(key, invocation.clock.now()), text: () => `Revoked the key ${key.id}.` };
+    const keepWebhooks = invocation.options['keep-webhooks'] !== undefined;
+    const { key, webhooks } = await withKeyDatabases(
+      invocation,
+      id,
+      async databases => {
+        const revoked = await revokeKeyAndWebhooks(databases, id, { keepWebhooks });
+        await untilEffective(databases.accounts);
+        return revoked;
+      },
+      { required: keepWebhooks },
+    );
+    const value = { ...keyValue(key, invocation.clock.now()), webhooks: webhooks.map(webhookOf) };
+    const change = keepWebhooks ? 'Kept its webhooks' : 'Disabled its webhooks';
+    return { value, text: () => `Revoked the key ${key.id}.${webhookLines(change, webhooks)}` };
   },
 };
 
 export const keyRotate: Command = {
   name: 'key rotate',
   summary: 'Replace an API key: show the token of the new key once, and let the old key work for a while.',
+  details: 'The webhooks that depend on the old key depend on the new one from then on.',
   arguments: { ID: 'The public part of the old key; see `petstore key list`.' },
   options: {
     overlap: {
@@ -88,16 +112,20 @@ export const keyRotate: Command = {
       value: 'DURATION',
       default: '24h',
     },
-    expires: expiresOption,
+    expires: {
+      description: `When the new key expires: ${WHEN}, or never. Default: when the old key would have expired.`,
+      value: 'WHEN',
+    },
   },
   examples: { 'petstore key rotate q7Zc1Lw0aPdT --overlap 1h': 'with an hour to switch over' },
   async run(invocation) {
     const { options, clock } = invocation;
     const overlapMs = parseDuration(options.overlap!);
     if (overlapMs === undefined) throw new UsageError('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
-    const expiresAt = expiryOf(options.expires, clock.now());
-    const { issued, previous } = await withAccounts(invocation, accounts =>
-      accounts.write(tx => rotateKey(tx, invocation.arguments['ID']!, overlapMs, expiresAt)),
+    const expiresAt = options.expires === 'never' ? null : expiryOf(options.expires, clock.now());
+    const id = invocation.arguments['ID']!;
+    const { issued, previous } = await withKeyDatabases(invocation, id, databases =>
+      rotateKeyAndWebhooks(databases, id, overlapMs, expiresAt),
     );
     const now = clock.now();
     const expiry = `The key ${previous.id} expires at ${formatTime(previous.expiresAt!)}.`;
@@ -117,6 +145,12 @@ function issuedText(style: Style, { token, id, accountId, deployment, scopes, ex
   const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
   const view = { token: style.bold(token), key: id, accountId, deployment, scopes, expires };
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
+}
+
+/** Returns a paragraph about webhooks; nothing if there are none. */
+function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
+  if (webhooks.length === 0) return '';
+  return `\n\n${change}:\n${webhooks.map(({ id, url }) => `  ${id}  ${url}`).join('\n')}`;
 }
 
 function expiryOf(text: string | undefined, now: number): number | undefined {

@@ -92,7 +92,7 @@ export class Store {
     const search = `?${new URLSearchParams(query as Record<string, string>)}`;
     const request: RouteRequest<unknown, unknown, unknown, unknown> = {
       context,
-      caller: { ...actor, keyId: '', deployment: name, plan: 'enterprise' } as Caller,
+      caller: { ...actor, deployment: name, plan: 'enterprise' } as Caller,
       path,
       query,
       body,

@@ -6,6 +6,7 @@ import { idSchema, timeSchema } from '../../lib/schemas.ts';
 import { MessageId, messageFields } from '../../messages/message.ts';
 import { orderFields } from '../../orders/order.ts';
 import { PetId, petFields } from '../../pets/pet.ts';
+import { webhookFields } from '../../webhooks/webhook.ts';
 import { actions, EventId } from './public-event.ts';
 
 const optionalId = (description: string) => Type.Optional(Type.Integer({ format: 'int64', description }));
@@ -107,6 +108,14 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
     until: Type.Optional(timeSchema('When it ends.')),
     liftedAt: Type.Optional(timeSchema('When it was lifted; absent if it was not.')),
   }),
+  webhook: recordedSchema(
+    webhookFields,
+    'WebhookEventData',
+    `A webhook ${AFTERWARDS}, with its URL without the query.`,
+    {
+      id: webhookFields.id.schema,
+    },
+  ),
 };
 
 function data(title: string, description: string, id: TSchema, members: TProperties) {

@@ -10,6 +10,7 @@ export const actions = {
   account: ['created', 'updated', 'suspended', 'resumed'],
   key: ['created', 'rotated', 'revoked'],
   ban: ['imposed', 'lifted'],
+  webhook: ['created', 'updated', 'activated', 'deactivated', 'disabled', 'deleted', 'secret_rotated'],
 } as const;
 
 type Actions = typeof actions;

@@ -1,6 +1,8 @@
+import type { Scope } from '../../keys/key.ts';
 import { formatTime } from '../../lib/time.ts';
 import { messageIdOf } from '../../messages/message.ts';
 import { isComplete } from '../../orders/order.ts';
+import type { EventKind } from '../../schema.ts';
 import type { Actor } from '../event.ts';
 import type { LoggedData, OwnedEvent } from '../owners.ts';
 import { eventIdAt, type PublicEvent } from './public-event.ts';
@@ -9,9 +11,10 @@ import { eventIdAt, type PublicEvent } from './public-event.ts';
  * Reports whether an actor can see an event, by the rules of the resource itself. Everyone sees events of pets and
  * categories. The other kinds are visible to: the account that placed a hold and the owners of its pets; the account that
  * placed an order and the owner of its pet; the sender of a message, and its recipient once it is delivered; the account
- * itself, for its keys and bans too. Admins see everything.
+ * itself, for its keys, bans and webhooks too. Admins see everything. The key of the actor needs a scope for the kind.
  */
 export function canSee(actor: Actor, event: OwnedEvent): boolean {
+  if (!hasScope(actor, event.kind)) return false;
   if (actor.admin || event.kind === 'pet' || event.kind === 'category') return true;
   const { accountId, toAccountId } = loggedResource(event);
   if (event.kind === 'message') {
@@ -19,6 +22,23 @@ export function canSee(actor: Actor, event: OwnedEvent): boolean {
     return accountId === actor.accountId || (toAccountId === actor.accountId && event.action === 'delivered');
   }
   return event.ownerIds.includes(actor.accountId!) || accountId === actor.accountId;
+}
+
+/** The scopes for events of each kind, of which a key needs one. */
+const readScopes: Readonly<Record<EventKind, readonly Scope[]>> = {
+  pet: ['pets:read', 'events:read'],
+  category: ['pets:read', 'events:read'],
+  hold: ['orders:read'],
+  order: ['orders:read'],
+  message: ['messages:read'],
+  account: ['account:read'],
+  key: ['account:read'],
+  ban: ['account:read'],
+  webhook: ['webhooks:read'],
+};
+
+function hasScope({ scopes }: Actor, kind: EventKind): boolean {
+  return scopes === undefined || readScopes[kind].some(scope => scopes.has(scope));
 }
 
 /**

@@ -112,6 +112,8 @@ export interface Caller {
   readonly admin: boolean;
   /** The plan of the account. */
   readonly plan: string;
+  /** The scopes of the key. */
+  readonly scopes: ReadonlySet<string>;
 }
 
 export interface RouteResponse {

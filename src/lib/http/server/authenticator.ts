@@ -15,7 +15,6 @@ export type AuthenticationResult =
   | {
       readonly authenticated: true;
       readonly caller: Caller;
-      readonly scopes: ReadonlySet<string>;
       readonly headers: readonly string[];
       /** When the request was counted, in milliseconds since the Unix epoch. */
       readonly countedAt: number;

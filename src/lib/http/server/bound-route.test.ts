@@ -58,7 +58,14 @@ function ask(
     isStillAuthorized: () => true,
   };
   const bound = new BoundRoute(asked, { prefix: '/v1', contextOf: () => null, authenticator, ...options });
-  const caller = { keyId: 'k', deployment: 'production', accountId: 1, admin: false, plan: 'free' };
+  const caller = {
+    keyId: 'k',
+    deployment: 'production',
+    accountId: 1,
+    admin: false,
+    plan: 'free',
+    scopes: new Set(['any']),
+  };
   const request = {
     request: { headers },
     requestId: 'r',

@@ -189,7 +189,7 @@ export class HttpServer<Context> {
     if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
       const message = `${operationId} was removed. ${deprecation.instead}`;
       this.#reject(exchange, new Problem('operation_removed', 410, message));
-    } else if (access.scope !== undefined && !result.scopes.has(access.scope)) {
+    } else if (access.scope !== undefined && !result.caller.scopes.has(access.scope)) {
       const message = `The API key lacks the scope ${access.scope}.`;
       this.#reject(exchange, new Problem('insufficient_scope', 403, message));
     } else if (route.takesBody) this.#readBody(exchange, route);

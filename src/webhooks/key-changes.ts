@@ -1,0 +1,60 @@
+import type { IssuedKey, Key } from '../keys/key.ts';
+import { getKey, revokeKey, rotateKey } from '../keys/keys.ts';
+import type { Database, Transaction } from '../schema.ts';
+import { disableWebhooksOfKeys, handOverWebhooks } from './disable.ts';
+import type { WebhookRow } from './webhook.ts';
+
+/** The databases that a change of a key concerns. */
+export interface KeyDatabases {
+  /** Production's database, which stores all keys. */
+  readonly accounts: Database;
+  /** The database of the key's deployment, with its webhooks; absent if it cannot be opened. */
+  readonly webhooks: Database | undefined;
+}
+
+/**
+ * Revokes a key, and disables its webhooks: in the same transaction if one database has both. Otherwise the second
+ * transaction may be missing after a crash; then the job of the serving process disables them, and until it does, nothing
+ * is sent. Idempotent.
+ * @param keepWebhooks whether the webhooks stay active, and depend on their account alone
+ * @returns the key, and the webhooks that this call disabled or kept
+ * @throws {UserError} when the key does not exist
+ */
+export async function revokeKeyAndWebhooks(
+  databases: KeyDatabases,
+  id: string,
+  { keepWebhooks = false } = {},
+): Promise<{ readonly key: Key; readonly webhooks: readonly WebhookRow[] }> {
+  const { accounts, webhooks: own } = databases;
+  const change = (tx: Transaction) =>
+    keepWebhooks ? handOverWebhooks(tx, id, null) : disableWebhooksOfKeys(tx, [id], 'key_revoked');
+  if (own === accounts) {
+    return accounts.write(async tx => ({ key: await revokeKey(tx, id), webhooks: await change(tx) }));
+  }
+  await getKey(accounts, id);
+  // Webhooks to keep must no longer depend on the key when it is revoked.
+  const kept = keepWebhooks ? await own?.write(change) : undefined;
+  const key = await accounts.write(tx => revokeKey(tx, id));
+  return { key, webhooks: kept ?? (await own?.write(change)) ?? [] };
+}
+
+/**
+ * Rotates a key, and makes its webhooks depend on the new one, as `revokeKeyAndWebhooks` does.
+ * @see rotateKey
+ */
+export async function rotateKeyAndWebhooks(
+  { accounts, webhooks: own }: KeyDatabases,
+  id: string,
+  overlapMs: number,
+  expiresAt?: number | null,
+): Promise<{ readonly issued: IssuedKey; readonly previous: Key; readonly webhooks: readonly WebhookRow[] }> {
+  if (own === accounts) {
+    return accounts.write(async tx => {
+      const rotated = await rotateKey(tx, id, overlapMs, expiresAt);
+      return { ...rotated, webhooks: await handOverWebhooks(tx, id, rotated.issued.id) };
+    });
+  }
+  const rotated = await accounts.write(tx => rotateKey(tx, id, overlapMs, expiresAt));
+  const webhooks = (await own?.write(tx => handOverWebhooks(tx, id, rotated.issued.id))) ?? [];
+  return { ...rotated, webhooks };
+}
