@@ -1,6 +1,7 @@
 import type { Header } from './types.ts';
 
 export type Schema = Record<string, unknown>;
+type Section = 'schemas' | 'parameters' | 'headers' | 'responses' | 'examples';
 
 /** Returns the name of a schema that is a component: its `$id`, or a `title` in the form of a type name. */
 export function nameOf(schema: object): string | undefined {
@@ -16,11 +17,12 @@ export function examplesOf(examples: readonly (readonly [name: string, example: 
 
 /** The components of a document. Each is added when something first refers to it. */
 export class Components {
-  readonly sections: Record<'schemas' | 'parameters' | 'headers' | 'responses', Record<string, unknown>> = {
+  readonly sections: Record<Section, Record<string, unknown>> = {
     schemas: {},
     parameters: {},
     headers: {},
     responses: {},
+    examples: {},
   };
 
   /**
@@ -37,8 +39,14 @@ export class Components {
     return name === undefined ? schema : this.#refer('schemas', name, schema);
   }
 
+  /** Returns a reference to a parameter, or the parameter inline if another one has its name. */
   parameter(name: string, parameter: object): object {
-    return this.#refer('parameters', name, parameter);
+    return this.#share('parameters', name, parameter);
+  }
+
+  /** Returns a reference to an example, or the example inline if another one has its name. */
+  example(name: string, example: object): object {
+    return this.#share('examples', name, example);
   }
 
   /**
@@ -54,9 +62,7 @@ export class Components {
 
   /** Returns a reference to a response, or the response inline if another one has its name. */
   response(name: string, response: object): object {
-    const known = this.sections.responses[name];
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(response)) return response;
-    return this.#refer('responses', name, response);
+    return this.#share('responses', name, response);
   }
 
   /** Converts the schemas below the keywords that have some; other values, such as examples, stay as they are. */
@@ -72,11 +78,15 @@ export class Components {
     return member;
   }
 
-  #refer(section: keyof Components['sections'], name: string, value: object): object {
+  #refer(section: Section, name: string, value: object): object {
+    const shared = this.#share(section, name, value);
+    if (shared === value) throw new Error(`two ${section} are named ${name}`);
+    return shared;
+  }
+
+  #share(section: Section, name: string, value: object): object {
     const known = this.sections[section][name];
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value)) {
-      throw new Error(`two ${section} are named ${name}`);
-    }
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value)) return value;
     this.sections[section][name] = value;
     return { $ref: `#/components/${section}/${name}` };
   }

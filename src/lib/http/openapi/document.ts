@@ -1,5 +1,6 @@
 import type { Route } from '../route.ts';
 import { Components } from './components.ts';
+import { ErrorResponses } from './error-responses.ts';
 import { bodyOf, parametersOf } from './request.ts';
 import { responsesOf } from './responses.ts';
 import type { ApiDescription } from './types.ts';
@@ -14,6 +15,7 @@ import { webhooksOf } from './webhooks.ts';
  */
 export function openApiOf(description: ApiDescription): object {
   const components = new Components();
+  const errors = new ErrorResponses(description, components);
   const { webhooks } = description;
   const used = new Set(description.routes.map(route => route.tag));
   const paths: Record<string, Record<string, object>> = {};
@@ -21,7 +23,7 @@ export function openApiOf(description: ApiDescription): object {
     if (!description.tags.some(tag => tag.name === route.tag)) throw new Error(`no such tag: ${route.tag}`);
     paths[route.path] = {
       ...paths[route.path],
-      [route.method.toLowerCase()]: operationOf(route, description, components),
+      [route.method.toLowerCase()]: operationOf(route, description, components, errors),
     };
   }
   return {
@@ -42,7 +44,12 @@ export function openApiOf(description: ApiDescription): object {
   };
 }
 
-function operationOf(route: Route<never>, description: ApiDescription, components: Components): object {
+function operationOf(
+  route: Route<never>,
+  description: ApiDescription,
+  components: Components,
+  errors: ErrorResponses,
+): object {
   const { scope } = route.access;
   return {
     operationId: route.operationId,
@@ -53,7 +60,7 @@ function operationOf(route: Route<never>, description: ApiDescription, component
     ...(scope !== undefined && { security: [{ bearerAuth: [scope] }] }),
     ...parametersOf(route, components),
     ...bodyOf(route, components),
-    responses: responsesOf(route, description, components),
+    responses: responsesOf(route, description, components, errors),
     ...(route.deprecation && {
       deprecated: true,
       'x-deprecated-sunset': route.deprecation.sunset.toISOString().slice(0, 10),

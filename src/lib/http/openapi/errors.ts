@@ -1,3 +1,5 @@
+import { problemBody } from '../problem.ts';
+
 const errorMembers = {
   code: { type: 'string', description: 'Machine-readable error code: snake_case, never renamed.' },
   message: { type: 'string', description: 'Human-readable description.' },
@@ -25,8 +27,18 @@ export const errorSchema = {
   properties: errorMembers,
 };
 
-/** The body of errors as `application/problem+json` (RFC 9457). */
-export const problemSchema = {
+const exampleError = {
+  code: 'invalid_parameter',
+  message: 'Invalid parameters. limit: Must be a whole number.',
+  status: 400,
+  errors: undefined,
+};
+
+/**
+ * Returns the schema of errors as `application/problem+json` (RFC 9457).
+ * @param pagesUrl the URL below which the pages on error codes are
+ */
+export const problemSchema = (pagesUrl: string) => ({
   $id: 'Problem',
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'code', 'message', 'requestId'],
@@ -37,4 +49,5 @@ export const problemSchema = {
     requestId: { type: 'string', description: 'The same as the `X-Request-Id` header.' },
     ...errorMembers,
   },
-};
+  examples: [problemBody(exampleError, pagesUrl, '5f2b8c1e9d3a4076')],
+});

@@ -4,31 +4,30 @@ import { requestHeaderSchemas } from './headers.ts';
 
 /** Returns the `parameters` of an operation. */
 export function parametersOf(route: Route<never>, components: Components): object {
-  const path = Object.entries(route.parameters ?? {}).map(([name, parameter]) => ({
-    name,
-    in: 'path',
-    required: true,
-    description: parameter.description,
-    schema: components.schema(parameter.schema),
-    ...examplesOf(
-      successful(route)
-        .filter(({ path }) => path?.[name] !== undefined)
-        .map(example => [example.name, { value: typed(example.path![name]!, parameter.schema) }]),
-    ),
-  }));
+  const path = Object.entries(route.parameters ?? {}).map(([name, parameter]) => {
+    const [example] = successful(route).flatMap(({ path }) => path?.[name] ?? []);
+    return components.parameter(name, {
+      name,
+      in: 'path',
+      required: true,
+      description: parameter.description,
+      schema: components.schema(parameter.schema),
+      ...(example !== undefined && { example: typed(example, parameter.schema) }),
+    });
+  });
   const required = new Set(route.query?.required as readonly string[] | undefined);
   const query = Object.entries(route.query?.properties ?? {}).map(([name, property]) => {
     const { description, default: byDefault, ...rest } = property as Schema;
     // The description of a named schema belongs to the component.
     const schema = nameOf(property) === undefined ? rest : (property as Schema);
-    return {
+    return components.parameter(name, {
       name,
       in: 'query',
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
       schema: { ...components.schema(schema), ...(byDefault !== undefined && { default: byDefault }) },
-    };
+    });
   });
   const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));
   const implied = Object.entries(impliedHeadersOf(route))
