@@ -100,6 +100,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           emailSender: name === 'production' ? emailSender : undefined,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
+          messagesKeptMs: config.messagesDays * DAY_MS,
         });
         jobs.set(name, worker);
         resources.defer(() => worker.close(JOBS_TIMEOUT_MS));

@@ -25,6 +25,7 @@ describe('readConfig', () => {
       categories: 'open',
       requireIfMatch: false,
       eventsDays: 30,
+      messagesDays: 365,
       bounds: {},
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
     });
@@ -74,6 +75,7 @@ describe('readConfig', () => {
       categories: 'strict',
       requireIfMatch: false,
       eventsDays: 30,
+      messagesDays: 365,
       bounds: {},
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),

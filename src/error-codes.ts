@@ -210,6 +210,16 @@ const byStatus = {
       'Events are redelivered to active webhooks only.',
       'Activate the webhook first.',
     ],
+    message_limit_exceeded: [
+      'The account has sent this recipient too many messages in the last minute.',
+      'In any 60 seconds, an account can send a limited number of messages to the store, or to one owner of animals. `GET /v1/account` shows how many (`messagesPerRecipient`).',
+      'Send the message again after `Retry-After` seconds.',
+    ],
+    storage_limit_exceeded: [
+      'The account has reached its limit of stored texts.',
+      'The texts of its messages and the stored responses to its requests with `Idempotency-Key` have as many bytes as its plan allows. `GET /v1/account` shows both (`storedBytes`).',
+      'Responses are deleted a day after the request, messages when the store no longer keeps them (`PETSTORE_MESSAGES_DAYS`). Requests other than messages succeed without `Idempotency-Key`. Or ask the operator for a larger plan.',
+    ],
     webhook_secret_limit_exceeded: [
       'The webhook has reached its limit of secrets.',
       'A webhook has at most five valid secrets: the newest, and earlier ones whose overlap has not ended.',

@@ -28,6 +28,8 @@ export interface JobDeps {
   readonly webhooks?: Pick<DeliveryDeps, 'accounts' | 'outgoing' | 'encryptor' | 'scheduleMs'> | undefined;
   /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
   readonly eventsKeptMs?: number;
+  /** How long messages are kept, likewise. */
+  readonly messagesKeptMs?: number;
   /** The retention rules; all of them by default. */
   readonly retention?: readonly DeleteExpired[];
 }

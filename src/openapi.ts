@@ -99,7 +99,9 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     'account_suspended',
     ...(access.scope ? ['insufficient_scope'] : []),
     ...Object.values(parameters).map(({ errorCode }) => errorCode),
-    ...(takesIdempotencyKey(route) ? ['idempotency_key_in_use', 'idempotency_key_reused'] : []),
+    ...(takesIdempotencyKey(route)
+      ? ['idempotency_key_in_use', 'idempotency_key_reused', 'storage_limit_exceeded']
+      : []),
     ...(takesIfMatch(route) ? ['precondition_failed'] : []),
     ...(conditional && method !== 'POST' ? ['precondition_required'] : []),
     ...(deprecation ? ['operation_removed'] : []),

@@ -3,6 +3,7 @@ import { storeFact } from './facts.ts';
 import { deleteResponses } from './idempotency/idempotency.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
+import { deleteOldMessages } from './messages/retention.ts';
 import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from './schema.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
@@ -13,20 +14,25 @@ import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 export type DeleteExpired = (tx: Transaction, limit: number) => MaybePromise<number>;
 
 /** All retention rules. Everything else is kept; docs/decisions/jobs.md lists every table. */
-const allRules = (eventsKeptMs = Number.MAX_SAFE_INTEGER): readonly DeleteExpired[] => [
+const allRules = ({
+  eventsKeptMs = Number.MAX_SAFE_INTEGER,
+  messagesKeptMs = Number.MAX_SAFE_INTEGER,
+}: RetentionDeps): readonly DeleteExpired[] => [
   deleteResponses,
   deleteOldDayCounts,
   deleteExpiredSecrets,
   purgeDeletedWebhooks,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
+  (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),
 ];
 
 /**
  * The retention job: deletes expired rows once an hour, a hundred at a time with pauses in between. An interrupted run
  * continues immediately. Idempotent; several processes can run it.
  */
-export function retentionJob({ database, eventsKeptMs, retention = allRules(eventsKeptMs) }: RetentionDeps) {
+export function retentionJob(deps: RetentionDeps) {
+  const { database, retention = allRules(deps) } = deps;
   const deleteBatch = () =>
     database.write(async tx => {
       for (const deleteExpired of retention) {
@@ -42,6 +48,7 @@ export function retentionJob({ database, eventsKeptMs, retention = allRules(even
 interface RetentionDeps {
   readonly database: Database;
   readonly eventsKeptMs?: number;
+  readonly messagesKeptMs?: number;
   readonly retention?: readonly DeleteExpired[];
 }
 

@@ -52,6 +52,8 @@ export interface Tables {
   orders: TableOf<typeof orderFields>;
   /** The number of placed and approved orders of each account with any order. */
   order_counts: { account_id: number; open: number };
+  /** The bytes of texts that each account stores; see `plans/stored-bytes.ts`. */
+  stored_bytes: { account_id: number; bytes: number };
   /**
    * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row
    * past its `until` has expired; the next write of the pet deactivates it.

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isEmail } from './lib/email.ts';
 import { parseDuration, parseTime } from './lib/time.ts';
-import { BOUND_MAX, type Bounds } from './plans/plan.ts';
+import { BOUND_MAX, type Bounds, MEBIBYTE } from './plans/plan.ts';
 
 /** A setting: an environment variable, and how its text is parsed. */
 export interface Setting<T = unknown> {
@@ -94,12 +94,29 @@ export const settingTree = {
     heldPets: bound('PETSTORE_HELD_MAX', 'The maximum number of animals in all active holds of an account.'),
     webhooks: bound('PETSTORE_WEBHOOKS_MAX', 'The maximum number of webhooks of an account.'),
     streams: bound('PETSTORE_STREAMS_MAX', 'The maximum number of open event streams of an account on one node.'),
+    messagesPerRecipient: bound(
+      'PETSTORE_MESSAGES_PER_RECIPIENT',
+      'The maximum number of messages from an account to one recipient in any 60 seconds.',
+    ),
+    storedBytes: {
+      ...bound(
+        'PETSTORE_STORAGE_QUOTA_MIB',
+        'The maximum of texts that an account stores, in MiB: its messages, and the responses to its requests with Idempotency-Key.',
+      ),
+      parse: parseMebibytes,
+    },
   } satisfies Record<keyof Bounds, Setting<number>>,
   eventsDays: count(
     'PETSTORE_EVENTS_DAYS',
     'The number of days that events and finished webhook deliveries are readable; the history of each animal stays.',
     '30',
     3650,
+  ),
+  messagesDays: count(
+    'PETSTORE_MESSAGES_DAYS',
+    'The number of days after which messages are deleted, with their delivery attempts.',
+    '365',
+    36_500,
   ),
   /** In bytes. */
   bodies: {
@@ -228,14 +245,12 @@ function wholeNumber(max: number) {
 
 /** A setting in MiB whose value is in bytes. */
 function mebibytes(name: Setting['name'], description: string, usual: string) {
-  const { parse, ...rest } = count(name, description, usual, 1_000_000);
-  return {
-    ...rest,
-    parse(text: string) {
-      const mebibytes = parse(text);
-      return mebibytes && mebibytes * 1024 * 1024;
-    },
-  };
+  return { ...count(name, description, usual, BOUND_MAX), parse: parseMebibytes };
+}
+
+function parseMebibytes(text: string): number | undefined {
+  const mebibytes = wholeNumber(BOUND_MAX).parse(text);
+  return mebibytes && mebibytes * MEBIBYTE;
 }
 
 function databaseUrl(name: Setting['name'], description: string) {

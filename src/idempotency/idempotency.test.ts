@@ -7,8 +7,9 @@ import { type TestClock, testClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
+import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { type IdempotentResponse, withIdempotency } from './idempotency.ts';
+import { deleteResponses, type IdempotentResponse, withIdempotency } from './idempotency.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -94,6 +95,20 @@ onEachEngine(engine => {
       assert.doesNotMatch(JSON.stringify(await database.all(allResponses, {})), /the secret/);
     });
 
+    it('stores no member that repeats the request, and replays it all the same', async () => {
+      const text = 'Is "Minka"\n\u0007 nice? 🐈';
+      const echoing = (key: string) => requestWith(key, { body: { message: text, note: 'x' } });
+      const handler = () => ({ body: { id: 'm1', message: text, status: 'queued' } });
+      const first = await withIdempotency(echoing('a'), handler, { echoed: ['message'] });
+      const retry = await withIdempotency(echoing('a'), handler, { echoed: ['message'] });
+      assert.ok(isReplay(retry));
+      assert.deepEqual([textOf(first), textOf(retry)], Array(2).fill(JSON.stringify(handler().body)));
+      assert.equal((await database.first(allResponses, {}))?.body, '{"id":"m1","message":null,"status":"queued"}');
+      // An earlier release stored all members.
+      await withIdempotency(echoing('b'), handler);
+      assert.equal(textOf(await withIdempotency(echoing('b'), handler, { echoed: ['message'] })), textOf(first));
+    });
+
     it('replays the stored response even if the resource has been deleted', async () => {
       const first = await withIdempotency(requestWith('a'), create);
       await database.write(tx => tx.run(deleteThings, {}));
@@ -153,6 +168,25 @@ onEachEngine(engine => {
       }
       assert.equal(await things(), 8);
     });
+  });
+
+  it('is rejected beyond the bytes that the account may store, and succeeds without the key', async () => {
+    const bounded = (key: string) => {
+      const request = requestWith(key);
+      return { ...request, context: { ...request.context, bounds: { storedBytes: 50 } } };
+    };
+    for (const key of ['a', 'b']) await withIdempotency(bounded(key), create);
+    await assert.rejects(withIdempotency(bounded('c'), create), failsWith('storage_limit_exceeded'));
+    assert.ok(isReplay(await withIdempotency(bounded('a'), create)));
+    await withIdempotency(bounded(''), create);
+    assert.deepEqual([await things(), await storedCount()], [3, 2]);
+    assert.equal(await storedBytes.read(database, 1), 2 * '{"id":1,"name":"Minka"}'.length);
+    // The place of an expired response is free when its key is used again, or when retention deletes it.
+    clock.advance(DAY_MS);
+    await withIdempotency(bounded('a'), create);
+    assert.equal(await storedBytes.read(database, 1), 2 * '{"id":1,"name":"Minka"}'.length);
+    await database.write(tx => deleteResponses(tx, 10));
+    assert.equal(await storedBytes.read(database, 1), '{"id":1,"name":"Minka"}'.length);
   });
 
   it('rejects a malformed key', async () => {

@@ -5,6 +5,8 @@ import { invalidParameter } from '../lib/http/problem.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { onePer } from '../lib/one-per.ts';
+import { boundOf } from '../plans/plan.ts';
+import { countDeleted, countStored } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 
 /** How long a response can be replayed: 24 hours, in milliseconds. */
@@ -14,6 +16,15 @@ const RETENTION_MS = 24 * 60 * 60 * 1000;
 export interface IdempotentResponse extends RouteResponse {
   /** Top-level members of the body that hold a secret. They are not stored: a replay has `null` in their place. */
   readonly secrets?: readonly string[];
+}
+
+/** What is known about the response to a request before it is handled. */
+interface ResponseOptions {
+  /**
+   * Top-level members of the body that repeat those of the request. They are not stored: a retry has the same request
+   * body, so a replay takes them from there.
+   */
+  readonly echoed?: readonly string[];
 }
 
 /** The parts of a request that decide whether it is a retry. */
@@ -29,17 +40,20 @@ type IdempotentRequest = Pick<
  * The response is stored in the transaction of the change. An error stores nothing, so a retry runs the handler again.
  * @param handler may run more than once, as in `Database.write`
  * @throws {Problem} `idempotency_key_reused` if the key was used for a different request, `idempotency_key_in_use` while
- *   another request with the key is being processed, `invalid_parameter` for a malformed key; any error of `handler`
+ *   another request with the key is being processed, `invalid_parameter` for a malformed key, `storage_limit_exceeded` if
+ *   the account may not store the response; any error of `handler`
  */
 export async function withIdempotency(
   request: IdempotentRequest,
   handler: (tx: Transaction) => MaybePromise<IdempotentResponse>,
+  options: ResponseOptions = {},
 ): Promise<RouteResponse> {
   const { context, origin } = request;
   const { database } = context;
   const key = readKey(request);
   if (key === undefined) return database.write(handler, origin);
-  return withKeyLock(request, key, keyed => database.write(tx => replayOrRun(tx, keyed, handler), origin));
+  const keyed = keyedRequest(request, key, options);
+  return withKeyLock(database, keyed, () => database.write(tx => replayOrRun(tx, keyed, handler), origin));
 }
 
 /**
@@ -61,7 +75,8 @@ export async function withIdempotencyAfter<T>(
     const prepared = await prepare();
     return database.write(tx => handler(tx, prepared), origin);
   }
-  return withKeyLock(request, key, async keyed => {
+  const keyed = keyedRequest(request, key);
+  return withKeyLock(database, keyed, async () => {
     const replay = await findReplay(database, keyed, nowOf(context));
     if (replay !== undefined) return replay;
     const prepared = await prepare();
@@ -82,42 +97,48 @@ export async function rejectReusedKey(request: IdempotentRequest): Promise<void>
 }
 
 /** Deletes responses stored at `upTo` or before, by default expired ones, `limit` at most. Returns how many. */
-export function deleteResponses(tx: Transaction, limit: number, upTo = tx.now - RETENTION_MS): MaybePromise<number> {
-  return tx.run(deleteUpTo, { upTo, limit });
+export async function deleteResponses(tx: Transaction, limit: number, upTo = tx.now - RETENTION_MS): Promise<number> {
+  const deleted = await tx.all(deleteUpTo, { upTo, limit });
+  countDeleted(tx, deleted);
+  return deleted.length;
 }
 
-interface KeyedRequest {
+interface KeyedRequest extends ResponseOptions {
   /** The key with its deployment and account. */
   readonly subject: string;
   readonly accountId: number;
   readonly key: string;
   /** A digest of operation, path, query and parsed body: the same for every retry, whatever its whitespace. */
   readonly fingerprint: string;
+  /** The parsed body of the request. */
+  readonly body: unknown;
+  /** The maximum of bytes that the account stores. */
+  readonly storedMax: number;
 }
 
-function keyedRequest(request: IdempotentRequest, key: string): KeyedRequest {
+function keyedRequest(request: IdempotentRequest, key: string, options: ResponseOptions = {}): KeyedRequest {
   const { context, caller, operationId, path, query, body = null } = request;
   const { accountId } = caller;
   // PostgreSQL may keep both deployments in one database, and its advisory locks belong to the whole database.
   const subject = `${context.name} ${accountId} ${key}`;
   const digest = createHash('sha256').update(JSON.stringify([operationId, path, query, body]));
-  return { subject, accountId, key, fingerprint: digest.digest('base64url') };
+  const storedMax = boundOf(context.bounds, caller, 'storedBytes');
+  return { ...options, subject, accountId, key, fingerprint: digest.digest('base64url'), body, storedMax };
 }
 
 /** Runs `work` unless another request of this process holds the same key. */
 async function withKeyLock(
-  request: IdempotentRequest,
-  key: string,
-  work: (keyed: KeyedRequest) => Promise<RouteResponse>,
+  database: Database,
+  { subject }: KeyedRequest,
+  work: () => Promise<RouteResponse>,
 ): Promise<RouteResponse> {
-  const keyed = keyedRequest(request, key);
-  const locked = lockedKeysOf(request.context.database);
-  if (locked.has(keyed.subject)) throw keyInUse();
-  locked.add(keyed.subject);
+  const locked = lockedKeysOf(database);
+  if (locked.has(subject)) throw keyInUse();
+  locked.add(subject);
   try {
-    return await work(keyed);
+    return await work();
   } finally {
-    locked.delete(keyed.subject);
+    locked.delete(subject);
   }
 }
 
@@ -127,29 +148,33 @@ async function replayOrRun(
   keyed: KeyedRequest,
   handler: (tx: Transaction) => MaybePromise<IdempotentResponse>,
 ): Promise<RouteResponse> {
-  const { subject, accountId, key, fingerprint } = keyed;
+  const { subject, accountId, key, fingerprint, echoed = [] } = keyed;
   // Another node may be processing the key. With SQLite, only one process serves requests.
   if (tx.engine === 'postgres' && !(await tx.first(tryAdvisoryLock, { subject }))!.locked) throw keyInUse();
   const replay = await findReplay(tx, keyed, tx.now);
   if (replay !== undefined) return replay;
 
-  const { secrets, ...response } = await handler(tx);
+  const { secrets = [], ...response } = await handler(tx);
   const { status, body } = response;
-  const bytes = body === undefined ? '' : JSON.stringify(body);
-  const redacted = secrets && { ...(body as object), ...Object.fromEntries(secrets.map(member => [member, null])) };
-  const stored = await tx.run(storeResponse, {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const omitted = [...secrets, ...echoed].map(member => [member, null]);
+  const row = {
     accountId,
     key,
     fingerprint,
     status: status ?? null,
-    body: redacted === undefined ? bytes : JSON.stringify(redacted),
+    body: omitted.length === 0 ? text : JSON.stringify({ ...(body as object), ...Object.fromEntries(omitted) }),
     location: headerOf(response, 'Location'),
     etag: headerOf(response, 'ETag'),
     now: tx.now,
-    expiredAt: tx.now - RETENTION_MS,
-  });
-  if (stored === 0) throw keyInUse();
-  return body === undefined ? response : { ...response, body: Buffer.from(bytes) };
+  };
+  if ((await tx.run(storeResponse, row)) === 0) {
+    // The row with the key has expired; or another node has stored it, if the advisory lock failed.
+    countDeleted(tx, await tx.all(deleteExpired, { accountId, key, expiredAt: tx.now - RETENTION_MS }));
+    if ((await tx.run(storeResponse, row)) === 0) throw keyInUse();
+  }
+  await countStored(tx, accountId, Buffer.byteLength(row.body), keyed.storedMax);
+  return body === undefined ? response : { ...response, body: Buffer.from(text) };
 }
 
 /** The keys that this process is processing. */
@@ -177,7 +202,19 @@ async function findReplay(reader: Reader, keyed: KeyedRequest, now: number): Pro
   const headers = ['Idempotency-Replayed', 'true'];
   if (location !== null) headers.push('Location', location);
   if (etag !== null) headers.push('ETag', etag);
-  return { ...(status !== null && { status }), ...(body !== '' && { body: Buffer.from(body) }), headers };
+  return {
+    ...(status !== null && { status }),
+    ...(body !== '' && { body: Buffer.from(complete(body, keyed)) }),
+    headers,
+  };
+}
+
+/** Returns the text of a stored body with the echoed members. A body that an earlier release stored has them already. */
+function complete(stored: string, { echoed = [], body }: KeyedRequest): string {
+  if (echoed.length === 0) return stored;
+  const members = JSON.parse(stored);
+  for (const member of echoed) members[member] ??= (body as Record<string, unknown>)[member];
+  return JSON.stringify(members);
 }
 
 function headerOf({ headers = [] }: RouteResponse, name: string): string | null {
@@ -207,12 +244,9 @@ const findResponse = query((db, p: Params<{ accountId: number; key: string; expi
     .where('created_at', '>', p.expiredAt),
 );
 
-const replacedColumns = [...responseColumns, 'created_at'] as const;
-
 type StoredResponse = Pick<Tables['idempotency'], (typeof responseColumns)[number]>;
-type NewResponse = StoredResponse & { accountId: number; key: string; now: number; expiredAt: number };
+type NewResponse = StoredResponse & { accountId: number; key: string; now: number };
 
-/** Replaces an expired response with the same key, and never a newer one, even if the advisory lock fails. */
 const storeResponse = query((db, p: Params<NewResponse>) =>
   db
     .insertInto('idempotency')
@@ -226,29 +260,37 @@ const storeResponse = query((db, p: Params<NewResponse>) =>
       etag: p.etag,
       created_at: p.now,
     })
-    .onConflict(conflict =>
-      conflict
-        .columns(['account_id', 'key'])
-        .doUpdateSet(({ ref }) =>
-          Object.fromEntries(replacedColumns.map(column => [column, ref(`excluded.${column}`)])),
-        )
-        .where('idempotency.created_at', '<=', p.expiredAt),
-    ),
+    .onConflict(conflict => conflict.columns(['account_id', 'key']).doNothing()),
+);
+
+/** What `countDeleted` needs of a deleted response. */
+const countedColumns = ['account_id as accountId', sql<number>`octet_length(body)`.as('bytes')] as const;
+
+const deleteExpired = query((db, p: Params<{ accountId: number; key: string; expiredAt: number }>) =>
+  db
+    .deleteFrom('idempotency')
+    .where('account_id', '=', p.accountId)
+    .where('key', '=', p.key)
+    .where('created_at', '<=', p.expiredAt)
+    .returning(countedColumns),
 );
 
 const deleteUpTo = query((db, p: Params<{ upTo: number; limit: number }>, engine) =>
-  db.deleteFrom('idempotency').where(eb =>
-    eb(
-      eb.refTuple('account_id', 'key'),
-      'in',
-      eb
-        .selectFrom('idempotency')
-        .select(['account_id', 'key'])
-        .where('created_at', '<=', p.upTo)
-        .orderBy('created_at')
-        .limit(p.limit)
-        .$if(engine === 'postgres', responses => responses.forUpdate().skipLocked())
-        .$asTuple('account_id', 'key'),
+  db
+    .deleteFrom('idempotency')
+    .returning(countedColumns)
+    .where(eb =>
+      eb(
+        eb.refTuple('account_id', 'key'),
+        'in',
+        eb
+          .selectFrom('idempotency')
+          .select(['account_id', 'key'])
+          .where('created_at', '<=', p.upTo)
+          .orderBy('created_at')
+          .limit(p.limit)
+          .$if(engine === 'postgres', responses => responses.forUpdate().skipLocked())
+          .$asTuple('account_id', 'key'),
+      ),
     ),
-  ),
 );

@@ -111,6 +111,8 @@ export const messageFields = {
   }),
   arrivedAt: field(Type.Integer(), { column: 'arrived_at', nullable: true, view: 'row' }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
+  /** The number of the message among those from its sender to its recipient; null if the store sent it. */
+  sequence: field(Type.Integer(), { column: 'sequence', nullable: true, view: 'row' }),
 
   /** When to send it by e-mail, or when the lease of a process expires; null if there is nothing to send. */
   dueAt: field(Type.Integer(), { column: 'due_at', nullable: true, view: 'lock' }),

@@ -2,34 +2,44 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { getPet } from '../pets/pets.ts';
+import { type Bounds, plans } from '../plans/plan.ts';
+import { countStored } from '../plans/stored-bytes.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { type InsertedMessageRow, type MessageRow, messageIdOf, type NewMessage } from './message.ts';
-import { inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
+import { nextSequence } from './recipient-bound.ts';
+import { bytesOf, inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
+
+/** What bounds the messages of an account. */
+type MessageBounds = Pick<Bounds, 'messagesPerRecipient' | 'storedBytes'>;
 
 /**
  * Queues a message to the owner of a pet or, without `petId`, to the store itself. The caller wakes the job `messages`
  * after the commit.
- * @throws {Problem} `pet_not_found`
+ * @throws {Problem} `pet_not_found`, `message_limit_exceeded`, `storage_limit_exceeded`
  */
 export async function sendMessage(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
   message: NewMessage,
+  bounds: MessageBounds = plans.enterprise.bounds,
 ): Promise<MessageRow> {
   const { petId } = message;
   const toAccountId = petId === undefined ? null : (await getPet(tx, petId, tx.now)).accountId;
-  return enqueue(tx, message, { accountId, toAccountId });
+  const sequence = await nextSequence(tx, accountId, toAccountId, bounds.messagesPerRecipient);
+  const row = await enqueue(tx, message, { accountId, toAccountId, sequence });
+  await countStored(tx, accountId, bytesOf(message), bounds.storedBytes);
+  return row;
 }
 
 /** Queues a message from the store itself to an account. */
 export function sendNotification(tx: Transaction, toAccountId: number, text: string): Promise<MessageRow> {
-  return enqueue(tx, { message: text }, { accountId: null, toAccountId });
+  return enqueue(tx, { message: text }, { accountId: null, toAccountId, sequence: null });
 }
 
 async function enqueue(
   tx: Transaction,
   message: NewMessage,
-  parties: Pick<MessageRow, 'accountId' | 'toAccountId'>,
+  parties: Pick<MessageRow, 'accountId' | 'toAccountId' | 'sequence'>,
 ): Promise<MessageRow> {
   const created = { status: 'queued', arrivedAt: null, createdAt: tx.now, updatedAt: tx.now } as const;
   const values = { ...messageValues.toRow(message), ...parties, ...created };

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { idParameter } from '../lib/schemas.ts';
+import { boundOf } from '../plans/plan.ts';
 import { getExamples, listExamples, sendExamples } from './examples.ts';
 import { listMessages } from './list.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from './message.ts';
@@ -23,16 +24,24 @@ export const send = operation({
       headers: { Location: 'The URL of the message, which shows its delivery.' },
     },
   ],
-  errors: ['pet_not_found'],
+  errors: ['pet_not_found', 'message_limit_exceeded', 'storage_limit_exceeded'],
   examples: sendExamples,
   async handle(request) {
     const { context, caller, body, baseUrl } = request;
-    const response = await withIdempotency(request, async tx => {
-      const message = await sendMessage(tx, caller, body);
-      const queued = messageValues.plainOf(message);
-      const location = `${baseUrl}/messages/${queued.id}`;
-      return { body: queued, headers: ['Location', location, 'ETag', messageEtag(message)] };
-    });
+    const bounds = {
+      messagesPerRecipient: boundOf(context.bounds, caller, 'messagesPerRecipient'),
+      storedBytes: boundOf(context.bounds, caller, 'storedBytes'),
+    };
+    const response = await withIdempotency(
+      request,
+      async tx => {
+        const message = await sendMessage(tx, caller, body, bounds);
+        const queued = messageValues.plainOf(message);
+        const location = `${baseUrl}/messages/${queued.id}`;
+        return { body: queued, headers: ['Location', location, 'ETag', messageEtag(message)] };
+      },
+      { echoed: ['message'] },
+    );
     context.messageQueued?.();
     return response;
   },

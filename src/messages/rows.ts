@@ -2,7 +2,14 @@ import type { NewEvent } from '../events/event.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { type Reader, sql } from '../schema.ts';
-import type { Message, MessageEventData, MessageRow, MessageStatus, RecordedMessageRow } from './message.ts';
+import type {
+  Message,
+  MessageEventData,
+  MessageRow,
+  MessageStatus,
+  NewMessage,
+  RecordedMessageRow,
+} from './message.ts';
 import { messageFields } from './message.ts';
 
 const columns = columnsFor(messageFields);
@@ -27,6 +34,13 @@ const emailAttempts = (engine: Reader['engine']) => {
     from message_attempts where message_id = messages.id
   )`;
 };
+
+/** Returns the bytes of a message that count as stored by its sender; `bytesStored` is the same in SQL. */
+export function bytesOf({ message, replyTo = '' }: NewMessage): number {
+  return Buffer.byteLength(message) + Buffer.byteLength(replyTo);
+}
+
+export const bytesStored = sql<number>`octet_length(text) + coalesce(octet_length(reply_to), 0)`;
 
 /** Returns the row of selected columns. */
 export function rowOf({ emailAttempts, ...row }: MessageColumns): MessageRow {

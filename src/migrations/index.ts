@@ -5,6 +5,7 @@ import { messages } from './0003-messages.ts';
 import { webhooks } from './0004-webhooks.ts';
 import { bounds } from './0007-bounds.ts';
 import { pendingDeliveries } from './0008-pending-deliveries.ts';
+import { messageBounds } from './0011-message-bounds.ts';
 import { webhookKeys } from './0012-webhook-keys.ts';
 import { accountLifecycle } from './0013-account-lifecycle.ts';
 import { audit } from './0014-audit.ts';
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
       'create index pets_by_account_and_name on pets (account_id, name, id)',
     ],
   },
+  messageBounds,
   webhookKeys,
   accountLifecycle,
   audit,

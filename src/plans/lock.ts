@@ -4,7 +4,11 @@ import { type Params, query, sql, type Transaction } from '../schema.ts';
  * Makes the transactions that count what one account has of a kind run one at a time, so that together they cannot exceed
  * its bound. The lock is held until the transaction ends. SQLite needs none: it runs one write at a time.
  */
-export async function lockBound(tx: Transaction, kind: 'holds' | 'webhooks', accountId: number): Promise<void> {
+export async function lockBound(
+  tx: Transaction,
+  kind: 'holds' | 'messages' | 'webhooks',
+  accountId: number,
+): Promise<void> {
   if (tx.engine === 'postgres') await tx.first(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });
 }
 

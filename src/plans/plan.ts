@@ -17,6 +17,10 @@ export interface Bounds {
   readonly webhooks: number;
   /** The open event streams on one node. */
   readonly streams: number;
+  /** The messages to one recipient in any 60 seconds. */
+  readonly messagesPerRecipient: number;
+  /** The bytes of texts: those of messages sent, and the bodies of idempotent responses. */
+  readonly storedBytes: number;
 }
 
 /** The bounds that the settings override. */
@@ -25,30 +29,60 @@ export type BoundSettings = Partial<Bounds>;
 /** The name of a plan, as accounts and the command line use it. */
 export type PlanName = Tables['accounts']['plan'];
 
-/** The largest bound. */
+/** The largest bound, in MiB for bytes. */
 export const BOUND_MAX = 1_000_000;
+
+export const MEBIBYTE = 1024 * 1024;
 
 /** All plans with their limits (contract, Limits) and bounds. The limits of Enterprise are set per account. */
 export const plans = {
   free: {
     title: 'Free',
     limits: { perMinute: 60, perDay: 1_000 },
-    bounds: { openOrders: 50, heldPets: 100, webhooks: 10, streams: 5 },
+    bounds: {
+      openOrders: 50,
+      heldPets: 100,
+      webhooks: 10,
+      streams: 5,
+      messagesPerRecipient: 10,
+      storedBytes: 20 * MEBIBYTE,
+    },
   },
   pro: {
     title: 'Pro',
     limits: { perMinute: 300, perDay: 10_000 },
-    bounds: { openOrders: 500, heldPets: 500, webhooks: 25, streams: 20 },
+    bounds: {
+      openOrders: 500,
+      heldPets: 500,
+      webhooks: 25,
+      streams: 20,
+      messagesPerRecipient: 30,
+      storedBytes: 200 * MEBIBYTE,
+    },
   },
   business: {
     title: 'Business',
     limits: { perMinute: 1_000, perDay: 100_000 },
-    bounds: { openOrders: 5_000, heldPets: 5_000, webhooks: 100, streams: 100 },
+    bounds: {
+      openOrders: 5_000,
+      heldPets: 5_000,
+      webhooks: 100,
+      streams: 100,
+      messagesPerRecipient: 100,
+      storedBytes: 2_000 * MEBIBYTE,
+    },
   },
   enterprise: {
     title: 'Enterprise',
     limits: undefined,
-    bounds: { openOrders: BOUND_MAX, heldPets: BOUND_MAX, webhooks: BOUND_MAX, streams: BOUND_MAX },
+    bounds: {
+      openOrders: BOUND_MAX,
+      heldPets: BOUND_MAX,
+      webhooks: BOUND_MAX,
+      streams: BOUND_MAX,
+      messagesPerRecipient: BOUND_MAX,
+      storedBytes: BOUND_MAX * MEBIBYTE,
+    },
   },
 } as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: Bounds }>;
 

@@ -2,6 +2,7 @@ import { deleteEmptyCategories } from '../categories/deletion.ts';
 import { recordEvents } from '../events/log.ts';
 import { factNamed, insertFact, lockedFact, storeFact } from '../facts.ts';
 import { deleteResponses } from '../idempotency/idempotency.ts';
+import { deleteMessages } from '../messages/retention.ts';
 import { countEnded, isOpen } from '../orders/open-orders.ts';
 import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
@@ -101,7 +102,7 @@ async function deleteSome(
     (await deleteOrders(tx, lastPet)) ||
     (await tx.run(deleteEmptyHolds, {})) ||
     (await deleteEmptyCategories(tx, CATEGORIES_PER_DELETE)) ||
-    (await deleteMessages(tx, lastMessage)) ||
+    (await deleteMessages(tx, await tx.all(firstMessages, { upTo: lastMessage }))) ||
     // Responses that describe deleted resources; a retry runs again.
     (await deleteResponses(tx, RESPONSES_PER_DELETE, lastResponse));
   return deleted > 0;
@@ -112,13 +113,6 @@ async function deleteOrders(tx: Transaction, lastPet: number): Promise<number> {
   const deleted = await tx.all(deleteOrdersOf, { upTo: lastPet });
   for (const { status, accountId } of deleted) if (isOpen(status)) countEnded(tx, accountId);
   return deleted.length;
-}
-
-async function deleteMessages(tx: Transaction, upTo: number): Promise<number> {
-  const last = (await tx.all(firstMessages, { upTo })).at(-1);
-  if (last === undefined) return 0;
-  await tx.run(deleteAttempts, { last: last.id });
-  return tx.run(deleteMessagesUpTo, { last: last.id });
 }
 
 /** Deletes pets with their reservations, and records `pet.deleted` for each. */
@@ -143,7 +137,7 @@ const lastIds = query(db =>
   ]),
 );
 
-/** The rows of one batch; the last of them bounds the statements that delete it. */
+/** The rows of one batch. */
 const batchOf = (table: 'pets' | 'messages') =>
   query((db, p: Params<{ upTo: number }>) =>
     db.selectFrom(table).select('id').where('id', '<=', p.upTo).orderBy('id').limit(ROWS_PER_DELETE),
@@ -183,12 +177,4 @@ const deleteEmptyHolds = query(db =>
       )
       .limit(ROWS_PER_DELETE),
   ),
-);
-
-const deleteAttempts = query((db, p: Params<{ last: number }>) =>
-  db.deleteFrom('message_attempts').where('message_id', '<=', p.last),
-);
-
-const deleteMessagesUpTo = query((db, p: Params<{ last: number }>) =>
-  db.deleteFrom('messages').where('id', '<=', p.last),
 );

@@ -17,6 +17,9 @@ overEachEngine(engine => {
     const call = (key: string, method: string, path: string, body?: unknown): Promise<Reply> =>
       send(serving.urls.production + path, { method, key, ...(body !== undefined && { body }) });
 
+    const post = (key: string, path: string, body: object, headers: Record<string, string>): Promise<Reply> =>
+      send(serving.urls.production + path, { method: 'POST', key, body, headers });
+
     /** Adds pets, and returns their ids. */
     const addPets = async (count: number): Promise<number[]> => {
       const replies = Array.from({ length: count }, () =>
@@ -79,6 +82,68 @@ overEachEngine(engine => {
       const codes = replies.map(({ status, body }) => body.code ?? status).sort();
       assert.deepEqual(codes, [...Array(10).fill(201), ...Array(2).fill('webhook_limit_exceeded')]);
       assert.deepEqual((await boundsOf(token)).webhooks, { used: 10, maximum: 10 });
+    });
+
+    it('bounds the messages to one recipient by the plan, and counts a retry with the same key once', async () => {
+      const { token } = await serving.newKey({ plan: 'free' });
+      const [petId] = await addPets(1);
+      const send = (body: object, key?: string) =>
+        post(token, '/messages', { message: 'Hello', ...body }, key === undefined ? {} : { 'Idempotency-Key': key });
+      for (let tries = 0; tries < 3; tries++) assert.equal((await send({}, 'a')).status, 202);
+      const replies = await Promise.all(Array.from({ length: 11 }, () => send({})));
+      const codes = replies.map(({ status, body }) => body.code ?? status).sort();
+      assert.deepEqual(codes, [...Array(9).fill(202), ...Array(2).fill('message_limit_exceeded')]);
+      const rejected = replies.find(({ status }) => status === 409)!;
+      const seconds = Number(rejected.headers['retry-after']);
+      assert.ok(seconds >= 1 && seconds <= 60, `${seconds}`);
+      assert.equal((await send({}, 'a')).headers['idempotency-replayed'], 'true');
+      assert.equal((await send({ petId })).status, 202);
+      assert.deepEqual((await boundsOf(token)).messagesPerRecipient, { maximum: 10, windowSeconds: 60 });
+    });
+
+    it('bounds the bytes that an account stores, its idempotent responses included', async () => {
+      const small = await serve({
+        environment: {
+          ...(await engine.settings()),
+          PETSTORE_STAGING_PORT: '',
+          PETSTORE_STORAGE_QUOTA_MIB: '1',
+        },
+      });
+      try {
+        const { token } = await small.newKey();
+        const post = (path: string, body: object, headers = {}) =>
+          send(small.urls.production + path, { method: 'POST', key: token, body, headers });
+        const long = '🐈'.repeat(10_000);
+        const replies = await Promise.all(Array.from({ length: 27 }, () => post('/messages', { message: long })));
+        const codes = replies.map(({ status, body }) => body.code ?? status).sort();
+        assert.deepEqual(codes, [...Array(26).fill(202), 'storage_limit_exceeded']);
+        const left = 2 ** 20 - 26 * 40_000;
+        assert.equal((await post('/messages', { message: 'x'.repeat(left) })).status, 202);
+        const { body: account } = await send(`${small.urls.production}/account`, { key: token });
+        assert.deepEqual(account.bounds.storedBytes, { used: 2 ** 20, maximum: 2 ** 20 });
+
+        const pet = { name: 'Minka', categoryId: 2 };
+        const rejected = await post('/pets', pet, { 'Idempotency-Key': 'a' });
+        assert.deepEqual([rejected.status, rejected.body.code], [409, 'storage_limit_exceeded']);
+        assert.equal((await post('/pets', pet)).status, 201);
+        const { body: pets } = await send(`${small.urls.production}/pets`, { key: token });
+        assert.equal(pets.length, 1, 'the rejected request left nothing');
+      } finally {
+        await small.stop();
+      }
+    });
+
+    it('stores the text of a message once, also with Idempotency-Key', async () => {
+      const { token } = await serving.newKey();
+      const message = '🐈'.repeat(10_000);
+      const [first, retry] = [
+        await post(token, '/messages', { message }, { 'Idempotency-Key': 'a' }),
+        await post(token, '/messages', { message }, { 'Idempotency-Key': 'a' }),
+      ];
+      assert.equal(retry!.text, first!.text);
+      assert.equal(first!.body.message, message);
+      const { used } = (await boundsOf(token)).storedBytes;
+      assert.ok(used >= 40_000 && used < 40_200, `${used} bytes`);
     });
   });
 });

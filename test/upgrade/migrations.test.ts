@@ -5,8 +5,10 @@ import { eventsOf } from '../../src/events/log.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
+import { sendMessage } from '../../src/messages/messages.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import type { PetEventData } from '../../src/pets/change.ts';
+import { storedBytes } from '../../src/plans/stored-bytes.ts';
 import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 
@@ -250,6 +252,41 @@ onEachEngine(engine => {
         'scales-fins-other',
         'barnyard',
       ]);
+    });
+  });
+
+  describe('0011', () => {
+    it('counts the texts that each account stores already', async () => {
+      const location = await engine.newLocation();
+      const earlier = migrations.filter(({ name }) => name < '0011');
+      const before = await engine.open({ location, migrations: earlier });
+      await before.write(async tx => {
+        for (const message of [
+          { account_id: 1, text: 'ab' },
+          { account_id: 1, text: '🐈', reply_to: 'jo@example.org' },
+          { account_id: null, text: 'From the store' },
+        ]) {
+          const row = { ...message, status: 'queued', created_at: now, updated_at: now } as const;
+          await tx.run(
+            query(db => db.insertInto('messages').values(row)),
+            {},
+          );
+        }
+        for (const account_id of [1, 2]) {
+          const response = { account_id, key: 'k', fingerprint: 'f', body: '{"id":1}', created_at: now };
+          await tx.run(
+            query(db => db.insertInto('idempotency').values(response)),
+            {},
+          );
+        }
+      });
+      await before.close();
+
+      const after = await engine.open({ location });
+      assert.equal(await storedBytes.read(after, 1), 2 + 4 + 14 + 8);
+      assert.equal(await storedBytes.read(after, 2), 8);
+      const { sequence } = await after.write(tx => sendMessage(tx, { accountId: 1, admin: false }, { message: 'x' }));
+      assert.equal(sequence, 1);
     });
   });
 

@@ -4,8 +4,10 @@ import { countStreams } from '../../events/public/routes.ts';
 import { countHeld } from '../../holds/holds.ts';
 import type { Caller } from '../../lib/http/route.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
+import { WINDOW_MS } from '../../messages/recipient-bound.ts';
 import { countOpen } from '../../orders/open-orders.ts';
 import { type Bounds, boundOf, limitsOf, plans } from '../../plans/plan.ts';
+import { storedBytes } from '../../plans/stored-bytes.ts';
 import { countWebhooks } from '../../webhooks/webhooks.ts';
 import { getAccount } from '../accounts.ts';
 
@@ -21,6 +23,19 @@ const AccountBounds = Type.Object(
     heldPets: bound('The animals in all active holds.'),
     webhooks: bound('The webhooks.'),
     streams: bound('The open event streams, on the node that answers.'),
+    storedBytes: bound(
+      'The bytes of texts: those of the messages that it sent, and of the responses to its requests with `Idempotency-Key`.',
+    ),
+    messagesPerRecipient: Type.Object(
+      {
+        maximum: count('The bound.'),
+        windowSeconds: Type.Integer({ minimum: 1, description: 'The time over which messages are counted.' }),
+      },
+      {
+        description:
+          'The messages to one recipient: to the store, or to one owner of animals. Each has a count of its own.',
+      },
+    ),
   } satisfies Record<keyof Bounds, unknown>,
   { title: 'Bounds', description: 'What the account has, and can have at most, on this deployment.' },
 );
@@ -63,13 +78,18 @@ async function boundsOf(context: Deployment, caller: Caller): Promise<Static<typ
   const { database } = context;
   const { accountId } = caller;
   const now = nowOf(context);
-  const used: Bounds = {
+  const used: Omit<Bounds, 'messagesPerRecipient'> = {
     openOrders: await countOpen(database, accountId, now),
     heldPets: await countHeld(database, accountId, now),
     webhooks: await countWebhooks(database, accountId),
     streams: countStreams(context, accountId),
+    storedBytes: await storedBytes.read(database, accountId),
   };
-  const names = Object.keys(used) as (keyof Bounds)[];
+  const names = Object.keys(used) as (keyof typeof used)[];
   const bounds = names.map(name => [name, { used: used[name], maximum: boundOf(context.bounds, caller, name) }]);
-  return Object.fromEntries(bounds);
+  const messagesPerRecipient = {
+    maximum: boundOf(context.bounds, caller, 'messagesPerRecipient'),
+    windowSeconds: WINDOW_MS / 1000,
+  };
+  return { ...Object.fromEntries(bounds), messagesPerRecipient };
 }

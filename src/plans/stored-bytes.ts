@@ -1,0 +1,27 @@
+import { problem } from '../errors.ts';
+import type { Transaction } from '../schema.ts';
+import { accountCounter } from './account-counter.ts';
+
+/** The bytes of texts that each account stores: those of its messages, and the bodies of its idempotent responses. */
+export const storedBytes = accountCounter('stored_bytes', 'bytes');
+
+/**
+ * Counts bytes that an account stores, in the transaction that stores them. Call it late: on PostgreSQL the next
+ * transaction of the account that stores a text waits until this one ends.
+ * @throws {Problem} `storage_limit_exceeded`
+ */
+export async function countStored(tx: Transaction, accountId: number, bytes: number, max: number): Promise<void> {
+  if (bytes === 0) return;
+  const stored = await storedBytes.add(tx, accountId, bytes);
+  if (stored <= max) return;
+  const message = `The account stores ${stored - bytes} bytes of texts, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
+  throw problem('storage_limit_exceeded', message);
+}
+
+/** Counts the texts of deleted rows, in the transaction that deletes them. */
+export function countDeleted(
+  tx: Transaction,
+  rows: readonly { readonly accountId: number | null; readonly bytes: number }[],
+): void {
+  for (const { accountId, bytes } of rows) if (accountId !== null) storedBytes.addLater(tx, accountId, -bytes);
+}
