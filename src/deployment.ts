@@ -6,7 +6,7 @@ import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import { type Example, operationsOver } from './lib/http/route.ts';
 import type { BoundSettings } from './plans/plan.ts';
-import type { Database, DeploymentName, Reader } from './schema.ts';
+import type { Database, DeploymentName } from './schema.ts';
 
 /** One deployment, production or staging, with what the handlers of its routes use. */
 export interface Deployment {
@@ -33,7 +33,8 @@ export interface Webhooks {
   readonly encryptor: Encryptor;
   /** The networks that endpoint URLs may be in, besides the public internet. */
   readonly networks: readonly string[];
-  readonly accounts: Reader;
+  /** Production's database, which stores accounts, keys and bans. */
+  readonly accounts: Database;
   /** Notifies the delivery jobs of new work; without it, they find it by themselves. */
   wake?(): void;
 }

@@ -16,6 +16,7 @@ import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
+import { authorityJob } from './webhooks/authority-job.ts';
 
 /** What the jobs of a deployment need. */
 export interface JobDeps {
@@ -25,7 +26,9 @@ export interface JobDeps {
   /** Sends messages by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
   /** Delivers webhooks; without it nothing is delivered. */
-  readonly webhooks?: Pick<DeliveryDeps, 'accounts' | 'outgoing' | 'encryptor' | 'scheduleMs'> | undefined;
+  readonly webhooks?:
+    | (Pick<DeliveryDeps, 'outgoing' | 'encryptor' | 'scheduleMs'> & { readonly accounts: Database })
+    | undefined;
   /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
@@ -34,13 +37,25 @@ export interface JobDeps {
   readonly retention?: readonly DeleteExpired[];
 }
 
-/** The names of the jobs, also in the log: `events` dispatches events to webhooks, and `mail` sends messages by e-mail. */
-export type JobName = 'pets' | 'holds' | 'orders' | 'messages' | 'mail' | 'events' | 'deliveries' | 'retention';
+/** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail, and
+ * `authority` disables the webhooks of keys that have ended. */
+export type JobName =
+  | 'pets'
+  | 'holds'
+  | 'orders'
+  | 'messages'
+  | 'mail'
+  | 'events'
+  | 'deliveries'
+  | 'authority'
+  | 'retention';
 
 /** A job type, and the queries for its next due time. */
 interface ScheduledJob {
   readonly type: JobType<unknown, JobName>;
   readonly due: readonly NextDue[];
+  /** Returns its next due time without a query. */
+  dueAt?(): number;
 }
 
 /**
@@ -65,7 +80,9 @@ export function startJobs(deps: JobDeps): JobLoop<JobName> {
       async dueAt() {
         const row = (await database.first(dueTimes, {}))!;
         return Object.fromEntries(
-          jobs.map(({ type: { name }, due }) => [name, earliest(due.map((_, i) => row[`${name}${i}`]!))]),
+          jobs.map(({ type: { name }, due, dueAt }) => {
+            return [name, earliest([...due.map((_, i) => row[`${name}${i}`]!), dueAt?.() ?? null])];
+          }),
         );
       },
       onError(error, name = 'poll') {
@@ -115,6 +132,7 @@ function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: JobNam
   return [
     { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
     { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },
+    { ...authorityJob({ database, accounts: webhooks.accounts, now: () => Math.floor(clock.now()) }), due: [] },
   ];
 }
 

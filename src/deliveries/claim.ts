@@ -1,11 +1,11 @@
-import type { Actor } from '../events/event.ts';
 import { eventsAt } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import type { ColumnValuesOf } from '../lib/fields/field.ts';
 import { TIMEOUT_MS } from '../lib/http/client/client.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Authority, allowsSending, authoritiesOf, type Dependent } from '../webhooks/authority.ts';
+import { disableUnauthorized } from '../webhooks/disable.ts';
 import { activeSecrets } from '../webhooks/secrets.ts';
-import { actorsOf } from '../webhooks/subscriptions.ts';
 import { deliveryColumns, type deliveryFields } from './delivery.ts';
 import { dueWithClaims, dueWithNextDelivery, dueWithNextLease, postponeWebhook } from './due-time.ts';
 import { type DeliverySlots, SLOW_MS } from './slots.ts';
@@ -15,7 +15,8 @@ export interface ClaimedDelivery extends ColumnValuesOf<typeof deliveryFields> {
   readonly url: string;
   /** The signing secrets as stored. */
   readonly encryptedSecrets: readonly string[];
-  readonly owner: Actor;
+  readonly webhook: Dependent;
+  readonly authority: Authority;
   /** Whether the receiver failed or was slow last time. */
   readonly slow: boolean;
   /** `undefined` if the event is no longer retained. */
@@ -29,8 +30,14 @@ interface WebhookClaim {
   readonly secrets: readonly { readonly secret: string }[];
 }
 
+interface AllowedClaim extends WebhookClaim {
+  readonly authority: Authority;
+}
+
 type DueWebhook = NonNullable<(typeof dueHealthyWebhooks)['row']>;
 
+/** After this time, a webhook whose key is banned is examined again, because the ban may be lifted. */
+const PAUSE_MS = 5000;
 /** The lease of a delivery covers the wait for a connection, the attempt, and recording its result. */
 const LEASE_MS = 2 * TIMEOUT_MS + 5000;
 /** The maximum number of healthy, and of failing, webhooks per transaction; each takes four statements. */
@@ -40,6 +47,7 @@ const PER_WEBHOOK = { healthy: 16, slow: 4, failing: 1 };
 
 /**
  * Claims up to `limit` due deliveries in one short transaction. Webhooks take turns: examining one moves it behind the others.
+ * Nothing is claimed for webhooks to which nothing may be sent.
  * @returns the number of examined webhooks, and whether more of them may be due
  */
 export async function claimDueDeliveries(
@@ -47,6 +55,7 @@ export async function claimDueDeliveries(
   accounts: Reader,
   limit: number,
   slots: DeliverySlots,
+  now: () => number,
 ): Promise<{ readonly deliveries: ClaimedDelivery[]; readonly webhooks: number; readonly more: boolean }> {
   const { claims, webhooks, more } = await database.write(async tx => {
     const healthy = await tx.all(dueHealthyWebhooks, { now: tx.now, limit: Math.min(limit, WEBHOOKS_PER_CLAIM) });
@@ -59,7 +68,30 @@ export async function claimDueDeliveries(
       more: Math.max(healthy.length, failing.length) === WEBHOOKS_PER_CLAIM,
     };
   });
-  return { deliveries: await loadDeliveries(database, accounts, claims), webhooks, more };
+  const at = Math.floor(now());
+  const authorities = await authoritiesOf(
+    accounts,
+    claims.map(({ webhook }) => webhook),
+    at,
+  );
+  const allowed: AllowedClaim[] = [];
+  for (const [index, claim] of claims.entries()) {
+    const authority = authorities[index]!;
+    if (allowsSending(authority, at)) allowed.push({ ...claim, authority });
+    else await database.write(tx => withhold(tx, claim, authority));
+  }
+  return { deliveries: await loadDeliveries(database, allowed), webhooks, more };
+}
+
+/**
+ * Returns the claimed deliveries of a webhook to which nothing may be sent. If that is for good, disables the webhook;
+ * otherwise it is due again when the ban of its key ends, or soon, because the ban may be lifted.
+ */
+async function withhold(tx: Transaction, { webhook, deliveries }: WebhookClaim, authority: Authority): Promise<void> {
+  const { ended, pausedUntil } = authority;
+  if (ended !== undefined) await disableUnauthorized(tx, { ...webhook, keyId: authority.keyId }, ended);
+  for (const { id, claims } of deliveries) await tx.run(returnClaim, { id, claims, now: tx.now });
+  await tx.run(postponeWebhook, { id: webhook.id, until: Math.min(Math.max(pausedUntil, tx.now), tx.now + PAUSE_MS) });
 }
 
 /** Claims from each webhook its fair share of the free slots. */
@@ -108,24 +140,16 @@ async function claimFrom(
   return { webhook, slow, deliveries, secrets };
 }
 
-/** Reads the events and owners of claimed deliveries. */
-async function loadDeliveries(
-  database: Database,
-  accounts: Reader,
-  claims: readonly WebhookClaim[],
-): Promise<ClaimedDelivery[]> {
+/** Reads the events of claimed deliveries. */
+async function loadDeliveries(database: Database, claims: readonly AllowedClaim[]): Promise<ClaimedDelivery[]> {
   const positions = new Set(claims.flatMap(({ deliveries }) => deliveries.map(({ position }) => position)));
   if (positions.size === 0) return [];
   const events = await withOwners(database, await eventsAt(database, [...positions]));
   const eventAt = new Map(events.map(event => [event.position, event]));
-  const webhooks = claims.map(({ webhook }) => webhook);
-  const actors = await actorsOf(accounts, webhooks);
-  return claims.flatMap(({ webhook: { url, accountId }, slow, deliveries, secrets }) => {
-    const owner = actors.get(accountId)!;
+  return claims.flatMap(({ webhook, authority, slow, deliveries, secrets }) => {
     const encryptedSecrets = secrets.map(({ secret }) => secret);
-    return deliveries.map(delivery => {
-      return { ...delivery, url, encryptedSecrets, owner, slow, event: eventAt.get(delivery.position) };
-    });
+    const shared = { url: webhook.url, webhook, authority, encryptedSecrets, slow };
+    return deliveries.map(delivery => ({ ...delivery, ...shared, event: eventAt.get(delivery.position) }));
   });
 }
 
@@ -160,7 +184,7 @@ const webhooksDue = (failing: boolean) =>
   query((db, p: Params<{ now: number; limit: number }>, engine) =>
     db
       .selectFrom('webhooks')
-      .select(['id', 'url', 'account_id as accountId', 'failing_since as failingSince'])
+      .select(['id', 'url', 'account_id as accountId', 'key_id as keyId', 'scopes', 'failing_since as failingSince'])
       .where('status', '=', sql.lit('active'))
       .where('failing_since', failing ? 'is not' : 'is', null)
       .where('due_at', '<=', p.now)
@@ -197,6 +221,16 @@ const claimDue = query((db, p: Params<{ id: number; now: number; until: number; 
     )
     .returning(deliveryColumns.stored())
     .$narrowType<{ position: number }>(),
+);
+
+/** Undoes a claim: nothing was attempted. */
+const returnClaim = query((db, p: Params<{ id: number; claims: number; now: number }>) =>
+  db
+    .updateTable('deliveries')
+    .set(eb => ({ due_at: p.now, leased: 0, takes: eb('takes', '-', 1) }))
+    .where('id', '=', p.id)
+    .where('leased', '=', sql.lit(1))
+    .where('takes', '=', p.claims),
 );
 
 const releaseAll = query((db, p: Params<{ now: number }>) =>

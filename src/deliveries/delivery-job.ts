@@ -3,6 +3,7 @@ import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { adaptiveLimit } from '../lib/jobs/pacing.ts';
 import type { Reader } from '../schema.ts';
+import { createAuthorityCheck } from '../webhooks/authority-check.ts';
 import { type ClaimedDelivery, claimDueDeliveries, releaseClaims } from './claim.ts';
 import { createResultRecorder, type RecorderDeps } from './record-result.ts';
 import { sendDelivery } from './send.ts';
@@ -28,6 +29,7 @@ const BATCH_MIN = 4;
 export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery, 'deliveries'> {
   const { database, accounts, outgoing, encryptor, now } = deps;
   const recordResult = createResultRecorder(deps);
+  const isAllowed = createAuthorityCheck(accounts, now);
   const slots = new DeliverySlots(() => deps.onFreeSlot?.());
   const batchSize = adaptiveLimit(BATCH_MIN, FAST_SLOTS);
 
@@ -40,7 +42,7 @@ export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery, 'deliv
     async claim(limit) {
       const batch = Math.min(limit, await batchSize(), slots.fastFree);
       if (batch <= 0) return { rows: 0, jobs: [] };
-      const { deliveries, webhooks, more } = await claimDueDeliveries(database, accounts, batch, slots);
+      const { deliveries, webhooks, more } = await claimDueDeliveries(database, accounts, batch, slots, now);
       if (more) deps.onFreeSlot?.();
       return { rows: webhooks, jobs: deliveries };
     },
@@ -49,7 +51,7 @@ export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery, 'deliv
       const at = Math.floor(now());
       return slots.run(
         delivery,
-        () => sendDelivery(outgoing, encryptor, delivery),
+        () => sendDelivery(outgoing, encryptor, delivery, () => isAllowed(delivery.webhook)),
         outcome => recordResult({ delivery, at, outcome }),
       );
     },

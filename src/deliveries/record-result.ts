@@ -167,7 +167,7 @@ function retryDelay(scheduleMs: readonly number[], outcome: Outcome, failures: n
 
 /** Reports whether the service itself could not send the request, which does not count as an attempt. */
 function isOwnFailure(outcome: Outcome): boolean {
-  return 'fault' in outcome && (outcome.fault === 'busy' || outcome.fault === 'aborted' || outcome.fault === 'failed');
+  return 'fault' in outcome && ['busy', 'aborted', 'failed', 'withdrawn'].includes(outcome.fault);
 }
 
 const lockedWebhook = query((db, p: Params<{ id: number }>, engine) =>

@@ -7,8 +7,8 @@ import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idemp
 import type { Caller } from '../lib/http/route.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
+import { authoritiesOf } from '../webhooks/authority.ts';
 import { webhookResponse } from '../webhooks/routes.ts';
-import { actorsOf } from '../webhooks/subscriptions.ts';
 import { Webhook, webhookEtag, webhookId } from '../webhooks/webhook.ts';
 import { getWebhook } from '../webhooks/webhooks.ts';
 import { activateTested } from './activate-webhook.ts';
@@ -70,7 +70,7 @@ export const test = operation({
       request,
       async () => {
         const webhook = await getWebhook(context.database, caller, path.webhookId);
-        return sendTest(context.database, context.webhooks, webhook, nowOf(context));
+        return sendTest(context.database, context.webhooks, webhook, nowOf(context), request.isStillAuthorized);
       },
       async (tx, result) => ({ body: deliveryOf(await storeTest(tx, path.webhookId, result)) }),
     );
@@ -97,7 +97,7 @@ export const activate = operation({
         const webhook = await getWebhook(database, caller, path.webhookId);
         checkPreconditions(webhookEtag(webhook));
         if (webhook.status === 'active') return webhook;
-        const result = await sendTest(database, context.webhooks, webhook, nowOf(context));
+        const result = await sendTest(database, context.webhooks, webhook, nowOf(context), request.isStillAuthorized);
         await database.write(tx => storeTest(tx, webhook.id, result));
         requireSuccess(result.outcome);
         // Events that were committed before now are not delivered.
@@ -148,7 +148,8 @@ function respondToEvent(request: RedeliveryRequest, eventId: string) {
     request,
     async () => {
       const webhook = await getWebhook(context.database, caller, path.webhookId);
-      return (await actorsOf(context.webhooks.accounts, [webhook])).get(webhook.accountId)!;
+      const [authority] = await authoritiesOf(context.webhooks.accounts, [webhook], nowOf(context));
+      return authority!.actor;
     },
     async (tx, owner) => {
       await redeliverEvent(tx, caller, path.webhookId, eventId, owner, tx.now - context.eventsKeptMs);

@@ -1,22 +1,28 @@
-import { canSeeActor, publicEvent } from '../events/public/visibility.ts';
+import { canSee, canSeeActor, publicEvent } from '../events/public/visibility.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { Outcome } from '../lib/http/client/outcome.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { signatureHeaders } from '../lib/signature.ts';
 import { decryptSecret } from '../webhooks/secrets.ts';
 import type { ClaimedDelivery } from './claim.ts';
 import type { AttemptRow } from './delivery.ts';
 
-/** Sends a claimed delivery as a signed request. Returns its outcome; `undefined` if the event is no longer retained. */
+/**
+ * Sends a claimed delivery as a signed request.
+ * @param isAllowed reports whether something may be sent to the webhook now; called directly before sending
+ * @returns its outcome; `undefined` if the event is no longer retained, or no longer visible to the webhook
+ */
 export async function sendDelivery(
   outgoing: OutgoingClient,
   encryptor: Encryptor,
-  { webhookId, url, encryptedSecrets, owner, event }: ClaimedDelivery,
+  { webhookId, url, encryptedSecrets, authority: { actor }, event }: ClaimedDelivery,
+  isAllowed: () => MaybePromise<boolean>,
 ): Promise<Outcome | undefined> {
-  if (event === undefined) return undefined;
-  const visible = publicEvent(event, canSeeActor(owner, event));
+  if (event === undefined || !canSee(actor, event)) return undefined;
+  const visible = publicEvent(event, canSeeActor(actor, event));
   const secrets = encryptedSecrets.map(secret => decryptSecret(encryptor, webhookId, secret));
-  return postSigned(outgoing, url, visible, secrets);
+  return postSigned(outgoing, url, visible, secrets, isAllowed);
 }
 
 /** Posts an event, or a test event, in the format of Standard Webhooks. */
@@ -25,6 +31,7 @@ export function postSigned(
   url: string,
   { type, time, ...event }: { readonly type: string; readonly time: string; readonly id: string },
   secrets: readonly Buffer[],
+  isAllowed: () => MaybePromise<boolean>,
 ): Promise<Outcome> {
   // Standard Webhooks calls the time `timestamp`.
   const body = JSON.stringify({ type, timestamp: time, time, ...event });
@@ -33,7 +40,7 @@ export function postSigned(
     'user-agent': 'Petstore-Webhooks/1',
     ...signatureHeaders(event.id, outgoing.now(), body, secrets),
   };
-  return outgoing.post({ url, headers, body });
+  return outgoing.post({ url, headers, body, isAllowed });
 }
 
 /** Reports whether the receiver accepted a delivery: it responded with a status from 200 to 299. */

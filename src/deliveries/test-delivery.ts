@@ -3,6 +3,7 @@ import type { Webhooks } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { Fault, Outcome } from '../lib/http/client/outcome.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { onePer } from '../lib/one-per.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
@@ -25,6 +26,7 @@ const TEST_ORDERING_KEY = 'test';
 /**
  * Sends a signed test delivery to a webhook, whatever its status, and waits for the outcome: up to 30 seconds.
  * @param at the present, in milliseconds since the Unix epoch
+ * @param isAllowed reports whether the caller may still send it; called directly before sending
  * @throws {Problem} `webhook_test_running` while this process tests the same webhook
  */
 export async function sendTest(
@@ -32,6 +34,7 @@ export async function sendTest(
   { outgoing, encryptor }: Pick<Webhooks, 'outgoing' | 'encryptor'>,
   { id, url }: Pick<WebhookRow, 'id' | 'url'>,
   at: number,
+  isAllowed: () => MaybePromise<boolean> = () => true,
 ): Promise<TestResult> {
   const running = runningTestsOf(database);
   if (running.has(id)) throw problem('webhook_test_running', `Another test of webhook ${id} is running. Wait for it.`);
@@ -39,7 +42,7 @@ export async function sendTest(
   try {
     const secrets = await signingSecrets(database, encryptor, id, at);
     const event = { type: TEST_TYPE, time: formatTime(at), id: `test_${randomUUID()}`, data: { id } };
-    return { at, outcome: await postSigned(outgoing, url, event, secrets) };
+    return { at, outcome: await postSigned(outgoing, url, event, secrets, isAllowed) };
   } finally {
     running.delete(id);
   }
@@ -79,6 +82,7 @@ const reasons: Record<Fault, string> = {
   reset: 'the connection was closed before a response',
   malformed_answer: 'the response was not valid HTTP',
   busy: 'too many other requests are being sent; try again later',
+  withdrawn: 'the API key is no longer valid',
   aborted: 'the service is stopping',
   failed: 'the service could not send it; try again later',
 };

@@ -33,6 +33,16 @@ export async function disableWebhooksOfAccounts(
   return disableAll(tx, await tx.all(activeOfAccounts, { accountIds: JSON.stringify(accountIds) }), reason);
 }
 
+/** Disables the active webhooks that depend on the same key or account, whichever of them may no longer act. */
+export function disableUnauthorized(
+  tx: Transaction,
+  { accountId, keyId }: Pick<WebhookRow, 'accountId' | 'keyId'>,
+  reason: AuthorityReason,
+): Promise<WebhookRow[]> {
+  const isOfKey = reason === 'key_revoked' || reason === 'key_expired';
+  return isOfKey ? disableWebhooksOfKeys(tx, [keyId!], reason) : disableWebhooksOfAccounts(tx, [accountId], reason);
+}
+
 /** Makes the webhooks of a key depend on another one, which has the same scopes. Idempotent. */
 export async function handOverWebhooks(tx: Transaction, keyId: string, toKeyId: string | null): Promise<WebhookRow[]> {
   const reason = toKeyId === null ? 'key_detached' : 'key_rotated';

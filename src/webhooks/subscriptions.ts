@@ -2,7 +2,8 @@ import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
 import { typeFilter } from '../events/public/list-events.ts';
 import { canSee } from '../events/public/visibility.ts';
-import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
+import { query, type Reader, sql } from '../schema.ts';
+import { authoritiesOf } from './authority.ts';
 import { webhookColumns } from './webhook.ts';
 
 /** An active webhook, with what decides which events it receives. */
@@ -31,23 +32,14 @@ export interface Subscription {
 export async function activeSubscriptions(reader: Reader, accounts: Reader): Promise<Subscription[]> {
   const rows = await reader.all(activeWebhooks, {});
   if (rows.length === 0) return [];
-  const actors = await actorsOf(accounts, rows);
-  return rows.map(({ types, categoryIds, accountId, ...row }) => ({
+  // Who may be sent to is checked when something is sent.
+  const authorities = await authoritiesOf(accounts, rows, 0);
+  return rows.map(({ types, categoryIds, ...row }, index) => ({
     ...row,
     types: types === null ? null : JSON.parse(types),
     categoryIds: categoryIds === null ? null : JSON.parse(categoryIds),
-    actor: actors.get(accountId)!,
+    actor: authorities[index]!.actor,
   }));
-}
-
-/** Returns the owners of webhooks as actors, by the id of their account. */
-export async function actorsOf(
-  accounts: Reader,
-  webhooks: readonly { readonly accountId: number }[],
-): Promise<ReadonlyMap<number, Actor>> {
-  const ids = [...new Set(webhooks.map(({ accountId }) => accountId))];
-  const admins = new Set((await accounts.all(adminIdsAmong, { ids: JSON.stringify(ids) })).map(({ id }) => id));
-  return new Map(ids.map(accountId => [accountId, { accountId, admin: admins.has(accountId) }]));
 }
 
 /**
@@ -113,10 +105,6 @@ const activeWebhooks = query(db =>
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
     .orderBy('id'),
-);
-
-const adminIdsAmong = query((db, p: Params<{ ids: string }>, engine) =>
-  db.selectFrom('accounts').select('id').where('admin', '=', 1).where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 /** The category of each pet as of an event, for rows of an index of the caller's, a pet id and an event id. */

@@ -8,7 +8,7 @@ import { testClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { openOutgoingClient } from '../../src/lib/http/client/client.ts';
 import { createPet, updatePet } from '../../src/pets/pets.ts';
-import { type Params, query, type Transaction } from '../../src/schema.ts';
+import { type DeploymentName, type Params, query, type Transaction } from '../../src/schema.ts';
 import { ownerOf } from '../../src/webhooks/secrets.ts';
 import type { Engine } from './engines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -80,8 +80,9 @@ export const spoilSecret = query((db, p: Params<{ id: number }>) =>
 export async function withDeliveryStore(
   engine: Engine,
   work: (store: Awaited<ReturnType<typeof openStore>>) => Promise<void>,
+  deployment: DeploymentName = 'production',
 ) {
-  const store = await openStore(engine);
+  const store = await openStore(engine, deployment);
   try {
     await work(store);
   } finally {
@@ -90,10 +91,11 @@ export async function withDeliveryStore(
   }
 }
 
-async function openStore(engine: Engine) {
+async function openStore(engine: Engine, deployment: DeploymentName) {
   const clock = testClock(START);
   const database = await engine.open({ clock });
-  await database.write(async tx => {
+  const accounts = deployment === 'production' ? database : await engine.open({ clock });
+  await accounts.write(async tx => {
     for (const email of ['ada', 'bob', 'eve']) await createAccount(tx, { email: `${email}@example.org`, name: 'x' });
     await createAccount(tx, { email: 'root@example.org', name: 'x', admin: true });
   });
@@ -104,7 +106,7 @@ async function openStore(engine: Engine) {
   const disabled: DisabledWebhook[] = [];
   const deps = {
     database,
-    accounts: database,
+    accounts,
     outgoing,
     encryptor,
     scheduleMs: schedule,
@@ -153,7 +155,7 @@ async function openStore(engine: Engine) {
 
   /** Dispatches and delivers everything that is due. */
   async function deliver(by = worker) {
-    while ((await dispatch(database, database)) > 0);
+    while ((await dispatch(database, accounts)) > 0);
     for (;;) {
       const { jobs } = await by.claim(256);
       if (jobs.length === 0) return;
@@ -171,6 +173,7 @@ async function openStore(engine: Engine) {
     clock,
     wall,
     database,
+    accounts,
     receiver,
     outgoing,
     disabled,

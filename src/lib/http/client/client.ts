@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../maybe-promise.ts';
 import { createSemaphore } from '../../semaphore.ts';
 import { createConnectionPool } from './connection-pool.ts';
 import { createResolver, type FindAddresses } from './dns.ts';
@@ -12,6 +13,8 @@ export interface OutgoingRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer;
   readonly signal?: AbortSignal;
+  /** Called once a connection is open, directly before the request is written to it; `false` withdraws the request. */
+  readonly isAllowed?: (() => MaybePromise<boolean>) | undefined;
 }
 
 /** An HTTP client for URLs that users registered: with SSRF protection and limits on time, size and connections. */
@@ -70,7 +73,7 @@ export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOption
 
   async function send(target: Target, request: OutgoingRequest, signal: AbortSignal): Promise<Outcome> {
     const { tls, host, port, path, servername } = target;
-    const { body } = request;
+    const { body, isAllowed } = request;
     const options = {
       host,
       port,
@@ -81,11 +84,11 @@ export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOption
       headers: { ...request.headers, 'accept-encoding': 'identity', 'content-length': Buffer.byteLength(body) },
     };
     const startMs = performance.now();
-    let result = await postOnce(tls, options, body, timeoutMs, signal);
+    let result = await postOnce(tls, options, body, timeoutMs, { signal, isAllowed });
     if ('stale' in result && result.stale && !signal.aborted) {
       // The other idle connections to this host are as old.
       pool.closeIdle(host, port);
-      result = await postOnce(tls, options, body, timeoutMs - (performance.now() - startMs), signal);
+      result = await postOnce(tls, options, body, timeoutMs - (performance.now() - startMs), { signal, isAllowed });
     }
     const durationMs = performance.now() - startMs;
     if ('fault' in result) return { fault: result.fault, durationMs };

@@ -20,6 +20,8 @@ export type Fault =
   | 'malformed_answer'
   /** No connection became free within the time limit; nothing was sent. */
   | 'busy'
+  /** The caller did not allow to send the request, although a connection was open; nothing was sent. */
+  | 'withdrawn'
   /** The caller aborted the request, or the client was closed. */
   | 'aborted'
   /** This process could not send the request: an invalid header, or no file descriptors or memory. */

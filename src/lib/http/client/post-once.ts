@@ -1,5 +1,6 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import { BODY_KEPT_BYTES, type Fault, faultOf } from './outcome.ts';
 
 /** The result of one request on one connection. */
@@ -7,6 +8,9 @@ type PostResult =
   | { readonly head: IncomingMessage; readonly body: Buffer }
   /** `stale`: a kept-alive connection was closed before the first byte of a response, so the request may be repeated. */
   | { readonly fault: Fault; readonly stale: boolean };
+
+/** See `OutgoingRequest`. */
+type IsAllowed = () => MaybePromise<boolean>;
 
 /** How many bytes of a response body are read. */
 const BODY_BYTES_MAX = 65_536;
@@ -28,7 +32,7 @@ export function postOnce(
   options: RequestOptions,
   body: string | Buffer,
   timeoutMs: number,
-  signal: AbortSignal,
+  { signal, isAllowed }: { readonly signal: AbortSignal; readonly isAllowed: IsAllowed | undefined },
 ): Promise<PostResult> {
   return new Promise(resolve => {
     let request: ClientRequest | undefined;
@@ -57,7 +61,35 @@ export function postOnce(
     request.on('error', error => end(faultOf(error, tls)));
     request.on('close', () => end('reset'));
     response.readFrom(request, end);
-    request.end(body);
+    if (isAllowed === undefined) request.end(body);
+    else onceConnected(request, tls, () => sendIfAllowed(request!, body, isAllowed, () => end('withdrawn')));
+  });
+}
+
+/** Sends a request in the same turn of the event loop in which `isAllowed` allows it. */
+async function sendIfAllowed(
+  request: ClientRequest,
+  body: string | Buffer,
+  isAllowed: IsAllowed,
+  withdraw: () => void,
+): Promise<void> {
+  try {
+    const allowed = isAllowed();
+    if (typeof allowed === 'boolean' ? allowed : await allowed) {
+      if (!request.destroyed) request.end(body);
+      return;
+    }
+  } catch {
+    // What is not known to be allowed is not sent.
+  }
+  withdraw();
+}
+
+/** Calls `listener` once the request has an open connection. */
+function onceConnected(request: ClientRequest, tls: boolean, listener: () => void): void {
+  request.once('socket', socket => {
+    if (request.reusedSocket || !(tls || socket.connecting)) listener();
+    else socket.once(tls ? 'secureConnect' : 'connect', listener);
   });
 }
 

@@ -1,0 +1,83 @@
+import { batchJob } from '../lib/jobs/batch-job.ts';
+import type { JobType } from '../lib/jobs/job-loop.ts';
+import { type Database, query, sql } from '../schema.ts';
+import { authoritiesOf } from './authority.ts';
+import { disableUnauthorized, handOverWebhooks } from './disable.ts';
+
+export interface AuthorityDeps {
+  readonly database: Database;
+  /** Production's database, which stores accounts and keys. */
+  readonly accounts: Database;
+  now(): number;
+}
+
+/** How often the job runs on PostgreSQL, where notifications may be lost. */
+const INTERVAL_MS = 60_000;
+
+/**
+ * Returns the job that disables the webhooks whose key or account may no longer act, and hands over those of rotated keys:
+ * after an expiry, and in staging, whose database has no keys, after every change of a key or account.
+ */
+export function authorityJob({ database, accounts, now }: AuthorityDeps): {
+  readonly type: JobType<never, 'authority'>;
+  /** Returns when to run it next, without a query: milliseconds since the Unix epoch. */
+  dueAt(): number;
+} {
+  let version: number | undefined;
+  let changed = true;
+  let nextAt = 0;
+  accounts.onNotification?.(() => {
+    changed = true;
+  });
+
+  const type = batchJob('authority', async () => {
+    changed = false;
+    version = accounts.engine === 'sqlite' ? accounts.topicVersion('registry') : undefined;
+    const startedAt = now();
+    const { rows, expiresAt } = await enforceAuthority(database, accounts, startedAt);
+    nextAt = Math.min(expiresAt, startedAt + INTERVAL_MS);
+    return rows;
+  });
+  return {
+    type,
+    dueAt() {
+      // On PostgreSQL, asking for the version would make the process poll for it.
+      const isChanged = changed || (accounts.engine === 'sqlite' && accounts.topicVersion('registry') !== version);
+      return isChanged ? 0 : nextAt;
+    },
+  };
+}
+
+/**
+ * Disables the webhooks whose authority has ended, and hands over those of rotated keys.
+ * @returns the number of changed webhooks, and when the next key of a webhook expires
+ */
+export async function enforceAuthority(
+  database: Database,
+  accounts: Database,
+  now: number,
+): Promise<{ readonly rows: number; readonly expiresAt: number }> {
+  const webhooks = await database.all(activeDependents, {});
+  if (webhooks.length === 0) return { rows: 0, expiresAt: Number.POSITIVE_INFINITY };
+  let rows = 0;
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const authorities = await authoritiesOf(accounts, webhooks, now);
+  for (const [index, webhook] of webhooks.entries()) {
+    const { keyId, ended, ...authority } = authorities[index]!;
+    if (keyId !== webhook.keyId) {
+      rows += (await database.write(tx => handOverWebhooks(tx, webhook.keyId!, keyId))).length;
+    }
+    if (ended === undefined) expiresAt = Math.min(expiresAt, authority.expiresAt);
+    else rows += (await database.write(tx => disableUnauthorized(tx, { ...webhook, keyId }, ended))).length;
+  }
+  return { rows, expiresAt };
+}
+
+const activeDependents = query(db =>
+  db
+    .selectFrom('webhooks')
+    .select(['account_id as accountId', 'key_id as keyId', sql<string>`'*'`.as('scopes')])
+    .distinct()
+    .where('status', '=', sql.lit('active'))
+    .where('deleted_at', 'is', null),
+);
