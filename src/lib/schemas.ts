@@ -54,8 +54,12 @@ export function anyOfFilter<Schema extends TSchema>(schema: Schema, maxItems: nu
   return Type.Optional(Type.Array(schema, { minItems: 1, maxItems, description }));
 }
 
-/** Returns the path parameter that is the id of a resource; `noun_not_found` is the error code for an unknown id. */
+/**
+ * Returns the path parameter that is the id of a private resource; `noun_not_found` is the error code for an unknown id, and
+ * for one that the caller cannot see.
+ */
 export function idParameter<Schema extends TSchema>(noun: string, schema: Schema) {
   const description = `The identifier of the ${noun}.`;
-  return { schema, description, errorCode: `${noun}_not_found`, errorMessage: `There is no ${noun} with this id.` };
+  const errorMessage = `There is no ${noun} with this id.`;
+  return { schema, description, errorCode: `${noun}_not_found`, errorMessage, isPrivate: true } as const;
 }

@@ -9,6 +9,7 @@ import { routes } from '../../src/api.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { query } from '../../src/schema.ts';
+import { ExampleIds } from './example-ids.ts';
 import { send, serve, type TestService } from './serving.ts';
 
 /** An example of a route, sent to a server, with its response. */
@@ -31,8 +32,12 @@ export interface ExampleStore {
   /** The real URL for `https://receiver.example` in requests and responses. */
   readonly receiverUrl: string;
   /** The tokens of the callers. */
-  readonly keys: Readonly<Record<'owner' | NonNullable<Example['as']>, string>>;
+  readonly keys: Readonly<Record<CallerName, string>>;
+  /** The ids of the resources, in a store that several examples share. */
+  readonly ids?: ExampleIds;
 }
+
+export type CallerName = 'owner' | NonNullable<Example['as']>;
 
 /** The time of all examples: their clock does not move. */
 export const examplesAt = Date.parse('2026-11-21T12:00:00Z');
@@ -80,11 +85,24 @@ export async function openExampleStore(
     stranger: (await serving.newKey()).token,
   };
   const baseUrl = serving.urls.production;
-  for (const body of pets) {
-    const { status, text } = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
-    if (status !== 201) throw new Error(`${body.name} could not be added: ${text}`);
-  }
+  await addPets(baseUrl, owner);
   return { serving, clock, baseUrl, receiverUrl: receiver.url, keys };
+}
+
+/** Returns the store with new resources for further examples, as in a store of their own. */
+export async function anew(store: ExampleStore): Promise<ExampleStore> {
+  return { ...store, ids: new ExampleIds(await addPets(store.baseUrl, store.keys.owner)) };
+}
+
+/** Adds the owner's pets, and returns their ids. */
+async function addPets(baseUrl: string, owner: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (const body of pets) {
+    const reply = await send(`${baseUrl}/pets`, { method: 'POST', key: owner, body });
+    if (reply.status !== 201) throw new Error(`${body.name} could not be added: ${reply.text}`);
+    ids.push(String(reply.body.id));
+  }
+  return ids;
 }
 
 /** Opens the receiver of the webhooks in examples. It accepts everything except requests to `/missing`. */
@@ -182,7 +200,7 @@ export async function sendExample(
   store: ExampleStore,
   more: Readonly<Record<string, string>> = {},
 ): Promise<SentExample> {
-  const { path, headers, body } = requestOf(route, example, store.keys);
+  const { path, headers, body } = requestOf(route, store.ids?.translate(example) ?? example, store.keys);
   const response = await fetch(store.baseUrl + path, {
     method: route.method,
     headers: { ...headers, ...more },
@@ -190,7 +208,7 @@ export async function sendExample(
   });
   const received = route.streams && response.ok ? await firstMessage(response) : await response.text();
   const text = received.replaceAll(store.receiverUrl, RECEIVER);
-  return {
+  const sent = {
     route,
     example,
     status: response.status,
@@ -199,6 +217,8 @@ export async function sendExample(
     text,
     body: text === '' ? undefined : JSON.parse(route.streams && response.ok ? /^data: (.*)$/m.exec(text)![1]! : text),
   };
+  store.ids?.learn(sent);
+  return sent;
 }
 
 /** Returns the text of a stream up to and including its first message. */

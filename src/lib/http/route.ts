@@ -32,6 +32,8 @@ export interface PathParameter {
   readonly errorCode: string;
   /** The message of the 404. */
   readonly errorMessage: string;
+  /** Whether only some accounts can see the resource: for others it does not exist. */
+  readonly isPrivate?: true;
 }
 
 export interface Success {

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { suspendAccount } from '../../src/accounts/accounts.ts';
+import { routes } from '../../src/api.ts';
+import { type ErrorCode, errors } from '../../src/errors.ts';
+import { scopes } from '../../src/keys/key.ts';
+import { revokeKey } from '../../src/keys/keys.ts';
+import { newToken } from '../../src/keys/token.ts';
+import type { Example, Route } from '../../src/lib/http/route.ts';
+import { codesOf } from '../../src/openapi.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
+import {
+  anew,
+  type CallerName,
+  type ExampleStore,
+  openExampleStore,
+  prepare,
+  sendExample,
+} from '../support/examples.ts';
+
+const everyScope = Object.keys(scopes);
+const callers: readonly CallerName[] = ['owner', 'stranger', 'admin'];
+
+overEachEngine(engine => {
+  let store: ExampleStore;
+  /** The value of `Authorization` of each caller that no operation accepts, by the code of the error. */
+  let rejected: readonly (readonly [code: ErrorCode, authorization: string])[];
+  let banned: string;
+  /** The accounts of the callers. */
+  const accountIds = {} as Record<CallerName, number>;
+  const limited = new Map<string, string>();
+
+  before(async () => {
+    store = await openExampleStore({ environment: await engine.settings() });
+    const { serving, clock, baseUrl, keys } = store;
+    const { production } = serving.app.databases;
+    for (const caller of callers) accountIds[caller] = await ownId(baseUrl, keys[caller]);
+    const revoked = await serving.newKey();
+    await production.write(tx => revokeKey(tx, revoked.id));
+    const suspended = await serving.newKey();
+    await production.write(tx => suspendAccount(tx, suspended.accountId));
+    const expired = await serving.newKey({ expiresAt: clock.now() + 1 });
+    clock.advance(2);
+    const valid = keys.owner;
+    const bearer = Object.entries({
+      malformed_api_key: `${valid}x`,
+      invalid_api_key: newToken('production').token,
+      revoked_api_key: revoked.token,
+      expired_api_key: expired.token,
+      wrong_deployment: (await serving.newKey({ deployment: 'staging' })).token,
+      account_suspended: suspended.token,
+    } satisfies Partial<Record<ErrorCode, string>>);
+    rejected = [
+      ...['', 'Bearer', `Basic ${valid}`, valid].map(text => ['missing_api_key', text] as const),
+      ...bearer.map(([code, token]) => [code as ErrorCode, `Bearer ${token}`] as const),
+    ];
+    banned = (await serving.newKey({ plan: 'free' })).token;
+    await provokeBan(store, banned);
+  });
+  after(() => store?.serving.stop());
+
+  it('a banned key can use no operation', async () => {
+    // While the clock stands still, the ban does not end.
+    for (const route of routes) await expectRejected(route, 'api_key_banned', `Bearer ${banned}`);
+  });
+
+  for (const route of routes as readonly Route<never>[]) {
+    it(`${route.operationId} requires a valid key with the scope ${route.access.scope}`, async () => {
+      for (const [code, authorization] of rejected) {
+        // Each address may send 60 requests a minute without a valid key.
+        store.clock.advance(1100);
+        await expectRejected(route, code, authorization);
+      }
+      for (const scope of everyScope.filter(one => one !== route.access.scope)) {
+        await expectRejected(route, 'insufficient_scope', `Bearer ${await keyOf('owner', scope)}`);
+      }
+    });
+
+    for (const caller of callers) {
+      it(`${route.operationId} with that scope alone, called by the ${caller}`, async () => {
+        const { as, ...example } = successOf(route);
+        const shared = await anew(store);
+        await prepare(example, shared);
+        const token = await keyOf(caller, route.access.scope!);
+        const keys = { ...shared.keys, owner: token };
+        const { status, body } = await sendExample(route, example, { ...shared, keys });
+        const code = errorFor(route, as, caller);
+        const said = `${caller}, "${example.name}": ${status} ${JSON.stringify(body)}`;
+        assert.equal((body as { code?: string } | undefined)?.code, code, said);
+        assert.equal(status, code === undefined ? example.status : errors[code].status, said);
+      });
+    }
+  }
+
+  async function expectRejected(route: Route<never>, code: ErrorCode, authorization: string): Promise<void> {
+    assert.ok(codesOf(route).includes(code), `${route.operationId} does not document ${code}`);
+    const { status, body } = await sendExample(route, successOf(route), store, { authorization });
+    assert.deepEqual([status, (body as { code: string }).code], [errors[code].status, code], authorization);
+  }
+
+  /** Returns a key of a caller with one scope. */
+  async function keyOf(caller: CallerName, scope: string): Promise<string> {
+    const name = `${caller} ${scope}`;
+    const known = limited.get(name);
+    if (known !== undefined) return known;
+    const { token } = await store.serving.newKey({ accountId: accountIds[caller], scopes: [scope] });
+    limited.set(name, token);
+    return token;
+  }
+});
+
+/** Returns the first example of a success that does not depend on a version. */
+function successOf({ operationId, path, examples }: Route<never>): Example {
+  const example = examples.find(({ code, headers = {} }) => code === undefined && !('If-Match' in headers));
+  assert.ok(example, `${operationId} needs an example of a success: add one to its examples.`);
+  for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
+    assert.ok(example.path?.[name!], `The example "${example.name}" of ${operationId} needs a value for ${name}.`);
+  }
+  return example;
+}
+
+/**
+ * Returns the error that a caller with the scope gets, by the route: `undefined` if the example succeeds.
+ * @param as the caller of the example
+ */
+function errorFor(route: Route<never>, as: Example['as'], caller: CallerName): ErrorCode | undefined {
+  if (caller === (as ?? 'owner') || caller === 'admin') return undefined;
+  const hidden = Object.values(route.parameters ?? {}).find(({ isPrivate }) => isPrivate);
+  if (hidden !== undefined) return hidden.errorCode as ErrorCode;
+  return route.errors.includes('not_owner') ? 'not_owner' : undefined;
+}
+
+async function ownId(baseUrl: string, token: string): Promise<number> {
+  const response = await fetch(`${baseUrl}/account`, { headers: { authorization: `Bearer ${token}` } });
+  return ((await response.json()) as { id: number }).id;
+}
+
+/** Sends requests after a 429 until the key is banned. */
+async function provokeBan({ baseUrl, clock }: ExampleStore, token: string): Promise<void> {
+  const ask = async () => (await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${token}` } })).json();
+  for (let requests = 0; requests < 61; requests++) await ask();
+  clock.advance(2500);
+  for (let violations = 0; violations < 20; violations++) await ask();
+}
