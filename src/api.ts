@@ -1,4 +1,5 @@
 import * as account from './accounts/usage/routes.ts';
+import * as audit from './audit/routes.ts';
 import * as categoryMerge from './categories/merge/routes.ts';
 import * as categories from './categories/routes.ts';
 import * as deliveries from './deliveries/routes.ts';
@@ -67,6 +68,9 @@ export const routes: readonly Route<Deployment>[] = [
     'GET /webhooks/{webhookId}/deliveries': beta('listDeliveries', 'webhooks:read', deliveries.list),
     'GET /webhooks/{webhookId}/deliveries/{deliveryId}': beta('getDelivery', 'webhooks:read', deliveries.get),
     'POST /webhooks/{webhookId}/redeliveries': beta('redeliverEvents', 'webhooks:write', deliveries.redeliver),
+  }),
+  ...group('Audit log', {
+    'GET /audit': beta('listAuditEntries', 'audit:read', audit.list),
   }),
   ...group('Account', {
     'GET /account': beta('getAccount', 'account:read', account.get),

@@ -16,10 +16,22 @@ export function parseInteger(name: string, text: string, minimum: number, maximu
 /** Describes in help which times `parseWhen` accepts. */
 export const WHEN = 'a duration from now (30s, 15m, 24h, 7d) or an RFC 3339 time';
 
+/** The same for filters, whose times are in the past; see `parsePast`. */
+export const PAST = 'a duration before now (30s, 15m, 24h, 7d) or an RFC 3339 time';
+
 /** Parses a time in whole milliseconds since the Unix epoch; durations count from `now`. @throws {UsageError} */
 export function parseWhen(name: string, text: string, now: number): number {
+  return parseTimeFrom(name, text, duration => now + duration);
+}
+
+/** Parses a time as `parseWhen` does; durations count back from `now`. @throws {UsageError} */
+export function parsePast(name: string, text: string, now: number): number {
+  return parseTimeFrom(name, text, duration => now - duration);
+}
+
+function parseTimeFrom(name: string, text: string, add: (duration: number) => number): number {
   const duration = parseDuration(text);
-  const time = duration === undefined ? parseTime(text) : now + duration;
+  const time = duration === undefined ? parseTime(text) : add(duration);
   if (time !== undefined) return Math.ceil(time);
   throw new UsageError(`${name} must be a duration like 30s, 15m, 24h or 7d, or a time like 2027-01-31T12:00:00Z.`);
 }

@@ -94,7 +94,7 @@ const ASSIGN_BATCH_SIZE = 5000;
  * An event never precedes one that was recorded this much earlier: clocks of processes that share a database differ by
  * less, including the duration of a transaction.
  */
-const CLOCK_TOLERANCE_MS = 10_000;
+export const CLOCK_TOLERANCE_MS = 10_000;
 
 type Row = Omit<PositionedEvent<never>, 'data'> & { data: string };
 
@@ -118,7 +118,8 @@ const assignBatch = query((db, p: Params<{ most: number }>) =>
     .whereRef('events.id', '=', 'new.id' as never),
 );
 
-const selectPosition = (engine: Reader['engine'], table = 'events') =>
+/** Selects the position of an event; null while it has none. */
+export const selectPosition = (engine: Reader['engine'], table = 'events') =>
   sql<number>`${sql.ref(`${table}.${positionColumn(engine)}`)}`.as('position');
 
 const lastInOrder = query<Record<never, never>, { position: number | null; unordered: number | boolean }>(

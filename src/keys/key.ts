@@ -13,6 +13,7 @@ export const scopes = {
   'webhooks:read': 'list and read webhooks, their deliveries and their events',
   'webhooks:write':
     'create, change and delete webhooks, which receive the events that the other scopes of the key allow',
+  'audit:read': 'read the audit log of the account: the key, request id and address of every change',
   'account:read': 'read the account of the key, with its plan and bounds',
 } as const;
 

@@ -5,6 +5,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/pagination.md': {},
   'docs/rate-limits.md': {},
   'docs/account.md': {},
+  'docs/audit.md': {},
   'docs/error-handling.md': {},
   'docs/idempotency.md': {},
   'docs/concurrency.md': {},

@@ -37,6 +37,7 @@ const layers = [
   'events/public',
   'webhooks',
   'deliveries',
+  'audit',
   'accounts/usage',
   'retention.ts',
   'jobs.ts',

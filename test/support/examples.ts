@@ -269,9 +269,12 @@ export function recordedResponses(sent: readonly SentExample[]): string {
   return `${JSON.stringify(responses, steady, 2)}\n`;
 }
 
+/** The origin of requests in entries of the audit log. */
+const fixed = { keyId: 'q7Zc1Lw0aPdT', requestId: 'c9l5z4GqHAJE-4', address: '192.0.2.1' };
+
 /** Replaces values that differ each time with fixed ones. */
 function steady(member: string, value: unknown): unknown {
-  if (member === 'keyId') return 'q7Zc1Lw0aPdT';
+  if (member in fixed && typeof value === 'string') return fixed[member as keyof typeof fixed];
   if (member === 'secret' && typeof value === 'string') return 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLwSwcTRmvxDpmbQ=';
   return member === 'durationMs' && typeof value === 'number' ? 38 : value;
 }

@@ -223,6 +223,22 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
       '--account 2 --pet 7 --message "Is she still there?"': 'from a customer to the owner of an animal',
     },
   },
+  'audit list': {
+    operation: 'listAuditEntries',
+    summary: 'List the changes that keys and commands made, newest first, with the address of each request.',
+    account: 'Only the entries that this account can see; see `petstore account list`.',
+    flags: { accountId: null },
+    list: {
+      columns: ['time', 'type', 'resourceId', 'accountId', 'keyId', 'address', 'command'],
+      noun: 'entries',
+      hint: 'every change by a request or a command adds one.',
+    },
+    examples: {
+      '--key q7Zc1Lw0aPdT --since 24h': 'what a leaked key did',
+      '--resource pet:7': 'who changed an animal',
+      '--account 1 --json': 'for a program',
+    },
+  },
   'webhook list': {
     list: {
       columns: ['accountId', 'status', 'url', 'failingSince'],

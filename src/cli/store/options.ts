@@ -1,6 +1,6 @@
 import { formatTime } from '../../lib/time.ts';
 import { type Option, UsageError } from '../command.ts';
-import { parseInteger, parseWhen, WHEN } from '../values.ts';
+import { PAST, parseInteger, parsePast, parseWhen, WHEN } from '../values.ts';
 import { parsePrice } from './money.ts';
 
 /** The parts of a JSON Schema that options derive from. */
@@ -40,7 +40,8 @@ const implied = ['limit', 'cursor', 'view'];
 
 /**
  * Derives the options of a query or body from its schema, so that a new member is an option at once.
- * @param part filters of a query are switches when they are booleans; booleans of a body are `yes` or `no`
+ * @param part filters of a query are switches when they are booleans, and their durations count back; booleans of a body are
+ *   `yes` or `no`
  * @param flags names of options that differ from the derived ones; `null` for members without an option
  */
 export function membersOf(
@@ -49,6 +50,7 @@ export function membersOf(
   flags: Readonly<Record<string, string | null>>,
 ): Member[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Schema;
+  const times = part === 'query' ? past : future;
   return Object.entries(properties)
     .filter(([name]) => flags[name] !== null && !implied.includes(name))
     .map(([name, property]) => {
@@ -62,16 +64,26 @@ export function membersOf(
       const text = descriptionOf(type) ?? property.description ?? '';
       const removal = nullable && !text.includes('`null`') ? ` \`${NONE}\` removes it.` : '';
       const option = {
-        description: text.replaceAll('`null`', `\`${NONE}\``) + removal,
+        description: text.replaceAll('`null`', `\`${NONE}\``) + removal + whenText(type, times),
         ...(value !== undefined && { value }),
         ...(choices && { choices: nullable ? [...choices, NONE] : choices }),
         ...(type.items && { repeatable: true }),
         ...(required.includes(name) && { required: true }),
       };
       const parse = (text: string, now: number) =>
-        nullable && text === NONE ? null : parseValue(`--${flag}`, type, text, now);
+        nullable && text === NONE
+          ? null
+          : parseValue(`--${flag}`, type, text, time => times.parse(`--${flag}`, time, now));
       return { name, flag, option, parse };
     });
+}
+
+/** How the times of a query and those of a body are given. */
+const past = { when: PAST, parse: parsePast };
+const future = { when: WHEN, parse: parseWhen };
+
+function whenText({ format }: Schema, { when }: typeof past): string {
+  return format === 'date-time' ? ` ${when.charAt(0).toUpperCase()}${when.slice(1)}.` : '';
 }
 
 function descriptionOf({ properties, description }: Schema): string | undefined {
@@ -97,13 +109,13 @@ function choicesOf(schema: Schema): readonly string[] | undefined {
   return type === 'boolean' && byDefault === undefined ? ['yes', 'no'] : choices;
 }
 
-function parseValue(name: string, schema: Schema, text: string, now: number): unknown {
+function parseValue(name: string, schema: Schema, text: string, timeOf: (text: string) => number): unknown {
   const { type, format, items, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, properties } = schema;
   if (type === 'boolean') return schema.default === undefined ? text === 'yes' : !schema.default;
-  if (items !== undefined) return [...new Set(text.split(','))].map(one => parseValue(name, items, one, now));
+  if (items !== undefined) return [...new Set(text.split(','))].map(one => parseValue(name, items, one, timeOf));
   if (type === 'integer') return parseInteger(name, text, minimum, maximum);
   if (type === 'number') return Number(text);
-  if (format === 'date-time') return formatTime(parseWhen(name, text, now));
+  if (format === 'date-time') return formatTime(timeOf(text));
   if (properties === undefined) return text;
   // The only members with members of their own are prices.
   const price = parsePrice(text);
@@ -121,8 +133,7 @@ export function optionsOf(
   const options: Record<string, Option> = {};
   for (const { flag, option } of members) {
     const description = option.description.replace(/`(\w+)`/g, (quoted, word) => optionFor(word, members) ?? quoted);
-    const when = option.value === 'WHEN' ? ` ${WHEN.charAt(0).toUpperCase()}${WHEN.slice(1)}.` : '';
-    options[flag] = { ...option, description: description + when };
+    options[flag] = { ...option, description };
   }
   for (const [flag, changes] of Object.entries(more)) options[flag] = { ...options[flag], ...changes } as Option;
   return options;

@@ -28,6 +28,7 @@ const views: Readonly<Record<string, (value: Value) => Value>> = {
     attempts: attempts.map(attemptText).join('\n'),
     text: message,
   }),
+  audit: entry => entry,
   webhook: ({ id, disabledReason, ...webhook }) => ({
     webhook: id,
     types: 'all',

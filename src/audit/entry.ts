@@ -1,0 +1,64 @@
+import Type, { type Static } from 'typebox';
+import type { Event } from '../events/event.ts';
+import type { LoggedData } from '../events/owners.ts';
+import { eventIdAt } from '../events/public/public-event.ts';
+import type { CommandOrigin, RequestOrigin } from '../lib/origin.ts';
+import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { formatTime } from '../lib/time.ts';
+import { messageIdOf } from '../messages/message.ts';
+
+const ofRequest = (description: string) =>
+  Type.Optional(Type.String({ description: `${description}; absent for a command of the operator.` }));
+
+/** An entry of the audit log as the API shows it: a change, and what asked for it. */
+export const AuditEntry = Type.Object(
+  {
+    id: idSchema('Identifier of the entry. Later changes have higher ids.'),
+    time: timeSchema('When the change was recorded.'),
+    type: Type.String({
+      description: 'The type of its event, such as `pet.updated`. More types may be added.',
+      examples: ['pet.updated'],
+    }),
+    resourceId: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], {
+      description: 'The id of the resource that was changed.',
+    }),
+    eventId: Type.Optional(
+      Type.String({ description: 'The event of the change in `GET /v1/events`; absent while it has no id yet.' }),
+    ),
+    accountId: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'The account that made the change, or for which the operator made it.',
+      }),
+    ),
+    keyId: ofRequest('The id of the API key that the request was sent with'),
+    requestId: ofRequest('The `X-Request-Id` of the request'),
+    address: ofRequest('The IP address that the request came from'),
+    command: Type.Optional(
+      Type.String({ description: 'The command of the operator, such as `key revoke`; absent for a request.' }),
+    ),
+  },
+  { title: 'AuditEntry', description: 'A change, and who made it.' },
+);
+export type AuditEntry = Static<typeof AuditEntry>;
+
+export const AuditEntries = Type.Array(AuditEntry, { title: 'AuditEntries', description: 'Entries of the audit log.' });
+
+/** The event of an entry. Its position is null while it is not in the order of events yet (PostgreSQL). */
+export interface AuditRow extends Event<LoggedData> {
+  readonly position: number | null;
+  readonly origin: Omit<RequestOrigin, 'accountId'> | CommandOrigin;
+}
+
+export function entryOf({ id, at, kind, action, subjectId, accountId, data, position, origin }: AuditRow): AuditEntry {
+  const { id: resourceId = subjectId } = data[kind] as { readonly id?: string };
+  return {
+    id,
+    time: formatTime(at),
+    type: `${kind}.${action}`,
+    resourceId: kind === 'message' ? messageIdOf(subjectId) : resourceId,
+    ...(position !== null && { eventId: eventIdAt(position) }),
+    ...(accountId !== null && { accountId }),
+    ...origin,
+  };
+}

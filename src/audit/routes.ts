@@ -1,0 +1,55 @@
+import Type from 'typebox';
+import { listOperation } from '../deployment.ts';
+import { EventTypes } from '../events/public/public-event.ts';
+import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { parseTime } from '../lib/time.ts';
+import { AuditEntries, entryOf } from './entry.ts';
+import { listExamples } from './examples.ts';
+import { listAuditEntries } from './list.ts';
+
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description }));
+
+export const list = listOperation({
+  summary: 'List the audit log',
+  description:
+    'Returns the changes that were made with the keys of your account, newest first, each with the key, the request id and ' +
+    'the address of its request; also the changes that the operator made for your account or to what it owns. Admins get ' +
+    'the changes of all accounts. Automatic changes, such as an expiry, have no entry. Changes of accounts, keys and bans ' +
+    'are on production only. Entries are kept for a year. A page scans up to 20,000 entries, so with filters it can be ' +
+    'short or empty and still have a next page.',
+  noun: 'entries',
+  filters: {
+    types: Type.Optional(
+      Type.Array(EventTypes.items, {
+        maxItems: 50,
+        description: 'Only changes of these types, which are those of events. `pet.*` selects all types of one kind.',
+      }),
+    ),
+    resource: Type.Optional(
+      Type.String({
+        pattern: '^(pet|category|hold|order|message|account|webhook):(msg_)?[1-9]\\d{0,14}$',
+        description: 'Only changes of this resource: its kind and id.',
+        examples: ['pet:7', 'order:12'],
+      }),
+    ),
+    keyId: text(64, 'Only changes that were made with this API key.'),
+    requestId: text(128, 'Only changes of the request with this `X-Request-Id`.'),
+    address: text(64, 'Only changes that were requested from this IP address.'),
+    since: Type.Optional(timeSchema('Only changes at this time or later.')),
+    until: Type.Optional(timeSchema('Only changes before this time.')),
+    accountId: Type.Optional(idSchema('For admins: only the entries of this account.')),
+  },
+  schema: AuditEntries,
+  examples: listExamples,
+  async handle({ context, caller, filters, page }) {
+    const { since, until } = filters;
+    const filter = { ...filters, since: timeOf(since), until: timeOf(until) };
+    const { rows, ...links } = await listAuditEntries(context.database, caller, filter, page);
+    return { rows: rows.map(entryOf), ...links };
+  },
+});
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Math.ceil(parseTime(text)!);
+}
