@@ -1,7 +1,7 @@
 import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent } from './events.ts';
-import { countEnded } from './open-orders.ts';
+import { countEndedLater } from './open-orders.ts';
 import { orderColumns } from './rows.ts';
 
 /**
@@ -37,7 +37,7 @@ async function endAll(tx: Transaction, due: readonly { id: number; petId: number
     const order = await tx.first(endExpired, { id, now: tx.now });
     if (order === undefined) continue;
     await recordOrderEvent(tx, order, null, { was: { ...order, status: 'placed' }, at: order.updatedAt });
-    countEnded(tx, order.accountId);
+    countEndedLater(tx, order.accountId);
     ended++;
   }
   return ended;

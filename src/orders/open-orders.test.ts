@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
+import { requestWithKey } from '../../test/support/keyed-request.ts';
 import { DAY, openOrderStore, owner, placer, stranger } from '../../test/support/order-store.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
 import { Problem } from '../lib/http/problem.ts';
+import type { Transaction } from '../schema.ts';
 import { expireOrders } from './expiry.ts';
 import { countOpen } from './open-orders.ts';
 import { placeOrder } from './orders.ts';
+import type { OrderWithSteps } from './rows.ts';
+import { cancelOrder } from './steps.ts';
 
 onEachEngine(engine => {
   describe('the bound of open orders', () => {
@@ -19,6 +24,27 @@ onEachEngine(engine => {
       function place(petId: number, max: number) {
         return database.write(tx => placeOrder(tx, placer, { petId }, max)).then(() => 'placed', codeOf);
       }
+    });
+
+    it('is counted without deadlocks while the account places and cancels orders with Idempotency-Key', async () => {
+      const { database, clock, place } = await openOrderStore(engine, 60);
+      const ids = [];
+      for (let petId = 1; petId <= 30; petId++) ids.push((await place(petId)).id);
+      let runs = 0;
+      /** A deadlock would roll back one of the transactions, and run its handler again. */
+      const keyed = (key: string, work: (tx: Transaction) => Promise<OrderWithSteps>) =>
+        withIdempotency(requestWithKey(key, { database, clock, accountId: placer.accountId }), async tx => {
+          runs++;
+          return { body: { id: (await work(tx)).id } };
+        });
+      await Promise.all(
+        ids.flatMap((id, index) => [
+          keyed(`cancel-${id}`, tx => cancelOrder(tx, placer, id, {})),
+          keyed(`place-${id}`, tx => placeOrder(tx, placer, { petId: 31 + index })),
+        ]),
+      );
+      if (engine.name === 'postgres') assert.equal(runs, 60);
+      assert.equal(await countOpen(database, placer.accountId, clock.now()), 30);
     });
 
     it('counts each account for itself, until an order is delivered or cancelled', async () => {

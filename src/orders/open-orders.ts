@@ -23,8 +23,13 @@ export function isOpen(status: OrderStatus): boolean {
   return status === 'placed' || status === 'approved';
 }
 
-/** Counts an order of an account as ended, in the transaction that ends it. */
-export function countEnded(tx: Transaction, accountId: number): void {
+/** Counts an order of an account as ended, in the transaction of the request that ends it. Call it last, as `countOrder`. */
+export async function countEnded(tx: Transaction, accountId: number): Promise<void> {
+  await openOrders.add(tx, accountId, -1);
+}
+
+/** Does the same for a job, which may end orders of many accounts: all at the end of its transaction. */
+export function countEndedLater(tx: Transaction, accountId: number): void {
   openOrders.addLater(tx, accountId, -1);
 }
 

@@ -82,10 +82,11 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
     const { accountId } = actor;
     const after: OrderRow = { ...order, status, expiresAt: null, version, updatedAt: tx.now };
     await tx.run(updateOrder, after);
-    if (isOpen(order.status) && !isOpen(status)) countEnded(tx, order.accountId);
     await updatePet(tx, { order, pet, cause: { accountId, orderId: id }, body });
     await recordOrderEvent(tx, after, accountId, { was: order, note: body.note });
-    return (await withSteps(tx, [after]))[0]!;
+    const [taken] = await withSteps(tx, [after]);
+    if (isOpen(order.status) && !isOpen(status)) await countEnded(tx, order.accountId);
+    return taken!;
   };
 }
 

@@ -6,8 +6,9 @@ import { accountCounter } from './account-counter.ts';
 export const storedBytes = accountCounter('stored_bytes', 'bytes');
 
 /**
- * Counts bytes that an account stores, in the transaction that stores them. Call it late: on PostgreSQL the next
- * transaction of the account that stores a text waits until this one ends.
+ * Counts bytes that an account stores, in the transaction that stores them. Call it last: on PostgreSQL the next
+ * transaction of the account that stores a text waits until this one ends. Transactions lock the number of open orders
+ * before that of stored bytes, so they cannot deadlock.
  * @throws {Problem} `storage_limit_exceeded`
  */
 export async function countStored(tx: Transaction, accountId: number, bytes: number, max: number): Promise<void> {

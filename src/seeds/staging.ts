@@ -3,7 +3,7 @@ import { recordEvents } from '../events/log.ts';
 import { factNamed, insertFact, lockedFact, storeFact } from '../facts.ts';
 import { deleteResponses } from '../idempotency/idempotency.ts';
 import { deleteMessages } from '../messages/retention.ts';
-import { countEnded, isOpen } from '../orders/open-orders.ts';
+import { countEndedLater, isOpen } from '../orders/open-orders.ts';
 import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
 import { petColumns } from '../pets/pet.ts';
@@ -111,7 +111,7 @@ async function deleteSome(
 /** Deletes orders of pets up to this one. */
 async function deleteOrders(tx: Transaction, lastPet: number): Promise<number> {
   const deleted = await tx.all(deleteOrdersOf, { upTo: lastPet });
-  for (const { status, accountId } of deleted) if (isOpen(status)) countEnded(tx, accountId);
+  for (const { status, accountId } of deleted) if (isOpen(status)) countEndedLater(tx, accountId);
   return deleted.length;
 }
 
