@@ -101,6 +101,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           messagesKeptMs: config.messagesDays * DAY_MS,
+          deletion: name === 'production' ? { staging: databases.staging } : undefined,
         });
         jobs.set(name, worker);
         resources.defer(() => worker.close(JOBS_TIMEOUT_MS));

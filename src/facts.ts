@@ -29,3 +29,5 @@ export const storeFact = query((db, p: Params<{ name: string; value: string }>) 
     .values({ name: p.name, value: p.value })
     .onConflict(conflict => conflict.column('name').doUpdateSet(eb => ({ value: eb.ref('excluded.value') }))),
 );
+
+export const deleteFact = query((db, p: Params<{ name: string }>) => db.deleteFrom('facts').where('name', '=', p.name));

@@ -1,3 +1,4 @@
+import { type DeletionDeps, deletionJob, nextDeletion } from './accounts/deletion/deletion.ts';
 import { nextFailingDelivery, nextHealthyDelivery } from './deliveries/claim.ts';
 import { type DeliveryDeps, deliveryJob } from './deliveries/delivery-job.ts';
 import { sendDisabledMessage } from './deliveries/disabled-message.ts';
@@ -33,6 +34,8 @@ export interface JobDeps {
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
   readonly messagesKeptMs?: number;
+  /** Present in production's jobs, which delete accounts: staging's database, if this process serves it. */
+  readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
   /** The retention rules; all of them by default. */
   readonly retention?: readonly DeleteExpired[];
 }
@@ -48,6 +51,7 @@ export type JobName =
   | 'events'
   | 'deliveries'
   | 'authority'
+  | 'accounts'
   | 'retention';
 
 /** A job type, and the queries for its next due time. */
@@ -103,7 +107,7 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 
 /** @param wake runs a job type immediately, because there are new jobs */
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
-  const { database, clock, log, emailSender: sender } = deps;
+  const { database, clock, log, emailSender: sender, deletion } = deps;
   const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
@@ -113,6 +117,9 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
     ...webhookJobs(deps, wake),
+    ...(deletion
+      ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
+      : []),
     { type: retentionJob(deps), due: [nextRetention] },
   ];
 }

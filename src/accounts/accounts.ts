@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { record } from '../events/log.ts';
+import { redactEvents } from '../events/redaction.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { Query, Reader, Transaction } from '../schema.ts';
 import { type Account, type AccountChange, changedProperties, checkNewAccount, type NewAccount } from './account.ts';
-import { type AccountAction, accountEvent } from './events.ts';
+import { type AccountAction, type AccountEventData, accountEvent } from './events.ts';
 import {
   type AccountRow,
   accountByEmail,
@@ -15,6 +16,7 @@ import {
   insertAccount,
   lockedAccount,
   type Properties,
+  updateErased,
   updateLife,
   updateProperties,
 } from './rows.ts';
@@ -61,14 +63,52 @@ export async function suspendAccount(tx: Transaction, id: number): Promise<Accou
  */
 export async function resumeAccount(tx: Transaction, id: number): Promise<Account> {
   const account = await lockAccount(tx, id);
-  const { suspendedAt, deleteAt = Number.POSITIVE_INFINITY, ...resumed } = account;
-  if (deleteAt <= tx.now) throw new UserError(`The account ${id} is being deleted and cannot be resumed.`);
+  requireNotInDeletion(account, tx.now);
+  const { suspendedAt, deleteAt: _, ...resumed } = account;
   if (suspendedAt === undefined) return account;
   return changeLife(tx, 'resumed', account, resumed);
 }
 
+/** Records that the animals of an account were transferred to another one; see `orders/transfer.ts`. */
+export async function recordTransfer(tx: Transaction, id: number, toAccountId: number): Promise<void> {
+  const account = await getAccount(tx, id);
+  await record(tx, accountEvent('transferred', account, account, { toAccountId }));
+}
+
 /**
- * Returns the account with this id.
+ * Suspends an account and has it deleted once `graceMs` have passed; see `accounts/deletion`. A later call replaces the
+ * time. Notifies the topic `registry`.
+ * @throws {UserError} when the account does not exist, is deleted, or is being deleted
+ */
+export async function requestDeletion(tx: Transaction, id: number, graceMs: number): Promise<Account> {
+  const account = await lockAccount(tx, id);
+  requireNotInDeletion(account, tx.now);
+  const deleteAt = tx.now + graceMs;
+  return changeLife(tx, 'deletion_requested', account, {
+    ...account,
+    suspendedAt: account.suspendedAt ?? tx.now,
+    deleteAt,
+  });
+}
+
+/**
+ * Replaces the personal data of an account, also in its events. The row stays for its orders and its history; another
+ * account may use the e-mail address. Notifies the topic `registry`.
+ */
+export async function eraseAccount(tx: Transaction, id: number): Promise<void> {
+  const { deleteAt, ...account } = await lockAccount(tx, id);
+  const name = 'Deleted account';
+  await tx.run(updateErased, { id, email: `deleted-${id}@account.invalid`, name, now: tx.now });
+  await redactEvents<AccountEventData>(tx, 'account', [id], ({ data: { account, was, ...data } }) => ({
+    ...data,
+    account: { ...account, name },
+    ...(was && { was: 'name' in was ? { ...was, name } : was }),
+  }));
+  await recordChange(tx, 'deleted', { ...account, name }, { ...account, name, admin: false });
+}
+
+/**
+ * Returns the account with this id, also a deleted one.
  * @throws {UserError} when the account does not exist
  */
 export async function getAccount(reader: Reader, id: number): Promise<Account> {
@@ -96,8 +136,18 @@ function valuesOf({ email, name, plan = 'free', perMinute, perDay, admin = false
 export async function lockAccount(tx: Transaction, id: number): Promise<Account> {
   const row = await tx.first(lockedAccount, { id });
   if (row === undefined) throw unknownAccount(id);
-  if (row.deletedAt !== null) throw new UserError(`The account ${id} was deleted at ${formatTime(row.deletedAt)}.`);
-  return accountOf(row);
+  const account = accountOf(row);
+  requireNotDeleted(account);
+  return account;
+}
+
+/** @throws {UserError} when the account is deleted */
+export function requireNotDeleted({ id, deletedAt }: Account): void {
+  if (deletedAt !== undefined) throw new UserError(`The account ${id} was deleted at ${formatTime(deletedAt)}.`);
+}
+
+function requireNotInDeletion({ id, deleteAt = Number.POSITIVE_INFINITY }: Account, now: number): void {
+  if (deleteAt <= now) throw new UserError(`The grace period of account ${id} is over: it is being deleted.`);
 }
 
 /** Stores whether an account is suspended and when it will be deleted, and records the event. */

@@ -4,17 +4,38 @@ import { formatTime } from '../lib/time.ts';
 import { limitsOf } from '../plans/plan.ts';
 import type { Account } from './account.ts';
 
-export type AccountAction = 'created' | 'updated' | 'suspended' | 'resumed';
+export type AccountAction =
+  | 'created'
+  | 'updated'
+  | 'suspended'
+  | 'resumed'
+  | 'transferred'
+  | 'deletion_requested'
+  | 'deleted';
+
+export interface AccountEventData {
+  readonly account: State;
+  /** The previous values of the members that changed; `null` for those that were absent. */
+  readonly was?: State;
+  readonly ownerId: number;
+  /** The account that received its animals. */
+  readonly toAccountId?: number;
+}
 
 /**
  * Returns the event for a change of an account by the operator: without its e-mail address, because events cannot be
  * deleted.
  * @param before the account before the change; absent for a new account
  */
-export function accountEvent(action: AccountAction, account: Account, before?: Account): NewEvent {
+export function accountEvent(
+  action: AccountAction,
+  account: Account,
+  before?: Account,
+  more?: Pick<AccountEventData, 'toAccountId'>,
+): NewEvent {
   const state = stateOf(account);
   const was = before && changesOf(stateOf(before), state);
-  const data = { account: state, ...(was && { was }), ownerId: account.id };
+  const data: AccountEventData = { account: state, ...(was && { was }), ...more, ownerId: account.id };
   return { kind: 'account', action, subjectId: account.id, accountId: null, data };
 }
 

@@ -61,6 +61,10 @@ export const updateLife = query((db, p: Params<{ id: number; suspendedAt: number
   db.updateTable('accounts').set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt }).where('id', '=', p.id),
 );
 
+export const updateErased = query((db, p: Params<{ id: number; email: string; name: string; now: number }>) =>
+  db.updateTable('accounts').set({ email: p.email, name: p.name, admin: 0, deleted_at: p.now }).where('id', '=', p.id),
+);
+
 export const accountById = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('accounts').select(accountColumns).where('id', '=', p.id),
 );

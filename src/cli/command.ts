@@ -61,6 +61,8 @@ export interface Terminal {
   print(text: string): void;
   /** Writes a line to standard error. */
   printError(text: string): void;
+  /** Writes a part of the output, and waits until its reader has accepted it or has gone. */
+  write(text: string): Promise<unknown>;
   readonly style: Style;
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DatabaseLocation } from '../config.ts';
+import type { Config, DatabaseLocation } from '../config.ts';
 import { getKey } from '../keys/keys.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -14,14 +15,25 @@ import type { Invocation } from './command.ts';
 /** The parts of an invocation that locate its data. */
 export type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'terminal'>;
 
+interface OpenRules {
+  /** Whether to create the files of the embedded engine in an empty data directory; an error by default. */
+  readonly create?: boolean;
+  /** Whether to migrate PostgreSQL first. */
+  readonly migrate?: boolean;
+}
+
 /**
  * Opens the accounts database (production's) beside a running server, does work on it and closes it. The embedded engine
- * creates and migrates its file; PostgreSQL is not migrated.
- * @throws {UserError} when the database is behind, newer, or not a Pet Store database
+ * migrates its file; PostgreSQL is not migrated.
+ * @throws {UserError} when there is no database, or it is behind, newer, or not a Pet Store database
  * @throws {StorageError} when it cannot be reached
  */
-export function withAccounts<T>(options: DatabaseOptions, work: (accounts: Database) => T | Promise<T>): Promise<T> {
-  return withDatabase(options, options.config.locations.production, work);
+export function withAccounts<T>(
+  options: DatabaseOptions,
+  work: (accounts: Database) => T | Promise<T>,
+  rules?: OpenRules,
+): Promise<T> {
+  return withDatabase(options, options.config.locations.production, work, rules);
 }
 
 /**
@@ -39,7 +51,7 @@ export function withKeyDatabases<T>(
     const { deployment } = await getKey(accounts, keyId);
     const location = options.config.locations.staging;
     if (deployment === 'production') return work({ accounts, webhooks: accounts });
-    if ('file' in location && !existsSync(location.file)) return work({ accounts, webhooks: undefined });
+    if (!hasDatabase(location)) return work({ accounts, webhooks: undefined });
     let opened = false;
     try {
       return await withDatabase(options, location, webhooks => {
@@ -61,13 +73,14 @@ export async function untilEffective({ engine }: Reader): Promise<void> {
   await pause(engine === 'postgres' ? 1100 : 200);
 }
 
-/** Like `withAccounts`, at any location of the configuration. With `migrate`, PostgreSQL is migrated first. */
+/** Like `withAccounts`, at any location of the configuration. */
 export async function withDatabase<T>(
   { name, config, clock, terminal }: DatabaseOptions,
   location: DatabaseLocation,
   work: (database: Database) => T | Promise<T>,
-  { migrate = false } = {},
+  { create = false, migrate = false }: OpenRules = {},
 ): Promise<T> {
+  if (!create) requireStore(config);
   const print = (...words: [string] | [object, string]) => terminal.printError(words.at(-1) as string);
   const log: Log = { info() {}, warn: print, error: print };
   const { openDatabase } = await import('../lib/storage/open.ts');
@@ -87,6 +100,19 @@ export async function withDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/** Reports whether a database exists; of PostgreSQL that is assumed. */
+export function hasDatabase(location: DatabaseLocation): boolean {
+  return !('file' in location) || existsSync(location.file);
+}
+
+/** Throws if nothing was ever stored in the data directory: a command that is run elsewhere must not create a store there. */
+function requireStore({ locations: { production } }: Pick<Config, 'locations'>): void {
+  if (!('file' in production) || hasDatabase(production)) return;
+  throw new UserError(
+    `There is no pet store in ${dirname(production.file)}: run the command in the directory of the server, or set PETSTORE_DATA_DIR to its data directory or PETSTORE_DATABASE_URL to its database.`,
+  );
 }
 
 /**

@@ -18,6 +18,7 @@ async function petstore(...args: string[]) {
     printError: text => {
       errors += `${text}\n`;
     },
+    write: assert.fail,
     style: plain,
   };
   return { code: await main(args, { PETSTORE_DATA_DIR: '/dev/null/nowhere' }, terminal), printed, errors };
@@ -147,6 +148,11 @@ describe('wrong usage', () => {
     ['account update 7 --per-minute 0', /--per-minute must be/],
     ['account suspend', /needs ID\./],
     ['account resume 7 8', /takes no argument "8"/],
+    ['account revoke-keys', /needs ID\./],
+    ['account transfer 7', /needs --to ID\./],
+    ['account transfer 7 --to 7', /--to must be another account/],
+    ['account export 7 --now', /no option --now/],
+    ['account delete 7 --grace never', /--grace must be a duration/],
     ['key create', /needs --account ID/],
     ['key create --account me', /--account must be a whole number from 1 to 9007199254740991\./],
     ['key create --account 0', /--account must be a whole number from 1 to 9007199254740991\./],
@@ -257,7 +263,12 @@ describe('wrong usage', () => {
 describe('refusals', () => {
   it('exit with 1 and one sentence for an invalid setting', async () => {
     let errors = '';
-    const terminal: Terminal = { print: assert.fail, printError: text => (errors += `${text}\n`), style: plain };
+    const terminal: Terminal = {
+      print: assert.fail,
+      printError: text => (errors += `${text}\n`),
+      write: assert.fail,
+      style: plain,
+    };
     assert.equal(await main(['key', 'list'], { PETSTORE_PORT: 'x' }, terminal), 1);
     assert.equal(errors, 'PETSTORE_PORT must be a port from 0 to 65535.\n');
   });

@@ -7,6 +7,10 @@ export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' |
   return {
     print: text => void stdout.write(`${text}\n`),
     printError: text => void stderr.write(`${text}\n`),
+    write: text => {
+      stdout.write(text);
+      return flushed(stdout);
+    },
     style: {
       bold: text => styleText('bold', text, { stream: stdout }),
       dim: text => styleText('dim', text, { stream: stdout }),

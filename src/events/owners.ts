@@ -17,6 +17,7 @@ export interface LoggedData {
   readonly orderId?: number;
   readonly intoId?: number;
   readonly keyId?: string;
+  readonly toAccountId?: number;
   readonly note?: string;
   readonly ownerId?: number;
   readonly ownerIds?: readonly number[];

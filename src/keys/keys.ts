@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { getAccount } from '../accounts/accounts.ts';
+import { getAccount, requireNotDeleted } from '../accounts/accounts.ts';
 import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
 import { formatTime } from '../lib/time.ts';
@@ -13,7 +13,7 @@ import { newToken } from './token.ts';
  * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future
  */
 export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
-  await getAccount(tx, key.accountId);
+  requireNotDeleted(await getAccount(tx, key.accountId));
   requireFuture(tx, key.expiresAt);
   const { accountId, deployment, expiresAt = null } = key;
   const issued = await issueKey(tx, { accountId, deployment, scopes: scopeText(key.scopes), expiresAt });
@@ -39,6 +39,20 @@ export async function revokeKey(tx: Transaction, id: string): Promise<Key> {
   const revoked = { ...key, revokedAt: tx.now };
   await record(tx, keyEvent('revoked', revoked, { was: { revokedAt: null } }));
   await tx.notify('registry');
+  return revoked;
+}
+
+/**
+ * Revokes all keys of an account that are not revoked yet; see `revokeKey`.
+ * @returns the keys that it revoked
+ * @throws {UserError} when the account does not exist
+ */
+export async function revokeKeysOf(tx: Transaction, accountId: number): Promise<Key[]> {
+  await getAccount(tx, accountId);
+  const revoked: Key[] = [];
+  for (const { id, revokedAt } of await listKeys(tx, accountId)) {
+    if (revokedAt === null) revoked.push(await revokeKey(tx, id));
+  }
   return revoked;
 }
 

@@ -203,11 +203,22 @@ const endLeases = query((db, p: Params<{ now: number }>) =>
 );
 
 const account = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select(['id', 'email']).where('id', '=', p.id),
+  db
+    .selectFrom('accounts')
+    .select(['id', 'email'])
+    .where('id', '=', p.id)
+    .where('delete_at', 'is', null)
+    .where('deleted_at', 'is', null),
 );
 
 const admins = query((db, _: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select(['id', 'email']).where('admin', '=', 1).orderBy('id').limit(ADMINS_MAX),
+  db
+    .selectFrom('accounts')
+    .select(['id', 'email'])
+    .where('admin', '=', 1)
+    .where('suspended_at', 'is', null)
+    .orderBy('id')
+    .limit(ADMINS_MAX),
 );
 
 const insertAttempt = query(

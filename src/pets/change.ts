@@ -1,7 +1,7 @@
 import type { NewEvent } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import type { PreviousOf, WrittenRowOf } from '../lib/fields/field.ts';
-import { type Params, query, type Transaction } from '../schema.ts';
+import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { updateCounts } from './counts.ts';
 import { type PetFields, type PetReason, type PetRow, type PetState, petColumns, petValues } from './pet.ts';
 
@@ -98,6 +98,10 @@ function versionsBy(cause: Pick<PetCause, 'reason'>, reservation: Reservation | 
 function isExpiry(cause: Pick<PetCause, 'reason'> | undefined): boolean {
   return cause?.reason === 'hold_expired' || cause?.reason === 'order_expired';
 }
+
+/** The version of a changed pet, for statements that change several pets; see `versionsBy`. */
+export const nextVersion = sql<number>`version +
+  case when exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1) then 2 else 1 end`;
 
 const updatePet = query((db, p: Params<PetRow>) =>
   db.updateTable('pets').set(petColumns.updated(p)).where('id', '=', p.id),

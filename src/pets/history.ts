@@ -10,7 +10,7 @@ import type { PetHistoryEntry, PetState } from './pet.ts';
 /**
  * Returns one page of the changes of a pet, oldest first, also of a deleted one.
  *
- * The account, the hold and the order behind a change are visible to the pet's owner, to that account and to admins. An
+ * The account, the hold and the order behind a change are visible to the pet's owner at that time, to that account and to admins. An
  * expiry is listed once it is recorded; see `expireReservations`.
  * @throws {Problem} `pet_not_found` for an id that was never assigned; `invalid_parameter` for a cursor of another list
  */
@@ -27,8 +27,8 @@ export async function petHistory(
     page,
     rows: scan => eventsOf(reader, 'pet', petId, scan),
   });
-  const canSee = (event: Event<PetEventData>) =>
-    actor.admin || actor.accountId === creation.accountId || actor.accountId === event.accountId;
+  const canSee = ({ accountId, data }: Event<PetEventData>) =>
+    actor.admin || [data.ownerId ?? creation.accountId, accountId].includes(actor.accountId);
   return { rows: rows.map(event => entryOf(event, canSee(event))), ...links };
 }
 

@@ -162,6 +162,7 @@ export const petReasons = [
   'order_delivered',
   'order_returned',
   'category_merged',
+  'transferred',
 ] as const;
 export type PetReason = (typeof petReasons)[number];
 

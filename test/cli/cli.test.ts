@@ -267,6 +267,7 @@ describe('errors', () => {
 
   it('warn of an unknown PETSTORE_ variable and continue', async () => {
     const environment = { PETSTORE_DATA_DIR: await newDirectory(), PETSTORE_PROT: '1' };
+    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
     const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
     assert.deepEqual([code, stdout], [0, '[]\n']);
     assert.match(stderr, /^Unknown setting PETSTORE_PROT/);

@@ -59,7 +59,15 @@ describe('a first start', () => {
     const later = await start(t, ['bin/petstore', 'serve'], root, data);
     assert.doesNotMatch(later.printed, /petstore_(live|test)_/);
     assert.match(later.printed, /Staging +http/);
-    assert.match(later.printed, /bin\/petstore key create --account 1/);
+    const staging = /Staging +(http\S+)/.exec(later.printed)![1];
+    const commands = Array.from(later.printed.matchAll(/^ +(bin\/petstore key create .*)$/gm), match => match[1]!);
+    const tokens = await Promise.all(
+      commands.map(command => shell('sh', ['-c', `${command} --json`], { cwd: root, env })),
+    );
+    const [replacement, other] = tokens.map(({ stdout }) => JSON.parse(stdout).token);
+    assert.match(other, /^petstore_live_/);
+    const listed = await fetch(`${staging}/pets?limit=3`, { headers: { Authorization: `Bearer ${replacement}` } });
+    assert.equal(((await listed.json()) as unknown[]).length, 3);
     assert.deepEqual(await later.stop('SIGTERM'), [0, null]);
   });
 
@@ -78,8 +86,9 @@ describe('a first start', () => {
     const directory = await newDirectory();
     await symlink(join(root, 'bin/petstore'), join(directory, 'first'));
     await symlink('first', join(directory, 'second'));
+    await shell('./second', ['account', 'create', '--email=a@example.org', '--name=A'], { cwd: directory });
     const { stdout } = await shell('./second', ['account', 'list', '--json'], { cwd: directory });
-    assert.equal(stdout, '[]\n');
+    assert.equal(JSON.parse(stdout)[0].name, 'A');
     await readFile(join(directory, 'data/production.db'));
   });
 });

@@ -32,6 +32,9 @@ export async function petstore(environment: Environment, ...args: string[]): Pro
     printError: text => {
       outcome.errors += `${text}\n`;
     },
+    write: async text => {
+      outcome.printed += text;
+    },
     style: plain,
   };
   return { code: await main(args, environment, terminal), ...outcome };
@@ -77,7 +80,7 @@ export function onData<T>(
   work: (database: Database) => Promise<T>,
 ) {
   const { config } = readConfig(environment);
-  const terminal: Terminal = { print: assert.fail, printError: assert.fail, style: plain };
+  const terminal: Terminal = { print: assert.fail, printError: assert.fail, write: assert.fail, style: plain };
   const options = { name: 'test', config, clock: systemClock(config.startAtMs), terminal };
   return withDatabase(options, config.locations[deployment], work);
 }

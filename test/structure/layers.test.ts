@@ -39,6 +39,7 @@ const layers = [
   'deliveries',
   'audit',
   'accounts/usage',
+  'accounts/deletion',
   'retention.ts',
   'jobs.ts',
   'seeds',

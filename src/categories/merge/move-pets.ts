@@ -1,9 +1,9 @@
 import { recordEvents } from '../../events/log.ts';
-import { petEvent } from '../../pets/change.ts';
+import { nextVersion, petEvent } from '../../pets/change.ts';
 import { updateCounts } from '../../pets/counts.ts';
 import { lockPets } from '../../pets/lock.ts';
 import { petColumns } from '../../pets/pet.ts';
-import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../../schema.ts';
+import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
 
 /**
  * Moves up to `most` pets of a category to another one, by id ascending, with a new version and an event each. Holds and
@@ -45,15 +45,12 @@ const lockedPetsOf = query((db, p: Params<{ category: number; most: number }>, e
   return engine === 'postgres' ? pets.forUpdate() : pets;
 });
 
-/** Whether a pet is reserved: its next version belongs to the expiry, so the move takes the one after. */
-const isReserved = sql`exists(select 1 from reservations where reservations.pet_id = pets.id and active = 1)`;
-
 const move = query((db, p: Params<{ ids: string; category: number; now: number }>, engine) =>
   db
     .updateTable('pets')
     .set({
       category_id: p.category,
-      version: sql<number>`version + case when ${isReserved} then 2 else 1 end`,
+      version: nextVersion,
       updated_at: p.now,
     })
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),

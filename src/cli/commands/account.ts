@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Account, type AccountChange, checkChange, checkNewAccount, LIMIT_MAX } from '../../accounts/account.ts';
 import {
   createAccount,
@@ -10,7 +11,7 @@ import {
 import { type PlanName, plans } from '../../plans/plan.ts';
 import type { Database, Transaction } from '../../schema.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
-import { withAccounts } from '../databases.ts';
+import { hasDatabase, withAccounts } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 
@@ -25,11 +26,12 @@ const properties = {
 } as const satisfies Record<string, Option>;
 
 /** The argument of commands on one account. */
-const account = { ID: 'The id of the account; see `petstore account list`.' };
+export const accountArgument = { ID: 'The id of the account; see `petstore account list`.' };
 
 export const accountCreate: Command = {
   name: 'account create',
   summary: 'Create an account, which owns animals and API keys and has a plan.',
+  details: 'Creates the embedded database as well, if the data directory has none.',
   options: {
     ...properties,
     email: { ...properties.email, required: true },
@@ -45,10 +47,18 @@ export const accountCreate: Command = {
     const { email, name } = invocation.options;
     const newAccount = { email: email!, name: name!, ...changeOf(invocation.options) };
     asUsage(() => checkNewAccount(newAccount));
-    const created = await withAccounts(invocation, accounts => accounts.write(tx => createAccount(tx, newAccount)));
+    const { dataDir, locations } = invocation.config;
+    // Whoever names no directory may be in the wrong one.
+    const creates = !hasDatabase(locations.production) && dataDir === resolve('data');
+    const create = (accounts: Database) => accounts.write(tx => createAccount(tx, newAccount));
+    const created = await withAccounts(invocation, create, { create: true });
     const { id: _, ...view } = accountView(withTimes(created));
     const next = `Create a key for it: petstore key create --account ${created.id} [--deployment staging]`;
-    return { value: withTimes(created), text: () => `${describe(view)}\n\n${next}` };
+    return {
+      value: withTimes(created),
+      text: () => `${describe(view)}\n\n${next}`,
+      ...(creates && { hint: `Created a new pet store in ${dataDir}.` }),
+    };
   },
 };
 
@@ -66,7 +76,7 @@ export const accountList: Command = {
 export const accountShow: Command = {
   name: 'account show',
   summary: 'Show an account.',
-  arguments: account,
+  arguments: accountArgument,
   examples: { 'petstore account show 7': 'its plan, and whether it is suspended' },
   run: invocation => show(invocation, getAccount),
 };
@@ -76,7 +86,7 @@ export const accountUpdate: Command = {
   summary: 'Change the name, e-mail address, plan, limits or rights of an account.',
   details:
     'Properties without an option stay as they are. Counts for the next request. A smaller plan takes nothing away: what exceeds its bounds stays, and nothing is added until there is room.',
-  arguments: account,
+  arguments: accountArgument,
   options: { ...properties, 'no-admin': { description: 'No longer allow that.' } },
   examples: {
     'petstore account update 7 --plan business': 'to another plan',
@@ -102,7 +112,7 @@ export const accountSuspend: Command = {
   name: 'account suspend',
   summary: 'Suspend an account: its API keys are rejected from the next request on, and its event streams end.',
   details: 'Its animals, orders and holds stay, and messages to it are still stored. Safe to repeat.',
-  arguments: account,
+  arguments: accountArgument,
   examples: { 'petstore account suspend 7': 'an account that misuses the service' },
   run: invocation => changed(invocation, suspendAccount),
 };
@@ -111,13 +121,13 @@ export const accountResume: Command = {
   name: 'account resume',
   summary: 'Resume a suspended account: its API keys are accepted again.',
   details: 'Also cancels its deletion, until the grace period ends. Safe to repeat.',
-  arguments: account,
+  arguments: accountArgument,
   examples: { 'petstore account resume 7': 'after its owner has answered' },
   run: invocation => changed(invocation, resumeAccount),
 };
 
 /** Runs a change of the account that an invocation names, and returns the account as output. */
-function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
+export function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
   return show(invocation, (accounts, id) => accounts.write(tx => work(tx, id)));
 }
 
@@ -125,10 +135,15 @@ async function show(
   invocation: Invocation,
   work: (accounts: Database, id: number) => Promise<Account>,
 ): Promise<CommandOutput> {
-  const id = parseId('ID', invocation.arguments['ID']!);
+  const id = idOf(invocation);
   const value = withTimes(await withAccounts(invocation, accounts => work(accounts, id)));
   const { id: _, ...view } = accountView(value);
   return { value, text: () => describe(view) };
+}
+
+/** Returns the account that an invocation names. @throws {UsageError} */
+export function idOf(invocation: Invocation): number {
+  return parseId('ID', invocation.arguments['ID']!);
 }
 
 /** Returns an account as people read it. */

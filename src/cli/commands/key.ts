@@ -137,7 +137,7 @@ export const keyRotate: Command = {
 };
 
 /** Returns a key as `--json` shows it, with its state at `now`. */
-function keyValue(key: Key, now: number): Value {
+export function keyValue(key: Key, now: number): Value {
   return { ...withTimes(key), state: keyState(key, now) };
 }
 

@@ -16,7 +16,7 @@ export const migrate: Command = {
   },
   async run(invocation) {
     const migrateOne = async (location: DatabaseLocation) => {
-      const options = { migrate: true };
+      const options = { create: true, migrate: true };
       const steps = await withDatabase(invocation, location, database => database.all(appliedMigrations, {}), options);
       return steps.map(withTimes);
     };

@@ -145,8 +145,10 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
     );
     if (urls.production !== undefined) paragraphs.push('Create a key for production:', keyCreate);
   } else {
-    const deployment = urls.production === undefined ? 'staging' : 'production';
-    paragraphs.push('Create an API key:', `${keyCreate} --deployment ${deployment}`);
+    if (urls.staging !== undefined) {
+      paragraphs.push('Create an API key for staging, which has sample animals:', `${keyCreate} --deployment staging`);
+    }
+    if (urls.production !== undefined) paragraphs.push('Create a key for production:', keyCreate);
   }
   return [...paragraphs, 'Ctrl-C stops it.'].join('\n\n');
 }

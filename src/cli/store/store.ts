@@ -1,9 +1,9 @@
-import { getAccount } from '../../accounts/accounts.ts';
+import { getAccount, requireNotDeleted } from '../../accounts/accounts.ts';
 import { routes } from '../../api.ts';
 import { type Deployment, nowOf } from '../../deployment.ts';
 import { operator } from '../../events/event.ts';
 import type { Caller, Route, RouteRequest } from '../../lib/http/route.ts';
-import type { Database, DeploymentName } from '../../schema.ts';
+import type { Database, DeploymentName, Reader } from '../../schema.ts';
 import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import type { Value } from '../text.ts';
@@ -74,10 +74,11 @@ export class Store {
     });
   }
 
-  /** Throws when no account has this id. Accounts are stored once, in production's database. @throws {UserError} */
+  /** Throws when no account has this id, or it is deleted. Accounts are stored once, in production's database. @throws {UserError} */
   async requireAccount(id: number): Promise<void> {
-    if (this.name === 'production') await getAccount(this.database, id);
-    else await withAccounts(this.#invocation, accounts => getAccount(accounts, id));
+    const isProduction = this.name === 'production';
+    const find = (accounts: Reader) => getAccount(accounts, id);
+    requireNotDeleted(await (isProduction ? find(this.database) : withAccounts(this.#invocation, find)));
   }
 
   async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {
@@ -114,7 +115,7 @@ export class Store {
 }
 
 /** The most items on one page. */
-const PAGE_MAX = 100;
+export const PAGE_MAX = 100;
 
 /** Reads pages until there are `limit` items or the list ends. A page may be short, or even empty, and have a next one. */
 export async function readPages(

@@ -28,6 +28,7 @@ const EventCause = Type.Object(
     orderId: optionalId('The order behind the change; visible like `accountId`.'),
     intoId: optionalId('The target of a category merge.'),
     keyId: optionalText('The other key of a rotation: the previous one, or its successor.'),
+    toAccountId: optionalId('The account that received the animals of another one.'),
     note: optionalText('The note of an order step.'),
   },
   { title: 'EventCause', description: 'Why it happened; absent for direct changes.' },
@@ -92,6 +93,8 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
     ),
     admin: Type.Optional(Type.Boolean({ description: 'Whether it is an admin.' })),
     createdAt,
+    suspendedAt: Type.Optional(timeSchema('Since when its keys are rejected; absent if they are not.')),
+    deleteAt: Type.Optional(timeSchema('When it will be deleted; absent if it will not.')),
   }),
   key: data('KeyEventData', 'An API key, without its secret.', Type.String({ description: 'The id of the key.' }), {
     accountId,

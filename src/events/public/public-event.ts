@@ -7,7 +7,7 @@ export const actions = {
   hold: ['created', 'extended', 'released', 'used', 'expired'],
   order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
   message: ['queued', 'delivered', 'failed'],
-  account: ['created', 'updated', 'suspended', 'resumed'],
+  account: ['created', 'updated', 'suspended', 'resumed', 'transferred', 'deletion_requested', 'deleted'],
   key: ['created', 'rotated', 'revoked'],
   ban: ['imposed', 'lifted'],
   webhook: ['created', 'updated', 'activated', 'deactivated', 'disabled', 'deleted', 'secret_rotated'],
@@ -50,6 +50,7 @@ export interface PublicEvent {
     readonly orderId?: number;
     readonly intoId?: number;
     readonly keyId?: string;
+    readonly toAccountId?: number;
     readonly note?: string;
   };
 }

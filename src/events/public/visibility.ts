@@ -94,13 +94,14 @@ function derivedMembers({ kind, at, data }: OwnedEvent, status: unknown): Resour
 }
 
 function causeOf(data: LoggedData, showActor: boolean): NonNullable<PublicEvent['cause']> {
-  const { reason, holdId, orderId, intoId, keyId, note } = data;
+  const { reason, holdId, orderId, intoId, keyId, toAccountId, note } = data;
   return {
     ...(reason !== undefined && { reason }),
     ...(showActor && holdId !== undefined && { holdId }),
     ...(showActor && orderId !== undefined && { orderId }),
     ...(intoId !== undefined && { intoId }),
     ...(keyId !== undefined && { keyId }),
+    ...(toAccountId !== undefined && { toAccountId }),
     ...(note !== undefined && { note }),
   };
 }

@@ -1,0 +1,110 @@
+import { deleteFact, insertFact, lockedFact, storeFact } from '../../facts.ts';
+import { revokeKeysOf } from '../../keys/keys.ts';
+import { batchJob } from '../../lib/jobs/batch-job.ts';
+import type { JobType } from '../../lib/jobs/job-loop.ts';
+import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../../schema.ts';
+import { eraseAccount, getAccount } from '../accounts.ts';
+import { type StepName, stepNames, steps } from './steps.ts';
+
+/** The databases that hold data of accounts. */
+export interface DeletionDeps {
+  /** Production's, which also stores the accounts. */
+  readonly accounts: Database;
+  /** Staging's; what an account has there is deleted once a process serves it. */
+  readonly staging?: Database | undefined;
+}
+
+/**
+ * The job that deletes accounts whose grace period is over: first what they have on production, then their keys and
+ * personal data, finally what they have on staging.
+ *
+ * The row of the account says what is to be done, and a fact in each database how far it is, stored with every batch. So
+ * an interrupted deletion continues, and several processes can run it.
+ */
+export function deletionJob(deps: DeletionDeps, now: () => number): JobType<never, 'accounts'> {
+  return batchJob('accounts', () => deleteBatch(deps, now()), PAUSE_MS);
+}
+
+/** Due when the grace period of an account is over. @param staging whether this process serves staging */
+export const nextDeletion =
+  (staging: boolean): NextDue =>
+  db =>
+    db
+      .selectFrom('accounts')
+      .select(({ fn }) => sql<number | null>`${fn.min('delete_at')} + ${sql.lit(IN_FLIGHT_MS)}`.as('dueAt'))
+      .where('delete_at', 'is not', null)
+      .$if(!staging, accounts => accounts.where('deleted_at', 'is', null));
+
+/**
+ * Runs one transaction of the deletion that is due first.
+ * @returns 0 if none is due
+ */
+export async function deleteBatch({ accounts, staging }: DeletionDeps, now: number): Promise<number> {
+  const account = await accounts.first(staging === undefined ? dueOnProduction : due, { before: now - IN_FLIGHT_MS });
+  if (account === undefined) return 0;
+  const { id, deletedAt } = account;
+  if (deletedAt === null) {
+    const isDone = !(await accounts.write(tx => deleteSome(tx, id)));
+    if (isDone) await accounts.write(tx => completeAccount(tx, id));
+  } else if (staging === undefined || !(await staging.write(tx => deleteSome(tx, id)))) {
+    await accounts.write(tx => tx.run(endDeletion, { id }));
+    await staging?.write(tx => tx.run(deleteFact, { name: progressOf(id) }));
+  }
+  return 1;
+}
+
+/** Requests of an account may still run, and nodes may still accept its keys, so soon after its suspension. */
+const IN_FLIGHT_MS = 60_000;
+/** The pause after each transaction, so that other writes are not delayed. */
+const PAUSE_MS = 10;
+
+/** The name of the fact that says how far the deletion is: a step, and the last id that it has done; or `done`. */
+const progressOf = (accountId: number) => `deletion of account ${accountId}`;
+const DONE = 'done';
+
+/** Runs one batch of the current step. @returns false if nothing is left */
+async function deleteSome(tx: Transaction, accountId: number): Promise<boolean> {
+  const name = progressOf(accountId);
+  await tx.run(insertFact, { name, value: `${stepNames[0]} 0` });
+  // Another process may delete the fact meanwhile.
+  const { value = DONE } = (await tx.first(lockedFact, { name })) ?? {};
+  if (value === DONE) return false;
+  const [step, after] = value.split(' ') as [StepName, string];
+  const last = await steps[step](tx, accountId, Number(after));
+  const next = stepNames[stepNames.indexOf(step) + 1];
+  await tx.run(storeFact, {
+    name,
+    value: last !== undefined ? `${step} ${last}` : next === undefined ? DONE : `${next} 0`,
+  });
+  return true;
+}
+
+/** Deletes the keys and the personal data of an account, unless another process has. */
+async function completeAccount(tx: Transaction, id: number): Promise<void> {
+  const { value } = (await tx.first(lockedFact, { name: progressOf(id) })) ?? {};
+  if (value !== DONE) return;
+  if ((await getAccount(tx, id)).deletedAt === undefined) {
+    await revokeKeysOf(tx, id);
+    await eraseAccount(tx, id);
+  }
+  await tx.run(deleteFact, { name: progressOf(id) });
+}
+
+const selectDue = (production: boolean) =>
+  query((db, p: Params<{ before: number }>) =>
+    db
+      .selectFrom('accounts')
+      .select(['id', 'deleted_at as deletedAt'])
+      .where('delete_at', '<=', p.before)
+      .$if(production, accounts => accounts.where('deleted_at', 'is', null))
+      .orderBy('delete_at')
+      .limit(1),
+  );
+
+const due = selectDue(false);
+/** The accounts with data on production: the others wait for a process that serves staging. */
+const dueOnProduction = selectDue(true);
+
+const endDeletion = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('accounts').set({ delete_at: null }).where('id', '=', p.id),
+);

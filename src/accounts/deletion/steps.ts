@@ -1,0 +1,207 @@
+import { operator } from '../../events/event.ts';
+import { redactEvents } from '../../events/redaction.ts';
+import type { HoldEventData } from '../../holds/events.ts';
+import { releaseHold } from '../../holds/holds.ts';
+import type { OrderEventData } from '../../orders/events.ts';
+import { isOpen } from '../../orders/open-orders.ts';
+import { cancelOrder } from '../../orders/steps.ts';
+import { deletePet } from '../../pets/pets.ts';
+import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
+import { deleteWebhook } from '../../webhooks/webhooks.ts';
+
+/**
+ * Deletes some of what an account has of one kind on a deployment, by ascending id.
+ * @param after the last id that earlier batches have done
+ * @returns the last id that is done; `undefined` if none is left
+ */
+type Step = (tx: Transaction, accountId: number, after: number) => Promise<number | undefined>;
+
+/** The steps of a deletion, in their order. */
+export const steps = {
+  orders: endOrders,
+  holds: endHolds,
+  pets: deletePets,
+  // Nobody can write to the account any more, about an animal of it.
+  messages: (tx, accountId, after) => eraseMessages(tx, 'account_id', accountId, after),
+  notifications: (tx, accountId, after) => eraseMessages(tx, 'to_account_id', accountId, after),
+  sales: redactSales,
+  webhooks: deleteWebhooks,
+} as const satisfies Record<string, Step>;
+
+export type StepName = keyof typeof steps;
+export const stepNames = Object.keys(steps) as StepName[];
+
+const BATCH_SIZE = 50;
+
+/** Cancels the open orders that the account placed, and deletes the notes of all of them. */
+async function endOrders(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  const orders = batchOf(
+    await tx.all(ordersBy.account_id, { accountId, after }),
+    ({ status, expiresAt }) => isOpen(status) && (expiresAt === null || expiresAt > tx.now),
+  );
+  if (orders.locking !== undefined) await cancelOrder(tx, operator, orders.locking.id, {});
+  await tx.run(eraseNotes.orders, { ids: JSON.stringify(orders.ids) });
+  await redactEvents<OrderEventData>(tx, 'order', orders.ids, ({ data: { note: _, order, ...data } }) => ({
+    ...data,
+    order: withoutNote(order),
+  }));
+  return orders.ids.at(-1);
+}
+
+/** Releases the active holds of the account, and deletes the notes of all of them. */
+async function endHolds(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  const holds = batchOf(
+    await tx.all(holdsOf, { accountId, after }),
+    ({ endedAt, expiresAt }) => endedAt === null && expiresAt > tx.now,
+  );
+  if (holds.locking !== undefined) await releaseHold(tx, operator, holds.locking.id);
+  await tx.run(eraseNotes.holds, { ids: JSON.stringify(holds.ids) });
+  await redactEvents<HoldEventData>(tx, 'hold', holds.ids, ({ data: { hold, ...data } }) => ({
+    ...data,
+    hold: withoutNote(hold),
+  }));
+  return holds.ids.at(-1);
+}
+
+/** Deletes the pets of the account, and ends the orders and holds of others that reserve them. */
+async function deletePets(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  const pets = batchOf(
+    await tx.all(petsOf, { accountId, after }),
+    ({ holdId, orderId, until }) => (holdId ?? orderId) !== null && (until === null || until > tx.now),
+  );
+  const { holdId, orderId } = pets.locking ?? {};
+  if (orderId != null) await cancelOrder(tx, operator, orderId, {});
+  if (holdId != null) await releaseHold(tx, operator, holdId);
+  for (const id of pets.ids) await deletePet(tx, operator, id);
+  return pets.ids.at(-1);
+}
+
+/** Deletes the texts and reply addresses of messages that the account sent, or that the store sent to it. */
+async function eraseMessages(
+  tx: Transaction,
+  column: 'account_id' | 'to_account_id',
+  accountId: number,
+  after: number,
+): Promise<number | undefined> {
+  const ids = (await tx.all(messagesBy[column], { accountId, after })).map(({ id }) => id);
+  await tx.run(eraseTexts, { ids: JSON.stringify(ids) });
+  return ids.at(-1);
+}
+
+/** Deletes the notes that the account wrote on orders of its pets. */
+async function redactSales(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  const ids = (await tx.all(ordersBy.owner_id, { accountId, after })).map(({ id }) => id);
+  await redactEvents<OrderEventData>(tx, 'order', ids, event =>
+    event.accountId === accountId ? withoutNote(event.data) : event.data,
+  );
+  return ids.at(-1);
+}
+
+async function deleteWebhooks(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  const webhooks = await tx.all(webhooksOf, { accountId, after });
+  for (const { id } of webhooks) await deleteWebhook(tx, operator, id);
+  return webhooks.at(-1)?.id;
+}
+
+/**
+ * Returns the rows that one transaction can change: those before the first that locks pets, or that one alone. So no
+ * transaction locks pets in another order than by their ids.
+ */
+function batchOf<Row extends { readonly id: number }>(rows: readonly Row[], locksPets: (row: Row) => boolean) {
+  const first = rows.findIndex(locksPets);
+  const batch = first < 0 ? rows : rows.slice(0, Math.max(1, first));
+  return { ids: batch.map(({ id }) => id), locking: first === 0 ? rows[0] : undefined };
+}
+
+function withoutNote<T extends object>({ note: _, ...rest }: T & { readonly note?: unknown }) {
+  return rest;
+}
+
+type Position = { accountId: number; after: number };
+
+const selectOrders = (party: 'account_id' | 'owner_id') =>
+  query((db, p: Params<Position>) =>
+    db
+      .selectFrom('orders')
+      .select(['id', 'status', 'expires_at as expiresAt'])
+      .where(party, '=', p.accountId)
+      .where('id', '>', p.after)
+      .orderBy('id')
+      .limit(BATCH_SIZE),
+  );
+const ordersBy = { account_id: selectOrders('account_id'), owner_id: selectOrders('owner_id') };
+
+const holdsOf = query((db, p: Params<Position>) =>
+  db
+    .selectFrom('holds')
+    .select(['id', 'ended_at as endedAt', 'expires_at as expiresAt'])
+    .where('account_id', '=', p.accountId)
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(BATCH_SIZE),
+);
+
+const petsOf = query((db, p: Params<Position>) =>
+  db
+    .selectFrom('pets')
+    .leftJoin('reservations', join =>
+      join.onRef('reservations.pet_id', '=', 'pets.id').on('reservations.active', '=', 1),
+    )
+    .select(['pets.id', 'hold_id as holdId', 'order_id as orderId', 'until'])
+    .where('pets.account_id', '=', p.accountId)
+    .where('pets.id', '>', p.after)
+    .orderBy('pets.id')
+    .limit(BATCH_SIZE),
+);
+
+const webhooksOf = query((db, p: Params<Position>) =>
+  db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('account_id', '=', p.accountId)
+    .where('id', '>', p.after)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .limit(BATCH_SIZE),
+);
+
+const messagesBy = {
+  account_id: query((db, p: Params<Position>) =>
+    db
+      .selectFrom('messages')
+      .select('id')
+      .where('account_id', '=', p.accountId)
+      .where('id', '>', p.after)
+      .orderBy('id')
+      .limit(BATCH_SIZE),
+  ),
+  /** Messages of the store. Those of other accounts stay in what these have sent. */
+  to_account_id: query((db, p: Params<Position>) =>
+    db
+      .selectFrom('messages')
+      .select('id')
+      .where('to_account_id', '=', p.accountId)
+      .where('arrived_at', 'is not', null)
+      .where('account_id', 'is', null)
+      .where('id', '>', p.after)
+      .orderBy('id')
+      .limit(BATCH_SIZE),
+  ),
+};
+
+const eraseTexts = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .updateTable('messages')
+    .set(eb => ({ text: '[deleted]', reply_to: null, version: eb('version', '+', 1) }))
+    .where('id', 'in', selectJsonNumbers(p.ids, engine)),
+);
+
+const eraseNotesOf = (table: 'orders' | 'holds') =>
+  query((db, p: Params<{ ids: string }>, engine) =>
+    db
+      .updateTable(table)
+      .set(eb => ({ note: null, version: eb('version', '+', 1) }))
+      .where('id', 'in', selectJsonNumbers(p.ids, engine))
+      .where('note', 'is not', null),
+  );
+const eraseNotes = { orders: eraseNotesOf('orders'), holds: eraseNotesOf('holds') };

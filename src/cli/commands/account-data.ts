@@ -1,0 +1,102 @@
+import { getAccount, recordTransfer, requestDeletion, requireNotDeleted } from '../../accounts/accounts.ts';
+import type { DatabaseLocation } from '../../config.ts';
+import { revokeKeysOf } from '../../keys/keys.ts';
+import { parseDuration } from '../../lib/time.ts';
+import { transferPets } from '../../orders/transfer.ts';
+import type { Database, DeploymentName } from '../../schema.ts';
+import { type Command, deploymentOption, type Option, UsageError } from '../command.ts';
+import { hasDatabase, withAccounts, withDatabase } from '../databases.ts';
+import { list } from '../terminal.ts';
+import { listing } from '../text.ts';
+import { parseId } from '../values.ts';
+import { accountArgument, changed, idOf } from './account.ts';
+import { keyValue } from './key.ts';
+
+const { default: _, ...noDefault } = deploymentOption;
+const deploymentChoice: Option = { ...noDefault, description: 'Only on this deployment; on both by default.' };
+
+export const accountDelete: Command = {
+  name: 'account delete',
+  summary: 'Suspend an account, and delete it after a grace period.',
+  details:
+    'While a server runs, it then deletes the API keys, animals, webhooks, notes and message texts of the account on both deployments, cancels its open orders, releases its holds, and replaces its name and e-mail address. Its orders and the event log stay. `petstore account resume` cancels the deletion until then; `petstore account transfer` keeps the animals.',
+  arguments: accountArgument,
+  options: {
+    grace: {
+      description: 'How long the account can still be resumed: 0s, 15m, 24h, 30d.',
+      value: 'DURATION',
+      default: '30d',
+    },
+  },
+  examples: {
+    'petstore account delete 7': 'with 30 days to change one’s mind',
+    'petstore account delete 7 --grace 0s': 'as soon as possible',
+  },
+  async run(invocation) {
+    const graceMs = parseDuration(invocation.options['grace']!);
+    if (graceMs === undefined) throw new UsageError('--grace must be a duration like 0s, 15m, 24h or 30d.');
+    return changed(invocation, (tx, id) => requestDeletion(tx, id, graceMs));
+  },
+};
+
+export const accountRevokeKeys: Command = {
+  name: 'account revoke-keys',
+  summary: 'Revoke all API keys of an account for good; the next requests with them are rejected.',
+  details: 'Prints the keys that it revoked. Safe to repeat.',
+  arguments: accountArgument,
+  examples: { 'petstore account revoke-keys 7': 'after a leak' },
+  async run(invocation) {
+    const id = idOf(invocation);
+    const keys = await withAccounts(invocation, accounts => accounts.write(tx => revokeKeysOf(tx, id)));
+    const value = keys.map(key => keyValue(key, invocation.clock.now()));
+    const columns = ['id', 'deployment', 'scopes', 'createdAt'];
+    return { value, text: style => listing(style, value, columns, 'The account has no key that is not revoked.') };
+  },
+};
+
+export const accountTransfer: Command = {
+  name: 'account transfer',
+  summary: 'Transfer the animals of an account to another one, with their holds and unfinished orders.',
+  details:
+    'The new owner takes the further steps of orders; finished orders stay with the previous owner. Works in small batches beside a running server; if the command is interrupted, run it again.',
+  arguments: accountArgument,
+  options: {
+    to: { description: 'The account that receives the animals.', value: 'ID', required: true },
+    deployment: deploymentChoice,
+  },
+  examples: {
+    'petstore account transfer 7 --to 9': 'when two shelters merge',
+    'petstore account transfer 7 --to 9 --deployment staging': 'on staging only',
+  },
+  async run(invocation) {
+    const from = idOf(invocation);
+    const to = parseId('--to', invocation.options['to']!);
+    if (to === from) throw new UsageError('--to must be another account.');
+    await withAccounts(invocation, async accounts => {
+      for (const id of [from, to]) requireNotDeleted(await getAccount(accounts, id));
+    });
+    const chosen = invocation.options['deployment'];
+    const value: Partial<Record<DeploymentName, number>> = {};
+    for (const [name, location] of Object.entries(invocation.config.locations) as Locations) {
+      if ((chosen ?? name) !== name || !hasDatabase(location)) continue;
+      value[name] = await withDatabase(invocation, location, database => transferAll(database, from, to));
+    }
+    const moved = Object.values(value).some(count => count > 0);
+    if (moved) await withAccounts(invocation, accounts => accounts.write(tx => recordTransfer(tx, from, to)));
+    return { value, text: () => list(Object.entries(value).map(([name, count]) => [name, `${count} animals`])) };
+  },
+};
+
+type Locations = [DeploymentName, DatabaseLocation][];
+
+/** The animals per transaction: few, so that other writes do not wait. */
+const BATCH_SIZE = 100;
+
+async function transferAll(database: Database, from: number, to: number): Promise<number> {
+  let transferred = 0;
+  for (;;) {
+    const count = await database.write(tx => transferPets(tx, from, to, BATCH_SIZE));
+    if (count === 0) return transferred;
+    transferred += count;
+  }
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/support/engines.ts';
+import { DAY, openOrderStore, owner, placer, stranger } from '../../test/support/order-store.ts';
+import { eventsOf } from '../events/log.ts';
+import { getHold } from '../holds/holds.ts';
+import type { PetEventData } from '../pets/change.ts';
+import { getPet } from '../pets/pets.ts';
+import { transferPets } from './transfer.ts';
+
+onEachEngine(engine => {
+  describe('transferPets', () => {
+    it('gives pets to another account in batches, each with a new version and an event', async () => {
+      const { database, now, assertSound } = await openOrderStore(engine);
+      const transfer = () => database.write(tx => transferPets(tx, owner.accountId, stranger.accountId, 3));
+      assert.deepEqual([await transfer(), await transfer(), await transfer()], [3, 1, 0]);
+      for (const id of [1, 2, 3, 4]) {
+        const pet = await getPet(database, id, now());
+        assert.deepEqual([pet.accountId, pet.version], [stranger.accountId, 2]);
+        const { action, accountId, data } = (await eventsOf<PetEventData>(database, 'pet', id)).at(-1)!;
+        assert.deepEqual(
+          [action, accountId, data.reason, data.was, data.ownerId],
+          ['updated', null, 'transferred', {}, stranger.accountId],
+        );
+      }
+      await assertSound();
+    });
+
+    it('keeps reservations, whose further steps the new owner takes', async () => {
+      const store = await openOrderStore(engine);
+      const { database, now, place, approve, deliver, takeBack, cancel, hold } = store;
+      const holdId = await hold([1]);
+      for (const petId of [2, 3, 4]) await place(petId);
+      await approve(2);
+      await approve(3);
+      await deliver(3);
+      await cancel(1);
+      await database.write(tx => transferPets(tx, owner.accountId, stranger.accountId, 100));
+      await store.assertSound();
+      assert.equal((await getHold(database, stranger, holdId, now())).id, holdId);
+      await assert.rejects(getHold(database, owner, holdId, now()), { code: 'hold_not_found' });
+      await assert.rejects(deliver(2), { code: 'order_not_found' });
+      assert.equal((await deliver(2, stranger)).status, 'delivered');
+      assert.equal((await takeBack(3, {}, stranger)).status, 'returned');
+      assert.equal((await store.order(1, owner)).status, 'cancelled');
+      await assert.rejects(store.order(1, stranger), { code: 'order_not_found' });
+      await store.assertSound();
+    });
+
+    it('skips the version that readers see once a reservation expires', async () => {
+      const { database, clock, now, place } = await openOrderStore(engine, 1);
+      await place(1, { by: placer });
+      const reserved = await getPet(database, 1, now());
+      await database.write(tx => transferPets(tx, owner.accountId, stranger.accountId, 100));
+      assert.equal((await getPet(database, 1, now())).version, reserved.version + 2);
+      clock.advance(8 * DAY);
+      assert.equal((await getPet(database, 1, now())).status, 'available');
+      // An expired reservation ends with the next transfer.
+      await database.write(tx => transferPets(tx, stranger.accountId, owner.accountId, 100));
+      const events = await eventsOf<PetEventData>(database, 'pet', 1);
+      assert.deepEqual(
+        events.slice(-2).map(({ data }) => data.reason),
+        ['order_expired', 'transferred'],
+      );
+    });
+  });
+});

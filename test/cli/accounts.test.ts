@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { after, before, describe, it } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createEncryptor } from '../../src/lib/encryption.ts';
+import { createPet } from '../../src/pets/pets.ts';
+import { createWebhook } from '../../src/webhooks/webhooks.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
+import { newKey, serve } from '../support/serving.ts';
+import { addPet, type Environment, jsonOf, onData, onEachEngine, petstore, refused } from './store-commands.ts';
+
+onEachEngine(environment => {
+  let here: Environment;
+  before(() => {
+    here = environment();
+  });
+
+  it('transfers the animals of an account on both deployments, or on one', async () => {
+    for (const deployment of ['production', 'staging', 'staging']) await addPet(here, { deployment });
+    const transfer = (from: number, to: number, ...args: string[]) =>
+      jsonOf(here, 'account', 'transfer', String(from), '--to', String(to), ...args);
+    assert.deepEqual(await transfer(1, 2), { production: 1, staging: 2 });
+    assert.deepEqual(await transfer(1, 2), { production: 0, staging: 0 });
+    assert.deepEqual(await transfer(2, 1, '--deployment', 'staging'), { staging: 2 });
+    assert.equal((await jsonOf(here, 'pet', 'list', '--account=2')).length, 1);
+    await transfer(2, 1);
+    await refused(here, /There is no account 999/, 'account', 'transfer', '1', '--to', '999');
+  });
+
+  it('exports what an account has, with neither tokens nor secrets', async () => {
+    const key = await jsonOf(here, 'key', 'create', '--account=1');
+    const pets = await onData(here, 'production', database =>
+      database.write(async tx => {
+        const ids: number[] = [];
+        for (let count = 0; count < 120; count++) {
+          ids.push((await createPet(tx, 1, { name: 'Minka', categoryId: 2 }, 'open')).id);
+        }
+        return ids;
+      }),
+    );
+    await jsonOf(here, 'order', 'place', '--account=2', `--pet=${pets[0]}`, '--note=hello');
+    await jsonOf(here, 'message', 'send', '--account=2', `--pet=${pets[0]}`, '--message=Is it there?');
+    await jsonOf(here, 'message', 'send', '--account=1', '--message=Hello');
+    const rules = { max: 10, networks: [] };
+    const { secret } = await onData(here, 'production', database =>
+      database.write(tx =>
+        createWebhook(
+          tx,
+          { accountId: 1, admin: false },
+          { url: 'https://x.example/' },
+          rules,
+          createEncryptor(Buffer.alloc(32)),
+        ),
+      ),
+    );
+    const { printed } = await petstore(here, 'account', 'export', '1');
+    const { account, keys, events, production, staging } = JSON.parse(printed);
+    assert.deepEqual([account.id, account.email], [1, 'owner@example.org']);
+    assert.ok(keys.some(({ id }: { id: string }) => id === key.id));
+    assert.ok(events.some(({ type }: { type: string }) => type === 'account.created'));
+    for (const name of ['animals', 'orders', 'holds', 'sentMessages', 'inbox', 'webhooks'])
+      assert.ok(staging[name], name);
+    const ids = production.animals.map(({ id }: { id: number }) => id);
+    assert.deepEqual(
+      ids.filter((id: number) => pets.includes(id)),
+      pets,
+    );
+    assert.equal(production.orders.at(-1).note, 'hello');
+    assert.equal(production.sentMessages.at(-1).message, 'Hello');
+    assert.equal(production.webhooks.at(-1).url, 'https://x.example/');
+    for (const hidden of [key.token.slice(27), secret]) assert.ok(!printed.includes(hidden));
+    assert.deepEqual(await jsonOf(here, 'account', 'export', '1'), JSON.parse(printed));
+    await refused(here, /There is no account 999/, 'account', 'export', '999');
+  });
+
+  it('revokes all keys of an account', async () => {
+    const account = await jsonOf(here, 'account', 'create', '--email=keys@example.org', '--name=Keys');
+    const ids = [];
+    for (const deployment of ['production', 'staging']) {
+      ids.push((await jsonOf(here, 'key', 'create', `--account=${account.id}`, `--deployment=${deployment}`)).id);
+    }
+    const revoked = await jsonOf(here, 'account', 'revoke-keys', String(account.id));
+    assert.deepEqual(revoked.map(({ id }: { id: string }) => id).sort(), ids.sort());
+    assert.ok(revoked.every(({ state }: { state: string }) => state === 'revoked'));
+    assert.deepEqual(await jsonOf(here, 'account', 'revoke-keys', String(account.id)), []);
+    await refused(here, /There is no account 999/, 'account', 'revoke-keys', '999');
+  });
+
+  it('deletes an account after its grace period, and can resume it until then', async () => {
+    const { id } = await jsonOf(here, 'account', 'create', '--email=gone@example.org', '--name=Gone');
+    const deleted = await jsonOf(here, 'account', 'delete', String(id), '--grace', '7d');
+    assert.equal(Date.parse(deleted.deleteAt) - Date.parse(deleted.suspendedAt), 7 * 86_400_000);
+    const resumed = await jsonOf(here, 'account', 'resume', String(id));
+    assert.deepEqual([resumed.deleteAt, resumed.suspendedAt], [undefined, undefined]);
+    await jsonOf(here, 'account', 'delete', String(id), '--grace', '0s');
+    await refused(here, /grace period of account \d+ is over/, 'account', 'resume', String(id));
+  });
+});
+
+overEachEngine(engine => {
+  describe('a server', () => {
+    it('deletes accounts whose grace period is over', async () => {
+      const clock = systemClock();
+      const serving = await serve({ environment: await engine.settings(), clock });
+      try {
+        const { production } = serving.app.databases;
+        const { accountId } = await newKey(production);
+        const { requestDeletion, getAccount } = await import('../../src/accounts/accounts.ts');
+        await production.write(tx => requestDeletion(tx, accountId, 0));
+        clock.advanceTo(clock.now() + 61_000);
+        while ((await getAccount(production, accountId)).deletedAt === undefined) {
+          await new Promise(resolve => setTimeout(resolve, 50));
+        }
+      } finally {
+        await serving.stop();
+      }
+    });
+  });
+});
+
+describe('a command without a store', () => {
+  const directories: string[] = [];
+  const newDirectory = async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+    directories.push(directory);
+    return directory;
+  };
+  after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
+
+  it('names the directory that it looked in, and creates nothing', async () => {
+    const directory = await newDirectory();
+    for (const data of [directory, join(directory, 'data')]) {
+      const environment = { PETSTORE_DATA_DIR: data };
+      for (const line of [
+        'account list',
+        'account suspend 1',
+        'account export 1',
+        'account transfer 1 --to 2',
+        'key create --account 1',
+        'key list',
+        'ban list',
+        'pet list --deployment staging',
+        'pet create --account 1 --name Minka --category 2',
+        'staging reset',
+      ]) {
+        const { code, printed, errors } = await petstore(environment, ...line.split(' '));
+        assert.deepEqual([code, printed], [1, ''], line);
+        assert.ok(errors.includes(`There is no pet store in ${data}:`), errors);
+        assert.match(errors, /^[^\n]+\n$/);
+      }
+    }
+    assert.deepEqual(await readdir(directory), []);
+  });
+
+  it('creates one if it creates an account, and says where unless a setting does', async () => {
+    const directory = await newDirectory();
+    const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
+    const explicit = await petstore({ PETSTORE_DATA_DIR: join(directory, 'data') }, ...create);
+    assert.deepEqual([explicit.code, explicit.errors], [0, '']);
+    const previous = process.cwd();
+    process.chdir(await newDirectory());
+    try {
+      const implicit = await petstore({}, ...create);
+      const data = join(process.cwd(), 'data');
+      assert.deepEqual([implicit.code, implicit.errors], [0, `Created a new pet store in ${data}.\n`]);
+      assert.ok(existsSync(join(data, 'production.db')));
+      assert.equal((await petstore({}, ...create.with(3, 'b@example.org'))).errors, '');
+    } finally {
+      process.chdir(previous);
+    }
+  });
+});
