@@ -9,6 +9,7 @@ import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
 import { type Database, query, type Reader } from '../schema.ts';
+import type { AccountDatabases } from '../webhooks/account-changes.ts';
 import type { KeyDatabases } from '../webhooks/key-changes.ts';
 import type { Invocation } from './command.ts';
 
@@ -49,20 +50,36 @@ export function withKeyDatabases<T>(
 ): Promise<T> {
   return withAccounts(options, async accounts => {
     const { deployment } = await getKey(accounts, keyId);
-    const location = options.config.locations.staging;
     if (deployment === 'production') return work({ accounts, webhooks: accounts });
-    if (!hasDatabase(location)) return work({ accounts, webhooks: undefined });
-    let opened = false;
-    try {
-      return await withDatabase(options, location, webhooks => {
-        opened = true;
-        return work({ accounts, webhooks });
-      });
-    } catch (error) {
-      if (opened || required) throw error;
-      return work({ accounts, webhooks: undefined });
-    }
+    return withStaging(options, webhooks => work({ accounts, webhooks }), required);
   });
+}
+
+/** Opens the databases that a change of an account concerns; staging's is absent if it cannot be opened. */
+export function withAccountDatabases<T>(
+  options: DatabaseOptions,
+  work: (databases: AccountDatabases) => Promise<T>,
+): Promise<T> {
+  return withAccounts(options, accounts => withStaging(options, staging => work({ accounts, staging })));
+}
+
+async function withStaging<T>(
+  options: DatabaseOptions,
+  work: (staging: Database | undefined) => Promise<T>,
+  required = false,
+): Promise<T> {
+  const location = options.config.locations.staging;
+  if (!hasDatabase(location)) return work(undefined);
+  let opened = false;
+  try {
+    return await withDatabase(options, location, staging => {
+      opened = true;
+      return work(staging);
+    });
+  } catch (error) {
+    if (opened || required) throw error;
+    return work(undefined);
+  }
 }
 
 /**

@@ -12,6 +12,12 @@ export interface KeyDatabases {
   readonly webhooks: Database | undefined;
 }
 
+/** A key that was changed, with the webhooks that were changed with it. */
+export interface ChangedKey {
+  readonly key: Key;
+  readonly webhooks: readonly WebhookRow[];
+}
+
 /**
  * Revokes a key, and disables its webhooks: in the same transaction if one database has both. Otherwise the second
  * transaction may be missing after a crash; then the job of the serving process disables them, and until it does, nothing
@@ -24,7 +30,7 @@ export async function revokeKeyAndWebhooks(
   databases: KeyDatabases,
   id: string,
   { keepWebhooks = false } = {},
-): Promise<{ readonly key: Key; readonly webhooks: readonly WebhookRow[] }> {
+): Promise<ChangedKey> {
   const { accounts, webhooks: own } = databases;
   const change = (tx: Transaction) =>
     keepWebhooks ? handOverWebhooks(tx, id, null) : disableWebhooksOfKeys(tx, [id], 'key_revoked');

@@ -11,6 +11,7 @@ import { getMessage, sendMessage, sendNotification } from '../../messages/messag
 import { getOrder, placeOrder } from '../../orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../orders/steps.ts';
 import { createPet, getPet } from '../../pets/pets.ts';
+import { storedBytes } from '../../plans/stored-bytes.ts';
 import { type Database, query, type Transaction } from '../../schema.ts';
 import { createWebhook, getWebhook } from '../../webhooks/webhooks.ts';
 import { createAccount, getAccount, requestDeletion, resumeAccount } from '../accounts.ts';
@@ -94,6 +95,8 @@ onEachEngine(engine => {
         assert.equal((await getHold(database, operator, 2, now)).note, null);
         const message = await getMessage(database, operator, 1);
         assert.deepEqual([message.message, message.replyTo], ['[deleted]', null]);
+        // What retention will count once it deletes the message.
+        assert.equal(await storedBytes.read(database, ann.accountId), Buffer.byteLength('[deleted]'));
         await assert.rejects(getWebhook(database, operator, 1), { code: 'webhook_not_found' });
         const events = JSON.stringify(await database.all(allEvents, {}));
         assert.ok(!events.includes('Ann Smith') && events.includes('Ben'));

@@ -2,10 +2,12 @@ import { operator } from '../../events/event.ts';
 import { redactEvents } from '../../events/redaction.ts';
 import type { HoldEventData } from '../../holds/events.ts';
 import { releaseHold } from '../../holds/holds.ts';
+import { bytesStored } from '../../messages/rows.ts';
 import type { OrderEventData } from '../../orders/events.ts';
 import { isOpen } from '../../orders/open-orders.ts';
 import { cancelOrder } from '../../orders/steps.ts';
 import { deletePet } from '../../pets/pets.ts';
+import { countDeleted } from '../../plans/stored-bytes.ts';
 import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
 import { deleteWebhook } from '../../webhooks/webhooks.ts';
 
@@ -83,10 +85,17 @@ async function eraseMessages(
   accountId: number,
   after: number,
 ): Promise<number | undefined> {
-  const ids = (await tx.all(messagesBy[column], { accountId, after })).map(({ id }) => id);
-  await tx.run(eraseTexts, { ids: JSON.stringify(ids) });
-  return ids.at(-1);
+  const messages = await tx.all(messagesBy[column], { accountId, after });
+  await tx.run(eraseTexts, { ids: JSON.stringify(messages.map(({ id }) => id)), text: ERASED });
+  countDeleted(
+    tx,
+    messages.map(({ bytes, ...message }) => ({ ...message, bytes: bytes - Buffer.byteLength(ERASED) })),
+  );
+  return messages.at(-1)?.id;
 }
+
+/** The text of a message that was deleted with its sender. */
+const ERASED = '[deleted]';
 
 /** Deletes the notes that the account wrote on orders of its pets. */
 async function redactSales(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
@@ -165,34 +174,25 @@ const webhooksOf = query((db, p: Params<Position>) =>
     .limit(BATCH_SIZE),
 );
 
-const messagesBy = {
-  account_id: query((db, p: Params<Position>) =>
+/** Locks messages that an account sent, or that the store sent to it: those of others stay in what these have sent. */
+const selectMessages = (column: 'account_id' | 'to_account_id') =>
+  query((db, p: Params<Position>, engine) =>
     db
       .selectFrom('messages')
-      .select('id')
-      .where('account_id', '=', p.accountId)
+      .select(['id', 'account_id as accountId', bytesStored.as('bytes')])
+      .where(column, '=', p.accountId)
+      .$if(column === 'to_account_id', rows => rows.where('arrived_at', 'is not', null).where('account_id', 'is', null))
       .where('id', '>', p.after)
       .orderBy('id')
-      .limit(BATCH_SIZE),
-  ),
-  /** Messages of the store. Those of other accounts stay in what these have sent. */
-  to_account_id: query((db, p: Params<Position>) =>
-    db
-      .selectFrom('messages')
-      .select('id')
-      .where('to_account_id', '=', p.accountId)
-      .where('arrived_at', 'is not', null)
-      .where('account_id', 'is', null)
-      .where('id', '>', p.after)
-      .orderBy('id')
-      .limit(BATCH_SIZE),
-  ),
-};
+      .limit(BATCH_SIZE)
+      .$if(engine === 'postgres', rows => rows.forUpdate()),
+  );
+const messagesBy = { account_id: selectMessages('account_id'), to_account_id: selectMessages('to_account_id') };
 
-const eraseTexts = query((db, p: Params<{ ids: string }>, engine) =>
+const eraseTexts = query((db, p: Params<{ ids: string; text: string }>, engine) =>
   db
     .updateTable('messages')
-    .set(eb => ({ text: '[deleted]', reply_to: null, version: eb('version', '+', 1) }))
+    .set(eb => ({ text: p.text, reply_to: null, version: eb('version', '+', 1) }))
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 

@@ -1,15 +1,16 @@
 import { getAccount, recordTransfer, requestDeletion, requireNotDeleted } from '../../accounts/accounts.ts';
 import type { DatabaseLocation } from '../../config.ts';
-import { revokeKeysOf } from '../../keys/keys.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { transferPets } from '../../orders/transfer.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
+import { revokeKeysAndWebhooks } from '../../webhooks/account-changes.ts';
+import { webhookOf } from '../../webhooks/webhook.ts';
 import { type Command, deploymentOption, type Option, UsageError } from '../command.ts';
-import { hasDatabase, withAccounts, withDatabase } from '../databases.ts';
+import { hasDatabase, untilEffective, withAccountDatabases, withAccounts, withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';
 import { listing } from '../text.ts';
 import { parseId } from '../values.ts';
-import { accountArgument, changed, idOf } from './account.ts';
+import { accountArgument, idOf, suspended } from './account.ts';
 import { keyValue } from './key.ts';
 
 const { default: _, ...noDefault } = deploymentOption;
@@ -35,22 +36,30 @@ export const accountDelete: Command = {
   async run(invocation) {
     const graceMs = parseDuration(invocation.options['grace']!);
     if (graceMs === undefined) throw new UsageError('--grace must be a duration like 0s, 15m, 24h or 30d.');
-    return changed(invocation, (tx, id) => requestDeletion(tx, id, graceMs));
+    return suspended(invocation, (tx, id) => requestDeletion(tx, id, graceMs));
   },
 };
 
 export const accountRevokeKeys: Command = {
   name: 'account revoke-keys',
-  summary: 'Revoke all API keys of an account for good; the next requests with them are rejected.',
-  details: 'Prints the keys that it revoked. Safe to repeat.',
+  summary: 'Revoke all API keys of an account for good, and disable the webhooks that depend on them.',
+  details:
+    'Takes effect before the command ends. Lists the keys that it revoked, each with the webhooks that it disabled. Safe to repeat.',
   arguments: accountArgument,
   examples: { 'petstore account revoke-keys 7': 'after a leak' },
   async run(invocation) {
     const id = idOf(invocation);
-    const keys = await withAccounts(invocation, accounts => accounts.write(tx => revokeKeysOf(tx, id)));
-    const value = keys.map(key => keyValue(key, invocation.clock.now()));
-    const columns = ['id', 'deployment', 'scopes', 'createdAt'];
-    return { value, text: style => listing(style, value, columns, 'The account has no key that is not revoked.') };
+    const revoked = await withAccountDatabases(invocation, async databases => {
+      await getAccount(databases.accounts, id);
+      const keys = await revokeKeysAndWebhooks(databases, id);
+      await untilEffective(databases.accounts);
+      return keys;
+    });
+    const now = invocation.clock.now();
+    const value = revoked.map(({ key, webhooks }) => ({ ...keyValue(key, now), webhooks: webhooks.map(webhookOf) }));
+    const rows = value.map(({ webhooks, ...key }) => ({ ...key, disabledWebhooks: webhooks.map(({ id }) => id) }));
+    const columns = ['id', 'deployment', 'scopes', 'createdAt', 'disabledWebhooks'];
+    return { value, text: style => listing(style, rows, columns, 'The account has no key that is not revoked.') };
   },
 };
 

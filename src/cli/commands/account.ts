@@ -10,8 +10,9 @@ import {
 } from '../../accounts/accounts.ts';
 import { type PlanName, plans } from '../../plans/plan.ts';
 import type { Database, Transaction } from '../../schema.ts';
+import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
-import { hasDatabase, withAccounts } from '../databases.ts';
+import { hasDatabase, untilEffective, withAccountDatabases, withAccounts } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 
@@ -110,24 +111,38 @@ export const accountUpdate: Command = {
 
 export const accountSuspend: Command = {
   name: 'account suspend',
-  summary: 'Suspend an account: its API keys are rejected from the next request on, and its event streams end.',
-  details: 'Its animals, orders and holds stay, and messages to it are still stored. Safe to repeat.',
+  summary: 'Suspend an account: its API keys are rejected, its event streams end, and its webhooks are disabled.',
+  details:
+    'Takes effect before the command ends. Its animals, orders and holds stay, and messages to it are still stored. Safe to repeat.',
   arguments: accountArgument,
   examples: { 'petstore account suspend 7': 'an account that misuses the service' },
-  run: invocation => changed(invocation, suspendAccount),
+  run: invocation => suspended(invocation, suspendAccount),
 };
 
 export const accountResume: Command = {
   name: 'account resume',
   summary: 'Resume a suspended account: its API keys are accepted again.',
-  details: 'Also cancels its deletion, until the grace period ends. Safe to repeat.',
+  details:
+    'Also cancels its deletion, until the grace period ends. Its owner activates its webhooks again. Safe to repeat.',
   arguments: accountArgument,
   examples: { 'petstore account resume 7': 'after its owner has answered' },
   run: invocation => changed(invocation, resumeAccount),
 };
 
+/** Runs a change that suspends the account that an invocation names, and returns the account as output. */
+export async function suspended(invocation: Invocation, suspend: (tx: Transaction, id: number) => Promise<Account>) {
+  const id = idOf(invocation);
+  return output(
+    await withAccountDatabases(invocation, async databases => {
+      const account = await suspendWithWebhooks(databases, id, suspend);
+      await untilEffective(databases.accounts);
+      return account;
+    }),
+  );
+}
+
 /** Runs a change of the account that an invocation names, and returns the account as output. */
-export function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
+function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
   return show(invocation, (accounts, id) => accounts.write(tx => work(tx, id)));
 }
 
@@ -136,7 +151,11 @@ async function show(
   work: (accounts: Database, id: number) => Promise<Account>,
 ): Promise<CommandOutput> {
   const id = idOf(invocation);
-  const value = withTimes(await withAccounts(invocation, accounts => work(accounts, id)));
+  return output(await withAccounts(invocation, accounts => work(accounts, id)));
+}
+
+function output(account: Account): CommandOutput {
+  const value = withTimes(account);
   const { id: _, ...view } = accountView(value);
   return { value, text: () => describe(view) };
 }

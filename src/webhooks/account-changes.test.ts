@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { encryptor } from '../../test/support/delivery-store.ts';
+import { onEachEngine } from '../../test/support/engines.ts';
+import { rules, URL } from '../../test/support/webhook-store.ts';
+import { createAccount, getAccount, requestDeletion, suspendAccount } from '../accounts/accounts.ts';
+import { activateTested } from '../deliveries/activate-webhook.ts';
+import { operator } from '../events/event.ts';
+import { createKey, listKeys } from '../keys/keys.ts';
+import type { Database } from '../schema.ts';
+import { revokeKeysAndWebhooks, suspendWithWebhooks } from './account-changes.ts';
+import { createWebhook, getWebhook } from './webhooks.ts';
+
+onEachEngine(engine => {
+  /** Opens both databases with an account that has a key and an active webhook on each, and another account. */
+  async function open() {
+    const databases = { accounts: await engine.open(), staging: await engine.open() };
+    for (const email of ['a@example.org', 'b@example.org']) {
+      const account = await databases.accounts.write(tx => createAccount(tx, { email, name: 'A' }));
+      for (const deployment of ['production', 'staging'] as const) {
+        const database = deployment === 'production' ? databases.accounts : databases.staging;
+        const key = await databases.accounts.write(tx => createKey(tx, { accountId: account.id, deployment }));
+        const actor = { accountId: account.id, admin: false, keyId: key.id };
+        const { webhook } = await database.write(tx => createWebhook(tx, actor, { url: URL }, rules, encryptor));
+        await database.write(tx => activateTested(tx, actor, webhook));
+      }
+    }
+    return databases;
+  }
+
+  const reasonsOf = async (database: Database) =>
+    Promise.all([1, 2].map(async id => (await getWebhook(database, operator, id)).disabledReason));
+
+  describe('suspendWithWebhooks', () => {
+    for (const [name, suspend] of [
+      ['a suspension', suspendAccount],
+      ['the request of a deletion', (tx, id) => requestDeletion(tx, id, 1000)],
+    ] as [string, typeof suspendAccount][]) {
+      it(`disables the webhooks of the account on both deployments with ${name}`, async () => {
+        const databases = await open();
+        const account = await suspendWithWebhooks(databases, 1, suspend);
+        assert.deepEqual(await getAccount(databases.accounts, 1), account);
+        assert.ok(account.suspendedAt);
+        for (const database of [databases.accounts, databases.staging]) {
+          assert.deepEqual(await reasonsOf(database), ['account_suspended', null]);
+        }
+      });
+    }
+  });
+
+  describe('revokeKeysAndWebhooks', () => {
+    it('revokes all keys of the account, and returns them with the webhooks that it disabled', async () => {
+      const databases = await open();
+      const revoked = await revokeKeysAndWebhooks(databases, 1);
+      assert.deepEqual(revoked.map(({ key, webhooks }) => [key.deployment, webhooks.map(({ id }) => id)]).sort(), [
+        ['production', [1]],
+        ['staging', [1]],
+      ]);
+      for (const { accountId, revokedAt } of await listKeys(databases.accounts)) {
+        assert.equal(revokedAt !== null, accountId === 1);
+      }
+      for (const database of [databases.accounts, databases.staging]) {
+        assert.deepEqual(await reasonsOf(database), ['key_revoked', null]);
+      }
+      assert.deepEqual(await revokeKeysAndWebhooks(databases, 1), []);
+    });
+  });
+});
