@@ -44,7 +44,8 @@ describe('docs/webhooks.md', () => {
     const [, body] = /-d '(.*?)'/.exec(page)!;
     const created = await post('/webhooks', { ...JSON.parse(body!), url: receiver.url });
     assert.match(shown.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-    sameText({ ...created, url: shown.url, secret: shown.secret }, made!);
+    sameText({ ...created, url: shown.url, keyId: shown.keyId, secret: shown.secret }, made!);
+    assert.equal(created.keyId, key.id);
   });
 
   test('shows a delivery', async () => {

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { suspendAccount } from '../../src/accounts/accounts.ts';
+import type { NewEvent } from '../../src/events/event.ts';
+import { recordEvents } from '../../src/events/log.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
@@ -117,6 +119,37 @@ overEachEngine(engine => {
       const next = new Line(base, key.token);
       await next.until(text => text.includes('retry: '));
       for (const line of [...lines, next]) line.end();
+    });
+
+    it('gives way at the limit if its client has acknowledged nothing for two heartbeats', {
+      skip: outsideLinux,
+    }, async t => {
+      const { serving, base, key } = await start(t, { PETSTORE_STREAMS_MAX: '2' });
+      const realNow = performance.now.bind(performance);
+      let aheadMs = 0;
+      t.mock.method(performance, 'now', () => realNow() + aheadMs);
+      const [vanished, alive] = [new Line(base, key.token), new Line(base, key.token)];
+      for (const line of [vanished, alive]) await line.until(text => text.includes('retry: '));
+      vanished.socket.pause();
+      // More than a socket receives unread, and less than the kernel takes for sending.
+      const data = { pet: { name: 'x'.repeat(2000) }, ownerId: 1 };
+      const event: NewEvent = { kind: 'pet', action: 'created', subjectId: 1, accountId: null, data };
+      await serving.app.databases.production.write(tx => recordEvents(tx, Array<NewEvent>(200).fill(event)));
+      await alive.until(() => alive.messages === 200);
+      const open = () => send(`${base}/events/stream`, { key, method: 'HEAD' });
+      for (let heartbeats = 1; heartbeats <= 2; heartbeats++) {
+        assert.equal((await open()).status, 409, 'no stream is known to be stalled');
+        aheadMs += 15_001;
+        await alive.until(text => text.split(': still here').length > heartbeats);
+      }
+      aheadMs += 1001;
+      assert.equal((await open()).status, 200);
+      vanished.socket.resume();
+      await vanished.closed;
+      const next = new Line(base, key.token);
+      await next.until(text => text.includes('retry: '));
+      assert.equal((await open()).status, 409, 'a stream that is read keeps its slot');
+      for (const line of [alive, next]) line.end();
     });
 
     it('ends cleanly and immediately when the service stops, even for blocked clients', async t => {

@@ -31,6 +31,8 @@ overEachEngine(engine => {
         createdAt: at,
         updatedAt: at,
         accountId: owner.accountId,
+        keyId: webhook.keyId,
+        scopes: ['*'],
       });
       const retry = await owner.post('/webhooks', members, key);
       assert.deepEqual([retry.status, retry.body], [201, { ...webhook, secret: null }]);

@@ -15,6 +15,8 @@ import { listEvents } from './list-events.ts';
 const WRITERS = 50;
 const CHANGES_EACH = 6;
 const READERS = 12;
+/** For writers of which nobody asks how far the client is. */
+const noProgress = { bytesWritten: 0, bytesAcknowledged: async () => undefined };
 const reader = { accountId: 1, admin: false };
 
 onEachEngine(engine => {
@@ -120,6 +122,7 @@ describe('EventStream', () => {
         destroy: () => {
           destroyed = true;
         },
+        ...noProgress,
       });
       await turn();
       nowMs.mock.mockImplementation(() => 16_001);
@@ -154,6 +157,7 @@ describe('EventStream', () => {
           ends++;
         },
         destroy: () => assert.fail(),
+        ...noProgress,
       });
       await turn();
       subscribed!.tick();
@@ -221,6 +225,7 @@ class Reader {
       },
       end: () => assert.fail('the stream must not end'),
       destroy: () => assert.fail('the client must not be disconnected'),
+      ...noProgress,
     };
     stream.begin(writer);
   }

@@ -38,6 +38,9 @@ export class EventStream implements ResponseStream, Subscriber {
   /** When the client stopped reading; `undefined` while it reads. */
   #blockedSinceMs: number | undefined;
   #lastWriteMs = 0;
+  /** How much was written before each of the last two heartbeat intervals. */
+  #marks: readonly [before: number | undefined, after: number] = [undefined, 0];
+  #markedMs = 0;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
@@ -47,6 +50,8 @@ export class EventStream implements ResponseStream, Subscriber {
 
   begin(writer: ResponseWriter): void {
     this.#writer = writer;
+    this.#markedMs = performance.now();
+    this.#marks = [undefined, writer.bytesWritten];
     // An id without data dispatches no event, but clients send it when they reconnect.
     this.#write(`retry: ${RETRY_MS}\nid: ${eventIdAt(this.#position)}\n\n`);
     this.#unsubscribe = this.#options.eventBus.subscribe(this);
@@ -83,9 +88,28 @@ export class EventStream implements ResponseStream, Subscriber {
       this.#end();
       return;
     }
+    if (nowMs - this.#markedMs >= HEARTBEAT_MS) {
+      this.#markedMs = nowMs;
+      this.#marks = [this.#marks[1], this.#writer!.bytesWritten];
+    }
     if (this.#isBlocked) return;
     if (nowMs - this.#lastWriteMs >= HEARTBEAT_MS) this.#write(`: still here\nid: ${eventIdAt(this.#position)}\n\n`);
     if (this.#position < this.#options.eventBus.position) this.#catchUp();
+  }
+
+  /** Reports whether the client has acknowledged nothing of what was written in the last two heartbeat intervals. */
+  async isStalled(): Promise<boolean> {
+    const [before, after] = this.#marks;
+    if (this.#ended || before === undefined || after === before) return false;
+    const acknowledged = await this.#writer!.bytesAcknowledged();
+    return acknowledged !== undefined && acknowledged <= before;
+  }
+
+  /** Closes the connection. */
+  disconnect(): void {
+    this.#ended = true;
+    this.#unsubscribe();
+    this.#writer?.destroy();
   }
 
   get #isBlocked(): boolean {

@@ -1,14 +1,12 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../../deployment.ts';
-import { problem } from '../../errors.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
-import type { Caller } from '../../lib/http/route.ts';
 import { onePer } from '../../lib/one-per.ts';
 import { boundOf } from '../../plans/plan.ts';
 import { Event, Events } from './event-schemas.ts';
-import { EventStream } from './event-stream.ts';
 import { listExamples, streamExamples } from './examples.ts';
 import { listEvents, requireRetained, retentionStart } from './list-events.ts';
+import { OpenStreams } from './open-streams.ts';
 import { EventId, EventTypes, positionOf } from './public-event.ts';
 
 const filters = {
@@ -52,7 +50,8 @@ export const stream = operation({
     '`after`, the stream starts after that event, without gaps or duplicates; otherwise with new events. Every 15 seconds ' +
     'without an event, it sends a comment with an `id` to continue from. The stream counts as one request. It ends when the ' +
     'key is revoked, expires or is banned, when the permissions of the account change, when the service stops, and when the ' +
-    'client falls behind and reads almost nothing for 30 seconds.',
+    'client falls behind and reads almost nothing for 30 seconds. At the limit of streams, a new stream replaces the oldest ' +
+    'one whose client has acknowledged nothing for two of these intervals.',
   query: Type.Object(filters),
   headers: {
     'Last-Event-ID':
@@ -78,9 +77,10 @@ export const stream = operation({
       const retained = await retentionStart(database, nowOf(context), eventsKeptMs);
       position = requireRetained(positionOf(after), retained.position, end);
     }
-    const onClose = openStream(context, caller);
     const { types } = query;
-    return { stream: new EventStream({ eventBus, actor: caller, types, position, isStillAuthorized, onClose }) };
+    const max = boundOf(context.bounds, caller, 'streams');
+    const options = { eventBus, actor: caller, types, position, isStillAuthorized };
+    return { stream: await openStreamsOf(context).open(caller.accountId, max, options) };
   },
 });
 
@@ -92,31 +92,9 @@ function lastEventId(header: string | undefined): string | undefined {
   throw invalidParameter('Last-Event-ID', 'Must be the id of an event, as sent in a message: evt_ and a number.');
 }
 
-/** The number of open streams of each account with any. */
-const openStreamsOf = onePer<Deployment, Map<number, number>>(() => new Map());
+const openStreamsOf = onePer<Deployment, OpenStreams>(() => new OpenStreams());
 
 /** Returns the number of streams that an account has open on this node. */
 export function countStreams(deployment: Deployment, accountId: number): number {
-  return openStreamsOf(deployment).get(accountId) ?? 0;
-}
-
-/**
- * Counts an open stream of an account, and returns a function that counts it as closed.
- * @throws {Problem} `stream_limit_exceeded`
- */
-function openStream(deployment: Deployment, caller: Caller): () => void {
-  const { accountId } = caller;
-  const max = boundOf(deployment.bounds, caller, 'streams');
-  const open = countStreams(deployment, accountId);
-  if (open >= max) {
-    const message = `The account already has ${max} open event streams; close one of them, or share it.`;
-    throw problem('stream_limit_exceeded', message);
-  }
-  const streams = openStreamsOf(deployment);
-  streams.set(accountId, open + 1);
-  return () => {
-    const left = streams.get(accountId)! - 1;
-    if (left > 0) streams.set(accountId, left);
-    else streams.delete(accountId);
-  };
+  return openStreamsOf(deployment).count(accountId);
 }

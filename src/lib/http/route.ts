@@ -146,6 +146,10 @@ export interface ResponseWriter {
   end(): void;
   /** Closes the connection, and discards buffered output. */
   destroy(): void;
+  /** The number of bytes written to the connection so far. */
+  readonly bytesWritten: number;
+  /** Returns how many of them the client has acknowledged; `undefined` if the system does not say. */
+  bytesAcknowledged(): Promise<number | undefined>;
 }
 
 /**

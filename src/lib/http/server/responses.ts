@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
 import { isKnown } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
+import { bytesAcknowledged } from './send-queue.ts';
 
 // Everywhere in this file headers are names and values in turn, as `ServerResponse.writeHead` takes them.
 
@@ -52,6 +53,8 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** How long a connection stays open for a client to take the end of the response. */
 export const LINGER_MS = 1000;
+/** TCP keep-alive on streams: finds out between two heartbeats that a client has vanished. Milliseconds. */
+const PROBES = { enable: true, initialDelay: 5000, interval: 3000, count: 3 };
 
 export interface ResponseContent {
   readonly status: number;
@@ -149,12 +152,17 @@ export function writeStream(
       setTimeout(() => response.destroy(), LINGER_MS).unref();
     },
     destroy: () => response.destroy(),
+    get bytesWritten() {
+      return request.socket.bytesWritten;
+    },
+    bytesAcknowledged: () => bytesAcknowledged(request.socket),
   };
   response.on('error', () => {});
   // A client that ends its side has gone; otherwise only the next write would show that.
   request.socket.once('end', () => response.destroy());
   response.on('drain', () => stream.drained());
   response.once('close', () => stream.closed());
+  request.socket.setKeepAlive(PROBES);
   response.flushHeaders();
   stream.begin(writer);
   return writer;
