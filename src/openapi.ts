@@ -2,6 +2,7 @@ import { messageRoutes, routes } from './api.ts';
 import type { AddressName, Config } from './config.ts';
 import { webhookRequests } from './deliveries/webhook-requests.ts';
 import { type ErrorCode, errors } from './errors.ts';
+import { EventId } from './events/public/public-event.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { openApiOf } from './lib/http/openapi/document.ts';
 import { header } from './lib/http/openapi/headers.ts';
@@ -81,6 +82,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
     errors,
     pagesUrl,
     codesOf,
+    headerSchemas: { 'Last-Event-ID': EventId },
     headers,
     responseTo: (route, example) => recorded[route.operationId]?.[example.name],
   });

@@ -66,10 +66,10 @@ export const list = listOperation({
     const { updatedSince, includeRemoved, view, sort = 'id', owner, ...others } = filters;
     const filter = { ...others, ...(owner && { ownerId: caller.accountId }) };
     if (filter.includeDescendants && filter.categoryId === undefined) {
-      throw invalidParameter('includeDescendants', 'Requires categoryId.');
+      throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
     }
     if (updatedSince !== undefined) return changes(context, { ...filter, includeRemoved, updatedSince }, filters, page);
-    if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.');
+    if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
     const found = await listPets(database, { ...filter, sort }, page, now, view);
@@ -107,7 +107,7 @@ async function changes(
   const rejected = id !== undefined ? 'id' : sort !== undefined ? 'sort' : undefined;
   if (rejected !== undefined) {
     const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
-    throw invalidParameter(rejected, message);
+    throw invalidParameter(rejected, message, 'invalid_combination');
   }
   const found = await changedPets(context.database, filter, page, nowOf(context), view);
   return {

@@ -4,7 +4,7 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { checkedText, idParameter, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { checkedText, documentedRule, idParameter, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { nameRules } from '../lib/text.ts';
 
 /** The id of a webhook: assigned from 1 upward, never reused. */
@@ -27,6 +27,7 @@ const Url = Type.String({
   description:
     'The endpoint URL that receives the events: `https`, with a public address, and without user name, password and fragment.',
   examples: ['https://example.org/petstore'],
+  ...documentedRule({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^\\s\\\\#/?@]+([/?][^\\s\\\\#]*)?$' }),
 });
 
 const TYPES = 'Delivers only events of these types; `pet.*` stands for all types of one kind. Default: every type.';

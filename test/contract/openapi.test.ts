@@ -16,6 +16,7 @@ import {
   type SentExample,
   sendExamples,
 } from '../support/examples.ts';
+import { resolved } from '../support/openapi.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { sendRaw, serve, type TestService } from '../support/serving.ts';
 
@@ -27,7 +28,7 @@ const served = openApiDocument(
   [{ url: 'https://pets.test/v1', description: 'Production' }],
   'https://pets.test',
 );
-const document: Json = whole(served);
+const document: Json = resolved(served);
 const operations = Object.entries(document.paths as Record<string, Json>).flatMap(([path, methods]) =>
   Object.entries(methods as Record<string, Json>).map(([method, operation]) => ({
     path,
@@ -36,22 +37,6 @@ const operations = Object.entries(document.paths as Record<string, Json>).flatMa
     route: (routes as readonly Route<never>[]).find(route => route.operationId === operation.operationId)!,
   })),
 );
-
-/** Returns a JSON document with its references resolved. */
-function whole(value: unknown, root: unknown = value): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(one => whole(one, root));
-  const { $ref } = value as { $ref?: string };
-  if ($ref === undefined)
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, whole(one, root)]));
-  return whole(
-    $ref
-      .slice(2)
-      .split('/')
-      .reduce((inner: Json, name) => inner[name], root),
-    root,
-  );
-}
 
 /** Returns a parameter of an operation. */
 function parameter(operationId: string, name: string): Json {
@@ -264,7 +249,10 @@ describe('responses and their documentation', () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
       const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
       assert.equal(served.servers[0].url, service.urls[name]);
-      const codes = whole(served.paths[name === 'messages' ? '/messages' : '/pets'].get.responses[401], served) as Json;
+      const codes = resolved(
+        served.paths[name === 'messages' ? '/messages' : '/pets'].get.responses[401],
+        served,
+      ) as Json;
       const [shown] = codes.content['application/problem+json'].schema.examples;
       const accept = { accept: 'application/problem+json' };
       const answer = await fetch(`${service.urls[name]}/${name === 'messages' ? 'messages' : 'pets'}`, {

@@ -55,10 +55,17 @@ export class Problem extends Error {
   }
 }
 
-/** Returns the `invalid_parameter` error for one query parameter or header. */
-export function invalidParameter(name: string, message: string): Problem {
+/**
+ * Returns the `invalid_parameter` error for one query parameter or header.
+ * @param code `invalid_combination` for a valid value that does not go with the other parameters
+ */
+export function invalidParameter(
+  name: string,
+  message: string,
+  code: 'invalid_value' | 'invalid_combination' = 'invalid_value',
+): Problem {
   return new Problem('invalid_parameter', 400, `Invalid parameters. ${name}: ${message}`, {
-    errors: [{ path: name, code: 'invalid_value', message }],
+    errors: [{ path: name, code, message }],
   });
 }
 

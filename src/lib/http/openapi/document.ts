@@ -58,7 +58,7 @@ function operationOf(
     description: route.description,
     // The scope is a role of the bearer scheme (OpenAPI 3.1).
     ...(scope !== undefined && { security: [{ bearerAuth: [scope] }] }),
-    ...parametersOf(route, components),
+    ...parametersOf(route, components, description.headerSchemas),
     ...bodyOf(route, components),
     responses: responsesOf(route, description, components, errors),
     ...(route.deprecation && {

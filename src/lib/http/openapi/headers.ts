@@ -50,8 +50,17 @@ function text(example: string): object {
 /** What the schemas of request headers have besides their type. */
 export const requestHeaderSchemas: Record<string, object> = {
   Prefer: { examples: ['handling=strict'] },
-  'Idempotency-Key': { minLength: 1, maxLength: 255, examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'] },
-  'If-Match': { examples: ['"7.1"'] },
+  'Idempotency-Key': {
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[\\x21-\\x2B\\x2D-\\x7E]*$',
+    examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+  },
+  'If-Match': {
+    pattern:
+      '^[ \\t]*\\*[ \\t]*$|^[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*"([ \\t]*,[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*")*[ \\t,]*$',
+    examples: ['"7.1"'],
+  },
   'If-None-Match': { examples: ['"7.1"'] },
 };
 

@@ -1,9 +1,14 @@
 import { type Example, impliedHeadersOf, type Route } from '../route.ts';
 import { type Components, examplesOf, nameOf, type Schema } from './components.ts';
 import { requestHeaderSchemas } from './headers.ts';
+import type { ApiDescription } from './types.ts';
 
 /** Returns the `parameters` of an operation. */
-export function parametersOf(route: Route<never>, components: Components): object {
+export function parametersOf(
+  route: Route<never>,
+  components: Components,
+  headerSchemas: ApiDescription['headerSchemas'] = {},
+): object {
   const path = Object.entries(route.parameters ?? {}).map(([name, parameter]) => {
     const [example] = successful(route).flatMap(({ path }) => path?.[name] ?? []);
     return components.parameter(name, {
@@ -29,7 +34,9 @@ export function parametersOf(route: Route<never>, components: Components): objec
       schema: { ...components.schema(schema), ...(byDefault !== undefined && { default: byDefault }) },
     });
   });
-  const own = Object.entries(route.headers ?? {}).map(([name, says]) => headerParameter(name, says));
+  const own = Object.entries(route.headers ?? {}).map(([name, says]) =>
+    headerParameter(name, says, headerSchemas[name]),
+  );
   const implied = Object.entries(impliedHeadersOf(route))
     .filter(([name]) => route.headers?.[name] === undefined)
     .map(([name, says]) => components.parameter(name, headerParameter(name, says)));
@@ -37,8 +44,8 @@ export function parametersOf(route: Route<never>, components: Components): objec
   return parameters.length > 0 ? { parameters } : {};
 }
 
-function headerParameter(name: string, description: string): object {
-  const schema = { type: 'string', ...requestHeaderSchemas[name] };
+function headerParameter(name: string, description: string, own?: object): object {
+  const schema = { type: 'string', ...requestHeaderSchemas[name], ...own };
   return { name, in: 'header', required: false, description, schema };
 }
 

@@ -22,6 +22,8 @@ export interface ApiDescription {
   readonly headers: Readonly<Record<string, Header>>;
   /** The requests that the service sends to receivers, by name, and their tag; left out if no operation has the tag. */
   readonly webhooks?: { readonly tag: string; readonly requests: Readonly<Record<string, WebhookRequest>> };
+  /** The schemas of request headers of its own, by name. */
+  readonly headerSchemas?: Readonly<Record<string, object>>;
   /** Returns the recorded response to an example, if there is one. */
   responseTo?(route: Route<never>, example: Example): unknown;
 }
