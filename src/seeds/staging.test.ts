@@ -6,6 +6,7 @@ import { sendMessage } from '../messages/messages.ts';
 import { lockPets } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
+import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { createFirstKey } from './accounts.ts';
 import { samplePets } from './pets.ts';
@@ -167,6 +168,7 @@ onEachEngine(engine => {
       };
       await resetStaging(accountsDatabase, busy);
       assert.deepEqual(await staging.all(messages, {}), [{ text: 'Late' }]);
+      assert.equal(await storedBytes.read(staging, 1), 'Late'.length);
     });
 
     it('completes a reset that an earlier release started', async () => {

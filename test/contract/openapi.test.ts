@@ -314,6 +314,9 @@ describe('responses and their documentation', () => {
   /** Creates a webhook; the first has the id 1. */
   const add = (base: string, token: string, url: string) =>
     call(`${base}/webhooks`, token, { method: 'POST', body: JSON.stringify({ url }) });
+  /** Sends a message to the store. */
+  const write = (base: string, token: string, message: string) =>
+    call(`${base}/messages`, token, { method: 'POST', body: JSON.stringify({ message }) });
   const receiversHere = { environment: { PETSTORE_WEBHOOK_NETWORKS: '127.0.0.1' } };
 
   /** Provokes the codes that no example shows: the operation and its response. */
@@ -410,6 +413,20 @@ describe('responses and their documentation', () => {
         return add(base, token, 'https://receiver.example');
       };
       return ['createWebhook', await elsewhere({ environment: { PETSTORE_WEBHOOKS_MAX: '1' } }, ask)];
+    },
+    async message_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await write(base, token, 'Hello');
+        return write(base, token, 'Hello');
+      };
+      return ['sendMessage', await elsewhere({ environment: { PETSTORE_MESSAGES_PER_RECIPIENT: '1' } }, ask)];
+    },
+    async storage_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        for (let sent = 0; sent < 26; sent++) await write(base, token, '🐈'.repeat(10_000));
+        return write(base, token, '🐈'.repeat(10_000));
+      };
+      return ['sendMessage', await elsewhere({ environment: { PETSTORE_STORAGE_QUOTA_MIB: '1' } }, ask)];
     },
     async webhook_secret_limit_exceeded() {
       const ask = async (base: string, token: string) => {

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { testClock } from '../../src/lib/clock.ts';
+import { DAY_MS } from '../../src/lib/time.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {
@@ -351,6 +352,29 @@ describe('e-mail', () => {
 const ROUNDS = long ? 50 : 5;
 
 overEachEngine(engine => {
+  it('deletes messages after PETSTORE_MESSAGES_DAYS, and no event has their text', async () => {
+    const clock = testClock(noon);
+    const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_DAYS: '2' };
+    const serving = await serve({ clock, environment });
+    try {
+      const key = await serving.newKey();
+      const url = `${serving.urls.production}/messages`;
+      const sent = async (message: string) => (await send(url, { method: 'POST', key, body: { message } })).body.id;
+      const statusOf = async (id: string) => (await send(`${url}/${id}`, { key })).status;
+      const early = await sent('Early');
+      clock.advance(DAY_MS);
+      const late = await sent('Late');
+      clock.advance(DAY_MS + 1);
+      await waitUntil(async () => (await statusOf(early)) === 404);
+      assert.equal(await statusOf(late), 200);
+      const events = await send(`${serving.urls.production}/events`, { key });
+      assert.match(events.text, /"messageId":"msg_1"|"id":"msg_1"/);
+      assert.doesNotMatch(events.text, /Early|Late/);
+    } finally {
+      await serving.stop();
+    }
+  });
+
   it(`sends each message at least once although ${ROUNDS} processes are killed`, async () => {
     const smtp = await startSmtpServer();
     const directory = await mkdtemp(join(tmpdir(), 'petstore-mail-'));
