@@ -9,6 +9,7 @@ import { KeyCache } from './keys/key-cache.ts';
 import type { Clock } from './lib/clock.ts';
 import { createEncryptor } from './lib/encryption.ts';
 import { openOutgoingClient } from './lib/http/client/client.ts';
+import { ScanQueue } from './lib/http/pagination/scan-queue.ts';
 import type { Caller } from './lib/http/route.ts';
 import { BodyBudget } from './lib/http/server/body-budget.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
@@ -23,6 +24,7 @@ import { openLimiter } from './limits/open.ts';
 import { openEmailSender } from './messages/email-sender.ts';
 import { observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
+import { boundOf } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PREFIX, urlOf } from './urls.ts';
 import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
@@ -161,12 +163,17 @@ function createDeployments(
 ): ReadonlyMap<string, Deployment> {
   const { categories, bounds, eventsDays } = config;
   const deployments = new Map<string, Deployment>();
+  const scans = new ScanQueue({
+    // Reads of SQLite block the event loop; on PostgreSQL, most connections stay free for other requests.
+    atOnce: databases.production.engine === 'sqlite' ? 1 : 4,
+    maxOf: caller => boundOf(bounds, caller, 'scans'),
+  });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);
     deployments.set(name, {
-      ...{ name, database, clock, categories, bounds, eventBus },
+      ...{ name, database, clock, categories, bounds, scans, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
       messageQueued: () => wake('messages'),
       webhooks: {

@@ -4,6 +4,7 @@ import type { Clock } from './lib/clock.ts';
 import type { Encryptor } from './lib/encryption.ts';
 import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
+import type { ScanQueue } from './lib/http/pagination/scan-queue.ts';
 import { type Example, operationsOver } from './lib/http/route.ts';
 import type { BoundSettings } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
@@ -17,6 +18,8 @@ export interface Deployment {
   readonly categories: 'open' | 'strict';
   /** The bounds of accounts that do not depend on their plans. */
   readonly bounds: BoundSettings;
+  /** The queue of the scans of all deployments. */
+  readonly scans: ScanQueue;
   /** Publishes events to subscribers as they are committed. */
   readonly eventBus: EventBus;
   /** The retention of events, in milliseconds. */

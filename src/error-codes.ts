@@ -336,9 +336,9 @@ const byStatus = {
       'Try again after `Retry-After` seconds. Send writes with the same `Idempotency-Key`.',
     ],
     overloaded: [
-      'Too many request bodies are in progress; nothing was changed.',
-      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). The request does not count against the plan.',
-      'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`.',
+      'Too many request bodies, or lists that scan many rows, are in progress; nothing was changed.',
+      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). Or the account has too many lists in progress that scan many rows (`PETSTORE_SCANS_MAX`). The request does not count against the plan.',
+      'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`. Request such lists one after another.',
     ],
     shutting_down: [
       'The service is stopping.',

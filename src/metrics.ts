@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Deployment } from './deployment.ts';
 import type { BodyBudget } from './lib/http/server/body-budget.ts';
 import { Metrics } from './lib/metrics.ts';
 import type { Limiter } from './limits/limiter.ts';
-import type { Database, DeploymentName } from './schema.ts';
 
 export interface Observation {
   readonly metrics: Metrics;
@@ -12,7 +12,7 @@ export interface Observation {
 
 /** Creates the metrics. Gauges read storage, the limiter, memory and the event loop at each scrape. */
 export function observe(
-  deployments: readonly { readonly name: DeploymentName; readonly database: Database }[],
+  deployments: readonly Pick<Deployment, 'name' | 'database' | 'scans'>[],
   limiter: Limiter,
   bodies: BodyBudget,
 ): Observation {
@@ -38,6 +38,8 @@ export function observe(
   const durableHelp = '1 while the counts of the day are saved.';
   metrics.gauge('petstore_day_counts_durable', durableHelp, () => Number(limiter.health().day === 'durable'));
   metrics.gauge('petstore_request_bodies_bytes', 'Memory for request bodies in progress.', () => bodies.used);
+  // All deployments have the same queue.
+  metrics.gauge('petstore_scans', 'Lists in progress that scan many rows.', () => deployments[0]!.scans.size);
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   const delayHelp = 'Longest delay of the event loop since the previous scrape.';

@@ -110,7 +110,7 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...(deprecation ? ['operation_removed'] : []),
     ...route.errors,
     ...['request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large'],
-    ...['internal_error', ...(changes ? ['storage_full', 'overloaded'] : []), 'storage_unavailable', 'shutting_down'],
+    ...['internal_error', ...(changes ? ['storage_full'] : []), 'overloaded', 'storage_unavailable', 'shutting_down'],
   ];
   return [...new Set(codes)] as ErrorCode[];
 }

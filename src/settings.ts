@@ -105,6 +105,10 @@ export const settingTree = {
       ),
       parse: parseMebibytes,
     },
+    scans: bound(
+      'PETSTORE_SCANS_MAX',
+      'The maximum number of lists in progress of an account on one node that scan many rows.',
+    ),
   } satisfies Record<keyof Bounds, Setting<number>>,
   eventsDays: count(
     'PETSTORE_EVENTS_DAYS',

@@ -1,6 +1,7 @@
 import { problem } from '../errors.ts';
 import { recordEvents } from '../events/log.ts';
-import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type ScanRequest, startScan } from '../lib/http/pagination/scan-queue.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import { categoryColumns } from './category.ts';
 import { categoryEvent, categoryNotFound, findCategory } from './rows.ts';
 
@@ -10,10 +11,51 @@ const LEVELS_MAX = 10;
 /**
  * Returns the ids of a category and its descendants, ascending, or `undefined` for more than `max`. The category itself
  * is always among them, even if it does not exist.
+ * @param request the request that they are for: it waits for its turns if there are many
  */
-export async function descendantsOf(reader: Reader, id: number, max: number): Promise<number[] | undefined> {
-  const rows = await reader.all(subtree, { id, rows: max + 1 });
-  return rows.length > max ? undefined : rows.map(row => row.id).sort((a, b) => a - b);
+export async function descendantsOf(
+  reader: Reader,
+  id: number,
+  max: number,
+  request?: ScanRequest,
+): Promise<number[] | undefined> {
+  const ids = [id];
+  const unread: Unread = { from: 0, to: 1, after: FIRST };
+  const isDone = () => unread.from === ids.length || ids.length > max;
+  while (!isDone() && ids.length <= FEW) await readChildren(reader, ids, unread);
+  if (!isDone()) {
+    using scan = startScan(request);
+    while (!isDone()) {
+      await scan.turn();
+      await readChildren(reader, ids, unread);
+    }
+  }
+  return ids.length > max ? undefined : ids.sort((a, b) => a - b);
+}
+
+/** The categories whose children are read next, as a range of ids, and the child that was read last. */
+interface Unread {
+  from: number;
+  to: number;
+  after: { readonly parentId: number; readonly id: number };
+}
+
+const FIRST: Unread['after'] = { parentId: 0, id: 0 };
+
+/**
+ * Reads the next children of some categories of a tree, level by level, and adds them to its ids. A recursive query would
+ * read all children of a category at once.
+ */
+async function readChildren(reader: Reader, ids: number[], unread: Unread): Promise<void> {
+  const parents = JSON.stringify(ids.slice(unread.from, unread.to));
+  const children = await reader.all(childrenIn, { parents, ...unread.after, most: CHILDREN_PER_READ });
+  for (const { id } of children) ids.push(id);
+  if (children.length === CHILDREN_PER_READ) unread.after = children.at(-1)!;
+  else {
+    unread.from = unread.to;
+    unread.to = Math.min(ids.length, unread.from + PARENTS_PER_READ);
+    unread.after = FIRST;
+  }
 }
 
 /** Locks the tree of categories until the transaction ends. Lock it before any row. SQLite serializes writes anyway. */
@@ -93,6 +135,22 @@ const MOVED_DOWN_MAX = 10_000;
 /** Both deployments in one database share the lock, which only makes them wait. */
 const advisoryLock = query(db =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext('petstore categories'), 0)`.as('locked')),
+);
+
+/** The number of descendants that are read without waiting for a turn. */
+const FEW = 500;
+const PARENTS_PER_READ = 500;
+const CHILDREN_PER_READ = 1000;
+
+const childrenIn = query((db, p: Params<Unread['after'] & { parents: string; most: number }>, engine) =>
+  db
+    .selectFrom('categories')
+    .select([sql<number>`parent_id`.as('parentId'), 'id'])
+    .where('parent_id', 'in', selectJsonNumbers(p.parents, engine))
+    .where(eb => eb(eb.refTuple('parent_id', 'id'), '>', eb.tuple(p.parentId, p.id)))
+    .orderBy('parent_id')
+    .orderBy('id')
+    .limit(p.most),
 );
 
 /** Both engines stop the recursion at the limit. */

@@ -1,4 +1,15 @@
-import { type Database, type EventKind, type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
+import type { Builder } from '../lib/storage/query.ts';
+import {
+  amongTexts,
+  type Database,
+  type EventKind,
+  type Params,
+  query,
+  type Reader,
+  selectJsonNumbers,
+  sql,
+  type Tables,
+} from '../schema.ts';
 import type { PositionedEvent } from './event.ts';
 import { eventColumns, parseEvent } from './log.ts';
 
@@ -46,14 +57,21 @@ export async function positionBefore(reader: Reader, time: number): Promise<numb
  * Returns the events after a position, in order, without those that have no position yet. Follows the index of positions.
  * @param upTo the last position to read
  * @param limit the maximum number of events
+ * @param types only events of these types: `pet.created`, or `pet.*`
  */
 export async function eventsAfter(
   reader: Reader,
   after: number,
   upTo: number,
   limit: number,
+  types?: readonly string[],
 ): Promise<PositionedEvent<unknown>[]> {
-  return (await reader.all(eventsInRange, { after, upTo, limit })).map(parseEvent<unknown, Row>);
+  const range = { after, upTo, limit };
+  const rows =
+    types === undefined
+      ? reader.all(eventsInRange, range)
+      : reader.all(eventsOfTypes, { ...range, types: JSON.stringify(types) });
+  return (await rows).map(parseEvent<unknown, Row>);
 }
 
 /** Returns the events at these positions, in order; missing ones are left out. */
@@ -71,15 +89,13 @@ export interface EventRange {
 /**
  * Returns the last event of each resource of a kind in a range, in order. An event is the last of its resource if none
  * follows up to the `end` of the range. Reads every event of the range, so bound it.
- * @param limit the maximum number of events
  */
 export async function lastEvents<Data>(
   reader: Reader,
   kind: EventKind,
   range: EventRange,
-  limit: number,
 ): Promise<PositionedEvent<Data>[]> {
-  return (await reader.all(lastOfEachSubject, { kind, ...range, limit })).map(parseEvent<Data, Row>);
+  return (await reader.all(lastOfEachSubject, { kind, ...range })).map(parseEvent<Data, Row>);
 }
 
 /** On SQLite the id is the position. */
@@ -141,11 +157,31 @@ const lastRecordedBefore = query((db, p: Params<{ time: number }>, engine) => {
   return events.where(positionColumn(engine), 'is not', null).orderBy('at', 'desc').orderBy('id', 'desc').limit(1);
 });
 
-const eventsInRange = query<{ after: number; upTo: number; limit: number }, Row>((db, p, engine) => {
+interface Range {
+  after: number;
+  upTo: number;
+  limit: number;
+}
+
+const selectRange = (db: Builder<Tables>, p: Params<Range>, engine: Reader['engine']) => {
   const column = positionColumn(engine);
-  const events = db.selectFrom('events').select([selectPosition(engine), ...eventColumns]);
+  const events = db
+    .selectFrom('events')
+    .select([selectPosition(engine), ...eventColumns])
+    .$castTo<Row>();
   return events.where(column, '>', p.after).where(column, '<=', p.upTo).orderBy(column).limit(p.limit);
-});
+};
+
+const eventsInRange = query(selectRange);
+
+const eventsOfTypes = query((db, p: Params<Range & { types: string }>, engine) =>
+  selectRange(db, p, engine).where(({ or }) =>
+    or([
+      amongTexts(sql<string>`kind || '.' || action`, p.types, engine),
+      amongTexts(sql<string>`kind || '.*'`, p.types, engine),
+    ]),
+  ),
+);
 
 const eventsAtPositions = query<{ positions: string }, Row>((db, p, engine) => {
   const column = positionColumn(engine);
@@ -153,7 +189,7 @@ const eventsAtPositions = query<{ positions: string }, Row>((db, p, engine) => {
   return events.where(column, 'in', selectJsonNumbers(p.positions, engine)).orderBy(column);
 });
 
-const lastOfEachSubject = query<EventRange & { kind: EventKind; limit: number }, Row>((db, p, engine) => {
+const lastOfEachSubject = query<EventRange & { kind: EventKind }, Row>((db, p, engine) => {
   const column = positionColumn(engine);
   return (
     db
@@ -176,6 +212,5 @@ const lastOfEachSubject = query<EventRange & { kind: EventKind; limit: number },
         ),
       )
       .orderBy(`event.${column}`)
-      .limit(p.limit)
   );
 });

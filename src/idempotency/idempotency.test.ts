@@ -33,6 +33,7 @@ onEachEngine(engine => {
         clock,
         categories: 'open',
         bounds: {},
+        scans: {} as never,
         eventsKeptMs: 0,
         eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { problem } from '../errors.ts';
 import type { PositionedEvent } from '../events/event.ts';
 import { assignPositions, lastEvents, lastPosition, positionBefore } from '../events/ordering.ts';
@@ -11,6 +10,7 @@ import {
   isCount,
 } from '../lib/http/pagination/cursor.ts';
 import type { PageRequest } from '../lib/http/pagination/paginate.ts';
+import { requireScanRoom, startScan } from '../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
@@ -43,19 +43,23 @@ export type ChangePage<Item> = { readonly rows: (Item | RemovedPet)[] } & (
  * category of a deleted one. A page scans up to 20,000 events: it may be short or empty and still have a next page.
  *
  * Records expired reservations first, on a best-effort basis.
- * @throws {Problem} `invalid_parameter` for an invalid `updatedSince`, or a cursor of another list; `sync_token_expired`
+ * @throws {Problem} `invalid_parameter` for an invalid `updatedSince`, or a cursor of another list; `sync_token_expired`;
+ *   `overloaded`
  */
 export async function changedPets<View extends keyof PetViews = 'plain'>(
   database: Database,
   filter: ChangeFilter,
-  { limit, cursor }: PageRequest,
+  page: PageRequest,
   now: number,
   view?: View,
 ): Promise<ChangePage<PetViews[View]>> {
+  const { cursor, request } = page;
+  if (isFiltered(filter)) requireScanRoom(request);
   const range =
     cursor === undefined ? await wholeRange(database, filter, now) : await remainingRange(database, filter, cursor);
-  const categories = await categoriesOf(database, filter);
-  const { found, upTo } = await scan(database, filter, categories, range, limit, now);
+  const categories = await categoriesOf(database, filter, request);
+  const wanted = { ...filter, categories: categories && new Set(categories) };
+  const { found, upTo } = await scan(database, wanted, range, page, now);
   const rows = found.map(pet => itemOf<View>(pet, view));
   return upTo < range.end
     ? { rows, next: encodeListToken(listOf(filter), [upTo, range.end]) }
@@ -100,45 +104,51 @@ async function remainingRange(reader: Reader, filter: ChangeFilter, cursor: stri
 
 type Found = { readonly position: number } & ({ readonly row: PetRow } | { readonly removed: RemovedPet });
 
+/** Which pets a list contains. */
+interface Wanted extends Pick<ChangeFilter, 'status' | 'ownerId' | 'includeRemoved'> {
+  readonly categories: ReadonlySet<number> | undefined;
+}
+
 /** Returns the pets of a page, and the position up to which it scanned the log. */
 async function scan(
   reader: Reader,
-  filter: ChangeFilter,
-  categories: readonly number[] | undefined,
+  wanted: Wanted,
   { after, end, since }: Range,
-  limit: number,
+  { limit, request }: PageRequest,
   now: number,
 ): Promise<{ found: Found[]; upTo: number }> {
   const scanEnd = Math.min(after + SCAN_LIMIT, end);
   const found: Found[] = [];
-  let size = limit + 1;
-  for (let position = after; position < scanEnd; ) {
-    const events = await lastEvents<PetEventData>(reader, 'pet', { after: position, upTo: scanEnd, end }, size);
+  let position = after;
+  if (position < scanEnd) await read(limit);
+  if (position < scanEnd && found.length < limit) {
+    using turns = startScan(request);
+    while (position < scanEnd && found.length < limit && (await turns.turn())) await read(EVENTS_PER_TURN);
+  }
+  return { found, upTo: position };
+
+  /** Reads so many events on, until the page is full. */
+  async function read(positions: number): Promise<void> {
+    const upTo = Math.min(scanEnd, position + positions);
+    const events = await lastEvents<PetEventData>(reader, 'pet', { after: position, upTo, end });
     // Positions follow times only roughly, so the range begins some seconds early.
     const recent = events.filter(({ at }) => at >= since);
-    found.push(...(await matching(reader, filter, categories, recent, now)));
-    if (found.length > limit) {
-      const page = found.slice(0, limit);
-      return { found: page, upTo: page.at(-1)!.position };
-    }
-    position = events.length < size ? scanEnd : events.at(-1)!.position;
-    size = SCAN_BATCH;
-    // SQLite blocks the event loop; let other requests run.
-    if (position < scanEnd) await setImmediate();
+    const matches = await matching(reader, wanted, recent, now);
+    const missing = limit - found.length;
+    found.push(...matches.slice(0, missing));
+    position = matches.length < missing ? upTo : matches[missing - 1]!.position;
   }
-  return { found, upTo: scanEnd };
 }
 
 async function matching(
   reader: Reader,
-  { status, ownerId, includeRemoved }: ChangeFilter,
-  categories: readonly number[] | undefined,
+  { status, ownerId, includeRemoved, categories }: Wanted,
   events: readonly PositionedEvent<PetEventData>[],
   now: number,
 ): Promise<Found[]> {
   const ids = JSON.stringify(events.map(({ subjectId }) => subjectId));
   const rows = new Map((await reader.all(petsByIds, { ids, now })).map(row => [row.id, row]));
-  const inCategories = (id: number) => categories === undefined || categories.includes(id);
+  const inCategories = (id: number) => categories === undefined || categories.has(id);
   const isOwned = (accountId: number | undefined) => ownerId === undefined || accountId === ownerId;
   return events.flatMap((event): Found[] => {
     const { position } = event;
@@ -165,9 +175,9 @@ function itemOf<View extends keyof PetViews>(found: Found, view: View | undefine
   return (view === 'full' ? petValues.fullOf(found.row) : petValues.plainOf(found.row)) as PetViews[View];
 }
 
-/** The most events that a page scans, and how many it reads at once after the first few. */
+/** The most events that a page scans, and how many of them in each turn of a scan. */
 const SCAN_LIMIT = 20_000;
-const SCAN_BATCH = 1000;
+const EVENTS_PER_TURN = 500;
 
 /** The position that a client has read up to, and when it was told so. */
 interface SyncToken {
@@ -189,6 +199,10 @@ function encodeToken({ position, issuedAt }: SyncToken): string {
 function decodeToken(text: string): SyncToken | undefined {
   const [version, position, issuedAt] = decodeOpaque(text, 3) ?? [];
   return version === VERSION && isCount(position) && isCount(issuedAt) ? { position, issuedAt } : undefined;
+}
+
+function isFiltered({ status, categoryId, ownerId }: ChangeFilter): boolean {
+  return status !== undefined || categoryId !== undefined || ownerId !== undefined;
 }
 
 /** Binds a cursor to its list. */

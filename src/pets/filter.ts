@@ -1,4 +1,5 @@
 import { descendantsOf } from '../categories/tree.ts';
+import type { ScanRequest } from '../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import type { Reader } from '../schema.ts';
 import type { PetStatus } from './pet.ts';
@@ -29,15 +30,17 @@ export function petList({ id = [], status = [], categoryId, includeDescendants, 
 
 /**
  * Returns the ids of the categories that a filter includes, ascending; `undefined` for all.
- * @throws {Problem} `invalid_parameter` if a category has more than 10,000 descendants
+ * @param request the request that they are for: it waits for its turns if there are many
+ * @throws {Problem} `invalid_parameter` if a category has more than 10,000 descendants; `overloaded`
  */
 export async function categoriesOf(
   reader: Reader,
   { categoryId, includeDescendants = false }: Pick<PetFilter, 'categoryId' | 'includeDescendants'>,
+  request?: ScanRequest,
 ): Promise<readonly number[] | undefined> {
   if (categoryId === undefined) return undefined;
   if (!includeDescendants) return [categoryId];
-  const ids = await descendantsOf(reader, categoryId, CATEGORIES_MAX);
+  const ids = await descendantsOf(reader, categoryId, CATEGORIES_MAX, request);
   if (ids !== undefined) return ids;
   const message = `Must be a category with at most ${CATEGORIES_MAX.toLocaleString('en')} descendants.`;
   throw invalidParameter('categoryId', message);

@@ -74,7 +74,7 @@ export const list = listOperation({
     const now = nowOf(context);
     const found = await listPets(database, { ...filter, sort }, page, now, view);
     if (!wantsTotal) return found;
-    const categoryId = await categoriesOf(database, filter);
+    const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
   },
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */

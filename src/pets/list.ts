@@ -1,5 +1,5 @@
 import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pagination/paginate.ts';
-import type { Reader } from '../schema.ts';
+import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { type FullPet, type Pet, type PetRow, petValues } from './pet.ts';
@@ -24,15 +24,16 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   now: number,
   view?: View,
 ): Promise<Page<PetViews[View]>> {
-  const categories = await categoriesOf(reader, filter);
-  const shape = shapeOf(filter, categories?.length ?? 0, view === 'full');
+  const categories = await categoriesOf(reader, filter, page.request);
+  const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
+  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full');
   const values = valuesOf(filter, categories, shape, now);
   const found = await paginate<Pet>({
     list: petList(filter),
     page,
     descending: filter.sort.startsWith('-'),
     ...(shape.by === 'name' && { sortKey: ({ name }) => name }),
-    rows: scan => reader.all(pageQuery(shapeFor(shape, scan)), { ...values, ...valuesFor(scan) }),
+    rows: large === undefined ? read : scan => readAmong(large, scan),
     ...(shape.index !== 'exact' && {
       async end(scan) {
         const merged = shape.index === 'category' ? shape.categories : 1;
@@ -44,11 +45,29 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   });
   const rows = shape.full ? (found.rows as PetRow[]).map(petValues.fullOf) : found.rows;
   return { ...found, rows: rows as PetViews[View][] };
+
+  function read(scan: Scan): MaybePromise<Pet[]> {
+    return reader.all(pageQuery(shapeFor(shape, scan)), { ...values, ...valuesFor(scan) });
+  }
+
+  async function readAmong(categories: ReadonlySet<number>, scan: Scan): Promise<Pet[]> {
+    const rows = await read({ ...scan, rows: scan.scanLimit });
+    return rows.filter(({ categoryId }) => categories.has(categoryId)).slice(0, scan.rows);
+  }
 }
 
 type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
 
-function shapeOf({ id, status, ownerId, sort }: PetFilter, categories: number, full: boolean): ListShape {
+/** The most categories that a query compares with; among more, looking up each row that was read is faster. */
+const IN_SQL_MAX = 1000;
+
+/** @param large whether the query leaves the categories out */
+function shapeOf(
+  { id, status, ownerId, sort }: PetFilter,
+  categories: number,
+  large: boolean,
+  full: boolean,
+): ListShape {
   const statuses = status === undefined || status.length === STATUSES ? '' : [...status].sort().join(' ');
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
@@ -56,7 +75,7 @@ function shapeOf({ id, status, ownerId, sort }: PetFilter, categories: number, f
   const isFiltered = statuses !== '' || categories > 0;
   const isCovered = isMerged && (statuses === '' || categories === 0);
   const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMerged ? 'category' : 'sort';
-  return { by, ids: id !== undefined, owner, statuses, categories: padded(categories), index, full };
+  return { by, ids: id !== undefined, owner, statuses, categories: large ? 0 : padded(categories), index, full };
 }
 
 const STATUSES = 3;
@@ -75,7 +94,7 @@ function valuesOf(
   now: number,
 ): Omit<PageValues, keyof ScanValues> {
   const values: Record<string, unknown> = { ids: id && JSON.stringify(id), ownerId, now };
-  if (categories !== undefined) {
+  if (categories !== undefined && shape.categories > 0) {
     values['categories'] = JSON.stringify(categories);
     // No category has the id 0.
     for (let run = 0; run < Math.min(shape.categories, MERGED_MAX); run++)

@@ -21,6 +21,8 @@ export interface Bounds {
   readonly messagesPerRecipient: number;
   /** The bytes of texts: those of messages sent, and the bodies of idempotent responses. */
   readonly storedBytes: number;
+  /** The lists in progress on one node that scan many rows. */
+  readonly scans: number;
 }
 
 /** The bounds that the settings override. */
@@ -46,6 +48,7 @@ export const plans = {
       streams: 5,
       messagesPerRecipient: 10,
       storedBytes: 20 * MEBIBYTE,
+      scans: 10,
     },
   },
   pro: {
@@ -58,6 +61,7 @@ export const plans = {
       streams: 20,
       messagesPerRecipient: 30,
       storedBytes: 200 * MEBIBYTE,
+      scans: 20,
     },
   },
   business: {
@@ -70,6 +74,7 @@ export const plans = {
       streams: 100,
       messagesPerRecipient: 100,
       storedBytes: 2_000 * MEBIBYTE,
+      scans: 50,
     },
   },
   enterprise: {
@@ -82,6 +87,7 @@ export const plans = {
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,
       storedBytes: BOUND_MAX * MEBIBYTE,
+      scans: BOUND_MAX,
     },
   },
 } as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: Bounds }>;

@@ -36,6 +36,9 @@ const AccountBounds = Type.Object(
           'The messages to one recipient: to the store, or to one owner of animals. Each has a count of its own.',
       },
     ),
+    scans: bound(
+      'The lists in progress that scan many rows, on the node that answers; beyond it a list is a 503 `overloaded`.',
+    ),
   } satisfies Record<keyof Bounds, unknown>,
   { title: 'Bounds', description: 'What the account has, and can have at most, on this deployment.' },
 );
@@ -84,6 +87,7 @@ async function boundsOf(context: Deployment, caller: Caller): Promise<Static<typ
     webhooks: await countWebhooks(database, accountId),
     streams: countStreams(context, accountId),
     storedBytes: await storedBytes.read(database, accountId),
+    scans: context.scans.countOf(accountId),
   };
   const names = Object.keys(used) as (keyof typeof used)[];
   const bounds = names.map(name => [name, { used: used[name], maximum: boundOf(context.bounds, caller, name) }]);

@@ -104,6 +104,7 @@ export class Store {
       origin: undefined,
       checkPreconditions() {},
       isStillAuthorized: () => true,
+      connection: { destroyed: false, readableEnded: false },
       baseUrl: '',
       url: route.path + search,
       search,

@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { problem } from '../../errors.ts';
 import { decodeListToken, encodeListToken, invalidCursor, isCount } from '../../lib/http/pagination/cursor.ts';
 import type { PageRequest } from '../../lib/http/pagination/paginate.ts';
+import { requireScanRoom, startScan } from '../../lib/http/pagination/scan-queue.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
 import type { Database, Reader } from '../../schema.ts';
 import type { Actor } from '../event.ts';
@@ -32,38 +32,48 @@ export interface EventPage {
  * most 20,000 events; it can be short or empty and still have a next page.
  * @param retentionMs how long events are kept
  * @throws {Problem} `invalid_parameter` for a cursor of another list; `events_expired` when events after the position are
- *   no longer kept
+ *   no longer kept; `overloaded`
  */
 export async function listEvents(
   database: Database,
   actor: Actor,
   filter: EventFilter,
-  { limit, cursor }: PageRequest,
+  { limit, cursor, request }: PageRequest,
   now: number,
   retentionMs: number,
 ): Promise<EventPage> {
+  if (filter.types !== undefined) requireScanRoom(request);
   const from = startOf(filter, cursor);
   await bestEffort(assignPositions(database));
   const end = await lastPosition(database);
   const retained = await retentionStart(database, now, retentionMs);
   let position = from === undefined ? retained.position : requireRetained(from, retained.position, end);
 
-  const isSelected = typeFilter(filter.types);
   const scanEnd = Math.min(end, position + SCAN_LIMIT);
   const events: PublicEvent[] = [];
-  for (let size = limit + 1; position < scanEnd; size = BATCH_SIZE) {
-    const batch = await eventsAfter(database, position, scanEnd, size);
-    const kept = batch.filter(event => event.at >= retained.since && isSelected(event));
+  if (position < scanEnd) await read(POSITIONS_FIRST, limit);
+  if (position < scanEnd && events.length < limit) {
+    using scan = startScan(request);
+    while (position < scanEnd && events.length < limit && (await scan.turn())) {
+      await read(POSITIONS_PER_TURN, EVENTS_PER_TURN);
+    }
+  }
+  return position < end ? { events, next: encodePosition(filter, position) } : { events, end: eventIdAt(end) };
+
+  /** Reads on until the page is full: so many events at most, of so many positions. */
+  async function read(positions: number, size: number): Promise<void> {
+    const upTo = Math.min(scanEnd, position + positions);
+    const batch = await eventsAfter(database, position, upTo, size, filter.types);
+    const kept = batch.filter(({ at }) => at >= retained.since);
     for (const event of await withOwners(database, kept)) {
       if (!canSee(actor, event)) continue;
-      if (events.length === limit) return { events, next: encodePosition(filter, positionOf(events.at(-1)!.id)) };
       events.push(publicEvent(event, canSeeActor(actor, event)));
+      if (events.length < limit) continue;
+      position = event.position;
+      return;
     }
-    position = batch.length < size ? scanEnd : batch.at(-1)!.position;
-    // Reads of the embedded engine block the event loop: let other requests run in between.
-    if (position < scanEnd) await nextTurn();
+    position = batch.length < size ? upTo : batch.at(-1)!.position;
   }
-  return scanEnd < end ? { events, next: encodePosition(filter, scanEnd) } : { events, end: eventIdAt(end) };
 }
 
 /**
@@ -100,9 +110,12 @@ export function typeFilter(
   return ({ kind, action }) => selected.has(`${kind}.*`) || selected.has(`${kind}.${action}`);
 }
 
-/** The number of events that a page scans, and the size of a batch after the first. */
+/** The number of positions that a page scans; that of the first read, and of each later one. */
 const SCAN_LIMIT = 20_000;
-const BATCH_SIZE = 1000;
+const POSITIONS_FIRST = 500;
+const POSITIONS_PER_TURN = 2000;
+/** The number of events that a later read decodes, which takes longer than to skip them. */
+const EVENTS_PER_TURN = 500;
 
 /** Returns the position after which a page starts; `undefined` for the start of the log. */
 function startOf(filter: EventFilter, cursor: string | undefined): number | undefined {

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { RequestOrigin } from '../origin.ts';
+import type { ScanRequest } from './pagination/scan-queue.ts';
 
 /** Restricts a route to callers with a valid API key, and with the scope if it names one. */
 export interface Access {
@@ -76,6 +77,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly context: Context;
   /** The account that sent the request, with its key. */
   readonly caller: Caller;
+  /** The connection of the client. */
+  readonly connection: ScanRequest['connection'];
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;

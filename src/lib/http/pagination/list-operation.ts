@@ -3,6 +3,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Operation, PathOf, PathParameters, RouteRequest, RouteResponse } from '../route.ts';
 import { type PageLinks, pageHeaders } from './page-links.ts';
 import type { PageRequest } from './paginate.ts';
+import type { ScanRequest } from './scan-queue.ts';
 
 /** A request for one page: filters and page apart, beside what every request has. */
 export interface ListRequest<Context, Filters, Path> extends RouteRequest<Context, unknown, unknown, Path> {
@@ -49,7 +50,7 @@ export interface ListDefinition<Context, Filters, Parameters>
  * Returns the function that defines list operations over `Context`. A list operation adds to an operation the query
  * parameters `limit` and `cursor`, the headers `Link` and `x-next`, the total, and their documentation.
  */
-export function listOperationsOver<Context>() {
+export function listOperationsOver<Context extends ScanRequest['context']>() {
   return function listOperation<
     Filters extends TProperties = Record<never, never>,
     const Parameters extends PathParameters = Record<never, never>,
@@ -95,7 +96,7 @@ export function listOperationsOver<Context>() {
 type AnyRequest<Context> = RouteRequest<Context, unknown, unknown, Readonly<Record<string, unknown>>>;
 type Handler<Context> = (request: ListRequest<Context, unknown, unknown>) => MaybePromise<ListResult>;
 
-async function respondWith<Context>(
+async function respondWith<Context extends ScanRequest['context']>(
   handle: Handler<Context>,
   known: ReadonlySet<string>,
   total: string | undefined,
@@ -103,7 +104,7 @@ async function respondWith<Context>(
 ): Promise<RouteResponse> {
   const { limit = LIMIT_DEFAULT, cursor, ...filters } = request.query as Partial<PageRequest>;
   const wantsTotal = total !== undefined && request.prefer.get('count') === 'exact';
-  const result = await handle({ ...request, filters, page: { limit, cursor }, wantsTotal });
+  const result = await handle({ ...request, filters, page: { limit, cursor, request }, wantsTotal });
   const headers = pageHeaders(resourceUrl(request) + request.search, known, result);
   if (result.headers !== undefined) headers.push(...result.headers);
   if (result.total !== undefined) {

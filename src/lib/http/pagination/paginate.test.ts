@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeCursor } from './cursor.ts';
 import { type ListSource, type Page, paginate, type Scan } from './paginate.ts';
+import { ScanQueue } from './scan-queue.ts';
 
 /** A list of 45,000 rows; every thousandth matches its filter. */
 const ROWS = 45_000;
@@ -19,20 +20,38 @@ const scanned: Omit<ListSource<{ id: number }>, 'page'> = {
 
 describe('paginate', () => {
   it('returns every row of a sparse list in both directions, within the scan limit', async () => {
+    const { pages, last } = await readAll(scanned, 4, 'next');
+    assert.deepEqual(pages.flat(), idsOf(matching));
+
+    const backward = (await readAll(scanned, 4, 'previous', last.previous)).pages;
+    assert.deepEqual(backward.flat(), pages.flat().slice(0, -last.rows.length || undefined));
+  });
+
+  it('scans up to 20,000 rows, at most 2,000 in each turn, until the client has gone', async () => {
+    const scans = new ScanQueue({ atOnce: 1, maxOf: () => 1 });
+    const caller = { accountId: 1, plan: 'free' };
+    const connection = { destroyed: false, readableEnded: false };
     const limits: number[] = [];
+    let goneAfter = Number.POSITIVE_INFINITY;
     const source: typeof scanned = {
       ...scanned,
-      rows: scan => {
-        limits.push(scan.scanLimit);
-        return scanned.rows(scan);
+      rows: ({ scanLimit }) => {
+        limits.push(scanLimit);
+        connection.destroyed = limits.length >= goneAfter;
+        return [];
       },
     };
-    const { pages, last } = await readAll(source, 4, 'next');
-    assert.deepEqual(pages.flat(), idsOf(matching));
-    assert.deepEqual([...new Set(limits)].sort(), [20_000, 500]);
+    const page = { limit: 4, request: { context: { scans }, caller, connection } };
+    const { next } = await paginate({ ...source, page });
+    assert.equal(decodeCursor(list, next!)?.id, 20_000);
+    assert.deepEqual(limits, [500, ...new Array(9).fill(2000), 1500]);
 
-    const backward = (await readAll(source, 4, 'previous', last.previous)).pages;
-    assert.deepEqual(backward.flat(), pages.flat().slice(0, -last.rows.length || undefined));
+    limits.length = 0;
+    goneAfter = 3;
+    const { next: early } = await paginate({ ...source, page });
+    assert.equal(decodeCursor(list, early!)?.id, 4500);
+    assert.deepEqual(limits, [500, 2000, 2000]);
+    assert.equal(scans.size, 0);
   });
 
   it('returns a descending list in both directions', async () => {

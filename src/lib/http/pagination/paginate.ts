@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { decodeCursor, encodeCursor, invalidCursor, type Position } from './cursor.ts';
 import type { PageLinks } from './page-links.ts';
+import { requireScanRoom, type ScanRequest, startScan } from './scan-queue.ts';
 
 /** The page of a list that a caller requests. */
 export interface PageRequest {
@@ -8,6 +9,8 @@ export interface PageRequest {
   readonly limit: number;
   /** The position to continue from; the first page if absent. */
   readonly cursor?: string | undefined;
+  /** The request that the page is for: its scan waits for its turn. */
+  readonly request?: ScanRequest | undefined;
 }
 
 /** One page of a list, with the cursors of its neighbors. */
@@ -58,9 +61,9 @@ export interface ListSource<Row extends { readonly id: number }> {
 /**
  * Returns one page of a list. Every list of the product uses it: forward and backward, by id or by another column.
  *
- * A list with `end` scans 500 rows per page and, if these do not fill the page, 20,000. The page may then be short or
- * empty and still have a next page.
- * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list
+ * A list with `end` scans 500 rows and, if these do not fill the page, waits in the `ScanQueue` for each further 2,000, up
+ * to 20,000 in all. The page may then be short or empty and still have a next page.
+ * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list; `overloaded`
  */
 export async function paginate<Row extends { readonly id: number }>(source: ListSource<Row>): Promise<Page<Row>> {
   const { list, page, descending = false, sortKey, cursorId = id => id } = source;
@@ -84,7 +87,9 @@ export async function paginate<Row extends { readonly id: number }>(source: List
 }
 
 /** Enough rows for most filters. */
-const SCAN_LIMIT_FIRST = 500;
+const ROWS_FIRST = 500;
+/** The rows of each later read, which takes a few milliseconds. */
+const ROWS_PER_TURN = 2000;
 /** Bounds the time of a request. */
 const SCAN_LIMIT = 20_000;
 
@@ -101,12 +106,34 @@ interface Found<Row> extends Pick<Scan, 'end'> {
 
 async function find<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
   if (source.end === undefined) return { rows: await source.rows(range), end: undefined };
-  const found = await scan(source, { ...range, scanLimit: SCAN_LIMIT_FIRST });
+  requireScanRoom(source.page.request);
+  const found = await read(source, { ...range, scanLimit: ROWS_FIRST });
   const enough = found.rows.length === range.rows || found.end === undefined;
-  return enough ? found : scan(source, { ...range, scanLimit: SCAN_LIMIT });
+  return enough ? found : scanOn(source, range, found);
 }
 
-async function scan<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
+/** Reads on from where the first rows of a page end. */
+async function scanOn<Row extends { readonly id: number }>(
+  source: ListSource<Row>,
+  range: Scan,
+  first: Found<Row>,
+): Promise<Found<Row>> {
+  using scan = startScan(source.page.request);
+  const rows = [...first.rows];
+  let { end } = first;
+  let left = SCAN_LIMIT - ROWS_FIRST;
+  while (end !== undefined && rows.length < range.rows && left > 0 && (await scan.turn())) {
+    const scanLimit = Math.min(ROWS_PER_TURN, left);
+    const next = { ...range, from: end, fromId: end.id, rows: range.rows - rows.length, scanLimit };
+    const found = await read(source, next);
+    rows.push(...found.rows);
+    ({ end } = found);
+    left -= scanLimit;
+  }
+  return { rows, end };
+}
+
+async function read<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
   const end = await source.end!(range);
   return { rows: await source.rows({ ...range, end, endId: end?.id ?? range.endId }), end };
 }

@@ -67,7 +67,7 @@ function ask(
     scopes: new Set(['any']),
   };
   const request = {
-    request: { headers },
+    request: { headers, socket: { destroyed: false, readableEnded: false } },
     requestId: 'r',
     publicUrl: 'https://things.test',
     path: '/v1/things',

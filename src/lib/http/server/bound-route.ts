@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RequestOrigin } from '../../origin.ts';
+import type { ScanRequest } from '../pagination/scan-queue.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
   type Caller,
@@ -38,7 +39,7 @@ export interface BindingOptions<Context> {
 
 /** What a route reads of a request. */
 type Incoming = Omit<Exchange, 'request' | 'response' | 'headers' | 'countedAt' | 'receivedMs' | 'tls'> & {
-  readonly request: Pick<IncomingMessage, 'headers'>;
+  readonly request: Pick<IncomingMessage, 'headers'> & { readonly socket: ScanRequest['connection'] };
 };
 
 type AnyRequest<Context> = RouteRequest<Context, unknown, unknown, unknown>;
@@ -105,7 +106,16 @@ export class BoundRoute<Context> {
    * @throws {Problem} for an invalid request; and whatever the handler throws
    */
   handle(
-    { request: { headers }, parameters, path: sentPath, search, requestId, publicUrl, caller, address }: Incoming,
+    {
+      request: { headers, socket },
+      parameters,
+      path: sentPath,
+      search,
+      requestId,
+      publicUrl,
+      caller,
+      address,
+    }: Incoming,
     bytes: Buffer | undefined,
   ): MaybePromise<EncodedResponse> {
     const { authenticator, contextOf, prefix } = this.#options;
@@ -126,6 +136,7 @@ export class BoundRoute<Context> {
       prefer,
       context: contextOf(caller!),
       caller: caller!,
+      connection: socket,
       header: name => headers[name] as string | undefined,
       operationId: route.operationId,
       requestId,
