@@ -103,6 +103,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           messagesKeptMs: config.messagesDays * DAY_MS,
+          keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,
           deletion: name === 'production' ? { staging: databases.staging } : undefined,
         });
         jobs.set(name, worker);

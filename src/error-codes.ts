@@ -77,6 +77,11 @@ const byStatus = {
       'The operator of the service has suspended the account, or deletes it. None of its keys is accepted.',
       'Contact the operator of the service. The keys work again once the account is resumed.',
     ],
+    address_not_allowed: [
+      'The API key is not accepted from this address.',
+      'The key was created for certain networks, and the request comes from another address. Behind a proxy that the service does not trust, that is the address of the proxy.',
+      'Send the request from an allowed network, or use a key without this restriction.',
+    ],
     not_owner: [
       'This belongs to another account; only that account or an admin may do this.',
       'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',

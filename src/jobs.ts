@@ -34,6 +34,8 @@ export interface JobDeps {
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
   readonly messagesKeptMs?: number;
+  /** After how long without a request keys expire; never if absent. */
+  readonly keysIdleMs?: number | undefined;
   /** Present in production's jobs, which delete accounts: staging's database, if this process serves it. */
   readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
   /** The retention rules; all of them by default. */

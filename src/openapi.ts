@@ -99,7 +99,7 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...(changes ? ['invalid_content_type', 'body_too_large', 'invalid_json', 'invalid_body'] : []),
     ...['missing_api_key', 'malformed_api_key', 'invalid_api_key', 'expired_api_key', 'revoked_api_key'],
     'wrong_deployment',
-    'account_suspended',
+    ...['account_suspended', 'address_not_allowed'],
     ...(access.scope ? ['insufficient_scope'] : []),
     ...Object.values(parameters).map(({ errorCode }) => errorCode),
     ...(takesIdempotencyKey(route)

@@ -1,6 +1,7 @@
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { storeFact } from './facts.ts';
 import { deleteResponses } from './idempotency/idempotency.ts';
+import { expireIdleKeys } from './keys/keys.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
 import { deleteOldMessages } from './messages/retention.ts';
@@ -17,6 +18,7 @@ export type DeleteExpired = (tx: Transaction, limit: number) => MaybePromise<num
 const allRules = ({
   eventsKeptMs = Number.MAX_SAFE_INTEGER,
   messagesKeptMs = Number.MAX_SAFE_INTEGER,
+  keysIdleMs,
 }: RetentionDeps): readonly DeleteExpired[] => [
   deleteResponses,
   deleteOldDayCounts,
@@ -25,6 +27,7 @@ const allRules = ({
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),
+  ...(keysIdleMs === undefined ? [] : [(tx: Transaction, limit: number) => expireIdleKeys(tx, keysIdleMs, limit)]),
 ];
 
 /**
@@ -49,6 +52,8 @@ interface RetentionDeps {
   readonly database: Database;
   readonly eventsKeptMs?: number;
   readonly messagesKeptMs?: number;
+  /** After how long without a request keys expire; never if absent. */
+  readonly keysIdleMs?: number | undefined;
   readonly retention?: readonly DeleteExpired[];
 }
 

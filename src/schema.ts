@@ -156,6 +156,8 @@ export interface Tables {
     expires_at: number | null;
     revoked_at: number | null;
     last_used_at: number | null;
+    /** The networks that it is accepted from, separated by one space; null for all. */
+    networks: string | null;
     /** The key that replaced it when it was rotated. */
     replaced_by: string | null;
   };

@@ -122,6 +122,14 @@ export const settingTree = {
     '365',
     36_500,
   ),
+  keyLifetimeDays: optionalDays(
+    'PETSTORE_KEY_LIFETIME_DAYS',
+    'The number of days after which new API keys expire at the latest.',
+  ),
+  keyIdleDays: optionalDays(
+    'PETSTORE_KEY_IDLE_DAYS',
+    'The number of days without a request after which API keys expire.',
+  ),
   /** In bytes. */
   bodies: {
     total: mebibytes('PETSTORE_BODIES_MIB', 'The memory for all request bodies in progress, in MiB.', '128'),
@@ -234,6 +242,10 @@ function networks(name: Setting['name'], description: string) {
 
 function count(name: Setting['name'], description: string, usual: string, max: number) {
   return { name, description, default: usual, ...wholeNumber(max) };
+}
+
+function optionalDays(name: Setting['name'], description: string) {
+  return { name, description, defaultText: 'off', ...wholeNumber(36_500) };
 }
 
 function bound(name: Setting['name'], description: string) {

@@ -158,6 +158,7 @@ describe('wrong usage', () => {
     ['key create --account 0', /--account must be a whole number from 1 to 9007199254740991\./],
     ['key create --account 1 --deployment prod', /--deployment must be production or staging/],
     ['key create --account 1 --scope pets:delete', /no scope "pets:delete"/],
+    ['key create --account 1 --network 10.0.0.0/33', /"10\.0\.0\.0\/33" is not an address or a network/],
     ['key create --account 1 --expires tomorrow', /--expires must be a duration/],
     ['key list --account 1', /no option --account/],
     ['key revoke', /needs ID\./],

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
 import type { AuthenticationResult, Authenticator, Credentials } from '../lib/http/server/authenticator.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
+import { includesAddress } from '../lib/networks.ts';
 import { canonicalAddress } from '../limits/address.ts';
 import type { Limiter, Verdict } from '../limits/limiter.ts';
 import type { DeploymentName } from '../schema.ts';
@@ -75,6 +76,9 @@ export class KeyAuthenticator implements Authenticator {
     const now = this.#options.clock.now();
     if (key.expiresAt <= now) return this.#reject(credentials, 'expired_api_key');
     if (key.suspended) return this.#reject(credentials, 'account_suspended');
+    if (key.networks !== undefined && !includesAddress(key.networks, credentials.address())) {
+      return this.#reject(credentials, 'address_not_allowed');
+    }
     const verdict = this.#options.limiter.count(key);
     return verdict instanceof Promise
       ? verdict.then(decided => this.#decide(key, now, decided))

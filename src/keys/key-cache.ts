@@ -1,4 +1,5 @@
 import type { Caller } from '../lib/http/route.ts';
+import { type Networks, parseNetworks } from '../lib/networks.ts';
 import type { CountedCaller } from '../limits/limiter.ts';
 import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
@@ -15,6 +16,8 @@ export interface CachedKey extends CountedCaller {
   readonly suspended: boolean;
   /** Milliseconds since the Unix epoch; infinity if the key does not expire. */
   readonly expiresAt: number;
+  /** The networks that it is accepted from; absent for all. */
+  readonly networks: Networks | undefined;
   readonly caller: Caller;
 }
 
@@ -111,6 +114,7 @@ function cachedKeyOf(row: KeyWithAccount): CachedKey {
     revoked: row.revoked_at !== null,
     suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
+    networks: row.networks === null ? undefined : parseNetworks(row.networks.split(' ')),
     caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan, scopes: scopeSet(row.scopes) },
   };
 }

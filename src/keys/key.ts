@@ -1,3 +1,4 @@
+import { parseNetworks } from '../lib/networks.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { DeploymentName } from '../schema.ts';
 
@@ -48,6 +49,8 @@ export interface Key {
   readonly revokedAt: number | null;
   /** When the key was last used, up to a minute behind; `null` if never. */
   readonly lastUsedAt: number | null;
+  /** The only networks that the key is accepted from; absent if it is accepted from all. */
+  readonly networks?: readonly string[];
 }
 
 /** A new key with its token, which is shown only once. */
@@ -56,7 +59,7 @@ export interface IssuedKey extends Key {
 }
 
 /** The properties of a new key. By default it has every scope and does not expire. */
-export interface NewKey extends Pick<Key, 'accountId' | 'deployment'>, Partial<Pick<Key, 'scopes'>> {
+export interface NewKey extends Pick<Key, 'accountId' | 'deployment'>, Partial<Pick<Key, 'scopes' | 'networks'>> {
   readonly expiresAt?: number;
 }
 
@@ -80,4 +83,18 @@ export function scopeText(wanted: readonly string[] | undefined): string {
     );
   }
   return names.filter(name => wanted.includes(name)).join(' ');
+}
+
+/**
+ * Returns networks in their stored form: separated by spaces; `null` for all.
+ * @throws {UserError} naming the entry that is neither an address nor a network
+ */
+export function networkText(wanted: readonly string[] | undefined): string | null {
+  if (wanted === undefined) return null;
+  try {
+    parseNetworks(wanted);
+  } catch (error) {
+    throw new UserError(`${(error as Error).message}.`);
+  }
+  return wanted.join(' ');
 }

@@ -6,7 +6,7 @@ import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
 import { keyState } from './key.ts';
-import { createKey, findKey, listKeys, recordLastUse, revokeKey, rotateKey } from './keys.ts';
+import { createKey, expireIdleKeys, findKey, getKey, listKeys, recordLastUse, revokeKey, rotateKey } from './keys.ts';
 import { hashToken, parseToken } from './token.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -17,8 +17,8 @@ onEachEngine(engine => {
     const clock = testClock(NOON);
     const database = await engine.open({ clock });
     const account = await database.write(tx => createAccount(tx, { email: 'a@example.org', name: 'A', plan: 'pro' }));
-    const newKey = (options: { scopes?: string[]; expiresAt?: number } = {}) =>
-      database.write(tx => createKey(tx, { accountId: account.id, deployment: 'staging', ...options }));
+    const newKey = (options: { scopes?: string[]; networks?: string[]; expiresAt?: number } = {}, maxDays?: number) =>
+      database.write(tx => createKey(tx, { accountId: account.id, deployment: 'staging', ...options }, maxDays));
     return { clock, database, account, newKey };
   }
 
@@ -40,6 +40,33 @@ onEachEngine(engine => {
         revokedAt: null,
         lastUsedAt: null,
       });
+    });
+
+    it('stores the networks that it is accepted from, and rejects what is none', async () => {
+      const { database, newKey } = await setUp();
+      const networks = ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'];
+      const { id } = await newKey({ networks });
+      assert.deepEqual((await getKey(database, id)).networks, networks);
+      const { issued } = await database.write(tx => rotateKey(tx, id, 0));
+      assert.deepEqual(issued.networks, networks);
+      for (const wrong of ['', '10.0.0.0/33', 'example.org', '10.0.0.0/8 10.1.0.0/16', '::1/']) {
+        await refuses(newKey({ networks: [wrong] }), /is not an address or a network such as 10\.0\.0\.0\/8/);
+      }
+    });
+
+    it('expires at the latest, and by default, after the maximum lifetime', async () => {
+      const { database, newKey } = await setUp();
+      const latest = NOON + 90 * 24 * HOUR;
+      assert.equal((await newKey({}, 90)).expiresAt, latest);
+      assert.equal((await newKey({ expiresAt: latest }, 90)).expiresAt, latest);
+      await refuses(newKey({ expiresAt: latest + 1 }, 90), /at most 90 days from now \(PETSTORE_KEY_LIFETIME_DAYS\)/);
+      const eternal = await newKey();
+      const rotate = (id: string, expiresAt?: number | null) =>
+        database.write(tx => rotateKey(tx, id, HOUR, expiresAt, 90));
+      await refuses(rotate(eternal.id, null), /at most 90 days/);
+      assert.equal((await rotate(eternal.id)).issued.expiresAt, latest);
+      const short = await newKey({ expiresAt: NOON + 2 * HOUR });
+      assert.equal((await rotate(short.id)).issued.expiresAt, NOON + 2 * HOUR);
     });
 
     it('does not store the token', async () => {
@@ -168,6 +195,36 @@ onEachEngine(engine => {
     });
   });
 
+  describe('expireIdleKeys', () => {
+    it('lets keys expire that nobody has used for so long, once', async () => {
+      const { clock, database, newKey } = await setUp();
+      const [used, unused, revoked, expiring] = [
+        await newKey(),
+        await newKey(),
+        await newKey(),
+        await newKey({ expiresAt: NOON + HOUR }),
+      ];
+      await database.write(tx => revokeKey(tx, revoked.id));
+      const expire = () => database.write(tx => expireIdleKeys(tx, 24 * HOUR, 100));
+      clock.advance(HOUR);
+      await database.write(tx => recordLastUse(tx, [{ id: used.id, at: clock.now() }]));
+      clock.advance(23 * HOUR + 120_000);
+      assert.equal(await expire(), 0);
+      clock.advance(1);
+      const version = database.topicVersion('registry');
+      assert.equal(await expire(), 1);
+      assert.notEqual(database.topicVersion('registry'), version);
+      const states = await Promise.all(
+        [used, unused, revoked, expiring].map(async ({ id }) => keyState(await getKey(database, id), clock.now())),
+      );
+      assert.deepEqual(states, ['active', 'expired', 'revoked', 'expired']);
+      const events = await eventsOf<{ key: { id: string; expiresAt: string } }>(database, 'key', unused.accountId);
+      const last = events.at(-1)!;
+      assert.deepEqual([last.action, last.data.key.id], ['expired', unused.id]);
+      assert.equal(await expire(), 0);
+    });
+  });
+
   describe('rotateKey', () => {
     it('creates an equivalent key and keeps the old one valid for the overlap', async () => {
       const { database, newKey } = await setUp();
@@ -243,6 +300,8 @@ onEachEngine(engine => {
         plan: 'pro',
         per_minute: null,
         per_day: null,
+        networks: null,
+        suspended_at: null,
       });
       assert.equal(await findKey(database, 'nobody'), undefined);
     });

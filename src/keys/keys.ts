@@ -2,21 +2,24 @@ import type { Kysely } from 'kysely';
 import { getAccount, requireNotDeleted } from '../accounts/accounts.ts';
 import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
-import { formatTime } from '../lib/time.ts';
+import { DAY_MS, formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
-import { type IssuedKey, type Key, keyState, type NewKey, scopeText } from './key.ts';
+import { type IssuedKey, type Key, keyState, type NewKey, networkText, scopeText } from './key.ts';
 import { newToken } from './token.ts';
 
 /**
  * Creates a key for an account and notifies the topic `registry`. Not idempotent: each call creates another key.
- * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future
+ * @param maxDays the number of days after which it expires at the latest, and by default
+ * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future or too late
  */
-export async function createKey(tx: Transaction, key: NewKey): Promise<IssuedKey> {
+export async function createKey(tx: Transaction, key: NewKey, maxDays?: number): Promise<IssuedKey> {
   requireNotDeleted(await getAccount(tx, key.accountId));
-  requireFuture(tx, key.expiresAt);
-  const { accountId, deployment, expiresAt = null } = key;
-  const issued = await issueKey(tx, { accountId, deployment, scopes: scopeText(key.scopes), expiresAt });
+  requireExpiry(tx, key.expiresAt, maxDays);
+  const { accountId, deployment } = key;
+  const expiresAt = key.expiresAt ?? latestExpiry(tx, maxDays) ?? null;
+  const networks = networkText(key.networks);
+  const issued = await issueKey(tx, { accountId, deployment, scopes: scopeText(key.scopes), expiresAt, networks });
   await record(tx, keyEvent('created', issued));
   return issued;
 }
@@ -57,23 +60,31 @@ export async function revokeKeysOf(tx: Transaction, accountId: number): Promise<
 }
 
 /**
- * Replaces a key: creates one with the same account, deployment and scopes, and lets the old one expire after
+ * Replaces a key: creates one with the same account, deployment, scopes and networks, and lets the old one expire after
  * `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
  * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
  * @param expiresAt when the new key expires, milliseconds since the Unix epoch; `null` for never, and by default when the
  *   old key would have expired
+ * @param maxDays the number of days after which the new key expires at the latest
  * @returns the new key, and the old one with its new expiry
- * @throws {UserError} when the key does not exist, is revoked or expired, or the expiry is not in the future
+ * @throws {UserError} when the key does not exist, is revoked or expired, or the expiry is not in the future or too late
  */
-export async function rotateKey(tx: Transaction, id: string, overlapMs: number, expiresAt?: number | null) {
+export async function rotateKey(
+  tx: Transaction,
+  id: string,
+  overlapMs: number,
+  expiresAt?: number | null,
+  maxDays?: number,
+) {
   const old = await getKey(tx, id);
   const state = keyState(old, tx.now);
   if (state !== 'active') throw new UserError(`The key ${id} is ${state} and cannot be rotated; create a new one.`);
-  requireFuture(tx, expiresAt);
+  requireExpiry(tx, expiresAt, maxDays);
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   const { accountId, deployment } = old;
-  const newExpiresAt = expiresAt === undefined ? old.expiresAt : expiresAt;
-  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: newExpiresAt };
+  const newExpiresAt = expiresAt === undefined ? earlier(old.expiresAt, latestExpiry(tx, maxDays)) : expiresAt;
+  const networks = networkText(old.networks);
+  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: newExpiresAt, networks };
   const issued = await issueKey(tx, values);
   await tx.run(setReplaced, { id, expiresAt: oldExpiresAt, replacedBy: issued.id });
   const previous = { ...old, expiresAt: oldExpiresAt };
@@ -85,6 +96,26 @@ export async function rotateKey(tx: Transaction, id: string, overlapMs: number, 
   ]);
   return { issued, previous };
 }
+
+/**
+ * Lets keys expire that were not used for `idleMs`, and notifies the topic `registry`. A key that was never used counts
+ * from its creation.
+ * @param limit the maximum number of keys
+ * @returns the number of keys that it let expire
+ */
+export async function expireIdleKeys(tx: Transaction, idleMs: number, limit: number): Promise<number> {
+  const before = tx.now - idleMs - LAST_USE_BEHIND_MS;
+  const rows = await tx.all(expireIdle, { now: tx.now, before, limit });
+  await recordEvents(
+    tx,
+    rows.map(row => keyEvent('expired', keyOf(row))),
+  );
+  if (rows.length > 0) await tx.notify('registry');
+  return rows.length;
+}
+
+/** Last uses are written once a minute. */
+const LAST_USE_BEHIND_MS = 2 * 60_000;
 
 /**
  * Returns the key with this id.
@@ -117,11 +148,25 @@ export async function recordLastUse(tx: Transaction, uses: Iterable<{ readonly i
   for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
 }
 
-function requireFuture(tx: Transaction, expiresAt: number | null | undefined): void {
-  if (expiresAt != null && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
+/** @throws {UserError} when an expiry is not in the future, or later than `maxDays` days from now */
+function requireExpiry(tx: Transaction, expiresAt: number | null | undefined, maxDays: number | undefined): void {
+  if (expiresAt === undefined) return;
+  if (expiresAt !== null && expiresAt <= tx.now) throw new UserError('The expiry must be in the future.');
+  if (maxDays !== undefined && (expiresAt ?? Number.POSITIVE_INFINITY) > latestExpiry(tx, maxDays)!) {
+    throw new UserError(`The expiry must be at most ${maxDays} days from now (PETSTORE_KEY_LIFETIME_DAYS).`);
+  }
 }
 
-type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'scopes' | 'expiresAt'>;
+function latestExpiry(tx: Transaction, maxDays: number | undefined): number | undefined {
+  return maxDays === undefined ? undefined : tx.now + maxDays * DAY_MS;
+}
+
+/** Returns the earlier of two expiries; `null` and `undefined` are none. */
+function earlier(one: number | null, other: number | undefined): number | null {
+  return other === undefined ? one : Math.min(one ?? Number.POSITIVE_INFINITY, other);
+}
+
+type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'scopes' | 'expiresAt' | 'networks'>;
 
 async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
@@ -142,10 +187,11 @@ interface KeyChange {
  * Returns the event for a change of a key by the operator; its subject is the account that owns the key. The event has
  * the key after the change, without its secret and its last use.
  */
-function keyEvent(action: 'created' | 'rotated' | 'revoked', key: Key, change: KeyChange = {}): NewEvent {
-  const { id, accountId, deployment, scopes, createdAt, expiresAt, revokedAt } = key;
+function keyEvent(action: 'created' | 'rotated' | 'revoked' | 'expired', key: Key, change: KeyChange = {}): NewEvent {
+  const { id, accountId, deployment, scopes, networks, createdAt, expiresAt, revokedAt } = key;
   const state = {
     ...{ id, accountId, deployment, scopes },
+    ...(networks !== undefined && { networks }),
     createdAt: formatTime(createdAt),
     ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
     ...(revokedAt !== null && { revokedAt: formatTime(revokedAt) }),
@@ -155,10 +201,10 @@ function keyEvent(action: 'created' | 'rotated' | 'revoked', key: Key, change: K
 }
 
 /** A key as the queries return it. */
-type Row = Omit<Key, 'scopes'> & { readonly scopes: string };
+type Row = Omit<Key, 'scopes' | 'networks'> & { readonly scopes: string; readonly networks: string | null };
 
-function keyOf(row: Row): Key {
-  return { ...row, scopes: row.scopes.split(' ') };
+function keyOf({ networks, ...row }: Row): Key {
+  return { ...row, scopes: row.scopes.split(' '), ...(networks !== null && { networks: networks.split(' ') }) };
 }
 
 const columns = [
@@ -170,6 +216,7 @@ const columns = [
   'expires_at as expiresAt',
   'revoked_at as revokedAt',
   'last_used_at as lastUsedAt',
+  'networks',
 ] as const;
 
 const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number }>) =>
@@ -183,6 +230,7 @@ const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string
       scopes: p.scopes,
       created_at: p.createdAt,
       expires_at: p.expiresAt,
+      networks: p.networks,
     })
     .returning(columns),
 );
@@ -207,6 +255,7 @@ const selectWithAccount = (db: Kysely<Tables>) =>
       'keys.scopes',
       'keys.expires_at',
       'keys.revoked_at',
+      'keys.networks',
       'accounts.admin',
       'accounts.plan',
       'accounts.per_minute',
@@ -222,6 +271,23 @@ const keysWithAccountById = query((db, p: Params<{ ids: string }>, engine) =>
 
 const setRevoked = query((db, p: Params<{ id: string; at: number }>) =>
   db.updateTable('keys').set({ revoked_at: p.at }).where('id', '=', p.id),
+);
+
+/** Reads all keys, which are few; only operators who want it set a time. */
+const expireIdle = query((db, p: Params<{ now: number; before: number; limit: number }>, engine) =>
+  db
+    .updateTable('keys')
+    .set({ expires_at: p.now })
+    .where('id', 'in', ({ selectFrom, fn, or, eb }) =>
+      selectFrom('keys')
+        .select('id')
+        .where('revoked_at', 'is', null)
+        .where(or([eb('expires_at', 'is', null), eb('expires_at', '>', p.now)]))
+        .where(fn.coalesce('last_used_at', 'created_at'), '<', p.before)
+        .limit(p.limit)
+        .$if(engine === 'postgres', keys => keys.forUpdate().skipLocked()),
+    )
+    .returning(columns),
 );
 
 const setReplaced = query((db, p: Params<{ id: string; expiresAt: number; replacedBy: string }>) =>

@@ -1,6 +1,6 @@
 import type { NewAccount } from '../accounts/account.ts';
-import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
-import { insertFact } from '../facts.ts';
+import { createAccount, findAccountByEmail, getAccount } from '../accounts/accounts.ts';
+import { factNamed, insertFact, storeFact } from '../facts.ts';
 import type { IssuedKey } from '../keys/key.ts';
 import { createKey } from '../keys/keys.ts';
 import { UserError } from '../lib/user-error.ts';
@@ -19,10 +19,20 @@ const shelters = [
   { email: 'farm@second-chance.example', name: 'Second Chance Farm', takes: [5, 8] },
 ] as const;
 
-/** Returns the id of the first account, and creates it if necessary. Idempotent, also under concurrency. */
-export function ensureOwner(accountsDatabase: Database): Promise<number> {
-  return ensureAccount(accountsDatabase, owner);
+/**
+ * Returns the id of the first account, and creates it if necessary: also if it was deleted. Idempotent, also under
+ * concurrency. A fact names the account, whose e-mail address can change.
+ */
+export async function ensureOwner(accountsDatabase: Database): Promise<number> {
+  const known = await accountsDatabase.first(factNamed, { name: OWNER });
+  const account = known && (await getAccount(accountsDatabase, Number(known.value)));
+  if (account !== undefined && account.deletedAt === undefined) return account.id;
+  const id = await ensureAccount(accountsDatabase, owner);
+  await accountsDatabase.write(tx => tx.run(storeFact, { name: OWNER, value: String(id) }));
+  return id;
 }
+
+const OWNER = 'first-account';
 
 /** Returns the account that owns the sample pet with this index, of a built-in category. */
 export type SampleOwners = (index: number, categoryId: number) => number;
@@ -44,11 +54,16 @@ export async function ensureSampleOwners(accountsDatabase: Database): Promise<Sa
 /**
  * createFirstKey creates a staging key for an account, once in the life of the accounts database. Returns the key with
  * its token, or `undefined` if the first key was created before.
+ * @param maxDays the number of days after which it expires; never by default
  */
-export function createFirstKey(accountsDatabase: Database, accountId: number): Promise<IssuedKey | undefined> {
+export function createFirstKey(
+  accountsDatabase: Database,
+  accountId: number,
+  maxDays?: number,
+): Promise<IssuedKey | undefined> {
   return accountsDatabase.write(async tx => {
     const isFirst = (await tx.run(insertFact, { name: 'first-key', value: 'given' })) === 1;
-    return isFirst ? createKey(tx, { accountId, deployment: 'staging' }) : undefined;
+    return isFirst ? createKey(tx, { accountId, deployment: 'staging' }, maxDays) : undefined;
   });
 }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
-import { listAccounts } from '../accounts/accounts.ts';
+import { eraseAccount, listAccounts, updateAccount } from '../accounts/accounts.ts';
 import { sendMessage } from '../messages/messages.ts';
 import { lockPets } from '../pets/lock.ts';
 import { createPet } from '../pets/pets.ts';
 import { reserve } from '../pets/reservations.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { createFirstKey } from './accounts.ts';
+import { createFirstKey, ensureOwner } from './accounts.ts';
 import { samplePets } from './pets.ts';
 import { resetStaging, seedStaging } from './staging.ts';
 
@@ -75,6 +75,20 @@ onEachEngine(engine => {
       await Promise.all([seedStaging(accountsDatabase, staging), seedStaging(accountsDatabase, staging)]);
       assert.equal((await staging.all(allPets, {})).length, samplePets().length);
       await assertCounted(staging);
+    });
+  });
+
+  describe('ensureOwner', () => {
+    it('keeps the first account when its e-mail address changes, and replaces a deleted one', async () => {
+      const accountsDatabase = await engine.open();
+      const id = await ensureOwner(accountsDatabase);
+      await accountsDatabase.write(tx => updateAccount(tx, id, { email: 'ann@example.org' }));
+      assert.equal(await ensureOwner(accountsDatabase), id);
+      await accountsDatabase.write(tx => eraseAccount(tx, id));
+      const next = await ensureOwner(accountsDatabase);
+      assert.notEqual(next, id);
+      assert.equal(await ensureOwner(accountsDatabase), next);
+      assert.equal((await listAccounts(accountsDatabase)).length, 2);
     });
   });
 

@@ -53,14 +53,15 @@ export async function rotateKeyAndWebhooks(
   id: string,
   overlapMs: number,
   expiresAt?: number | null,
+  maxDays?: number,
 ): Promise<{ readonly issued: IssuedKey; readonly previous: Key; readonly webhooks: readonly WebhookRow[] }> {
   if (own === accounts) {
     return accounts.write(async tx => {
-      const rotated = await rotateKey(tx, id, overlapMs, expiresAt);
+      const rotated = await rotateKey(tx, id, overlapMs, expiresAt, maxDays);
       return { ...rotated, webhooks: await handOverWebhooks(tx, id, rotated.issued.id) };
     });
   }
-  const rotated = await accounts.write(tx => rotateKey(tx, id, overlapMs, expiresAt));
+  const rotated = await accounts.write(tx => rotateKey(tx, id, overlapMs, expiresAt, maxDays));
   const webhooks = (await own?.write(tx => handOverWebhooks(tx, id, rotated.issued.id))) ?? [];
   return { ...rotated, webhooks };
 }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
+import { getAccount, requestDeletion } from '../../src/accounts/accounts.ts';
+import { getKey } from '../../src/keys/keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { createPet } from '../../src/pets/pets.ts';
@@ -103,13 +105,28 @@ onEachEngine(environment => {
 
 overEachEngine(engine => {
   describe('a server', () => {
+    it('lets unused keys expire if PETSTORE_KEY_IDLE_DAYS says so', async () => {
+      const clock = systemClock();
+      const environment = { ...(await engine.settings()), PETSTORE_KEY_IDLE_DAYS: '1' };
+      const serving = await serve({ environment, clock });
+      try {
+        const { production } = serving.app.databases;
+        const { id } = await newKey(production);
+        clock.advanceTo(clock.now() + 25 * 3_600_000);
+        while ((await getKey(production, id)).expiresAt === null) {
+          await new Promise(resolve => setTimeout(resolve, 50));
+        }
+      } finally {
+        await serving.stop();
+      }
+    });
+
     it('deletes accounts whose grace period is over', async () => {
       const clock = systemClock();
       const serving = await serve({ environment: await engine.settings(), clock });
       try {
         const { production } = serving.app.databases;
         const { accountId } = await newKey(production);
-        const { requestDeletion, getAccount } = await import('../../src/accounts/accounts.ts');
         await production.write(tx => requestDeletion(tx, accountId, 0));
         clock.advanceTo(clock.now() + 61_000);
         while ((await getAccount(production, accountId)).deletedAt === undefined) {

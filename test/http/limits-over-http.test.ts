@@ -164,6 +164,24 @@ describe('rate limits of a plan', () => {
     assert.equal((await send(url(), { key })).headers['x-ratelimit-remaining'], '59');
   });
 
+  it('of the address count requests with a key from a network that it is not for', async () => {
+    const key = await serving.newKey({ networks: ['203.0.113.0/24', '2001:db8:7::/48'] });
+    for (const address of ['203.0.113.99', '::ffff:203.0.113.7', '2001:db8:7::1', '8.8.8.8, 203.0.113.1']) {
+      assert.equal((await send(url(), { key, headers: behind(address) })).status, 200, address);
+    }
+    const remaining = [];
+    for (const address of ['198.51.100.77', '203.0.113.9, 198.51.100.77']) {
+      const reply = await send(url(), { key, headers: behind(address) });
+      assertApiResponse(reply);
+      assert.deepEqual([reply.status, reply.body.code], [403, 'address_not_allowed'], address);
+      remaining.push(reply.headers['x-ratelimit-remaining']);
+    }
+    assert.deepEqual(remaining, ['59', '58']);
+    assert.equal((await send(url(), { key })).status, 403, 'the address of the proxy itself');
+    const wrong = await send(url(), { key: key.token.slice(0, -1), headers: behind('198.51.100.78') });
+    assert.equal(wrong.status, 401);
+  });
+
   describe('rate limits of an address without a valid key', () => {
     it('return 401 for 60 requests a minute, over all addresses together, then 429', async () => {
       const headers = behind('198.51.100.2');

@@ -1,4 +1,4 @@
-import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes, scopeText } from '../../keys/key.ts';
+import { EVERY_SCOPE, type IssuedKey, type Key, keyState, networkText, scopes, scopeText } from '../../keys/key.ts';
 import { createKey, listKeys } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import type { DeploymentName } from '../../schema.ts';
@@ -9,7 +9,10 @@ import { untilEffective, withAccounts, withKeyDatabases } from '../databases.ts'
 import { describe, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseWhen, WHEN } from '../values.ts';
 
-const expiresOption: Option = { description: `When it expires: ${WHEN}. Default: never.`, value: 'WHEN' };
+const expiresOption: Option = {
+  description: `When it expires: ${WHEN}. Default: never, or after PETSTORE_KEY_LIFETIME_DAYS.`,
+  value: 'WHEN',
+};
 
 export const keyCreate: Command = {
   name: 'key create',
@@ -25,26 +28,36 @@ export const keyCreate: Command = {
       value: 'SCOPE',
       repeatable: true,
     },
+    network: {
+      description: 'A network or address that it is accepted from, such as 10.0.0.0/8; all by default.',
+      value: 'NETWORK',
+      repeatable: true,
+    },
     expires: expiresOption,
   },
   examples: {
     'petstore key create --account 1': 'for production, with every scope',
+    'petstore key create --account 1 --network 203.0.113.0/24 --network 2001:db8::/32': 'for the servers of a partner',
     'petstore key create --account 1 --deployment staging --scope pets:read --expires 90d':
       'read-only on staging, for 90 days',
   },
   async run(invocation) {
-    const { options, clock } = invocation;
+    const { options, clock, config } = invocation;
     const accountId = parseId('--account', options.account!);
-    const requested = options.scope?.split(',').map(scope => scope.trim());
-    asUsage(() => scopeText(requested));
+    const requested = listOf(options.scope);
+    const networks = listOf(options.network);
+    asUsage(() => [scopeText(requested), networkText(networks)]);
     const expiresAt = expiryOf(options.expires, clock.now());
     const newKey = {
       accountId,
       deployment: options.deployment as DeploymentName,
       ...(requested !== undefined && { scopes: requested }),
+      ...(networks !== undefined && { networks }),
       ...(expiresAt !== undefined && { expiresAt }),
     };
-    const key = await withAccounts(invocation, accounts => accounts.write(tx => createKey(tx, newKey)));
+    const key = await withAccounts(invocation, accounts =>
+      accounts.write(tx => createKey(tx, newKey, config.keyLifetimeDays)),
+    );
     return { value: keyValue(key, clock.now()), text: style => issuedText(style, key) };
   },
 };
@@ -62,7 +75,17 @@ export const keyList: Command = {
       expiresAt: key.expiresAt ?? 'never',
       lastUsedAt: key.lastUsedAt ?? 'never',
     }));
-    const columns = ['id', 'accountId', 'deployment', 'state', 'scopes', 'createdAt', 'expiresAt', 'lastUsedAt'];
+    const columns = [
+      'id',
+      'accountId',
+      'deployment',
+      'state',
+      'scopes',
+      'networks',
+      'createdAt',
+      'expiresAt',
+      'lastUsedAt',
+    ];
     const empty = 'There are no keys; `petstore key create --account ID` creates one.';
     return { value, text: style => listing(style, rows, columns, empty) };
   },
@@ -119,13 +142,13 @@ export const keyRotate: Command = {
   },
   examples: { 'petstore key rotate q7Zc1Lw0aPdT --overlap 1h': 'with an hour to switch over' },
   async run(invocation) {
-    const { options, clock } = invocation;
+    const { options, clock, config } = invocation;
     const overlapMs = parseDuration(options.overlap!);
     if (overlapMs === undefined) throw new UsageError('--overlap must be a duration like 0s, 30s, 15m, 24h or 7d.');
     const expiresAt = options.expires === 'never' ? null : expiryOf(options.expires, clock.now());
     const id = invocation.arguments['ID']!;
     const { issued, previous } = await withKeyDatabases(invocation, id, databases =>
-      rotateKeyAndWebhooks(databases, id, overlapMs, expiresAt),
+      rotateKeyAndWebhooks(databases, id, overlapMs, expiresAt, config.keyLifetimeDays),
     );
     const now = clock.now();
     const expiry = `The key ${previous.id} expires at ${formatTime(previous.expiresAt!)}.`;
@@ -141,9 +164,12 @@ export function keyValue(key: Key, now: number): Value {
   return { ...withTimes(key), state: keyState(key, now) };
 }
 
-function issuedText(style: Style, { token, id, accountId, deployment, scopes, expiresAt }: IssuedKey): string {
+function issuedText(
+  style: Style,
+  { token, id, accountId, deployment, scopes, networks, expiresAt }: IssuedKey,
+): string {
   const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
-  const view = { token: style.bold(token), key: id, accountId, deployment, scopes, expires };
+  const view = { token: style.bold(token), key: id, accountId, deployment, scopes, networks, expires };
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
 }
 
@@ -151,6 +177,10 @@ function issuedText(style: Style, { token, id, accountId, deployment, scopes, ex
 function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
   if (webhooks.length === 0) return '';
   return `\n\n${change}:\n${webhooks.map(({ id, url }) => `  ${id}  ${url}`).join('\n')}`;
+}
+
+function listOf(text: string | undefined): string[] | undefined {
+  return text?.split(',').map(item => item.trim());
 }
 
 function expiryOf(text: string | undefined, now: number): number | undefined {

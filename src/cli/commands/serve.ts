@@ -85,7 +85,8 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
     throw listenError(error, config);
   });
   if (style === undefined) return JSON.stringify(urls);
-  const firstKey = urls.staging === undefined ? undefined : await createFirstKey(production, ownerId);
+  const firstKey =
+    urls.staging === undefined ? undefined : await createFirstKey(production, ownerId, config.keyLifetimeDays);
   return greeting(style, urls, ownerId, firstKey);
 }
 

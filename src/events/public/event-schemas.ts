@@ -101,6 +101,9 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
     deployment,
     createdAt,
     scopes: Type.Optional(Type.Array(Type.String(), { description: 'Its scopes; `*` stands for all.' })),
+    networks: Type.Optional(
+      Type.Array(Type.String(), { description: 'The networks that it is accepted from; absent for all.' }),
+    ),
     expiresAt: Type.Optional(timeSchema('When it expires; absent if it does not.')),
     revokedAt: Type.Optional(timeSchema('When it was revoked; absent if it was not.')),
   }),

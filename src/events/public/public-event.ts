@@ -8,7 +8,7 @@ export const actions = {
   order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
   message: ['queued', 'delivered', 'failed'],
   account: ['created', 'updated', 'suspended', 'resumed', 'transferred', 'deletion_requested', 'deleted'],
-  key: ['created', 'rotated', 'revoked'],
+  key: ['created', 'rotated', 'revoked', 'expired'],
   ban: ['imposed', 'lifted'],
   webhook: ['created', 'updated', 'activated', 'deactivated', 'disabled', 'deleted', 'secret_rotated'],
 } as const;
