@@ -1,8 +1,10 @@
 import type { Kysely } from 'kysely';
 import type { EngineName } from '../lib/storage/query.ts';
 import {
+  type MaybePromise,
   type Params,
   query,
+  type Reader,
   selectJsonNumbers,
   selectJsonTexts,
   sql,
@@ -41,6 +43,15 @@ export function disableUnauthorized(
 ): Promise<WebhookRow[]> {
   const isOfKey = reason === 'key_revoked' || reason === 'key_expired';
   return isOfKey ? disableWebhooksOfKeys(tx, [keyId!], reason) : disableWebhooksOfAccounts(tx, [accountId], reason);
+}
+
+/** Returns the webhooks that depend on a key and are disabled for this reason, by id ascending. */
+export function disabledWebhooksOfKey(
+  reader: Reader,
+  keyId: string,
+  reason: AuthorityReason,
+): MaybePromise<WebhookRow[]> {
+  return reader.all(disabledOfKey, { keyId, reason });
 }
 
 /** Makes the webhooks of a key depend on another one, which has the same scopes. Idempotent. */
@@ -86,6 +97,16 @@ const activeOfAccounts = query((db, p: Params<{ accountIds: string }>, engine) =
   lockWebhooks(db, engine)
     .where('status', '=', sql.lit('active'))
     .where('account_id', 'in', selectJsonNumbers(p.accountIds, engine)),
+);
+
+const disabledOfKey = query((db, p: Params<{ keyId: string; reason: AuthorityReason }>) =>
+  db
+    .selectFrom('webhooks')
+    .select(webhookColumns.full())
+    .where('key_id', '=', p.keyId)
+    .where('disabled_reason', '=', p.reason)
+    .where('deleted_at', 'is', null)
+    .orderBy('id'),
 );
 
 const ofKey = query((db, p: Params<{ keyId: string }>, engine) =>

@@ -1,7 +1,7 @@
 import type { IssuedKey, Key } from '../keys/key.ts';
 import { getKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import type { Database, Transaction } from '../schema.ts';
-import { disableWebhooksOfKeys, handOverWebhooks } from './disable.ts';
+import { disabledWebhooksOfKey, disableWebhooksOfKeys, handOverWebhooks } from './disable.ts';
 import type { WebhookRow } from './webhook.ts';
 
 /** The databases that a change of a key concerns. */
@@ -23,7 +23,7 @@ export interface ChangedKey {
  * transaction may be missing after a crash; then the job of the serving process disables them, and until it does, nothing
  * is sent. Idempotent.
  * @param keepWebhooks whether the webhooks stay active, and depend on their account alone
- * @returns the key, and the webhooks that this call disabled or kept
+ * @returns the key, and the webhooks that its revocation disabled, or that this call kept
  * @throws {UserError} when the key does not exist
  */
 export async function revokeKeyAndWebhooks(
@@ -32,8 +32,12 @@ export async function revokeKeyAndWebhooks(
   { keepWebhooks = false } = {},
 ): Promise<ChangedKey> {
   const { accounts, webhooks: own } = databases;
-  const change = (tx: Transaction) =>
-    keepWebhooks ? handOverWebhooks(tx, id, null) : disableWebhooksOfKeys(tx, [id], 'key_revoked');
+  const change = async (tx: Transaction) => {
+    if (keepWebhooks) return handOverWebhooks(tx, id, null);
+    await disableWebhooksOfKeys(tx, [id], 'key_revoked');
+    // The serving process may have been faster.
+    return disabledWebhooksOfKey(tx, id, 'key_revoked');
+  };
   if (own === accounts) {
     return accounts.write(async tx => ({ key: await revokeKey(tx, id), webhooks: await change(tx) }));
   }
