@@ -69,7 +69,7 @@ describe('docs/operating/postgresql.md and backup', { skip: withoutPostgres ?? w
   const shell = async (script: string) => {
     const real = script
       .replace(/postgres:\/\/petstore@db\.internal:5432\/petstore/, url)
-      .replaceAll(/(?<![\w/.-])petstore (?=[a-z])/g, `${join(root, 'bin/petstore')} `);
+      .replaceAll(/(?<![\w/.-])(?:bin\/)?petstore (?=[a-z])/g, `${join(root, 'bin/petstore')} `);
     const env = { ...process.env, PETSTORE_DATABASE_URL: url, RESTORE_DATABASE_URL: restoreUrl };
     return (await run('sh', ['-euc', real], { cwd: directory, env })).stdout;
   };

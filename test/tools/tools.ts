@@ -8,11 +8,18 @@ import type { Process } from '../support/serving.ts';
 
 /** Other people's tools, at the versions that were tried. */
 const versions = {
-  '@hey-api/openapi-ts': '0.95.0',
+  '@hey-api/openapi-ts': '0.99.0',
+  '@modelcontextprotocol/sdk': '1.32.2',
   '@redocly/cli': '2.77.0',
   '@stoplight/prism-cli': '5.14.2',
+  'openapi-fetch': '0.17.0',
+  'openapi-mcp-generator': '4.0.1',
+  'openapi-to-postmanv2': '6.3.3',
+  'openapi-typescript': '7.13.0',
+  orval: '8.38.0',
   // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
   typescript: '5.9.3',
+  zod: '3.25.76',
 };
 
 /** Where the tools are installed, outside of the project; installs them where they are not there yet. */
