@@ -195,6 +195,11 @@ const byStatus = {
       'The number of event streams that an account has open at the same time is bounded by its plan (`PETSTORE_STREAMS_MAX`).',
       'Close one of them. One stream carries all types of events: share it. `GET /v1/account` shows the bounds of your account.',
     ],
+    category_limit_exceeded: [
+      'The account has reached its limit of categories.',
+      'The number of categories that an account has created is bounded by its plan (`PETSTORE_CATEGORIES_MAX`). It includes the placeholders of unknown categories that its animals named.',
+      'Use an existing category, or delete one that is empty. A category that is merged into another frees its place, too. `GET /v1/account` shows the bounds of your account.',
+    ],
     webhook_limit_exceeded: [
       'The account has reached its limit of webhooks.',
       'The number of webhooks of an account is bounded by its plan (`PETSTORE_WEBHOOKS_MAX`).',

@@ -92,6 +92,10 @@ export const settingTree = {
   bounds: {
     openOrders: bound('PETSTORE_ORDERS_MAX', 'The maximum number of placed and approved orders of an account.'),
     heldPets: bound('PETSTORE_HELD_MAX', 'The maximum number of animals in all active holds of an account.'),
+    categories: bound(
+      'PETSTORE_CATEGORIES_MAX',
+      'The maximum number of categories that an account has created, and that its animals named first.',
+    ),
     webhooks: bound('PETSTORE_WEBHOOKS_MAX', 'The maximum number of webhooks of an account.'),
     streams: bound('PETSTORE_STREAMS_MAX', 'The maximum number of open event streams of an account on one node.'),
     messagesPerRecipient: bound(

@@ -31,7 +31,7 @@ onEachEngine(engine => {
     database.write(tx => createCategory(tx, actor, category));
   const patch = (database: Database, id: number, change: CategoryPatch, actor = someone) =>
     withSlugConflict(change.slug, () => database.write(tx => updateCategory(tx, actor, id, change)));
-  const ensure = (database: Database, id: number) => database.write(tx => ensureCategory(tx, id, 'open'));
+  const ensure = (database: Database, id: number) => database.write(tx => ensureCategory(tx, id, 'open', null));
 
   describe('createCategory', () => {
     it('creates a category of the account, with an event', async () => {
@@ -43,6 +43,7 @@ onEachEngine(engine => {
         slug: 'maine-coon',
         parentId: 2,
         accountId: 7,
+        creatorId: 7,
         placeholder: 0,
         createdAt: 1_795_000_000_123,
         updatedAt: 1_795_000_000_123,

@@ -4,7 +4,9 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
+import { BOUND_MAX } from '../plans/plan.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { categoryLimitExceeded, hasRoom } from './bound.ts';
 import { type CategoryPatch, type CategoryRow, categoryColumns, categoryValues, type NewCategory } from './category.ts';
 import { markUsed, unusedId } from './ids.ts';
 import { categoryEvent, findCategory, insertCategory } from './rows.ts';
@@ -14,23 +16,27 @@ import { lockTree, requireParent } from './tree.ts';
 /**
  * Creates a category that belongs to the actor's account, and records `category.created`. Its id is the smallest above
  * 1,000 that no category ever had. A missing slug is derived from the name. Not idempotent.
+ * @param max how many categories the account may have created
  * @throws {Problem} `category_not_found` for the parent; `invalid_body` if the tree would get too deep;
- *   `category_slug_taken`
+ *   `category_slug_taken`; `category_limit_exceeded`
  */
 export async function createCategory(
   tx: Transaction,
   { accountId }: Actor,
   category: NewCategory,
+  max = BOUND_MAX,
 ): Promise<CategoryRow> {
   const written = categoryValues.toRow(category);
   const { name, slug: wanted, parentId } = { ...written, slug: category.slug };
   await lockTree(tx);
   if (parentId !== null) await requireParent(tx, parentId, undefined, { path: '/parentId' });
+  if (!(await hasRoom(tx, accountId, max))) throw categoryLimitExceeded(max);
+  const maker = { accountId, creatorId: accountId };
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     if (wanted !== undefined && (await isSlugTaken(tx, wanted))) throw slugTaken(wanted);
     const id = await unusedId(tx);
     const slug = wanted ?? (await freeSlug(tx, slugOf(name) || `category-${id}`));
-    const row = { ...written, id, slug, placeholder: 0, accountId, createdAt: tx.now, updatedAt: tx.now };
+    const row = { ...written, id, slug, placeholder: 0, ...maker, createdAt: tx.now, updatedAt: tx.now };
     const inserted = await tx.first(insertCategory, row);
     // A pet named the same id meanwhile.
     if (inserted === undefined) continue;

@@ -49,8 +49,10 @@ export const categoryFields = {
   }),
   parentId: field(ParentId, { column: 'parent_id', write: 'optional', patch: NewParentId, cli: { flag: 'parent' } }),
   placeholder: field(Placeholder, { column: 'placeholder', codec: booleanAsInteger, recorded: true }),
-  /** The account that created it; null for built-in categories and placeholders. */
+  /** The account that it belongs to; null for built-in categories and placeholders. */
   accountId: field(Type.Integer(), { column: 'account_id', nullable: true, fixed: true, view: 'row' }),
+  /** The account that created it, also by the pet of a placeholder; null for built-in categories and those of the operator. */
+  creatorId: field(Type.Integer(), { column: 'creator_id', nullable: true, fixed: true, view: 'row' }),
   createdAt: field(Type.String(), {
     column: 'created_at',
     codec: sinceInstallation,

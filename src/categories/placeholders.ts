@@ -1,21 +1,33 @@
 import { record } from '../events/log.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
+import { categoryLimitExceeded, hasRoom, type NewCategories } from './bound.ts';
 import { categoryEvent, categoryNotFound, insertCategory } from './rows.ts';
 import { freeSlug } from './slugs.ts';
 
 /**
  * Ensures that a category exists until the transaction ends. An unknown id gets a placeholder: a category that is named
  * after its id and belongs to no account. Idempotent, also concurrently.
- * @throws {Problem} `category_not_found` under `strict`, which creates no placeholders
+ * @param creatorId the account whose pet names the category: a placeholder counts against its bound
+ * @throws {Problem} `category_not_found` under `strict`, which creates no placeholders; `category_limit_exceeded`
  */
-export async function ensureCategory(tx: Transaction, id: number, categories: 'open' | 'strict'): Promise<void> {
+export async function ensureCategory(
+  tx: Transaction,
+  id: number,
+  categories: NewCategories,
+  creatorId: number | null,
+): Promise<void> {
   if (await exists(tx, id)) return;
   if (categories === 'strict') throw categoryNotFound(id, '/categoryId');
+  if (categories !== 'open' && !(await hasRoom(tx, creatorId, categories))) {
+    // Another pet of the account may have created it meanwhile.
+    if (await exists(tx, id)) return;
+    throw categoryLimitExceeded(categories);
+  }
 
   let slug = `category-${id}`;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const row = { id, name: `Category ${id}`, slug, parentId: null, placeholder: 1, accountId: null };
+    const row = { id, name: `Category ${id}`, slug, parentId: null, placeholder: 1, accountId: null, creatorId };
     if ((await tx.first(insertCategory, { ...row, createdAt: tx.now, updatedAt: tx.now })) !== undefined) {
       return record(tx, categoryEvent('created', null, row));
     }

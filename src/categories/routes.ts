@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
+import { boundOf } from '../plans/plan.ts';
 import { createCategory, getCategory, updateCategory } from './categories.ts';
 import {
   Categories,
@@ -64,12 +65,13 @@ export const create = operation({
   successes: [
     { status: 201, description: 'The category.', schema: Category, headers: { Location: 'The URL of the category.' } },
   ],
-  errors: ['category_not_found', 'category_slug_taken'],
+  errors: ['category_not_found', 'category_slug_taken', 'category_limit_exceeded'],
   examples: createExamples,
   handle(request) {
-    const { caller, body, baseUrl } = request;
+    const { context, caller, body, baseUrl } = request;
+    const max = boundOf(context.bounds, caller, 'categories');
     return withIdempotency(request, async tx => {
-      const category = await createCategory(tx, caller, body);
+      const category = await createCategory(tx, caller, body, max);
       const { headers, ...response } = categoryResponse(category);
       return { ...response, headers: ['Location', `${baseUrl}/categories/${category.id}`, ...headers] };
     });

@@ -30,6 +30,13 @@ export const migrations: readonly Migration[] = [
       'create index pets_by_account_and_name on pets (account_id, name, id)',
     ],
   },
+  {
+    name: '0010-categories-by-creator',
+    up: ({ int }) => [
+      `alter table categories add column creator_id ${int}`,
+      'create index categories_by_creator on categories (creator_id) where creator_id is not null',
+    ],
+  },
   messageBounds,
   webhookKeys,
   accountLifecycle,

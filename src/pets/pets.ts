@@ -1,3 +1,4 @@
+import type { NewCategories } from '../categories/bound.ts';
 import { ensureCategory } from '../categories/placeholders.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
@@ -13,23 +14,20 @@ import { lockPet } from './lock.ts';
 import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from './pet.ts';
 import { petReserved } from './reservations.ts';
 
-/** Whether a pet in an unknown category creates a placeholder for it (`open`) or is rejected (`strict`). */
-type Categories = 'open' | 'strict';
-
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
  * reused. Not idempotent.
  * @returns the columns of the new row
- * @throws {Problem} `category_not_found` where categories are strict
+ * @throws {Problem} `category_not_found` where categories are strict; `category_limit_exceeded`
  */
 export async function createPet(
   tx: Transaction,
   accountId: number,
   pet: NewPet,
-  categories: Categories,
+  categories: NewCategories,
 ): Promise<PetRow> {
   // This may wait for a lock; the pet is created once it is held.
-  await ensureCategory(tx, pet.categoryId, categories);
+  await ensureCategory(tx, pet.categoryId, categories, accountId);
   const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
@@ -47,14 +45,14 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 /**
  * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
  * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `invalid_body` where a price would lack a member;
- *   `pet_reserved` for a new status of a reserved pet; `category_not_found` where categories are strict
+ *   `pet_reserved` for a new status of a reserved pet; `category_not_found` where categories are strict; `category_limit_exceeded`
  */
 export async function updatePet(
   tx: Transaction,
   actor: Actor,
   id: number,
   patch: PetPatch,
-  categories: Categories,
+  categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidBody));
@@ -70,7 +68,7 @@ export async function replacePet(
   actor: Actor,
   id: number,
   pet: NewPet,
-  categories: Categories,
+  categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
   return change(tx, actor, id, categories, checkPreconditions, () => petValues.toRow(pet));
@@ -97,14 +95,14 @@ async function change(
   tx: Transaction,
   actor: Actor,
   id: number,
-  categories: Categories,
+  categories: NewCategories,
   checkPreconditions: PreconditionCheck | undefined,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
   const pet = await lockOwn(tx, actor, id, checkPreconditions);
   const change = changeOf(pet);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
-    await ensureCategory(tx, change.categoryId, categories);
+    await ensureCategory(tx, change.categoryId, categories, actor.accountId);
   }
   if (change.status !== undefined && change.status !== pet.status && pet.reservation !== undefined) {
     throw petReserved(id, pet.reservation, tx.now);

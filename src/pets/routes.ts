@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { newCategoriesOf } from '../categories/bound.ts';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
@@ -32,7 +33,7 @@ const updated = {
   schema,
   headers: { ETag: 'The new entity tag.' },
 };
-const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found'];
+const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found', 'category_limit_exceeded'];
 
 export const create = operation({
   summary: 'Add an animal',
@@ -49,12 +50,12 @@ export const create = operation({
       headers: { Location: 'The URL of the animal.' },
     },
   ],
-  errors: ['category_not_found'],
+  errors: ['category_not_found', 'category_limit_exceeded'],
   examples: createExamples,
   handle(request) {
     const { context, caller, query, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
-      const pet = await createPet(tx, caller.accountId, body, context.categories);
+      const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller));
       return responseOf(pet, query.view, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },
@@ -98,7 +99,10 @@ export const update = operation({
   handle(request) {
     const { context, caller, path, query, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      responseOf(await updatePet(tx, caller, path.petId, body, context.categories, checkPreconditions), query.view),
+      responseOf(
+        await updatePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
+        query.view,
+      ),
     );
   },
 });
@@ -118,7 +122,7 @@ export const replace = operation({
   async handle({ context, caller, origin, path, query, body, checkPreconditions }) {
     return responseOf(
       await context.database.write(
-        tx => replacePet(tx, caller, path.petId, body, context.categories, checkPreconditions),
+        tx => replacePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
         origin,
       ),
       query.view,

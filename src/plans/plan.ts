@@ -14,6 +14,8 @@ export interface Bounds {
   readonly openOrders: number;
   /** The pets in all active holds. */
   readonly heldPets: number;
+  /** The categories that it created, and those that its pets named first. */
+  readonly categories: number;
   readonly webhooks: number;
   /** The open event streams on one node. */
   readonly streams: number;
@@ -44,6 +46,7 @@ export const plans = {
     bounds: {
       openOrders: 50,
       heldPets: 100,
+      categories: 100,
       webhooks: 10,
       streams: 5,
       messagesPerRecipient: 10,
@@ -57,6 +60,7 @@ export const plans = {
     bounds: {
       openOrders: 500,
       heldPets: 500,
+      categories: 500,
       webhooks: 25,
       streams: 20,
       messagesPerRecipient: 30,
@@ -70,6 +74,7 @@ export const plans = {
     bounds: {
       openOrders: 5_000,
       heldPets: 5_000,
+      categories: 5_000,
       webhooks: 100,
       streams: 100,
       messagesPerRecipient: 100,
@@ -83,6 +88,7 @@ export const plans = {
     bounds: {
       openOrders: BOUND_MAX,
       heldPets: BOUND_MAX,
+      categories: BOUND_MAX,
       webhooks: BOUND_MAX,
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,

@@ -400,6 +400,14 @@ describe('responses and their documentation', () => {
       };
       return ['placeOrder', await elsewhere({ environment: { PETSTORE_ORDERS_MAX: '1' } }, ask)];
     },
+    async category_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await call(`${base}/categories`, token, { method: 'POST', body: JSON.stringify({ name: 'Alpacas' }) });
+        const llama = JSON.stringify({ name: 'Kuzco', categoryId: 9000 });
+        return call(`${base}/pets`, token, { method: 'POST', body: llama });
+      };
+      return ['createPet', await elsewhere({ environment: { PETSTORE_CATEGORIES_MAX: '1' } }, ask)];
+    },
     async stream_limit_exceeded() {
       const ask = async (base: string, token: string) => {
         await call(`${base}/events/stream`, token);

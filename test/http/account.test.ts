@@ -44,6 +44,7 @@ overEachEngine(engine => {
       );
       assert.deepEqual(bounds.heldPets, { used: 2, maximum: 100 });
       assert.deepEqual(bounds.webhooks, { used: 1, maximum: 10 });
+      assert.deepEqual(bounds.categories, { used: 0, maximum: 100 });
       assert.deepEqual(bounds.streams, { used: 0, maximum: 5 });
     });
 

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { countCategories } from '../../categories/bound.ts';
 import { type Deployment, example, nowOf, operation } from '../../deployment.ts';
 import { countStreams } from '../../events/public/routes.ts';
 import { countHeld } from '../../holds/holds.ts';
@@ -21,6 +22,7 @@ const AccountBounds = Type.Object(
   {
     openOrders: bound('The orders that are placed or approved.'),
     heldPets: bound('The animals in all active holds.'),
+    categories: bound('The categories that it created, and those that its animals named first.'),
     webhooks: bound('The webhooks.'),
     streams: bound('The open event streams, on the node that answers.'),
     storedBytes: bound(
@@ -84,6 +86,7 @@ async function boundsOf(context: Deployment, caller: Caller): Promise<Static<typ
   const used: Omit<Bounds, 'messagesPerRecipient'> = {
     openOrders: await countOpen(database, accountId, now),
     heldPets: await countHeld(database, accountId, now),
+    categories: await countCategories(database, accountId),
     webhooks: await countWebhooks(database, accountId),
     streams: countStreams(context, accountId),
     storedBytes: await storedBytes.read(database, accountId),
