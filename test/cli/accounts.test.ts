@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/accounts/accounts.ts';
+import type { Terminal } from '../../src/cli/command.ts';
+import { main } from '../../src/cli/main.ts';
+import { plain } from '../../src/cli/terminal.ts';
 import { getKey } from '../../src/keys/keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
@@ -77,6 +80,27 @@ onEachEngine(environment => {
     for (const hidden of [key.token.slice(27), secret]) assert.ok(!printed.includes(hidden));
     assert.deepEqual(await jsonOf(here, 'account', 'export', '1'), JSON.parse(printed));
     await refused(here, /There is no account 999/, 'account', 'export', '999');
+  });
+
+  it('exports page by page, as fast as the output is read', async () => {
+    let [pending, largest, written] = [0, 0, ''];
+    const terminal: Terminal = {
+      print: text => {
+        written += text;
+      },
+      printError: assert.fail,
+      async write(text) {
+        largest = Math.max(largest, text.length);
+        assert.equal(++pending, 1, 'an earlier part is not read yet');
+        await new Promise(resolve => setImmediate(resolve));
+        pending--;
+        written += text;
+      },
+      style: plain,
+    };
+    assert.equal(await main(['account', 'export', '1'], here, terminal), 0);
+    assert.ok(JSON.parse(written).production.animals.length > 100);
+    assert.ok(largest < 60_000, `a part of ${largest} characters`);
   });
 
   it('revokes all keys of an account', async () => {

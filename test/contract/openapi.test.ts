@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
+import { suspendAccount } from '../../src/accounts/accounts.ts';
 import { messageRoutes, routes } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
 import answers from '../../src/generated/recorded-responses.json' with { type: 'json' };
@@ -338,6 +339,15 @@ describe('responses and their documentation', () => {
       await service.app.databases.production.write(tx => revokeKey(tx, id));
       return ['listPets', await list(token)];
     },
+    async account_suspended() {
+      const { token, accountId } = await service.newKey();
+      await service.app.databases.production.write(tx => suspendAccount(tx, accountId));
+      return ['listPets', await list(token)];
+    },
+    address_not_allowed: async () => [
+      'listPets',
+      await list((await service.newKey({ networks: ['192.0.2.0/24'] })).token),
+    ],
     wrong_deployment: async () => ['listPets', await list((await service.newKey({ deployment: 'staging' })).token)],
     insufficient_scope: async () => ['listPets', await list((await service.newKey({ scopes: ['pets:write'] })).token)],
     rate_limit_exceeded: async () => ['listPets', await tooMany((await service.newKey({ plan: 'free' })).token)],
