@@ -156,6 +156,25 @@ onEachEngine(engine => {
     });
   }
 
+  describe('webhook events', () => {
+    it('are delivered to the other webhooks of the account, and not to the webhook itself', () =>
+      withDeliveryStore(engine, async store => {
+        const key = await newKey(store.accounts, 'production');
+        const [own, other] = [await store.webhook({ keyId: key.id }), await store.webhook({ types: ['webhook.*'] })];
+        const stranger = await store.webhook({ accountId: 2 });
+        await store.webhook({ scopes: 'pets:read' });
+        await revokeKeyAndWebhooks({ accounts: store.accounts, webhooks: store.database }, key.id);
+        await store.deliver();
+        assert.deepEqual(store.types(), ['webhook.disabled']);
+        assert.equal(JSON.parse(store.receiver.received[0]!.body).data.id, own.id);
+        assert.deepEqual(
+          (await store.database.all(deliveriesOf, other)).map(({ type }) => type),
+          ['webhook.disabled'],
+        );
+        assert.deepEqual(await store.database.all(deliveriesOf, stranger), []);
+      }));
+  });
+
   describe('authorityJob', () => {
     it('runs after changes of keys and when a key of a webhook expires, and disables webhooks without deliveries', () =>
       withDeliveryStore(

@@ -64,6 +64,26 @@ overEachEngine(engine => {
       again.end();
     });
 
+    it('shows events of a kind only with its scope, as the list does', async t => {
+      const { serving, base, key, add } = await start(t);
+      const { token } = await serving.newKey({ accountId: key.accountId, scopes: ['events:read', 'messages:read'] });
+      const line = new Line(base, token, 'Last-Event-ID: evt_0\r\n');
+      const { body: pet } = await add('Minka');
+      await send(`${base}/store/orders`, { method: 'POST', key, body: { petId: pet.id } });
+      await send(`${base}/webhooks`, { method: 'POST', key, body: { url: 'https://example.org/' } });
+      await add('Moritz');
+      const typesOf = (events: { type: string }[]) => events.map(({ type }) => type);
+      const visible = ['pet.created', 'pet.updated', 'pet.created'];
+      await line.until(() => line.events.length >= visible.length);
+      assert.deepEqual(typesOf(line.events), visible);
+      const list = async (by: string, query = '') => typesOf((await send(`${base}/events${query}`, { key: by })).body);
+      assert.deepEqual(await list(token), visible);
+      assert.deepEqual(await list(token, '?types=order.*&types=account.*&types=webhook.created'), []);
+      const all = ['account.created', 'key.created', 'key.created', 'pet.created', 'order.placed', 'pet.updated'];
+      assert.deepEqual((await list(key.token)).sort(), [...all, 'webhook.created', 'pet.created'].sort());
+      line.end();
+    });
+
     it('ends soon after its key is revoked', async t => {
       const { serving, base, key } = await start(t);
       const line = new Line(base, key.token);

@@ -43,6 +43,24 @@ describe('TLS connections', { skip: !hasOpenssl() && 'openssl is not installed' 
     assert.doesNotMatch(listener.received, /other|host: 127/);
   });
 
+  it('asks whether a request may be sent once the handshake is complete, and on every connection', async t => {
+    const right = certificate('DNS:hook.example');
+    const listener = await listen(t, ok, { server: createTlsServer(right) });
+    const outgoing = open(t, loopback, { findAddresses, ca: right.cert });
+    let asked = 0;
+    const send = (allowed: boolean) => {
+      const isAllowed = () => {
+        asked++;
+        return allowed;
+      };
+      return outgoing.post({ url: `https://hook.example:${listener.port}/`, headers: {}, body: '{}', isAllowed });
+    };
+    assert.equal(resultOf(await send(false)), 'withdrawn');
+    assert.equal(listener.received, '');
+    for (let times = 0; times < 2; times++) assert.equal(resultOf(await send(true)), 200);
+    assert.equal(asked, 3);
+  });
+
   it('accepts a certificate for an IP address', async t => {
     const right = certificate('IP:127.0.0.1');
     const listener = await listen(t, ok, { server: createTlsServer(right) });

@@ -42,6 +42,32 @@ describe('OutgoingClient.post', () => {
     ]);
   });
 
+  it('sends nothing unless it is allowed when a connection is open, new or kept alive', async t => {
+    const listener = await listen(t, ok);
+    const outgoing = open(t, loopback);
+    const url = `http://127.0.0.1:${listener.port}/`;
+    const send = (isAllowed: () => boolean | Promise<boolean>) =>
+      outgoing.post({ url, headers: {}, body: '{}', isAllowed });
+    const before = () => listener.received;
+    for (const allow of [() => true, async () => true]) {
+      for (const refuse of [() => false, async () => false, () => Promise.reject(new Error('storage'))]) {
+        const received = before();
+        assert.equal(resultOf(await send(refuse)), 'withdrawn');
+        assert.equal(before(), received);
+      }
+      assert.equal(resultOf(await send(allow)), 200);
+    }
+    assert.equal(listener.requests, 2);
+    const closed = open(t, loopback);
+    const unreachable = await closed.post({
+      url: 'http://127.0.0.1:1/',
+      headers: {},
+      body: '',
+      isAllowed: assert.fail,
+    });
+    assert.equal(resultOf(unreachable), 'refused');
+  });
+
   it('ignores cookies', async t => {
     const listener = await listen(t, respond('HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n'));
     const outgoing = open(t, loopback);
