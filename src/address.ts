@@ -1,3 +1,4 @@
+import type { RefusalCounter } from './audit/refusal-counter.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment } from './deployment.ts';
 import { errors, problemOf } from './errors.ts';
@@ -40,6 +41,7 @@ export interface AddressDeps {
   readonly proxies: TrustedProxies;
   readonly bodies: BodyBudget;
   readonly observation: Observation | undefined;
+  readonly refusals: RefusalCounter;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
   pagesUrl(tls: boolean): string | undefined;
 }
@@ -58,7 +60,7 @@ export class Address {
 
   constructor(service: Service, deps: AddressDeps) {
     const { name, routes, authenticator, deploymentOf } = service;
-    const { config, clock, proxies, bodies, observation } = deps;
+    const { config, clock, proxies, bodies, observation, refusals } = deps;
     this.prefix = name === 'messages' ? '' : PREFIX;
     this.#service = service;
     this.#deps = deps;
@@ -72,6 +74,7 @@ export class Address {
       errors,
       problemOf: (error, requestId) => this.#problemOf(error, requestId),
       onResponse: observation && ((...response) => observation.recordResponse(name, ...response)),
+      onRefused: (...refused) => refusals.count(...refused),
       proxies,
       bodies,
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),

@@ -71,6 +71,7 @@ export const routes: readonly Route<Deployment>[] = [
   }),
   ...group('Audit log', {
     'GET /audit': beta('listAuditEntries', 'audit:read', audit.list),
+    'GET /audit/refusals': beta('listRefusals', 'audit:read', audit.listRefused),
   }),
   ...group('Account', {
     'GET /account': beta('getAccount', 'account:read', account.get),

@@ -1,5 +1,6 @@
 import { Address, type AddressDeps, type Service } from './address.ts';
 import { messageRoutes, routes } from './api.ts';
+import { RefusalCounter } from './audit/refusal-counter.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment, Webhooks } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
@@ -103,6 +104,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           messagesKeptMs: config.messagesDays * DAY_MS,
+          auditKeptMs: config.auditDays * DAY_MS,
           keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,
           deletion: name === 'production' ? { staging: databases.staging } : undefined,
         });
@@ -201,6 +203,8 @@ function createAddresses(
   const { database: production } = deployments.get('production')!;
   const keys = new KeyCache(production);
   resources.defer(() => keys.close());
+  const refusals = new RefusalCounter({ database: production, clock, log });
+  resources.defer(() => refusals.close());
   const bodies = new BodyBudget(config.bodies);
   const observation =
     config.metricsPort === undefined ? undefined : observe([...deployments.values()], limiter, bodies);
@@ -216,7 +220,7 @@ function createAddresses(
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, bodies, observation },
+    ...{ config, clock, log, limiter, bodies, observation, refusals },
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };

@@ -26,6 +26,7 @@ describe('readConfig', () => {
       requireIfMatch: false,
       eventsDays: 30,
       messagesDays: 365,
+      auditDays: 365,
       bounds: {},
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
     });
@@ -76,6 +77,7 @@ describe('readConfig', () => {
       requireIfMatch: false,
       eventsDays: 30,
       messagesDays: 365,
+      auditDays: 365,
       bounds: {},
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),

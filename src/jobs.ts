@@ -34,6 +34,8 @@ export interface JobDeps {
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
   readonly messagesKeptMs?: number;
+  /** How long the audit log is kept, likewise. */
+  readonly auditKeptMs?: number;
   /** After how long without a request keys expire; never if absent. */
   readonly keysIdleMs?: number | undefined;
   /** Present in production's jobs, which delete accounts: staging's database, if this process serves it. */

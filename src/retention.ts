@@ -1,3 +1,5 @@
+import { deleteOldRefusals } from './audit/refusals.ts';
+import { eraseOrigins } from './audit/retention.ts';
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { storeFact } from './facts.ts';
 import { deleteResponses } from './idempotency/idempotency.ts';
@@ -18,6 +20,7 @@ export type DeleteExpired = (tx: Transaction, limit: number) => MaybePromise<num
 const allRules = ({
   eventsKeptMs = Number.MAX_SAFE_INTEGER,
   messagesKeptMs = Number.MAX_SAFE_INTEGER,
+  auditKeptMs = Number.MAX_SAFE_INTEGER,
   keysIdleMs,
 }: RetentionDeps): readonly DeleteExpired[] => [
   deleteResponses,
@@ -27,6 +30,8 @@ const allRules = ({
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),
+  (tx, limit) => eraseOrigins(tx, auditKeptMs, limit),
+  (tx, limit) => deleteOldRefusals(tx, auditKeptMs, limit),
   ...(keysIdleMs === undefined ? [] : [(tx: Transaction, limit: number) => expireIdleKeys(tx, keysIdleMs, limit)]),
 ];
 
@@ -52,6 +57,7 @@ interface RetentionDeps {
   readonly database: Database;
   readonly eventsKeptMs?: number;
   readonly messagesKeptMs?: number;
+  readonly auditKeptMs?: number;
   /** After how long without a request keys expire; never if absent. */
   readonly keysIdleMs?: number | undefined;
   readonly retention?: readonly DeleteExpired[];

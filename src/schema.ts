@@ -1,4 +1,5 @@
 import type { AliasableExpression, Generated } from 'kysely';
+import type { refusalFields } from './audit/refusal.ts';
 import type { categoryFields } from './categories/category.ts';
 import type { attemptFields, deliveryFields } from './deliveries/delivery.ts';
 import type { holdFields } from './holds/hold.ts';
@@ -91,6 +92,8 @@ export interface Tables {
     audit_account_id: number | null;
     seq: Generated<number | null>;
   };
+  /** Counts the requests that were refused although their key exists: in production's database, for both deployments. */
+  refusals: TableOf<typeof refusalFields>;
   /** The endpoints to which accounts have events delivered. */
   webhooks: TableOf<typeof webhookFields>;
   /** The signing secrets of webhooks: the current one, and previous ones during their overlap. */

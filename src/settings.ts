@@ -134,6 +134,12 @@ export const settingTree = {
     'PETSTORE_KEY_IDLE_DAYS',
     'The number of days without a request after which API keys expire.',
   ),
+  auditDays: count(
+    'PETSTORE_AUDIT_DAYS',
+    'The number of days that the audit log is kept: the key, request id and address of each change, and refused requests.',
+    '365',
+    36_500,
+  ),
   /** In bytes. */
   bodies: {
     total: mebibytes('PETSTORE_BODIES_MIB', 'The memory for all request bodies in progress, in MiB.', '128'),

@@ -4,8 +4,10 @@ import { EventTypes } from '../events/public/public-event.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
 import { parseTime } from '../lib/time.ts';
 import { AuditEntries, entryOf } from './entry.ts';
-import { listExamples } from './examples.ts';
+import { listExamples, refusalExamples } from './examples.ts';
 import { listAuditEntries } from './list.ts';
+import { Refusals, refusalOf } from './refusal.ts';
+import { listRefusals } from './refusals.ts';
 
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description }));
@@ -47,6 +49,25 @@ export const list = listOperation({
     const filter = { ...filters, since: timeOf(since), until: timeOf(until) };
     const { rows, ...links } = await listAuditEntries(context.database, caller, filter, page);
     return { rows: rows.map(entryOf), ...links };
+  },
+});
+
+export const listRefused = listOperation({
+  summary: 'List refused requests',
+  description:
+    'Returns the requests that were refused although their key exists, with one entry for each key, UTC day and error code, ' +
+    'newest first: a wrong secret, an expired or revoked key, a suspended account, a missing scope, a resource of another ' +
+    'account. Counts are up to a minute behind. Admins get those of all accounts. Both deployments list the keys of both.',
+  noun: 'refusals',
+  filters: {
+    keyId: text(64, 'Only requests with this API key.'),
+    code: text(64, 'Only requests that were refused with this error code.'),
+  },
+  schema: Refusals,
+  examples: refusalExamples,
+  async handle({ context, caller, filters, page }) {
+    const { rows, ...links } = await listRefusals(context.webhooks.accounts, caller, filters, page);
+    return { rows: rows.map(refusalOf), ...links };
   },
 });
 

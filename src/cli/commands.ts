@@ -21,6 +21,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'key rotate': async () => (await import('./commands/key.ts')).keyRotate,
   'ban list': async () => (await import('./commands/ban.ts')).banList,
   'ban lift': async () => (await import('./commands/ban.ts')).banLift,
+  'audit refusals': async () => (await import('./commands/audit.ts')).auditRefusals,
   ...Object.fromEntries(
     Object.entries(storeCommands).map(([name, definition]) => [
       name,

@@ -1,12 +1,14 @@
 import type { Kysely } from 'kysely';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { record } from '../events/log.ts';
 import { eventsAt, lastPosition, positionBefore } from '../events/ordering.ts';
 import { withOwners } from '../events/owners.ts';
 import { positionOf } from '../events/public/public-event.ts';
 import { canSee } from '../events/public/visibility.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
+import { webhookEvent } from '../webhooks/events.ts';
 import type { Subscription } from '../webhooks/subscriptions.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { lockWebhook } from '../webhooks/webhooks.ts';
@@ -28,7 +30,8 @@ export async function redeliverEvent(
   owner: Actor,
   retainedFrom: number,
 ): Promise<void> {
-  requireActive(await lockWebhook(tx, actor, webhookId));
+  const webhook = await lockWebhook(tx, actor, webhookId);
+  requireActive(webhook);
   const [event] = await withOwners(tx, await eventsAt(tx, [positionOf(eventId)]));
   if (event === undefined || event.at < retainedFrom || !canSee(owner, event)) {
     throw problem('event_not_found', `There is no event ${eventId}.`);
@@ -39,6 +42,7 @@ export async function redeliverEvent(
     throw problem('delivery_limit_exceeded', message);
   }
   await insertDeliveries(tx, webhookId, [newDelivery(event)]);
+  await record(tx, webhookEvent('redelivery_requested', webhook, actor));
 }
 
 /**
@@ -56,7 +60,8 @@ export async function redeliverSince(
   since: number,
   retainedFrom: number,
 ): Promise<{ readonly id: number }> {
-  requireActive(await lockWebhook(tx, actor, webhookId));
+  const webhook = await lockWebhook(tx, actor, webhookId);
+  requireActive(webhook);
   if (since < retainedFrom) {
     throw problem('events_expired', `Events before ${formatTime(retainedFrom)} have expired.`);
   }
@@ -66,6 +71,7 @@ export async function redeliverSince(
     throw problem('redelivery_running', `The redelivery of all events ${events} is still running.`);
   }
   const after = await positionBefore(tx, since);
+  await record(tx, webhookEvent('redelivery_requested', webhook, actor));
   return (await tx.first(insertRedelivery, { webhookId, after, upTo: await lastPosition(tx), since, now: tx.now }))!;
 }
 

@@ -189,7 +189,8 @@ onEachEngine(engine => {
           await dispatchAll(database);
         }
         const places = (await placesOf(database, id)).sort((one, other) => one - other);
-        assert.deepEqual(places, range(before, end));
+        // Between the events of pets are those of the two redeliveries.
+        assert.deepEqual(places, [...range(before, end - 3), end]);
         await since(id);
       }));
   });

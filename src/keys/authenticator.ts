@@ -70,15 +70,10 @@ export class KeyAuthenticator implements Authenticator {
   }
 
   #verify(credentials: Credentials, token: string, key: CachedKey | undefined): MaybePromise<AuthenticationResult> {
-    if (key === undefined || !matchesHash(token, key.hash)) return this.#reject(credentials, 'invalid_api_key');
-    // Only a caller with the whole secret learns why a key is rejected.
-    if (key.revoked) return this.#reject(credentials, 'revoked_api_key');
+    if (key === undefined) return this.#reject(credentials, 'invalid_api_key');
     const now = this.#options.clock.now();
-    if (key.expiresAt <= now) return this.#reject(credentials, 'expired_api_key');
-    if (key.suspended) return this.#reject(credentials, 'account_suspended');
-    if (key.networks !== undefined && !includesAddress(key.networks, credentials.address())) {
-      return this.#reject(credentials, 'address_not_allowed');
-    }
+    const fault = faultOf(key, token, credentials, now);
+    if (fault !== undefined) return this.#reject(credentials, fault, undefined, key);
     const verdict = this.#options.limiter.count(key);
     return verdict instanceof Promise
       ? verdict.then(decided => this.#decide(key, now, decided))
@@ -103,11 +98,19 @@ export class KeyAuthenticator implements Authenticator {
     return banned instanceof Promise ? banned.then(value => !value) : !banned;
   }
 
-  #reject(credentials: Credentials, code: ErrorCode, message?: string): MaybePromise<AuthenticationResult> {
+  /** @param refused the key, if it exists */
+  #reject(
+    credentials: Credentials,
+    code: ErrorCode,
+    message?: string,
+    refused?: CachedKey,
+  ): MaybePromise<AuthenticationResult> {
     const challenge = errors[code].status === 401 ? ['WWW-Authenticate', 'Bearer'] : [];
     const respond = ({ outcome, headers }: Verdict): AuthenticationResult => ({
       authenticated: false,
-      problem: outcome === 'accepted' ? problem(code, message, { headers: challenge }) : problem('rate_limit_exceeded'),
+      ...(outcome === 'accepted'
+        ? { problem: problem(code, message, { headers: challenge }), refused }
+        : { problem: problem('rate_limit_exceeded') }),
       headers,
     });
     const verdict = this.#options.limiter.countAddress(addressOf(credentials.address()));
@@ -119,6 +122,16 @@ export class KeyAuthenticator implements Authenticator {
     const location = baseUrl === undefined ? '' : ` at ${baseUrl}`;
     return `This is a key of ${deployment}. Use it${location}, or use a key of this deployment.`;
   }
+}
+
+/** Returns why a key is rejected. Only a caller with the whole secret learns more than that the key is invalid. */
+function faultOf(key: CachedKey, token: string, { address }: Credentials, now: number): ErrorCode | undefined {
+  if (!matchesHash(token, key.hash)) return 'invalid_api_key';
+  if (key.revoked) return 'revoked_api_key';
+  if (key.expiresAt <= now) return 'expired_api_key';
+  if (key.suspended) return 'account_suspended';
+  if (key.networks !== undefined && !includesAddress(key.networks, address())) return 'address_not_allowed';
+  return undefined;
 }
 
 /** Text that is not an address, such as that of a closed socket, counts as one address. */

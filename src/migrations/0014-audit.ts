@@ -1,11 +1,22 @@
 import type { Migration } from '../lib/storage/migration.ts';
 
-/** Adds the origin of changes to the event log, and the index of the audit log of an account. */
+/** Adds the origin of changes to the event log, the index of the audit log of an account, and refused requests. */
 export const audit: Migration = {
   name: '0014-audit',
-  up: ({ int, text }) => [
+  up: ({ id, int, text, end }) => [
     `alter table events add column origin ${text}`,
     `alter table events add column audit_account_id ${int}`,
     'create index events_audited on events (audit_account_id, id) where audit_account_id is not null',
+    // Events of earlier releases have no origin to erase.
+    `insert into facts (name, value)
+       select 'origins-erased', cast(max(id) as text) from events having count(*) > 0`,
+
+    `create table refusals (
+       id ${id}, account_id ${int} not null, key_id ${text} not null, code ${text} not null, day ${int} not null,
+       requests ${int} not null, last_at ${int} not null, last_request_id ${text} not null, last_address ${text} not null
+     ) ${end}`,
+    'create unique index refusals_by_key on refusals (key_id, day, code)',
+    'create index refusals_by_account on refusals (account_id, id)',
+    'create index refusals_by_day on refusals (day)',
   ],
 };

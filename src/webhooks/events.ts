@@ -1,7 +1,15 @@
 import type { Actor, NewEvent } from '../events/event.ts';
 import { type WebhookRow, webhookValues } from './webhook.ts';
 
-type WebhookAction = 'created' | 'updated' | 'activated' | 'deactivated' | 'disabled' | 'deleted' | 'secret_rotated';
+type WebhookAction =
+  | 'created'
+  | 'updated'
+  | 'activated'
+  | 'deactivated'
+  | 'disabled'
+  | 'deleted'
+  | 'secret_rotated'
+  | 'redelivery_requested';
 
 /** What an event of a webhook adds to its state. */
 interface WebhookChange {

@@ -17,6 +17,7 @@ const layers = [
   'events/public/public-event.ts',
   'webhooks/webhook.ts',
   'deliveries/delivery.ts',
+  'audit/refusal.ts',
   'schema.ts',
   'migrations',
   'facts.ts',

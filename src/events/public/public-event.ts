@@ -10,7 +10,16 @@ export const actions = {
   account: ['created', 'updated', 'suspended', 'resumed', 'transferred', 'deletion_requested', 'deleted'],
   key: ['created', 'rotated', 'revoked', 'expired'],
   ban: ['imposed', 'lifted'],
-  webhook: ['created', 'updated', 'activated', 'deactivated', 'disabled', 'deleted', 'secret_rotated'],
+  webhook: [
+    'created',
+    'updated',
+    'activated',
+    'deactivated',
+    'disabled',
+    'deleted',
+    'secret_rotated',
+    'redelivery_requested',
+  ],
 } as const;
 
 type Actions = typeof actions;

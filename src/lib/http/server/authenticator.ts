@@ -10,6 +10,9 @@ export interface Credentials {
   address(): string;
 }
 
+/** An existing key, and its account. */
+export type KeyOwner = Pick<Caller, 'keyId' | 'accountId'>;
+
 /** The result, with the rate limit headers (names and values in turn) that the response carries in any case. */
 export type AuthenticationResult =
   | {
@@ -19,7 +22,13 @@ export type AuthenticationResult =
       /** When the request was counted, in milliseconds since the Unix epoch. */
       readonly countedAt: number;
     }
-  | { readonly authenticated: false; readonly problem: Problem; readonly headers: readonly string[] };
+  | {
+      readonly authenticated: false;
+      readonly problem: Problem;
+      readonly headers: readonly string[];
+      /** The key, if it exists; absent if the rate limit rejects the request. */
+      readonly refused?: KeyOwner | undefined;
+    };
 
 /** Identifies callers and limits their rate, before anything else of a request is checked. */
 export interface Authenticator {

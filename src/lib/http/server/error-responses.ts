@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ErrorEntry, errorBody, Problem, problemBody, type ServerErrorCode } from '../problem.ts';
 import { wantsProblemJson } from './accept.ts';
-import type { Authenticator } from './authenticator.ts';
+import type { Authenticator, KeyOwner } from './authenticator.ts';
 import { clientAddress, isForwardedTls, type TrustedProxies } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import { requestIdOf } from './request-id.ts';
@@ -15,6 +15,8 @@ export interface ErrorOptions {
   readonly proxies: TrustedProxies;
   /** Returns the address below which the pages on error codes are: that of this server or of another. */
   pagesUrl(tls: boolean): string;
+  /** Reports each request that is refused with 401 or 403 although its key exists; `code` is that of the error. */
+  onRefused?(key: KeyOwner, code: string, address: string, requestId: string): void;
 }
 
 /** Writes the error responses of a server, also those to requests that never reach a route. */
@@ -34,15 +36,20 @@ export class ErrorResponses {
   /**
    * Writes an error response, as `application/problem+json` if the request asks for that.
    * @param headers of the response besides those of every response and of the problem
+   * @param key that the request was sent with, if it exists: a 401 or 403 is reported
    */
   write(
     { request, response, requestId }: Pick<Exchange, 'request' | 'response' | 'requestId'>,
     problem: Problem,
     headers: readonly string[],
+    key?: KeyOwner,
   ): void {
     const tls = this.isTls(request);
     const all = commonHeaders(tls).api.concat('X-Request-Id', requestId, problem.headers, headers);
-    const { status } = problem;
+    const { status, code } = problem;
+    if (key !== undefined && (status === 401 || status === 403)) {
+      this.#options.onRefused?.(key, code, this.addressOf(request), requestId);
+    }
     if (wantsProblemJson(request.headers.accept)) {
       const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
       writeResponse(response, { status, contentType: 'application/problem+json', bytes }, all);

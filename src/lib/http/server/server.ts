@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Problem } from '../problem.ts';
 import type { ResponseWriter } from '../route.ts';
 import { prefersHtml } from './accept.ts';
-import type { AuthenticationResult } from './authenticator.ts';
+import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
 import { BoundRoute } from './bound-route.ts';
 import { ClientErrors } from './client-errors.ts';
 import { Connections } from './connections.ts';
@@ -176,7 +176,7 @@ export class HttpServer<Context> {
     const { route } = exchange.found;
     exchange.headers = result.headers;
     if (!result.authenticated) {
-      this.#reject(exchange, result.problem);
+      this.#reject(exchange, result.problem, result.refused);
       return;
     }
     if (route === undefined) {
@@ -276,10 +276,10 @@ export class HttpServer<Context> {
     if (this.#options.onResponse !== undefined) this.#report(exchange, encoded.status);
   }
 
-  #reject(exchange: RoutedExchange<Context>, problem: Problem): void {
+  #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
     this.#releaseBody(exchange);
     const headers = exchange.headers.concat(exchange.found.route?.headers(exchange) ?? [], this.#connectionHeaders);
-    this.#errors.write(exchange, problem, headers);
+    this.#errors.write(exchange, problem, headers, key);
     this.#report(exchange, problem.status);
   }
 

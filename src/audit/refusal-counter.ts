@@ -1,0 +1,68 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Caller } from '../lib/http/route.ts';
+import type { Log } from '../lib/log.ts';
+import { DAY_MS } from '../lib/time.ts';
+import type { Database } from '../schema.ts';
+import { type NewRefusals, recordRefusals } from './refusals.ts';
+
+const WRITE_EVERY_MS = 60_000;
+/** The pairs of a key and an error code that are counted in a minute; requests of further ones are not. */
+const PENDING_MAX = 1000;
+/** The pairs that are logged in a minute. */
+const LOGGED_MAX = 20;
+
+export interface RefusalCounterDeps {
+  /** Production's database, which stores the keys of both deployments. */
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Counts refused requests per key and error code, and writes the counts once a minute; a crash loses at most that. It logs
+ * the first request of each pair in a minute, of twenty pairs at most.
+ */
+export class RefusalCounter {
+  readonly #deps: RefusalCounterDeps;
+  readonly #timer: NodeJS.Timeout;
+  #pending = new Map<string, NewRefusals>();
+
+  constructor(deps: RefusalCounterDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.write().catch(() => {}), WRITE_EVERY_MS).unref();
+  }
+
+  /** Counts a request that was refused with an error code although its key exists. */
+  count(
+    { keyId, accountId }: Pick<Caller, 'keyId' | 'accountId'>,
+    code: string,
+    address: string,
+    requestId: string,
+  ): void {
+    const { clock, log } = this.#deps;
+    const lastAt = Math.floor(clock.now());
+    const day = Math.floor(lastAt / DAY_MS);
+    const id = `${keyId} ${code} ${day}`;
+    const known = this.#pending.get(id);
+    if (known === undefined && this.#pending.size >= PENDING_MAX) return;
+    const requests = (known?.requests ?? 0) + 1;
+    const last = { lastAt, lastRequestId: requestId, lastAddress: address };
+    this.#pending.set(id, { accountId, keyId, code, day, requests, ...last });
+    if (known !== undefined || this.#pending.size > LOGGED_MAX) return;
+    log.warn({ keyId, code, address, requestId }, 'A request was refused. More of this key and code are counted.');
+  }
+
+  /** Writes the counts so far. Those that cannot be written are lost. */
+  async write(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const refusals = [...this.#pending.values()];
+    this.#pending = new Map();
+    await this.#deps.database.write(tx => recordRefusals(tx, refusals));
+  }
+
+  /** Writes pending counts if storage allows it, and stops. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.write().catch(() => {});
+  }
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../test/support/engines.ts';
+import { operator } from '../events/event.ts';
+import { eventsOf } from '../events/log.ts';
+import { testClock } from '../lib/clock.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { createPet } from '../pets/pets.ts';
+import { retentionJob } from '../retention.ts';
+import { type Database, query } from '../schema.ts';
+import { listAuditEntries } from './list.ts';
+
+const YEAR = 365 * DAY_MS;
+const cat = { name: 'Minka', categoryId: 2 };
+
+onEachEngine(engine => {
+  describe('retention of the audit log', () => {
+    it('erases the origins of changes after a year, a hundred at a time, and keeps the events', async () => {
+      const clock = testClock(Date.parse('2026-11-21T12:00:00Z'));
+      const database = await engine.open({ clock });
+      for (let pet = 1; pet <= 250; pet++) {
+        if (pet === 241) clock.advance(DAY_MS);
+        await database.write(tx => createPet(tx, 1, cat, 'open'), request(`r${pet}`));
+      }
+      clock.advance(YEAR - DAY_MS - 1);
+      assert.deepEqual(await retain(database), []);
+      assert.equal(await entries(database), 250);
+
+      clock.advance(1);
+      assert.deepEqual(await retain(database), [100, 100, 40]);
+      assert.equal(await entries(database), 10);
+      assert.equal((await eventsOf(database, 'pet', 1)).length, 1);
+      const origins = (await database.all(originsOfAll, {})).filter(row => row.origin ?? row.accountId);
+      assert.equal(origins.length, 10);
+
+      clock.advance(DAY_MS);
+      assert.deepEqual(await retain(database), [10]);
+      assert.equal(await entries(database), 0);
+      assert.deepEqual(await retain(database), []);
+    });
+  });
+});
+
+function request(requestId: string) {
+  return { accountId: 1, keyId: 'key', requestId, address: '192.0.2.1' };
+}
+
+/** Runs the retention job, and returns the number of rows of each transaction. */
+async function retain(database: Database): Promise<number[]> {
+  const job = retentionJob({ database, auditKeptMs: YEAR });
+  const sizes: number[] = [];
+  for (;;) {
+    const { rows } = await job.claim(1);
+    if (rows === 0) return sizes;
+    sizes.push(rows);
+  }
+}
+
+async function entries(database: Database): Promise<number> {
+  return (await listAuditEntries(database, operator, {}, { limit: 1000 })).rows.length;
+}
+
+const originsOfAll = query(db => db.selectFrom('events').select(['origin', 'audit_account_id as accountId']));

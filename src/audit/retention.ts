@@ -1,0 +1,36 @@
+import { lockedFact, storeFact } from '../facts.ts';
+import { type Params, query, type Transaction } from '../schema.ts';
+
+/**
+ * Erases the origins of changes that are older than `keptMs`: the key, request id and address, or the command. The events
+ * themselves stay. It follows the ids of the events and stores how far it has come.
+ * @param limit the maximum number of events
+ * @returns the number of events that it has passed; 0 if none is old enough
+ */
+export async function eraseOrigins(tx: Transaction, keptMs: number, limit: number): Promise<number> {
+  const after = Number((await tx.first(lockedFact, { name: FACT }))?.value ?? 0);
+  const events = await tx.all(eventsAfter, { after, limit });
+  const firstKept = events.findIndex(({ at }) => at > tx.now - keptMs);
+  const old = firstKept < 0 ? events : events.slice(0, firstKept);
+  const last = old.at(-1);
+  if (last === undefined) return 0;
+  await tx.run(eraseBetween, { after, upTo: last.id });
+  await tx.run(storeFact, { name: FACT, value: String(last.id) });
+  return old.length;
+}
+
+/** The name of the fact that stores the id of the last event whose origin was erased. */
+const FACT = 'origins-erased';
+
+const eventsAfter = query((db, p: Params<{ after: number; limit: number }>) =>
+  db.selectFrom('events').select(['id', 'at']).where('id', '>', p.after).orderBy('id').limit(p.limit),
+);
+
+const eraseBetween = query((db, p: Params<{ after: number; upTo: number }>) =>
+  db
+    .updateTable('events')
+    .set({ origin: null, audit_account_id: null })
+    .where('id', '>', p.after)
+    .where('id', '<=', p.upTo)
+    .where('origin', 'is not', null),
+);
