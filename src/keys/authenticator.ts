@@ -125,12 +125,12 @@ export class KeyAuthenticator implements Authenticator {
 }
 
 /** Returns why a key is rejected. Only a caller with the whole secret learns more than that the key is invalid. */
-function faultOf(key: CachedKey, token: string, { address }: Credentials, now: number): ErrorCode | undefined {
+function faultOf(key: CachedKey, token: string, credentials: Credentials, now: number): ErrorCode | undefined {
   if (!matchesHash(token, key.hash)) return 'invalid_api_key';
   if (key.revoked) return 'revoked_api_key';
   if (key.expiresAt <= now) return 'expired_api_key';
   if (key.suspended) return 'account_suspended';
-  if (key.networks !== undefined && !includesAddress(key.networks, address())) return 'address_not_allowed';
+  if (key.networks !== undefined && !includesAddress(key.networks, credentials.address())) return 'address_not_allowed';
   return undefined;
 }
 
