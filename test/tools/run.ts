@@ -1,4 +1,5 @@
 // Other people's tools against the running service. They come from the npm registry, into the temporary directory.
 import './redocly.ts';
 import './generated-client.ts';
+import './typed-client.ts';
 import './prism.ts';

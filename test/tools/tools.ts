@@ -9,6 +9,7 @@ import type { Process } from '../support/serving.ts';
 /** Other people's tools, at the versions that were tried. */
 const versions = {
   '@hey-api/openapi-ts': '0.99.0',
+  '@types/node': '26.6.6',
   '@modelcontextprotocol/sdk': '1.32.2',
   '@redocly/cli': '2.77.0',
   '@stoplight/prism-cli': '5.14.2',
