@@ -44,6 +44,25 @@ onEachEngine(environment => {
     }
   });
 
+  it('has every change by a command in the audit log, with the command and without an address', async () => {
+    const pet = await newPet({ account: '2' });
+    await jsonOf(here, 'pet', 'update', String(pet.id), '--name', 'Mia');
+    const resource = `--resource=pet:${pet.id}`;
+    const entriesOf = async (...args: string[]) => {
+      const entries = await jsonOf(here, 'audit', 'list', resource, ...args);
+      return entries.map(({ id: _, time, eventId, ...entry }: Record<string, unknown>) => entry);
+    };
+    const created = { type: 'pet.created', resourceId: pet.id, accountId: 2, command: 'pet create' };
+    const updated = { type: 'pet.updated', resourceId: pet.id, command: 'pet update' };
+    assert.deepEqual(await entriesOf(), [updated, created]);
+    assert.deepEqual(await entriesOf('--account=2', '--since=1h'), [updated, created]);
+    assert.deepEqual(await entriesOf('--account=1'), []);
+    assert.deepEqual(await entriesOf('--until=1h'), []);
+    assert.match(await textOf(here, 'audit', 'list', resource), /pet\.updated +\d+ +- +- +- +pet update/);
+    assert.deepEqual(await jsonOf(here, 'audit', 'refusals'), []);
+    assert.match(await textOf(here, 'audit', 'refusals', '--account=1'), /No request with a known key was refused/);
+  });
+
   it('lists the animals of an account, and the orders that it placed or those of its animals', async () => {
     const mine = await newPet({ account: '2' });
     const theirs = await newPet();
