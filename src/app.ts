@@ -167,8 +167,8 @@ function createDeployments(
   const { categories, bounds, eventsDays } = config;
   const deployments = new Map<string, Deployment>();
   const scans = new ScanQueue({
-    // Reads of SQLite block the event loop; on PostgreSQL, most connections stay free for other requests.
-    atOnce: databases.production.engine === 'sqlite' ? 1 : 4,
+    // Reads of SQLite block the event loop; so does decoding the rows of PostgreSQL, while its other connections stay free.
+    atOnce: databases.production.engine === 'sqlite' ? 1 : 2,
     maxOf: caller => boundOf(bounds, caller, 'scans'),
   });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {

@@ -88,14 +88,14 @@ export interface EventRange {
 
 /**
  * Returns the last event of each resource of a kind in a range, in order. An event is the last of its resource if none
- * follows up to the `end` of the range. Reads every event of the range, so bound it.
+ * follows up to the `end` of the range. Only deletions have their data. Reads every event of the range, so bound it.
  */
 export async function lastEvents<Data>(
   reader: Reader,
   kind: EventKind,
   range: EventRange,
-): Promise<PositionedEvent<Data>[]> {
-  return (await reader.all(lastOfEachSubject, { kind, ...range })).map(parseEvent<Data, Row>);
+): Promise<PositionedEvent<Partial<Data>>[]> {
+  return (await reader.all(lastOfEachSubject, { kind, ...range })).map(parseEvent<Partial<Data>, Row>);
 }
 
 /** On SQLite the id is the position. */
@@ -194,7 +194,8 @@ const lastOfEachSubject = query<EventRange & { kind: EventKind }, Row>((db, p, e
   return (
     db
       .selectFrom('events as event')
-      .select([selectPosition(engine, 'event'), ...eventColumns])
+      .select([selectPosition(engine, 'event'), ...eventColumns.filter(column => column !== 'data')])
+      .select(sql<string>`case when action = 'deleted' then data else '{}' end`.as('data'))
       .where(`event.${column}`, '>', p.after)
       .where(`event.${column}`, '<=', p.upTo)
       // An expression has no index: otherwise SQLite would read and sort all events of the kind.

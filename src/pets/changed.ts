@@ -143,7 +143,7 @@ async function scan(
 async function matching(
   reader: Reader,
   { status, ownerId, includeRemoved, categories }: Wanted,
-  events: readonly PositionedEvent<PetEventData>[],
+  events: readonly PositionedEvent<Partial<PetEventData>>[],
   now: number,
 ): Promise<Found[]> {
   const ids = JSON.stringify(events.map(({ subjectId }) => subjectId));
@@ -159,9 +159,10 @@ async function matching(
       return matches ? [{ position, row }] : [];
     }
     // A pet that was deleted after the end of the range is in the next list.
-    const { pet, ownerId: owner } = event.data;
-    const matches = includeRemoved && event.action === 'deleted' && isOwned(owner) && inCategories(pet.categoryId);
-    return matches ? [{ position, removed: removedPetOf(event) }] : [];
+    if (!includeRemoved || event.action !== 'deleted') return [];
+    const removal = event as PositionedEvent<PetEventData>;
+    const { pet, ownerId: owner } = removal.data;
+    return isOwned(owner) && inCategories(pet.categoryId) ? [{ position, removed: removedPetOf(removal) }] : [];
   });
 }
 
