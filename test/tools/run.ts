@@ -2,4 +2,6 @@
 import './redocly.ts';
 import './generated-client.ts';
 import './typed-client.ts';
+import './orval.ts';
+import './mcp.ts';
 import './prism.ts';

@@ -13,9 +13,11 @@ const versions = {
   '@modelcontextprotocol/sdk': '1.32.2',
   '@redocly/cli': '2.77.0',
   '@stoplight/prism-cli': '5.14.2',
+  axios: '1.21.1',
+  dotenv: '17.4.2',
+  'json-schema-to-zod': '2.8.1',
   'openapi-fetch': '0.17.0',
   'openapi-mcp-generator': '4.0.1',
-  'openapi-to-postmanv2': '6.3.3',
   'openapi-typescript': '7.13.0',
   orval: '8.38.0',
   // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
