@@ -82,7 +82,7 @@ export const NewCategory = newSchema(categoryFields, 'NewCategory', 'A category 
 export type NewCategory = Static<typeof NewCategory>;
 
 /** The body of `updateCategory`: a JSON Merge Patch (RFC 7396). */
-export const CategoryPatch = patchSchema(categoryFields, 'CategoryPatch', 'The fields of a category to change.');
+export const CategoryPatch = patchSchema(categoryFields, 'CategoryPatch');
 export type CategoryPatch = Static<typeof CategoryPatch>;
 
 export const CategoryMerge = Type.Object(

@@ -1,5 +1,6 @@
 import { type Params, query, type Reader, selectJsonNumbers, sql } from '../schema.ts';
 import type { PositionedEvent } from './event.ts';
+import type { EventCause } from './public/public-event.ts';
 
 /** An event with the accounts that decide who can see it. */
 export interface OwnedEvent extends PositionedEvent<LoggedData> {
@@ -8,17 +9,10 @@ export interface OwnedEvent extends PositionedEvent<LoggedData> {
 }
 
 /** The data of any event: the resource under the name of its kind, and what the room of the kind adds. */
-export interface LoggedData {
+export interface LoggedData extends EventCause {
   readonly [kind: string]: unknown;
   readonly was?: Readonly<Record<string, unknown>>;
   readonly at?: number;
-  readonly reason?: string;
-  readonly holdId?: number;
-  readonly orderId?: number;
-  readonly intoId?: number;
-  readonly keyId?: string;
-  readonly toAccountId?: number;
-  readonly note?: string;
   readonly ownerId?: number;
   readonly ownerIds?: readonly number[];
 }

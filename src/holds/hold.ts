@@ -105,11 +105,7 @@ export const HoldExtension = Type.Object(
 );
 export type HoldExtension = Static<typeof HoldExtension>;
 
-export const Hold = fullSchema(
-  holdFields,
-  'Hold',
-  'A reservation of one or more animals for an account until a given time.',
-);
+export const Hold = fullSchema(holdFields, 'Hold', 'A reservation of animals for an account until a given time.');
 export type Hold = Static<typeof Hold>;
 
 export const Holds = Type.Array(Hold, { title: 'Holds', description: 'Holds.' });

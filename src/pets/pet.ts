@@ -118,11 +118,7 @@ export const NewPet = newSchema(petFields, 'NewPet', 'An animal to add.');
 export type NewPet = Static<typeof NewPet>;
 
 /** The body that changes a pet: a JSON Merge Patch (RFC 7396). */
-export const PetPatch = patchSchema(
-  petFields,
-  'PetPatch',
-  'The fields of an animal to change; `null` deletes an optional one.',
-);
+export const PetPatch = patchSchema(petFields, 'PetPatch');
 export type PetPatch = Static<typeof PetPatch>;
 
 export const PetView = Type.Enum(['plain', 'full'], {

@@ -140,11 +140,7 @@ export const NewWebhook = newSchema(webhookFields, 'NewWebhook', 'An endpoint UR
 export type NewWebhook = Static<typeof NewWebhook>;
 
 /** The body of `updateWebhook`: a JSON Merge Patch (RFC 7396). */
-export const WebhookPatch = patchSchema(
-  webhookFields,
-  'WebhookPatch',
-  'The fields of a webhook to change; `null` removes an optional one.',
-);
+export const WebhookPatch = patchSchema(webhookFields, 'WebhookPatch');
 export type WebhookPatch = Static<typeof WebhookPatch>;
 
 export const Webhook = fullSchema(webhookFields, 'Webhook', 'An endpoint URL to which events are sent as they happen.');

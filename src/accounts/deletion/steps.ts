@@ -1,6 +1,6 @@
 import { operator } from '../../events/event.ts';
+import type { LoggedData } from '../../events/owners.ts';
 import { redactEvents } from '../../events/redaction.ts';
-import type { HoldEventData } from '../../holds/events.ts';
 import { releaseHold } from '../../holds/holds.ts';
 import { bytesStored } from '../../messages/rows.ts';
 import type { OrderEventData } from '../../orders/events.ts';
@@ -42,12 +42,7 @@ async function endOrders(tx: Transaction, accountId: number, after: number): Pro
     ({ status, expiresAt }) => isOpen(status) && (expiresAt === null || expiresAt > tx.now),
   );
   if (orders.locking !== undefined) await cancelOrder(tx, operator, orders.locking.id, {});
-  await tx.run(eraseNotes.orders, { ids: JSON.stringify(orders.ids) });
-  await redactEvents<OrderEventData>(tx, 'order', orders.ids, ({ data: { note: _, order, ...data } }) => ({
-    ...data,
-    order: withoutNote(order),
-  }));
-  return orders.ids.at(-1);
+  return eraseNotes(tx, 'order', orders.ids);
 }
 
 /** Releases the active holds of the account, and deletes the notes of all of them. */
@@ -57,12 +52,17 @@ async function endHolds(tx: Transaction, accountId: number, after: number): Prom
     ({ endedAt, expiresAt }) => endedAt === null && expiresAt > tx.now,
   );
   if (holds.locking !== undefined) await releaseHold(tx, operator, holds.locking.id);
-  await tx.run(eraseNotes.holds, { ids: JSON.stringify(holds.ids) });
-  await redactEvents<HoldEventData>(tx, 'hold', holds.ids, ({ data: { hold, ...data } }) => ({
+  return eraseNotes(tx, 'hold', holds.ids);
+}
+
+/** Deletes the notes of orders or holds, and of their events. Returns the last id. */
+async function eraseNotes(tx: Transaction, kind: 'order' | 'hold', ids: readonly number[]) {
+  await tx.run(deleteNotesOf[kind], { ids: JSON.stringify(ids) });
+  await redactEvents<LoggedData>(tx, kind, ids, ({ data: { note: _, [kind]: resource, ...data } }) => ({
     ...data,
-    hold: withoutNote(hold),
+    [kind]: withoutNote(resource as object),
   }));
-  return holds.ids.at(-1);
+  return ids.at(-1);
 }
 
 /** Deletes the pets of the account, and ends the orders and holds of others that reserve them. */
@@ -196,7 +196,7 @@ const eraseTexts = query((db, p: Params<{ ids: string; text: string }>, engine) 
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
-const eraseNotesOf = (table: 'orders' | 'holds') =>
+const deleteNotesIn = (table: 'orders' | 'holds') =>
   query((db, p: Params<{ ids: string }>, engine) =>
     db
       .updateTable(table)
@@ -204,4 +204,4 @@ const eraseNotesOf = (table: 'orders' | 'holds') =>
       .where('id', 'in', selectJsonNumbers(p.ids, engine))
       .where('note', 'is not', null),
   );
-const eraseNotes = { orders: eraseNotesOf('orders'), holds: eraseNotesOf('holds') };
+const deleteNotesOf = { order: deleteNotesIn('orders'), hold: deleteNotesIn('holds') };

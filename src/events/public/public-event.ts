@@ -44,6 +44,17 @@ export const EventTypes = Type.Array(EventFilter, {
 /** The id of an event, as a parameter. */
 export const EventId = { pattern: '^evt_(0|[1-9]\\d{0,15})$', maxLength: 20, examples: ['evt_42'] } as const;
 
+/** What led to an event, where its type does not say so. */
+export interface EventCause {
+  readonly reason?: string;
+  readonly holdId?: number;
+  readonly orderId?: number;
+  readonly intoId?: number;
+  readonly keyId?: string;
+  readonly toAccountId?: number;
+  readonly note?: string;
+}
+
 /** An event as the API shows it; `event-schemas.ts` has its schema. */
 export interface PublicEvent {
   readonly id: string;
@@ -53,15 +64,7 @@ export interface PublicEvent {
   readonly accountId?: number;
   readonly data: { readonly id: number | string; readonly [member: string]: unknown };
   readonly changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>;
-  readonly cause?: {
-    readonly reason?: string;
-    readonly holdId?: number;
-    readonly orderId?: number;
-    readonly intoId?: number;
-    readonly keyId?: string;
-    readonly toAccountId?: number;
-    readonly note?: string;
-  };
+  readonly cause?: EventCause;
 }
 
 export function eventIdAt(position: number): string {

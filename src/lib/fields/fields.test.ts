@@ -33,7 +33,7 @@ describe('fields', () => {
     const keys = (schema: { properties: object }) => Object.keys(schema.properties);
     assert.deepEqual(keys(newSchema(fields, 'T', 'A thing.')), ['label', 'color', 'note', 'size', 'open']);
     assert.deepEqual(newSchema(fields, 'T', 'A thing.').required, ['label']);
-    assert.equal(patchSchema(fields, 'T', 'A thing.').required, undefined);
+    assert.equal(patchSchema(fields, 'T').required, undefined);
     assert.deepEqual(keys(plainSchema(fields, 'T', 'A thing.')), ['id', 'label']);
     const full = fullSchema(fields, 'T', 'A thing.');
     assert.deepEqual(keys(full), ['id', 'label', 'color', 'note', 'size', 'open', 'madeAt', 'tag']);

@@ -20,7 +20,8 @@ export function newSchema<F extends Fields>(fields: F, title: string, descriptio
 }
 
 /** Returns the schema of a merge patch (RFC 7396): every field is optional, and `null` deletes a nullable one. */
-export function patchSchema<F extends Fields>(fields: F, title: string, description: string): PatchSchemaOf<F> {
+export function patchSchema<F extends Fields>(fields: F, title: string): PatchSchemaOf<F> {
+  const description = 'The fields to change; `null` removes an optional one.';
   return objectOf(fields, { title, description }, field => {
     const { write, patch, schema, cli } = field;
     if (write === undefined || patch === false) return undefined;
