@@ -84,7 +84,7 @@ export function startJobs(deps: JobDeps): JobLoop<JobName> {
     {
       clock,
       pollMs: 1000,
-      idlePollMs: database.engine === 'postgres' ? 5000 : 1000,
+      idlePollMs: database.engine === 'postgres' ? 10_000 : 1000,
       async dueAt() {
         const row = (await database.first(dueTimes, {}))!;
         return Object.fromEntries(

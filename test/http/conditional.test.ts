@@ -109,7 +109,9 @@ describe('every read', () => {
         for (const as of ['admin', 'stranger'] as const) {
           const other = await read({}, as);
           if (other.status !== 200) continue;
-          const same = /\}$/.test(route.path) || other.text === own.text;
+          const isOne = /\}$/.test(route.path);
+          // Pages with the same rows differ if only one of them has a next page.
+          const same = isOne || (other.text === own.text && other.headers.get('link') === own.headers.get('link'));
           assert.equal(other.headers.get('etag') === own.headers.get('etag'), same);
         }
       });

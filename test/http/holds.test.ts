@@ -247,7 +247,7 @@ overEachEngine(engine => {
 
     it('logs no error in these tests', () => {
       assert.deepEqual(
-        serving.lines.filter(line => JSON.parse(line).level !== 'info'),
+        serving.lines.filter(line => JSON.parse(line).level === 'error'),
         [],
       );
     });

@@ -31,7 +31,7 @@ const database = await openSqlite({
   checkpointBytes: 192 * 1024,
 });
 
-const caller = { accountId: 1, admin: false };
+const caller = { accountId: 1, admin: false, plan: 'enterprise' };
 let left = Number(requests);
 let lastPet = 0;
 
@@ -39,7 +39,7 @@ let lastPet = 0;
 async function ask(kind: string, work: (tx: Transaction) => Promise<{ readonly id: number }>): Promise<number> {
   const key = `${kind}-${process.pid}-${left--}`;
   const request = { operation: kind, path: {}, query: {}, body: { key } };
-  const call = { ...request, context: { name: 'production', database }, caller, header: () => key };
+  const call = { ...request, context: { name: 'production', database, bounds: {} }, caller, header: () => key };
   let made = 0;
   await withIdempotency(call as never, async tx => {
     const { id } = await work(tx);
