@@ -23,13 +23,7 @@ export const migrations: readonly Migration[] = [
   addColumn('0006-mail-comes-to-all', 'messages', 'mail_left', 'text'),
   bounds,
   pendingDeliveries,
-  {
-    name: '0009-pets-by-account',
-    up: () => [
-      'create index pets_by_account on pets (account_id, id)',
-      'create index pets_by_account_and_name on pets (account_id, name, id)',
-    ],
-  },
+  { name: '0009-pets-by-account', up: () => ['create index pets_by_account on pets (account_id, id)'] },
   {
     name: '0010-categories-by-creator',
     up: ({ int }) => [

@@ -72,7 +72,7 @@ function shapeOf(
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
   const isMerged = by === 'id' && categories <= MERGED_MAX && !owner;
-  const isFiltered = statuses !== '' || categories > 0;
+  const isFiltered = statuses !== '' || categories > 0 || (owner && by === 'name');
   const isCovered = isMerged && (statuses === '' || categories === 0);
   const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMerged ? 'category' : 'sort';
   return { by, ids: id !== undefined, owner, statuses, categories: large ? 0 : padded(categories), index, full };

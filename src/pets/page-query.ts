@@ -22,7 +22,7 @@ export interface Shape {
   readonly categories: number;
   /**
    * `exact`: an index, or the ids, cover the whole filter. `category`: a page scans each category along its index.
-   * `sort`: a page scans all pets, or those of the owner, along the index of the sort.
+   * `sort`: a page scans all pets along the index of the sort, or by id those of the owner.
    */
   readonly index: 'exact' | 'category' | 'sort';
   /** Whether rows have the columns of the full view. */
@@ -63,7 +63,9 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
     const columns = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
     const pets: Rows = db.selectFrom('pets');
-    const listed = shape.ids ? withIds(pets, shape, p, engine) : pets;
+    const owned =
+      shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
+    const listed = shape.ids ? owned.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)) : owned;
     const matching = (range: Range) => {
       const rows = withStatus(inCategory(listed, shape, range, p, engine), shape, range, p.now);
       return range.expired ? sortedPage(rows, shape, p) : page(rows, shape, p, engine);
@@ -85,8 +87,8 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
 
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
-  ['by', 'descending', 'after', 'owner', 'categories', 'index'],
-  (shape: Pick<Shape, 'by' | 'descending' | 'after' | 'owner' | 'categories' | 'index'>) =>
+  ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
+  (shape: Omit<Shape, 'upTo' | 'statuses' | 'full'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);
@@ -94,10 +96,8 @@ export const endQuery = queriesByShape(
         return ordered(from, shape).limit(1).offset(sql<number>`${p.scanLimit} - 1`);
       };
       const pets = db.selectFrom('pets').select(['id', 'name']);
-      if (shape.owner) {
-        return ofOwner(pets, { ...shape, upTo: false }, p, engine)
-          .limit(1)
-          .offset(sql<number>`${p.scanLimit} - 1`);
+      if (followsOwner(shape)) {
+        return ofOwner(pets, shape, p, engine).limit(1).offset(sql<number>`${p.scanLimit} - 1`);
       }
       if (shape.index !== 'category') return endOf(pets);
       const [first, ...others] = numbers(shape.categories).map(index => {
@@ -127,9 +127,9 @@ function rangesOf(shape: Shape): Range[] {
   return includes(shape, 'available') && !includes(shape, 'pending') ? [...ranges, { expired: true }] : ranges;
 }
 
-function withIds(rows: Rows, { owner }: Shape, p: Params<PageValues>, engine: Reader['engine']): Rows {
-  const found = rows.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine));
-  return owner ? found.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : found;
+/** Reports whether the list follows the index of the owner's pets, which is sorted by id. */
+function followsOwner({ owner, by, ids }: Pick<Shape, 'owner' | 'by' | 'ids'>): boolean {
+  return owner && by === 'id' && !ids;
 }
 
 /** Restricts rows to the category of a range, or without one to the categories of the list. */
@@ -182,7 +182,7 @@ const unindexedStatus = sql<PetStatus>`(status || '')`;
 
 /** Restricts rows to a page, along an index. */
 function page(rows: Rows, shape: Shape, p: Params<PageValues>, engine: Reader['engine']): Rows {
-  if (shape.owner && !shape.ids) return ofOwner(rows, shape, p, engine).limit(p.rows);
+  if (followsOwner(shape)) return ofOwner(rows, shape, p, engine).limit(p.rows);
   if (shape.by === 'id') return keysetPage(rows, 'id', shape.descending, p);
   const from = shape.after ? rows.where(isBeyond(shape, p)) : rows;
   return ordered(shape.upTo ? from.where(isWithin(shape, p)) : from, shape).limit(p.rows);
@@ -191,20 +191,11 @@ function page(rows: Rows, shape: Shape, p: Params<PageValues>, engine: Reader['e
 /** Restricts rows to those of the owner, between the bounds of the page. */
 function ofOwner<Row>(
   rows: Rows<Row>,
-  { by, descending, after, upTo }: Pick<Shape, 'by' | 'descending' | 'after' | 'upTo'>,
-  { ownerId, fromId, fromName, endId, endName }: Params<PageValues>,
+  { descending }: Pick<Shape, 'descending'>,
+  { ownerId, fromId, endId }: Params<PageValues>,
   engine: Reader['engine'],
 ): Rows<Row> {
-  const prefix = [['pets.account_id', ownerId]] as const;
-  const range =
-    by === 'id'
-      ? { prefix, key: ['pets.id'], after: [fromId], upTo: [endId] }
-      : {
-          prefix,
-          key: ['pets.name', 'pets.id'],
-          ...(after && { after: [fromName, fromId] }),
-          ...(upTo && { upTo: [endName, endId] }),
-        };
+  const range = { prefix: [['pets.account_id', ownerId]], key: ['pets.id'], after: [fromId], upTo: [endId] } as const;
   return alongIndex(engine, descending, rows, range);
 }
 
