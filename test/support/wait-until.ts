@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const TIMEOUT_MS = 60_000;
 
-/** Waits until a condition holds; fails after a minute. */
-export async function waitUntil(condition: () => unknown, everyMs = 10): Promise<void> {
-  const end = performance.now() + TIMEOUT_MS;
+/** Waits until a condition holds; fails after a minute, unless said otherwise. */
+export async function waitUntil(condition: () => unknown, everyMs = 10, timeoutMs = TIMEOUT_MS): Promise<void> {
+  const end = performance.now() + timeoutMs;
   while (!(await condition())) {
     assert.ok(performance.now() < end, 'the condition is not met in time');
     await pause(everyMs);
