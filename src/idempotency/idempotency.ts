@@ -18,7 +18,7 @@ export interface IdempotentResponse extends RouteResponse {
   readonly secrets?: readonly string[];
 }
 
-/** What is known about the response to a request before it is handled. */
+/** Properties of the responses of an operation that decide how they are stored. */
 interface ResponseOptions {
   /**
    * Top-level members of the body that repeat those of the request. They are not stored: a retry has the same request

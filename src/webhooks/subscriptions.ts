@@ -32,7 +32,7 @@ export interface Subscription {
 export async function activeSubscriptions(reader: Reader, accounts: Reader): Promise<Subscription[]> {
   const rows = await reader.all(activeWebhooks, {});
   if (rows.length === 0) return [];
-  // Who may be sent to is checked when something is sent.
+  // The delivery job checks keys and accounts before each attempt, so expired and revoked keys are included here.
   const authorities = await authoritiesOf(accounts, rows, 0);
   return rows.map(({ types, categoryIds, ...row }, index) => ({
     ...row,

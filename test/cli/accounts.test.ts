@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/accounts/accounts.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { main } from '../../src/cli/main.ts';
@@ -16,6 +15,7 @@ import { createPet } from '../../src/pets/pets.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { newKey, serve } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { addPet, type Environment, jsonOf, onData, onEachEngine, petstore, refused } from './store-commands.ts';
 
 onEachEngine(environment => {
@@ -164,16 +164,8 @@ overEachEngine(engine => {
 });
 
 describe('a command without a store', () => {
-  const directories: string[] = [];
-  const newDirectory = async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
-    directories.push(directory);
-    return directory;
-  };
-  after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
-
   it('names the directory that it looked in, and creates nothing', async () => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     for (const data of [directory, join(directory, 'data')]) {
       const environment = { PETSTORE_DATA_DIR: data };
       for (const line of [
@@ -198,12 +190,12 @@ describe('a command without a store', () => {
   });
 
   it('creates one if it creates an account, and says where unless a setting does', async () => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
     const explicit = await petstore({ PETSTORE_DATA_DIR: join(directory, 'data') }, ...create);
     assert.deepEqual([explicit.code, explicit.errors], [0, '']);
     const previous = process.cwd();
-    process.chdir(await newDirectory());
+    process.chdir(temporaryDirectory());
     try {
       const implicit = await petstore({}, ...create);
       const data = join(process.cwd(), 'data');

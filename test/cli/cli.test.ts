@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { samplePets } from '../../src/seeds/pets.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { type Process, send, spawnService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
@@ -42,14 +42,6 @@ function assertRefused({ code, stdout, stderr }: Outcome, sentence: RegExp) {
   assert.match(stderr, sentence);
   assert.match(stderr, /^[^\n]+\n$/);
 }
-
-const directories: string[] = [];
-async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
-  directories.push(directory);
-  return directory;
-}
-after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
 
 /** Runs a server in its own process until the test ends. */
 async function serving(t: TestContext, options: Parameters<typeof spawnService>[0] = {}): Promise<Process> {
@@ -189,7 +181,7 @@ describe('beside a server', () => {
 
 describe('before the first start', () => {
   it('creates missing files: a key created now works after the first start', async t => {
-    const environment = { PETSTORE_DATA_DIR: join(await newDirectory(), 'deep', 'data') };
+    const environment = { PETSTORE_DATA_DIR: join(temporaryDirectory(), 'deep', 'data') };
     const account = await petstore(
       environment,
       'account',
@@ -209,7 +201,7 @@ describe('before the first start', () => {
   });
 
   it('stores no token in any file', async () => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     const environment = { PETSTORE_DATA_DIR: directory };
     await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
     const { stdout } = await petstore(environment, 'key', 'create', '--account', '1', '--json');
@@ -220,7 +212,7 @@ describe('before the first start', () => {
   });
 
   it('prints text without formatting when the output is not a terminal', async () => {
-    const environment = { PETSTORE_DATA_DIR: await newDirectory(), NO_COLOR: '1' };
+    const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), NO_COLOR: '1' };
     await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'Änn 小雪');
     const { stdout } = await petstore(environment, 'account', 'list');
     const [heading, row] = stdout.split('\n');
@@ -231,7 +223,7 @@ describe('before the first start', () => {
 
 describe('errors', () => {
   it('report output that cannot be written, but not a closed pipe', async () => {
-    const environment = { ...process.env, PETSTORE_DATA_DIR: await newDirectory() };
+    const environment = { ...process.env, PETSTORE_DATA_DIR: temporaryDirectory() };
     for (const command of ['--help', 'account create --email full@example.org --name Full --json']) {
       const { status, stderr } = spawnSync('sh', ['-c', `${launcher} ${command} > /dev/full`], { env: environment });
       assert.equal(status, 1);
@@ -247,7 +239,7 @@ describe('errors', () => {
   });
 
   it('print one sentence and exit with 1', async () => {
-    const environment = { PETSTORE_DATA_DIR: await newDirectory() };
+    const environment = { PETSTORE_DATA_DIR: temporaryDirectory() };
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];
     assert.equal((await petstore(environment, ...create)).code, 0);
     const key = JSON.parse((await petstore(environment, 'key', 'create', '--account', '1', '--json')).stdout);
@@ -266,7 +258,7 @@ describe('errors', () => {
   });
 
   it('warn of an unknown PETSTORE_ variable and continue', async () => {
-    const environment = { PETSTORE_DATA_DIR: await newDirectory(), PETSTORE_PROT: '1' };
+    const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), PETSTORE_PROT: '1' };
     await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
     const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
     assert.deepEqual([code, stdout], [0, '[]\n']);
@@ -274,14 +266,14 @@ describe('errors', () => {
   });
 
   it('reject a file that is not a database', async () => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     await writeFile(join(directory, 'production.db'), 'x'.repeat(5000));
     assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'key', 'list'), /production\.db/);
     assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'serve'), /production\.db/);
   });
 
   it('reject a test clock earlier than the stored data', async () => {
-    const environment = { PETSTORE_DATA_DIR: await newDirectory(), NODE_ENV: 'test' };
+    const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), NODE_ENV: 'test' };
     const at = (time: string) => ({ ...environment, PETSTORE_NOW: time });
     const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
     const { stdout } = await petstore(at('2030-12-05T00:00:00Z'), ...create);
@@ -316,7 +308,7 @@ describe('serve', () => {
   });
 
   it('keeps the minute window when a start in between is rejected for its clock', async t => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     const at = (time: string) => ({ ...freePorts, PETSTORE_DATA_DIR: directory, NODE_ENV: 'test', PETSTORE_NOW: time });
     const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
     const { id } = JSON.parse((await petstore(at('2027-01-01T12:00:00Z'), ...account)).stdout);
@@ -342,7 +334,7 @@ describe('serve', () => {
   });
 
   it('rejects a second server on the same data directory', async t => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     await serving(t, { directory });
     assertRefused(
       await petstore({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
@@ -354,7 +346,7 @@ describe('serve', () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const { port } = holder.address() as { port: number };
-    const environment = { ...freePorts, PETSTORE_STAGING_PORT: String(port), PETSTORE_DATA_DIR: await newDirectory() };
+    const environment = { ...freePorts, PETSTORE_STAGING_PORT: String(port), PETSTORE_DATA_DIR: temporaryDirectory() };
     assertRefused(await petstore(environment, 'serve', '--json'), /is in use; set PETSTORE_STAGING_PORT/);
     holder.close();
   });

@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const shell = promisify(execFile);
-
-const directories: string[] = [];
-async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-first-'));
-  directories.push(directory);
-  return directory;
-}
-after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
 
 /** Starts the service like a user, and waits for its greeting. */
 async function start(t: TestContext, command: readonly [string, ...string[]], cwd: string, data: string) {
@@ -41,7 +33,7 @@ async function start(t: TestContext, command: readonly [string, ...string[]], cw
 
 describe('a first start', () => {
   it('prints a token, a curl line that works, and the command for a production key', async t => {
-    const data = join(await newDirectory(), 'data');
+    const data = join(temporaryDirectory(), 'data');
     const { printed, env, stop } = await start(t, ['bin/petstore', 'serve'], root, data);
     const [tryIt, getKey] = [/^ +(curl .*)$/m, /^ +(bin\/petstore key create .*)$/m].map(
       line => line.exec(printed)![1]!,
@@ -72,7 +64,7 @@ describe('a first start', () => {
   });
 
   it('by npm exits with 0 when npm gets a signal or Ctrl-C', async t => {
-    const data = await newDirectory();
+    const data = temporaryDirectory();
     const npm = ['npm', 'start', '--loglevel=error'] as const;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { stop } = await start(t, npm, root, data);
@@ -83,7 +75,7 @@ describe('a first start', () => {
   });
 
   it('works through a symbolic link, from any directory', async () => {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     await symlink(join(root, 'bin/petstore'), join(directory, 'first'));
     await symlink('first', join(directory, 'second'));
     await shell('./second', ['account', 'create', '--email=a@example.org', '--name=A'], { cwd: directory });
@@ -96,7 +88,7 @@ describe('a first start', () => {
 describe('installing', () => {
   /** Creates a checkout with a program that prints its arguments, and a slow npm that records each call. */
   async function checkout({ npmFails = false } = {}) {
-    const directory = await newDirectory();
+    const directory = temporaryDirectory();
     const home = join(directory, 'home with a space');
     await mkdir(join(home, 'src/cli'), { recursive: true });
     await mkdir(join(directory, 'path'));

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import type { Terminal } from '../../src/cli/command.ts';
 import { withDatabase } from '../../src/cli/databases.ts';
@@ -12,6 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Database, DeploymentName } from '../../src/schema.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -85,14 +83,6 @@ export function onData<T>(
   return withDatabase(options, config.locations[deployment], work);
 }
 
-const directories: string[] = [];
-async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
-  directories.push(directory);
-  return directory;
-}
-after(() => Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true }))));
-
 const NOON = { NODE_ENV: 'test', PETSTORE_NOW: '2027-01-01T12:00:00Z' };
 
 const postgresName = `petstore_cli_store_${process.pid}`;
@@ -101,7 +91,7 @@ const engines: { name: string; skip: string | false; open(): Promise<Environment
   {
     name: 'on the embedded engine',
     skip: false,
-    open: async () => ({ PETSTORE_DATA_DIR: await newDirectory() }),
+    open: async () => ({ PETSTORE_DATA_DIR: temporaryDirectory() }),
     close: async () => {},
   },
   {

@@ -9,7 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { long } from '../support/selection.ts';
 import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { smallDisk } from '../support/small-disk.ts';
-import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { recorded, withoutRecorder } from './power-cut/recorder.ts';
 
 /** Ends a test that hangs. On a busy machine, tests that take seconds alone take minutes. */
 const TIMEOUT_MS = 300_000;

@@ -8,7 +8,8 @@ import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawn
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedIn } from '../support/stored.ts';
-import { recorded, temporaryDirectory, withoutRecorder } from './power-cut/recorder.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { recorded, withoutRecorder } from './power-cut/recorder.ts';
 
 const ANSWER_MS = 3000;
 

@@ -49,7 +49,7 @@ export const accountCreate: Command = {
     const newAccount = { email: email!, name: name!, ...changeOf(invocation.options) };
     asUsage(() => checkNewAccount(newAccount));
     const { dataDir, locations } = invocation.config;
-    // Whoever names no directory may be in the wrong one.
+    // Without PETSTORE_DATA_DIR, the operator may have run the command in the wrong directory.
     const creates = !hasDatabase(locations.production) && dataDir === resolve('data');
     const create = (accounts: Database) => accounts.write(tx => createAccount(tx, newAccount));
     const created = await withAccounts(invocation, create, { create: true });

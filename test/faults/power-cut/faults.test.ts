@@ -9,14 +9,8 @@ import type { Health } from '../../../src/lib/storage/database.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { long } from '../../support/selection.ts';
 import { smallDisk } from '../../support/small-disk.ts';
-import {
-  ended,
-  type RecorderSettings,
-  startRecorded,
-  startScript,
-  temporaryDirectory,
-  withoutRecorder,
-} from './recorder.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { ended, type RecorderSettings, startRecorded, startScript, withoutRecorder } from './recorder.ts';
 import type { Note } from './replay.ts';
 import { migrations, rowsAfter, total } from './rows.ts';
 

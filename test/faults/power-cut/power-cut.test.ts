@@ -7,7 +7,8 @@ import { testClock } from '../../../src/lib/clock.ts';
 import { SqliteConnection } from '../../../src/lib/storage/sqlite/connection.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { long } from '../../support/selection.ts';
-import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { ended, startRecorded, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, type Note, pick, randomFrom } from './replay.ts';
 import { addRow, migrations, rowsAfter, total } from './rows.ts';
 

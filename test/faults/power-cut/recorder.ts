@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 /** What the recorder is asked for beside recording; see `recorder.c`. */
@@ -13,13 +12,6 @@ let built: string | undefined;
 
 /** Why nothing can be recorded on this machine; `undefined` where it can. Under CI it must be possible. */
 export const withoutRecorder: string | undefined = findOut();
-
-/** A directory for a suite, removed when it ends. */
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'petstore-power-cut-'));
-  after(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 /** Starts a script of this folder under the recorder. Whoever starts it waits for its end. */
 export function startRecorded(

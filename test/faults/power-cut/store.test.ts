@@ -8,7 +8,8 @@ import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../../src/migrations/index.ts';
 import { long } from '../../support/selection.ts';
 import { assertStoredInvariants, type StoredTables, storedIn } from '../../support/stored.ts';
-import { ended, startRecorded, temporaryDirectory, withoutRecorder } from './recorder.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { ended, startRecorded, withoutRecorder } from './recorder.ts';
 import { Disk, type Happening, happeningsOf, randomFrom } from './replay.ts';
 
 const images = long ? 400 : 30;

@@ -80,7 +80,7 @@ async function sendIfAllowed(
       return;
     }
   } catch {
-    // What is not known to be allowed is not sent.
+    // If the check fails, the request is not sent.
   }
   withdraw();
 }

@@ -31,7 +31,7 @@ describe('ScanQueue', () => {
     assert.equal(scans.size, 0);
   });
 
-  it('lets as many scans read at the same time as it is told', async () => {
+  it('lets up to `atOnce` scans read at the same time', async () => {
     const scans = new ScanQueue({ atOnce: 2, maxOf: () => 10 });
     let reading = 0;
     let readingMax = 0;

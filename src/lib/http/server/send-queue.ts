@@ -16,7 +16,7 @@ let latest: { readonly readMs: number; readonly queues: Promise<ReadonlyMap<stri
 export async function bytesAcknowledged(socket: Socket): Promise<number | undefined> {
   const nowMs = performance.now();
   if (latest === undefined || nowMs - latest.readMs > VALID_MS) latest = { readMs: nowMs, queues: readQueues() };
-  // What is written meanwhile is in neither number.
+  // Bytes written after this line do not count as acknowledged.
   const passedOn = socket.bytesWritten - socket.writableLength;
   const queued = (await latest.queues).get(connectionKey(socket));
   return queued === undefined ? undefined : passedOn - queued;
