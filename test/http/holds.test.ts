@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createAccount } from '../../src/accounts/accounts.ts';
 import { eventsOf } from '../../src/events/log.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
+import { type Caller, newCaller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
+import { type Reply, serve, type TestService } from '../support/serving.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
@@ -258,39 +258,6 @@ overEachEngine(engine => {
     }
   });
 });
-
-/** Creates an account with a key. */
-interface Caller {
-  readonly accountId: number;
-  get(path: string, headers?: Record<string, string>): Promise<Reply>;
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-}
-
-async function newCaller(serving: TestService, admin = false): Promise<Caller> {
-  const registry = serving.app.databases.production;
-  const { accountId, token } = await serving.newKey(admin ? { accountId: await newAdmin(registry) } : {});
-  const ask = async (method: string, path: string, body: unknown, headers: Record<string, string> = {}) => {
-    const reply = await send(serving.urls.production + path, {
-      method,
-      key: token,
-      headers,
-      ...(body !== undefined && { body }),
-    });
-    assertApiResponse(reply, `${method} ${path}`);
-    return reply;
-  };
-  return {
-    accountId,
-    get: (path, headers) => ask('GET', path, undefined, headers),
-    post: (path, body, headers) => ask('POST', path, body, headers),
-  };
-}
-
-async function newAdmin(registry: Database): Promise<number> {
-  const agreed = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 } as const;
-  const admin = { email: 'admin@example.org', name: 'An admin', admin: true, ...agreed };
-  return (await registry.write(tx => createAccount(tx, admin))).id;
-}
 
 async function addAnimals(owner: Caller, count: number): Promise<number[]> {
   const ids: number[] = [];

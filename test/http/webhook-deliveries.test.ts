@@ -3,16 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { listMessages } from '../../src/messages/list.ts';
+import type { Caller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import {
-  assertRejected,
-  type Caller,
-  clock,
-  headersOf,
-  setUpWebhooks,
-  verified,
-} from '../support/webhooks-over-http.ts';
+import { assertRejected, clock, headersOf, setUpWebhooks, verified } from '../support/webhooks-over-http.ts';
 
 overEachEngine(engine => {
   describe('Deliveries to webhooks over HTTP', () => {

@@ -5,9 +5,10 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { UserError } from '../../src/lib/user-error.ts';
 import { query } from '../../src/schema.ts';
+import { newCaller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { serve } from '../support/serving.ts';
-import { assertRejected, clock, newCaller, START, setUpWebhooks } from '../support/webhooks-over-http.ts';
+import { assertRejected, clock, START, setUpWebhooks } from '../support/webhooks-over-http.ts';
 
 overEachEngine(engine => {
   describe('Webhooks over HTTP', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { createAccount } from '../../src/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/schema.ts';
+import { type Caller, newCaller } from './caller.ts';
 import { type Received, type Receiver, startReceiver } from './receiver.ts';
-import { assertApiResponse, type Reply, send, serve, type TestService } from './serving.ts';
+import { type Reply, serve, type TestService } from './serving.ts';
 
 // The reference library compares the timestamp of a signature with the wall clock, so the test clock starts there.
 export const START = Math.floor(Date.now());
@@ -83,50 +83,6 @@ export function verified(delivery: Received, secret: string): DeliveredEvent {
 /** Returns the headers of a delivery as texts. */
 export function headersOf({ headers }: Received): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-}
-
-type Ask = (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
-
-export interface Caller {
-  readonly accountId: number;
-  readonly get: (path: string) => Promise<Reply>;
-  readonly post: Ask;
-  readonly patch: Ask;
-  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-}
-
-let callers = 0;
-
-/** Creates an account with a key. */
-export async function newCaller(serving: TestService, isAdmin = false): Promise<Caller> {
-  const { id: accountId } = await serving.app.databases.production.write(tx =>
-    createAccount(tx, {
-      email: `webhooks-${++callers}@example.org`,
-      name: 'A caller',
-      plan: 'enterprise',
-      perMinute: 1_000_000,
-      perDay: 1_000_000,
-      admin: isAdmin,
-    }),
-  );
-  const key = await serving.newKey({ accountId });
-  const ask: Caller['ask'] = async (method, path, body, headers = {}) => {
-    const reply = await send(serving.urls.production + path, {
-      method,
-      key,
-      headers,
-      ...(body !== undefined && { body }),
-    });
-    assertApiResponse(reply, `${method} ${path}`);
-    return reply;
-  };
-  return {
-    accountId,
-    ask,
-    get: path => ask('GET', path),
-    post: (path, body, headers) => ask('POST', path, body, headers),
-    patch: (path, body, headers) => ask('PATCH', path, body, headers),
-  };
 }
 
 /** Asserts the status and code of an error. */
