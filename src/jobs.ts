@@ -68,7 +68,7 @@ interface ScheduledJob {
 
 /**
  * Starts the jobs of a deployment: expiry of holds and orders at the exact time, delivery of messages and events, and
- * retention. While idle it runs one query a second on the embedded engine, and one every five seconds on PostgreSQL, where
+ * retention. While idle it runs one query a second on the embedded engine, and one every ten seconds on PostgreSQL, where
  * commands notify it.
  *
  * Several processes can run the jobs of one database; nothing is done twice. Errors are retried every second, and logged
@@ -120,7 +120,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     { type: batchJob('orders', () => expireOrders(database, now())), due: [nextOrderExpiry] },
     { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
-    ...webhookJobs(deps, wake),
+    ...webhookJobs(deps, now, wake),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
@@ -128,7 +128,11 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
   ];
 }
 
-function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
+function webhookJobs(
+  { database, webhooks }: JobDeps,
+  now: () => number,
+  wake: (name: JobName) => void,
+): readonly ScheduledJob[] {
   if (webhooks === undefined) return [];
   const onDeliveries = () => wake('deliveries');
   const onEvents = () => wake('events');
@@ -138,12 +142,12 @@ function webhookJobs({ database, clock, webhooks }: JobDeps, wake: (name: JobNam
     onDisabled: sendDisabledMessage,
     onDisabledCommitted: () => wake('messages'),
     onFreeSlot: onDeliveries,
-    now: () => clock.now(),
+    now,
   });
   return [
     { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
     { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },
-    { ...authorityJob({ database, accounts: webhooks.accounts, now: () => Math.floor(clock.now()) }), due: [] },
+    { ...authorityJob({ database, accounts: webhooks.accounts, now }), due: [] },
   ];
 }
 

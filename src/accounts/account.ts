@@ -19,7 +19,7 @@ export interface Account {
   readonly perDay: number | null;
   /** Whether its keys may change the resources of other accounts. */
   readonly admin: boolean;
-  /** Milliseconds since the Unix epoch, as all times. */
+  /** Milliseconds since the Unix epoch, like the times below. */
   readonly createdAt: number;
   /** Since when its keys are rejected; absent if they are not. */
   readonly suspendedAt?: number;

@@ -133,7 +133,7 @@ function valuesOf({ email, name, plan = 'free', perMinute, perDay, admin = false
 }
 
 /** Locks an account until the transaction ends. @throws {UserError} when it does not exist or is deleted */
-export async function lockAccount(tx: Transaction, id: number): Promise<Account> {
+async function lockAccount(tx: Transaction, id: number): Promise<Account> {
   const row = await tx.first(lockedAccount, { id });
   if (row === undefined) throw unknownAccount(id);
   const account = accountOf(row);
@@ -151,7 +151,7 @@ function requireNotInDeletion({ id, deleteAt = Number.POSITIVE_INFINITY }: Accou
 }
 
 /** Stores whether an account is suspended and when it will be deleted, and records the event. */
-export async function changeLife(tx: Transaction, action: AccountAction, before: Account, after: Account) {
+async function changeLife(tx: Transaction, action: AccountAction, before: Account, after: Account): Promise<Account> {
   const { id, suspendedAt = null, deleteAt = null } = after;
   await tx.run(updateLife, { id, suspendedAt, deleteAt });
   return recordChange(tx, action, before, after);

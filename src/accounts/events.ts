@@ -50,9 +50,8 @@ function stateOf({ name, plan, perMinute, perDay, admin, createdAt, suspendedAt,
   };
 }
 
-/** Returns the previous values of the members that changed; `null` for those that were absent. */
-function changesOf(before: State, after: State): State {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const changed = names.filter(name => !isDeepStrictEqual(before[name], after[name]));
-  return Object.fromEntries(changed.map(name => [name, before[name] ?? null]));
+/** Returns the previous values of the members that changed, `null` for those that were absent; `undefined` if none did. */
+function changesOf(before: State, after: State): State | undefined {
+  const names = Object.keys({ ...before, ...after }).filter(name => !isDeepStrictEqual(before[name], after[name]));
+  return names.length === 0 ? undefined : Object.fromEntries(names.map(name => [name, before[name] ?? null]));
 }

@@ -106,10 +106,15 @@ type Values = TimeRange & {
 const { MAX_SAFE_INTEGER } = Number;
 
 /** Returns the range of ids that a range of times is in, so that a page scans no others. */
-async function timeRange(reader: Reader, since = 0, until = MAX_SAFE_INTEGER): Promise<TimeRange> {
-  const before = await reader.first(lastBefore, { time: since - CLOCK_TOLERANCE_MS });
-  const after = await reader.first(firstAfter, { time: until + CLOCK_TOLERANCE_MS });
-  return { since, until, afterId: before?.id ?? 0, beforeId: after?.id ?? MAX_SAFE_INTEGER };
+async function timeRange(reader: Reader, since?: number, until?: number): Promise<TimeRange> {
+  const before = since !== undefined && (await reader.first(lastBefore, { time: since - CLOCK_TOLERANCE_MS }));
+  const after = until !== undefined && (await reader.first(firstAfter, { time: until + CLOCK_TOLERANCE_MS }));
+  return {
+    since: since ?? 0,
+    until: until ?? MAX_SAFE_INTEGER,
+    afterId: before ? before.id : 0,
+    beforeId: after ? after.id : MAX_SAFE_INTEGER,
+  };
 }
 
 const pageQuery = queriesByShape(

@@ -6,9 +6,9 @@ import type { Database } from '../schema.ts';
 import { type NewRefusals, recordRefusals } from './refusals.ts';
 
 const WRITE_EVERY_MS = 60_000;
-/** The pairs of a key and an error code that are counted in a minute; requests of further ones are not. */
+/** The most combinations of key, error code and day between two writes; requests of further ones are not counted. */
 const PENDING_MAX = 1000;
-/** The pairs that are logged in a minute. */
+/** The combinations that are logged between two writes. */
 const LOGGED_MAX = 20;
 
 export interface RefusalCounterDeps {
@@ -19,8 +19,8 @@ export interface RefusalCounterDeps {
 }
 
 /**
- * Counts refused requests per key and error code, and writes the counts once a minute; a crash loses at most that. It logs
- * the first request of each pair in a minute, of twenty pairs at most.
+ * Counts refused requests per key, error code and day, and writes the counts once a minute; a crash loses at most that. It
+ * logs the first request of each between two writes, twenty at most.
  */
 export class RefusalCounter {
   readonly #deps: RefusalCounterDeps;
@@ -52,7 +52,10 @@ export class RefusalCounter {
     log.warn({ keyId, code, address, requestId }, 'A request was refused. More of this key and code are counted.');
   }
 
-  /** Writes the counts so far. Those that cannot be written are lost. */
+  /**
+   * Writes the counts so far. A deadlock with another process is resolved by running the transaction again.
+   * @throws {StorageError} when the counts cannot be written; then they are lost
+   */
   async write(): Promise<void> {
     if (this.#pending.size === 0) return;
     const refusals = [...this.#pending.values()];

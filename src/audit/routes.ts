@@ -30,7 +30,7 @@ export const list = listOperation({
     ),
     resource: Type.Optional(
       Type.String({
-        pattern: '^(pet|category|hold|order|message|account|webhook):(msg_)?[1-9]\\d{0,14}$',
+        pattern: '^((pet|category|hold|order|account|webhook):|message:msg_)[1-9]\\d{0,14}$',
         description: 'Only changes of this resource: its kind and id.',
         examples: ['pet:7', 'order:12'],
       }),

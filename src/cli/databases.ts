@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { type Database, query, type Reader } from '../schema.ts';
+import { type Database, type DeploymentName, query, type Reader } from '../schema.ts';
 import type { AccountDatabases } from '../webhooks/account-changes.ts';
 import type { KeyDatabases } from '../webhooks/key-changes.ts';
 import type { Invocation } from './command.ts';
@@ -122,6 +122,12 @@ export async function withDatabase<T>(
 /** Reports whether a database exists; of PostgreSQL that is assumed. */
 export function hasDatabase(location: DatabaseLocation): boolean {
   return !('file' in location) || existsSync(location.file);
+}
+
+/** Returns the deployments that have a database, with its location. */
+export function storedLocations({ locations }: Pick<Config, 'locations'>): [DeploymentName, DatabaseLocation][] {
+  const all = Object.entries(locations) as [DeploymentName, DatabaseLocation][];
+  return all.filter(([, location]) => hasDatabase(location));
 }
 
 /** Throws if nothing was ever stored in the data directory: a command that is run elsewhere must not create a store there. */

@@ -25,10 +25,10 @@ const BEARER = /^bearer +(\S.*)$/i;
 /**
  * The authenticator of API keys: the only place that accepts or rejects callers.
  *
- * A request with a valid key counts against the plan of its account, whatever the count of its address. Any other request
- * counts against its address and gets a 401 or 403, or a 429 once the address is over its limit. From then on, keys of that
- * address that are not cached are looked up several at a time. Revocations, bans and changed plans
- * take effect on the next request with SQLite, within a second with PostgreSQL; expiries always at once.
+ * A request with a valid key counts against the plan of its account only. Any other request counts against its address and
+ * gets a 401 or 403, or a 429 once the address is over its limit. On PostgreSQL, requests of such an address with keys that
+ * are not cached share look-ups. Expiries take effect immediately; revocations, bans and changed plans with the next
+ * request on SQLite, and within a second on PostgreSQL.
  */
 export class KeyAuthenticator implements Authenticator {
   readonly #options: KeyAuthenticatorOptions;
@@ -91,8 +91,7 @@ export class KeyAuthenticator implements Authenticator {
 
   /** A caller whose rights have changed, even for the better, has to authenticate again. */
   #isStillValid(key: CachedKey | undefined, caller: Caller, scope: string | undefined): MaybePromise<boolean> {
-    if (key === undefined || key.revoked || key.suspended) return false;
-    if (key.expiresAt <= this.#options.clock.now()) return false;
+    if (key === undefined || endOf(key, this.#options.clock.now()) !== undefined) return false;
     if (key.caller.admin !== caller.admin || (scope !== undefined && !key.caller.scopes.has(scope))) return false;
     const banned = this.#options.limiter.isBanned(caller.keyId);
     return banned instanceof Promise ? banned.then(value => !value) : !banned;
@@ -127,11 +126,17 @@ export class KeyAuthenticator implements Authenticator {
 /** Returns why a key is rejected. Only a caller with the whole secret learns more than that the key is invalid. */
 function faultOf(key: CachedKey, token: string, credentials: Credentials, now: number): ErrorCode | undefined {
   if (!matchesHash(token, key.hash)) return 'invalid_api_key';
-  if (key.revoked) return 'revoked_api_key';
-  if (key.expiresAt <= now) return 'expired_api_key';
-  if (key.suspended) return 'account_suspended';
+  const end = endOf(key, now);
+  if (end !== undefined) return end;
   if (key.networks !== undefined && !includesAddress(key.networks, credentials.address())) return 'address_not_allowed';
   return undefined;
+}
+
+/** Returns why a key is no longer valid for any request; `undefined` while it is. */
+function endOf(key: CachedKey, now: number): ErrorCode | undefined {
+  if (key.revoked) return 'revoked_api_key';
+  if (key.expiresAt <= now) return 'expired_api_key';
+  return key.suspended ? 'account_suspended' : undefined;
 }
 
 /** Text that is not an address, such as that of a closed socket, counts as one address. */

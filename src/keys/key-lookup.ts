@@ -6,7 +6,7 @@ const RUNNING_MAX = 4;
 const WAIT_MS = 50;
 
 /**
- * Looks up keys in PostgreSQL with a bounded number of queries, so that made-up keys cannot occupy the database.
+ * Looks up keys in PostgreSQL at a bounded rate of queries, so that made-up keys cannot occupy the database.
  *
  * A look-up starts at once while few queries run. All others share one query, at most 50 ms later.
  */

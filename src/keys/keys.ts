@@ -83,7 +83,7 @@ export async function rotateKey(
   const oldExpiresAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, tx.now + overlapMs);
   const { accountId, deployment } = old;
   const newExpiresAt = expiresAt === undefined ? earlier(old.expiresAt, latestExpiry(tx, maxDays)) : expiresAt;
-  const networks = networkText(old.networks);
+  const networks = old.networks?.join(' ') ?? null;
   const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: newExpiresAt, networks };
   const issued = await issueKey(tx, values);
   await tx.run(setReplaced, { id, expiresAt: oldExpiresAt, replacedBy: issued.id });

@@ -32,8 +32,8 @@ const EMPTY_WINDOW = new MinuteWindow();
  * - the first block of a day,
  * - a new ban, and after another process changed bans.
  *
- * The shared limiter counts with it while Valkey is unavailable: `share`, `startOutage`, `recordAccount`, `recordAddress`
- * and `unsyncedCounts` are for that.
+ * The shared limiter keeps it up to date with `recordAccount`, `removeAccount` and `recordAddress`, and counts with it while
+ * Valkey is unavailable: `share`, `startOutage`, `unsyncedCounts` and `saveDays` are for that.
  */
 export class LocalLimiter implements Limiter {
   readonly #deps: LimiterDeps;

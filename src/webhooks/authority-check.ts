@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Reader } from '../schema.ts';
-import { allowsSending, authoritiesOf, type Dependent } from './authority.ts';
+import { type Authority, allowsSending, authoritiesOf, type Dependent } from './authority.ts';
 
 /** How old what was read may be when something is sent. Commands that revoke wait longer before they finish. */
 const VALID_MS = 500;
@@ -49,7 +49,7 @@ export function createAuthorityCheck(
         if (!running) void run();
       });
     }
-    const [authority] = authoritiesOf(accounts, [webhook], now()) as Awaited<ReturnType<typeof authoritiesOf>>;
+    const [authority] = authoritiesOf(accounts, [webhook], now()) as readonly Authority[];
     return allowsSending(authority!, now());
   };
 }

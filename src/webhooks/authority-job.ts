@@ -11,7 +11,7 @@ export interface AuthorityDeps {
   now(): number;
 }
 
-/** How often the job runs on PostgreSQL, where notifications may be lost. */
+/** How often the job runs without a known change: notifications of PostgreSQL may be lost. */
 const INTERVAL_MS = 60_000;
 
 /**

@@ -23,7 +23,7 @@ export const steps = {
   orders: endOrders,
   holds: endHolds,
   pets: deletePets,
-  // Nobody can write to the account any more, about an animal of it.
+  // Its animals are deleted before, so nobody can write to the account about one any more.
   messages: (tx, accountId, after) => eraseMessages(tx, 'account_id', accountId, after),
   notifications: (tx, accountId, after) => eraseMessages(tx, 'to_account_id', accountId, after),
   sales: redactSales,

@@ -1,12 +1,11 @@
 import { getAccount, recordTransfer, requestDeletion, requireNotDeleted } from '../../accounts/accounts.ts';
-import type { DatabaseLocation } from '../../config.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { transferPets } from '../../orders/transfer.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
 import { revokeKeysAndWebhooks } from '../../webhooks/account-changes.ts';
 import { webhookOf } from '../../webhooks/webhook.ts';
 import { type Command, deploymentOption, type Option, UsageError } from '../command.ts';
-import { hasDatabase, untilEffective, withAccountDatabases, withAccounts, withDatabase } from '../databases.ts';
+import { storedLocations, untilEffective, withAccountDatabases, withAccounts, withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';
 import { listing } from '../text.ts';
 import { parseId } from '../values.ts';
@@ -59,7 +58,7 @@ export const accountRevokeKeys: Command = {
     const value = revoked.map(({ key, webhooks }) => ({ ...keyValue(key, now), webhooks: webhooks.map(webhookOf) }));
     const rows = value.map(({ webhooks, ...key }) => ({ ...key, disabledWebhooks: webhooks.map(({ id }) => id) }));
     const columns = ['id', 'deployment', 'scopes', 'createdAt', 'disabledWebhooks'];
-    return { value, text: style => listing(style, rows, columns, 'The account has no key that is not revoked.') };
+    return { value, text: style => listing(style, rows, columns, 'The account has no keys left to revoke.') };
   },
 };
 
@@ -86,8 +85,8 @@ export const accountTransfer: Command = {
     });
     const chosen = invocation.options['deployment'];
     const value: Partial<Record<DeploymentName, number>> = {};
-    for (const [name, location] of Object.entries(invocation.config.locations) as Locations) {
-      if ((chosen ?? name) !== name || !hasDatabase(location)) continue;
+    for (const [name, location] of storedLocations(invocation.config)) {
+      if ((chosen ?? name) !== name) continue;
       value[name] = await withDatabase(invocation, location, database => transferAll(database, from, to));
     }
     const moved = Object.values(value).some(count => count > 0);
@@ -95,8 +94,6 @@ export const accountTransfer: Command = {
     return { value, text: () => list(Object.entries(value).map(([name, count]) => [name, `${count} animals`])) };
   },
 };
-
-type Locations = [DeploymentName, DatabaseLocation][];
 
 /** The animals per transaction: few, so that other writes do not wait. */
 const BATCH_SIZE = 100;

@@ -1,11 +1,10 @@
 import { getAccount } from '../../accounts/accounts.ts';
-import type { DatabaseLocation } from '../../config.ts';
 import { eventsOf } from '../../events/log.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { formatTime } from '../../lib/time.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
 import type { Command, Invocation } from '../command.ts';
-import { hasDatabase, withAccounts, withDatabase } from '../databases.ts';
+import { storedLocations, withAccounts, withDatabase } from '../databases.ts';
 import { PAGE_MAX, Store } from '../store/store.ts';
 import { escapeJson } from '../terminal.ts';
 import { type Value, withTimes } from '../text.ts';
@@ -14,9 +13,9 @@ import { keyValue } from './key.ts';
 
 export const accountExport: Command = {
   name: 'account export',
-  summary: 'Print everything that the service stores about an account, as one JSON value.',
+  summary: 'Print the data of an account, as one JSON value.',
   details:
-    'The account with its API keys and events, and per deployment its animals, orders, holds, messages and webhooks, as the account sees them: without tokens and secrets. Reads page by page beside a running server, so what changes meanwhile may be missing.',
+    'The account with its API keys and events, and per deployment its animals, orders, holds, messages and webhooks, as the account sees them: without tokens and secrets, and without the audit log, refused requests and deliveries. Reads page by page beside a running server, so what changes meanwhile may be missing.',
   arguments: accountArgument,
   examples: { 'petstore account export 7 > account-7.json': 'to give to its owner' },
   async run(invocation) {
@@ -28,8 +27,7 @@ export const accountExport: Command = {
       events: await ownEvents(accounts, id),
     }));
     await terminal.write(escapeJson(own).slice(0, -1));
-    for (const [name, location] of Object.entries(invocation.config.locations) as Locations) {
-      if (!hasDatabase(location)) continue;
+    for (const [name, location] of storedLocations(invocation.config)) {
       await terminal.write(`,"${name}":{`);
       await withDatabase(invocation, location, database => writeLists(invocation, name, database, id));
       await terminal.write('}');
@@ -38,8 +36,6 @@ export const accountExport: Command = {
     return undefined;
   },
 };
-
-type Locations = [DeploymentName, DatabaseLocation][];
 
 /** The lists of a deployment: the operation, and its filters. */
 const lists = {

@@ -86,9 +86,9 @@ export const accountUpdate: Command = {
   name: 'account update',
   summary: 'Change the name, e-mail address, plan, limits or rights of an account.',
   details:
-    'Properties without an option stay as they are. Counts for the next request. A smaller plan takes nothing away: what exceeds its bounds stays, and nothing is added until there is room.',
+    'Properties without an option stay as they are. Takes effect with the next request. A smaller plan takes nothing away: what exceeds its bounds stays, and nothing is added until there is room.',
   arguments: accountArgument,
-  options: { ...properties, 'no-admin': { description: 'No longer allow that.' } },
+  options: { ...properties, 'no-admin': { description: 'No longer allow its keys to change what belongs to others.' } },
   examples: {
     'petstore account update 7 --plan business': 'to another plan',
     'petstore account update 7 --plan enterprise --per-minute 5000 --per-day 1000000': 'with its own limits',

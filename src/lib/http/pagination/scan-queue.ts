@@ -37,7 +37,8 @@ export interface QueuedScan extends Disposable {
  *
  * In each turn of the event loop, `atOnce` scans read at most, in turn by account, so that other requests are served in
  * between and no account delays the scans of the others by more than one read. An account that has as many scans in
- * progress as it may have gets 503. It gets no more than is free of `SCANS_MAX`, so that there is always room for others.
+ * progress as it may have gets 503. It may not have more than are still free of `SCANS_MAX`, so no account takes more
+ * than half of them.
  */
 export class ScanQueue {
   readonly #maxOf: ScanQueueOptions['maxOf'];
@@ -62,9 +63,8 @@ export class ScanQueue {
 
   /** @throws {Problem} `overloaded` if the caller may not begin a scan now */
   requireRoom(caller: ScanCaller): void {
-    const inProgress = this.countOf(caller.accountId);
-    if (inProgress === 0 && this.#total < SCANS_MAX) return;
-    if (inProgress < Math.min(this.#maxOf(caller), SCANS_MAX - this.#total)) return;
+    const free = SCANS_MAX - this.#total;
+    if (this.countOf(caller.accountId) < Math.min(this.#maxOf(caller), free)) return;
     const message = 'Too many lists that read many rows are in progress for this account. Try again later.';
     throw new Problem('overloaded', 503, message, { headers: ['Retry-After', '1'] });
   }

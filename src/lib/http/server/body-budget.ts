@@ -1,8 +1,7 @@
 /**
  * The memory for request bodies in progress: those that are being read, and those whose request has no response yet.
  *
- * Each account has a limit of its own. It also gets no more than is still free, so accounts with many large bodies always
- * leave room for the others.
+ * Each account has a limit of its own. It also gets no more than is still free, so no account takes more than half.
  */
 export class BodyBudget {
   readonly #total: number;

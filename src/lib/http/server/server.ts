@@ -273,7 +273,7 @@ export class HttpServer<Context> {
         if (this.#isClosing) writer.end();
       }
     }
-    if (this.#options.onResponse !== undefined) this.#report(exchange, encoded.status);
+    this.#report(exchange, encoded.status);
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
@@ -344,7 +344,8 @@ export class HttpServer<Context> {
   }
 
   #report(exchange: RoutedExchange<Context>, status: number): void {
-    const seconds = (performance.now() - exchange.receivedMs) / 1000;
-    this.#options.onResponse?.(exchange.found.route?.route.operationId ?? '', status, seconds);
+    const { onResponse } = this.#options;
+    if (onResponse === undefined) return;
+    onResponse(exchange.found.route?.route.operationId ?? '', status, (performance.now() - exchange.receivedMs) / 1000);
   }
 }
