@@ -34,9 +34,14 @@ export function authorityJob({ database, accounts, now }: AuthorityDeps): {
     changed = false;
     version = accounts.engine === 'sqlite' ? accounts.topicVersion('registry') : undefined;
     const startedAt = now();
-    const { rows, expiresAt } = await enforceAuthority(database, accounts, startedAt);
-    nextAt = Math.min(expiresAt, startedAt + INTERVAL_MS);
-    return rows;
+    try {
+      const { rows, expiresAt } = await enforceAuthority(database, accounts, startedAt);
+      nextAt = Math.min(expiresAt, startedAt + INTERVAL_MS);
+      return rows;
+    } catch (error) {
+      changed = true;
+      throw error;
+    }
   });
   return {
     type,

@@ -200,6 +200,29 @@ onEachEngine(engine => {
         },
         'staging',
       ));
+
+    it('is due again after a failure', () =>
+      withDeliveryStore(engine, async ({ database, accounts, clock, webhook }) => {
+        const key = await newKey(accounts, 'production');
+        await webhook({ keyId: key.id });
+        let fails = false;
+        const failing = new Proxy(accounts, {
+          get(target, name) {
+            if (fails && name === 'all') throw new Error('no connection');
+            const value = Reflect.get(target, name, target);
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        });
+        const { type, dueAt } = authorityJob({ database, accounts: failing, now: () => clock.now() });
+        await type.claim(1);
+        assert.ok(dueAt() > clock.now());
+        fails = true;
+        await assert.rejects(async () => type.claim(1), /no connection/);
+        assert.equal(dueAt(), 0);
+        fails = false;
+        await type.claim(1);
+        assert.ok(dueAt() > clock.now());
+      }));
   });
 
   describe('the check before a send', () => {
