@@ -1,4 +1,5 @@
-import { type CounterTable, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import type { OnConflictBuilder } from 'kysely';
+import { type CounterTable, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 
 /** A number for each account, in a row of its own; an account without a row has 0. */
 export interface AccountCounter {
@@ -21,15 +22,16 @@ export function accountCounter<Table extends 'order_counts' | 'stored_bytes'>(
   // The queries are the same for every table, so they have the types of one.
   const [counts, count] = [table as 'order_counts', column as 'open'];
 
+  const addToStored = (conflict: OnConflictBuilder<Tables, 'order_counts'>) =>
+    conflict
+      .column('account_id')
+      .doUpdateSet(eb => ({ [count]: eb(`${counts}.${count}`, '+', eb.ref(`excluded.${count}`)) }));
+
   const addOne = query((db, p: Params<{ accountId: number; by: number }>) =>
     db
       .insertInto(counts)
       .values({ account_id: p.accountId, [count]: p.by })
-      .onConflict(conflict =>
-        conflict
-          .column('account_id')
-          .doUpdateSet(eb => ({ [count]: eb(`${counts}.${count}`, '+', eb.ref(`excluded.${count}`)) })),
-      )
+      .onConflict(addToStored)
       .returning(`${count} as sum`),
   );
 
@@ -44,11 +46,7 @@ export function accountCounter<Table extends 'order_counts' | 'stored_bytes'>(
           : sql`select (row ->> 0)::bigint, (row ->> 1)::bigint
                 from json_array_elements(cast(${p.rows} as json)) with ordinality as rows (row, number) order by number`,
       )
-      .onConflict(conflict =>
-        conflict
-          .column('account_id')
-          .doUpdateSet(eb => ({ [count]: eb(`${counts}.${count}`, '+', eb.ref(`excluded.${count}`)) })),
-      ),
+      .onConflict(addToStored),
   );
 
   const countOf = query((db, p: Params<{ accountId: number }>) =>
