@@ -1,4 +1,5 @@
 import { DAY_MS } from '../lib/time.ts';
+import { succeedsWithin } from '../lib/timeout.ts';
 import { type Database, type DeploymentName, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { MinuteWindow } from './minute-window.ts';
 import type { PendingWrite, WriteBehind } from './write-behind.ts';
@@ -121,10 +122,23 @@ export class DayCount implements PendingWrite {
 /** The block of a slow account: small, and yet few requests need a write. */
 const BLOCK_MIN = 100;
 
-/** Returns the stored counts of an account on one day, one for each node. */
-export async function reservedRequests(database: Database, count: DayCount): Promise<readonly ReservedRequests[]> {
-  const { accountId, deployment, day } = count;
-  return await database.all(reservedOf, { accountId, deployment, day });
+/** How long to wait for stored counts. */
+export const READ_MS = 1000;
+
+/**
+ * Reads the stored counts of an account on one day, one for each node, and passes them to `use`. Waits for a second at most;
+ * after that, `use` may still be called. Reports a failure to `writeBehind`, and never rejects.
+ * @returns whether the counts were read in time
+ */
+export async function readReserved(
+  { database, writeBehind }: { readonly database: Database; readonly writeBehind: WriteBehind },
+  { accountId, deployment, day }: DayCount,
+  use: (rows: readonly ReservedRequests[]) => void,
+): Promise<boolean> {
+  const reading = async () => use(await database.all(reservedOf, { accountId, deployment, day }));
+  if (await succeedsWithin(reading(), READ_MS)) return true;
+  writeBehind.reportTimeout();
+  return false;
 }
 
 /** Replaces stored counts, which include requests reserved ahead, by exact ones, so that a clean shutdown loses nothing. */

@@ -5,21 +5,19 @@ import { addressPerMinute } from '../plans/plan.ts';
 import type { DeploymentName, MaybePromise } from '../schema.ts';
 import { AccountCounts } from './account-counts.ts';
 import { type Bans, isActive, newBan } from './bans.ts';
-import { type DayCount, dayOf, reservedRequests, saveExactCounts } from './day-counts.ts';
+import { type DayCount, dayOf, READ_MS, readReserved, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
 import { addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
 import { Violations } from './violations.ts';
-import type { WriteBehind } from './write-behind.ts';
+import { storageTimeout, type WriteBehind } from './write-behind.ts';
 
 /** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
 const ADDRESSES_MAX = 100_000;
 /** After this time every request has left the minute window. */
 const MINUTE_AGE_MS = 61_000;
-/** How long to wait for stored counts, and how long after a failure to retry. */
-const READ_MS = 1000;
 /** How long startup and shutdown wait for a write. */
 const WRITE_MS = 3000;
 
@@ -267,19 +265,13 @@ export class LocalLimiter implements Limiter {
     const { day } = account;
     const date = day.day;
     const outage = this.#outages;
-    const rows = reservedRequests(this.#deps.database, day);
-    const read = await succeedsWithin(
-      rows.then(found => {
-        if (day.day !== date) return;
-        day.load(found);
-        account.outage = outage;
-        account.retryReadAt = 0;
-      }),
-      READ_MS,
-    );
-    if (read) return;
-    account.retryReadAt = this.#clock.now() + READ_MS;
-    this.#writeBehind.reportFailure(new Error('the storage does not respond'));
+    const read = await readReserved(this.#deps, day, rows => {
+      if (day.day !== date) return;
+      day.load(rows);
+      account.outage = outage;
+      account.retryReadAt = 0;
+    });
+    if (!read) account.retryReadAt = this.#clock.now() + READ_MS;
   }
 
   #accountCounts(deployment: DeploymentName, id: number, now: number): AccountCounts {
@@ -315,7 +307,7 @@ export class LocalLimiter implements Limiter {
 
   /** Waits for a write for a limited time, and logs a failure: the product works without it. */
   async #tryWrite(write: Promise<void>): Promise<void> {
-    let cause: unknown = new Error('the storage does not respond');
+    let cause: unknown = storageTimeout();
     const noted = write.catch(error => {
       cause = error;
       throw error;

@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
-import { succeedsWithin } from '../lib/timeout.ts';
 import { addressPerMinute, type Limits } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { nextStep, stepMinutes } from './bans.ts';
-import { DayCount, dayOf, type ReservedRequests, reservedRequests } from './day-counts.ts';
+import { DayCount, dayOf, readReserved } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
@@ -17,8 +16,6 @@ import { addressWindows, policyOf, type Verdict, verdictOf } from './verdict.ts'
 
 /** The node name under which requests counted by Valkey are reserved. */
 const SHARED = 'shared';
-/** How long to wait for the stored day count of an account. */
-const READ_MS = 1000;
 const RETRY_MS = 250;
 /** The number of accounts and addresses sent to Valkey at a time. */
 const SYNC_BATCH_SIZE = 200;
@@ -187,14 +184,11 @@ export class SharedLimiter implements Limiter {
   /** Returns a day and its stored counts, node and count in turn; without counts if they cannot be read in time. */
   async #storedCounts(day: DayCount): Promise<(string | number)[]> {
     const date = day.day;
-    let rows: readonly ReservedRequests[] = [];
-    const reading = reservedRequests(this.#deps.database, day).then(found => {
-      rows = found;
+    let stored: (string | number)[] = [];
+    await readReserved(this.#deps, day, rows => {
+      stored = rows.flatMap(({ node, reserved }) => [node, reserved]);
     });
-    if (!(await succeedsWithin(reading, READ_MS))) {
-      this.#deps.writeBehind.reportFailure(new Error('the storage does not respond'));
-    }
-    return [date, ...rows.flatMap(({ node, reserved }) => [node, reserved])];
+    return [date, ...stored];
   }
 
   /** Reserves requests of all nodes ahead; waits only if this request is not reserved yet. */

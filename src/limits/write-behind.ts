@@ -49,9 +49,9 @@ export class WriteBehind {
     return promise;
   }
 
-  /** Reports that storage failed elsewhere, and probes until it works again. */
-  reportFailure(error: unknown): void {
-    this.#markFailed(error);
+  /** Reports that storage did not respond to a read, and probes until it works again. */
+  reportTimeout(): void {
+    this.#markFailed(storageTimeout());
     this.add(probe);
   }
 
@@ -91,7 +91,7 @@ export class WriteBehind {
   #startWait(): PromiseWithResolvers<void> {
     const waiting = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      this.#markFailed(new Error('the storage does not respond'));
+      this.#markFailed(storageTimeout());
       waiting.resolve();
     }, WAIT_MS);
     waiting.promise.then(() => clearTimeout(timer));
@@ -109,6 +109,10 @@ export class WriteBehind {
     this.#state = 'durable';
     this.#log.info('Counts and bans can be written again.');
   }
+}
+
+export function storageTimeout(): Error {
+  return new Error('the storage does not respond');
 }
 
 /** An empty write that checks whether storage works. */
