@@ -41,11 +41,11 @@ describe('Prism as a validating proxy in front of the service', () => {
   });
 
   test('finds no answer that differs from the document', async t => {
-    // Prism passes an answer on when it is over, and a stream is not.
+    // Prism passes an answer on when it is over, and a stream is not. It never answers a body that it cannot parse.
     const sent = await sendExamples({
       port,
       through,
-      where: (route, { code }) => !route.streams || code !== undefined,
+      where: (route, { code }) => code !== 'invalid_json' && (!route.streams || code !== undefined),
     });
     for (const { route, example, status, headers } of sent) {
       const label = `${route.operationId}, "${example.name}"`;
