@@ -9,8 +9,10 @@ import { listAuditEntries } from './list.ts';
 import { Refusals, refusalOf } from './refusal.ts';
 import { listRefusals } from './refusals.ts';
 
-const text = (maxLength: number, description: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength, description }));
+const text = (maxLength: number, description: string, example: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description, examples: [example] }));
+const time = (description: string, example: string) =>
+  Type.Optional(Type.String({ ...timeSchema(description), examples: [example] }));
 
 export const list = listOperation({
   summary: 'List the audit log',
@@ -35,12 +37,14 @@ export const list = listOperation({
         examples: ['pet:7', 'order:12'],
       }),
     ),
-    keyId: text(64, 'Only changes that were made with this API key.'),
-    requestId: text(128, 'Only changes of the request with this `X-Request-Id`.'),
-    address: text(64, 'Only changes that were requested from this IP address.'),
-    since: Type.Optional(timeSchema('Only changes at this time or later.')),
-    until: Type.Optional(timeSchema('Only changes before this time.')),
-    accountId: Type.Optional(idSchema('For admins: only the entries of this account.')),
+    keyId: text(64, 'Only changes that were made with this API key.', 'q7Zc1Lw0aPdT'),
+    requestId: text(128, 'Only changes of the request with this `X-Request-Id`.', 'c9l5z4GqHAJE-4'),
+    address: text(64, 'Only changes that were requested from this IP address.', '192.0.2.1'),
+    since: time('Only changes at this time or later.', '2026-11-21T00:00:00Z'),
+    until: time('Only changes before this time.', '2026-11-22T00:00:00Z'),
+    accountId: Type.Optional(
+      Type.Integer({ ...idSchema('For admins: only the entries of this account.'), examples: [1] }),
+    ),
   },
   schema: AuditEntries,
   examples: listExamples,
@@ -60,8 +64,8 @@ export const listRefused = listOperation({
     'account. Counts are up to a minute behind. Admins get those of all accounts. Both deployments list the keys of both.',
   noun: 'refusals',
   filters: {
-    keyId: text(64, 'Only requests with this API key.'),
-    code: text(64, 'Only requests that were refused with this error code.'),
+    keyId: text(64, 'Only requests with this API key.', 'q7Zc1Lw0aPdT'),
+    code: text(64, 'Only requests that were refused with this error code.', 'insufficient_scope'),
   },
   schema: Refusals,
   examples: refusalExamples,

@@ -43,6 +43,7 @@ export const list = listOperation({
       Type.Boolean({
         description:
           '`true`: only placeholders (created because an animal used an unknown category id). `false`: only other categories.',
+        examples: [true],
       }),
     ),
     slug: Type.Optional({ ...Slug, description: 'Only the category with this slug.' }),

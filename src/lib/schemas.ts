@@ -32,8 +32,9 @@ export function checkedText({ maxLength, pattern, errorOf }: TextRules, descript
  * Returns the schema of a value in responses that later releases may add to: the known values, and any other text.
  * Requests take the known values only.
  */
-export function openEnum(values: readonly string[], description: string) {
-  return Type.Union([Type.Enum([...values]), Type.String()], { description: `${description} ${MORE_MAY_FOLLOW}` });
+export function openEnum(known: readonly string[] | TSchema, description: string) {
+  const values = Array.isArray(known) ? Type.Enum([...known]) : (known as TSchema);
+  return Type.Union([values, Type.String()], { description: `${description} ${MORE_MAY_FOLLOW}` });
 }
 
 const MORE_MAY_FOLLOW = 'More values may be added: ignore unknown ones.';

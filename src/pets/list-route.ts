@@ -24,11 +24,12 @@ const filters = {
   owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.' })),
   updatedSince: Type.Optional(
     Type.String({
-      minLength: 1,
       maxLength: 200,
       description:
         'Only the animals that changed since then, each once, in the order of their last changes: an RFC 3339 time, or the ' +
-        '`X-Sync-Token` of an earlier list, which is complete and valid for 30 days. Not together with `id` or `sort`.',
+        '`X-Sync-Token` of an earlier list, which is complete and valid for 30 days. Not together with `id` or `sort`. ' +
+        'Empty for all animals.',
+      examples: ['', '2026-11-21T00:00:00Z'],
     }),
   ),
   includeRemoved: Type.Optional(
@@ -68,7 +69,7 @@ export const list = listOperation({
     if (filter.includeDescendants && filter.categoryId === undefined) {
       throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
     }
-    if (updatedSince !== undefined) return changes(context, { ...filter, includeRemoved, updatedSince }, filters, page);
+    if (updatedSince) return changes(context, { ...filter, includeRemoved, updatedSince }, filters, page);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
@@ -80,7 +81,7 @@ export const list = listOperation({
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
   intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
-    if (query.updatedSince !== undefined) return respond();
+    if (query.updatedSince) return respond();
     const cache = (query.includeDescendants ? treeCacheOf : cacheOf)(database);
     const version = query.includeDescendants
       ? sum(database.dataVersion('pets'), database.dataVersion('categories'))

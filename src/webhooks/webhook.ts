@@ -32,7 +32,7 @@ const Url = Type.String({
 
 const TYPES = 'Delivers only events of these types; `pet.*` stands for all types of one kind. Default: every type.';
 const Types = Type.Array(EventTypes.items, { minItems: 1, maxItems: 50, uniqueItems: true, description: TYPES });
-const ShownTypes = Type.Array(openEnum(EventTypes.items.enum, 'An event type, or all types of one kind.'), {
+const ShownTypes = Type.Array(openEnum(EventTypes.items, 'An event type, or all types of one kind.'), {
   description: TYPES,
 });
 

@@ -252,9 +252,21 @@ describe('listPets', () => {
       assertApiResponse(reply);
       assert.equal(reply.body.code, 'invalid_parameter', cursor);
     }
-    for (const query of ['cursor=', 'cursor=a&cursor=b', `cursor=${'x'.repeat(4097)}`]) {
+    for (const query of ['cursor=a&cursor=b', `cursor=${'x'.repeat(4097)}`]) {
       assert.equal((await get(`/pets?${query}`)).body.code, 'invalid_parameter');
     }
+  });
+
+  it('returns the same for an empty cursor or updatedSince as without', async () => {
+    const first = await get('/pets?limit=9');
+    for (const query of ['limit=9&cursor=', 'limit=9&updatedSince=&sort=id', 'cursor=&limit=9&updatedSince=']) {
+      const reply = await get(`/pets?${query}`);
+      assert.equal(reply.status, 200, query);
+      assert.deepEqual(reply.body, first.body, query);
+      const next = await send(String(reply.headers['x-next']), { key: use().key });
+      assert.equal(next.body[0].id, first.body.at(-1).id + 1, query);
+    }
+    assert.equal((await get('/pets?updatedSince=&includeRemoved=true')).body.code, 'invalid_parameter');
   });
 
   it('misses no pet that existed when paging started', async () => {

@@ -5,3 +5,4 @@ import './typed-client.ts';
 import './orval.ts';
 import './mcp.ts';
 import './prism.ts';
+import './postman.ts';

@@ -18,8 +18,10 @@ const versions = {
   'json-schema-to-zod': '2.8.1',
   'openapi-fetch': '0.17.0',
   'openapi-mcp-generator': '4.0.1',
+  'openapi-to-postmanv2': '6.3.3',
   'openapi-typescript': '7.13.0',
   orval: '8.38.0',
+  'postman-collection': '5.3.1',
   // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
   typescript: '5.9.3',
   zod: '3.25.76',

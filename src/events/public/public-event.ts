@@ -39,10 +39,11 @@ export const EventTypes = Type.Array(EventFilter, {
   minItems: 1,
   maxItems: 50,
   description: 'Returns only events of these types. `pet.*` selects all types of one kind.',
+  examples: [['pet.*']],
 });
 
 /** The id of an event, as a parameter. */
-export const EventId = { pattern: '^evt_(0|[1-9]\\d{0,15})$', maxLength: 20, examples: ['evt_42'] } as const;
+export const EventId = { pattern: '^evt_(0|[1-9]\\d{0,15})$', maxLength: 20, examples: ['evt_1'] } as const;
 
 /** What led to an event, where its type does not say so. */
 export interface EventCause {

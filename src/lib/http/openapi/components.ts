@@ -36,7 +36,10 @@ export class Components {
       .filter(([key]) => !key.startsWith('~') && !(key === 'title' && name !== undefined))
       .map(([key, member]) => [key, this.#member(key, member)]);
     const schema = constants(Object.fromEntries(members));
-    return name === undefined ? schema : this.#refer('schemas', name, schema);
+    if (name === undefined) return schema;
+    const shared = this.#share('schemas', name, schema);
+    if (shared === schema) throw new Error(`two schemas are named ${name}`);
+    return shared;
   }
 
   /** Returns a reference to a parameter, or the parameter inline if another one has its name. */
@@ -50,14 +53,19 @@ export class Components {
   }
 
   /**
-   * Returns references to headers, by their names.
+   * Returns headers by their names, each as `header()` does.
    * @param required whether every response that lists them has them
    */
   headers(headers: Readonly<Record<string, Header>>, required = true): Record<string, object> {
     const entries = Object.entries(headers).map(([name, header]) => {
-      return [name, this.#refer('headers', name, { ...header, ...(required && { required }) })];
+      return [name, this.header(name, { ...header, ...(required && { required }) })];
     });
     return Object.fromEntries(entries);
+  }
+
+  /** Returns a reference to a header, or the header inline if another one has its name. */
+  header(name: string, header: Header): object {
+    return this.#share('headers', name, header);
   }
 
   /** Returns a reference to a response, or the response inline if another one has its name. */
@@ -76,12 +84,6 @@ export class Components {
       return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, this.schema(one)]));
     }
     return member;
-  }
-
-  #refer(section: Section, name: string, value: object): object {
-    const shared = this.#share(section, name, value);
-    if (shared === value) throw new Error(`two ${section} are named ${name}`);
-    return shared;
   }
 
   #share(section: Section, name: string, value: object): object {

@@ -55,7 +55,7 @@ export class ErrorResponses {
       headers: {
         ...this.#components.headers(headers),
         ...this.#components.headers(errorHeaders[status] ?? {}),
-        ...(status === 409 && conflictHeader),
+        ...(status === 409 && { 'Retry-After': this.#components.header('ConflictRetryAfter', conflictHeader) }),
       },
       content: {
         'application/json': {

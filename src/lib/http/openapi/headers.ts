@@ -34,8 +34,8 @@ export const replayedHeader = {
 const seconds = { type: 'integer', minimum: 1 };
 const retryHeader = { 'Retry-After': header('Seconds to wait before a retry, at least 1.', seconds) };
 
-/** The header of conflicts that end at a known time. */
-export const conflictHeader = { 'Retry-After': header('Seconds to wait before a retry, if that is known.', seconds) };
+/** `Retry-After` of conflicts: some end at a known time. */
+export const conflictHeader = header('Seconds to wait before a retry, if that is known.', seconds);
 
 export const errorHeaders: Record<number, Record<string, Header>> = {
   401: { 'WWW-Authenticate': header('The scheme to use: `Bearer`.', text('Bearer')) },
@@ -47,19 +47,23 @@ function text(example: string): object {
   return { type: 'string', examples: [example] };
 }
 
-/** What the schemas of request headers have besides their type. */
+/**
+ * What the schemas of request headers have besides their type. A client that sends the first example of each with every
+ * request, such as Postman, gets the response of a request without them.
+ */
 export const requestHeaderSchemas: Record<string, object> = {
   Prefer: { examples: ['handling=strict'] },
   'Idempotency-Key': {
     minLength: 1,
     maxLength: 255,
     pattern: '^[\\x21-\\x2B\\x2D-\\x7E]*$',
-    examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+    // A collection sends its examples many times: Postman replaces this one with a new UUID for each request.
+    examples: ['{{$guid}}', '8e03978e-40d5-43e8-bc93-6894a57f9324'],
   },
   'If-Match': {
     pattern:
       '^[ \\t]*\\*[ \\t]*$|^[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*"([ \\t]*,[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*")*[ \\t,]*$',
-    examples: ['"7.1"'],
+    examples: ['*', '"7.1"'],
   },
   'If-None-Match': { examples: ['"7.1"'] },
 };

@@ -25,6 +25,8 @@ export function parametersOf(
     const { description, default: byDefault, ...rest } = property as Schema;
     // The description of a named schema belongs to the component.
     const schema = nameOf(property) === undefined ? rest : (property as Schema);
+    const shown = byDefault !== undefined || schema.examples !== undefined;
+    const example = shown ? undefined : queryExample(route, name, schema);
     return components.parameter(name, {
       name,
       in: 'query',
@@ -32,6 +34,7 @@ export function parametersOf(
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
       schema: { ...components.schema(schema), ...(byDefault !== undefined && { default: byDefault }) },
+      ...(example !== undefined && { example }),
     });
   });
   const own = Object.entries(route.headers ?? {}).map(([name, says]) =>
@@ -72,8 +75,17 @@ export function successful(route: Route<never>): Example[] {
   return route.examples.filter(example => example.code === undefined);
 }
 
-/** Returns the value of a path parameter by the type of its schema. */
+/** Returns the value of a query parameter in the first example that has it. */
+function queryExample(route: Route<never>, name: string, schema: Schema): unknown {
+  const texts = successful(route).map(({ query }) => new URLSearchParams(query).getAll(name));
+  const given = texts.find(({ length }) => length > 0);
+  const items = schema.items as Schema | undefined;
+  return items ? given?.map(text => typed(text, items)) : given && typed(given[0]!, schema);
+}
+
+/** Returns the value of a parameter by the type of its schema. */
 function typed(text: string, schema: object): unknown {
   const { type } = schema as { type?: unknown };
+  if (type === 'boolean') return text === 'true';
   return type === 'integer' || type === 'number' ? Number(text) : text;
 }

@@ -1,7 +1,14 @@
 import { type Route, type Success, takesIdempotencyKey } from '../route.ts';
 import { type Components, examplesOf } from './components.ts';
 import type { ErrorResponses } from './error-responses.ts';
-import { appliedHeader, deprecationHeaders, etagHeader, replayedHeader, responseHeaderSchemas } from './headers.ts';
+import {
+  appliedHeader,
+  deprecationHeaders,
+  etagHeader,
+  header,
+  replayedHeader,
+  responseHeaderSchemas,
+} from './headers.ts';
 import { successful } from './request.ts';
 import type { ApiDescription } from './types.ts';
 
@@ -39,7 +46,7 @@ function successResponse(
     .filter(([, example]) => example.value !== undefined);
   const own = Object.entries(success.headers ?? {}).map(([name, says]) => [
     name,
-    { description: says, schema: responseHeaderSchemas[name.toLowerCase()] ?? { type: 'string' } },
+    components.header(name, header(says, responseHeaderSchemas[name.toLowerCase()])),
   ]);
   return {
     description: success.description,

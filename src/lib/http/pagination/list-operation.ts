@@ -66,7 +66,7 @@ export function listOperationsOver<Context extends ScanRequest['context']>() {
   ): Operation<Context> {
     const { noun, filters, schema, response, forwardOnly, total, responseHeaders, ...rest } = definition;
     const { handle, intercept, errors = [], ...operation } = rest;
-    const query = Type.Object({ limit: limitOf(noun), ...filters, cursor: Cursor });
+    const query = Type.Object({ limit: Limit, ...filters, cursor: Cursor });
     const known = new Set(Object.keys(query.properties));
     const respond = (request: AnyRequest<Context>) => respondWith(handle as Handler<Context>, known, total, request);
     return {
@@ -104,7 +104,8 @@ async function respondWith<Context extends ScanRequest['context']>(
 ): Promise<RouteResponse> {
   const { limit = LIMIT_DEFAULT, cursor, ...filters } = request.query as Partial<PageRequest>;
   const wantsTotal = total !== undefined && request.prefer.get('count') === 'exact';
-  const result = await handle({ ...request, filters, page: { limit, cursor, request }, wantsTotal });
+  const page = { limit, cursor: cursor || undefined, request };
+  const result = await handle({ ...request, filters, page, wantsTotal });
   const headers = pageHeaders(resourceUrl(request) + request.search, known, result);
   if (result.headers !== undefined) headers.push(...result.headers);
   if (result.total !== undefined) {
@@ -115,17 +116,16 @@ async function respondWith<Context extends ScanRequest['context']>(
 
 const LIMIT_DEFAULT = 20;
 
-function limitOf(noun: string) {
-  const description = `Maximum number of ${noun} returned.`;
-  return Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT, description }));
-}
+const Limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT, description: 'Maximum number of items returned.' }),
+);
 
 const Cursor = Type.Optional(
   Type.String({
-    minLength: 1,
     maxLength: 4096,
     description:
-      'The position to continue from, taken from a `Link` header. Opaque; valid only with the same filters and sort order.',
+      'The position to continue from, taken from a `Link` header; empty for the first page. Opaque; valid only with the same filters and sort order.',
+    examples: [''],
   }),
 );
 
