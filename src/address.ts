@@ -10,17 +10,17 @@ import type { Authenticator } from './lib/http/server/authenticator.ts';
 import type { BodyBudget } from './lib/http/server/body-budget.ts';
 import type { TrustedProxies } from './lib/http/server/client-address.ts';
 import { contentEtag } from './lib/http/server/conditional.ts';
-import type { HttpServerOptions } from './lib/http/server/options.ts';
-import type { PageContent, ResponseContent } from './lib/http/server/responses.ts';
+import type { PageRoute } from './lib/http/server/pages.ts';
+import { anyOrigin, type PageContent } from './lib/http/server/responses.ts';
 import { HttpServer } from './lib/http/server/server.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
 import { StorageError } from './lib/storage/database.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { Observation } from './metrics.ts';
-import { deprecationPage, errorPage, errorsPage, homePage, notFoundPage } from './pages.ts';
 import type { Database } from './schema.ts';
 import { PREFIX, publicUrlOf, urlOf } from './urls.ts';
+import type { PageHandler } from './web/serve.ts';
 
 /** What an address serves. */
 export interface Service {
@@ -30,6 +30,8 @@ export interface Service {
   readonly authenticator: Authenticator;
   /** Returns the deployment that a caller's request is for. */
   deploymentOf(caller: Caller): Deployment;
+  /** The pages for people; absent on the message address, whose API leaves no paths for them. */
+  readonly pages?: PageHandler;
 }
 
 /** What all addresses of a process share. */
@@ -81,7 +83,7 @@ export class Address {
       pagesUrl: tls => this.#pagesUrl(tls),
       now: clock.now,
       pages: this.#pages(),
-      notFoundPage: () => notFoundPage(this.#root),
+      errorPage: (problem, requestId) => this.#errorPage(problem, requestId),
     });
   }
 
@@ -106,31 +108,29 @@ export class Address {
     await this.#server.close(timeoutMs);
   }
 
-  /** The path at which browsers find `/`: a proxy may have put one in front. */
-  get #root(): string {
-    return `${new URL(this.publicUrl()).pathname.replace(/\/$/, '')}/`;
-  }
-
   #pagesUrl(tls = false): string {
     return (this.prefix === '' ? this.#deps.pagesUrl(tls) : undefined) ?? this.publicUrl(tls);
   }
 
-  #pages(): HttpServerOptions<Deployment>['pages'] {
-    const { name, routes } = this.#service;
-    const ofEveryAddress = {
+  #pages(): PageRoute[] {
+    const documents: Readonly<Record<string, PageRoute['handle']>> = {
       '/openapi.json': () => this.#openApi(),
       '/livez': () => json({ status: 'ok' }),
       '/readyz': () => this.#readiness(),
     };
-    // The message address serves the API at its root, which leaves no paths for pages.
-    if (this.prefix === '') return ofEveryAddress;
-    return {
-      ...ofEveryAddress,
-      '/': () => html(homePage(this.#root, name, this.publicUrl() + this.prefix)),
-      '/errors': () => html(errorsPage(this.#root)),
-      '/errors/*': code => html(errorPage(this.#root, code)),
-      '/deprecations/*': operationId => html(deprecationPage(this.#root, routes, operationId)),
-    };
+    const ofEveryAddress = Object.entries(documents).map(([path, handle]) => ({
+      method: 'GET' as const,
+      path,
+      handle,
+    }));
+    return [...ofEveryAddress, ...(this.#service.pages?.routes() ?? [])];
+  }
+
+  #errorPage(problem: Problem, requestId: string): PageContent {
+    const { pages } = this.#service;
+    if (pages === undefined)
+      return json({ code: problem.code, message: problem.message, status: problem.status }, problem.status);
+    return pages.errorPage(problem, requestId, this.publicUrl());
   }
 
   #problemOf(error: unknown, requestId: string): Problem {
@@ -153,7 +153,7 @@ export class Address {
     this.#document ??= import('./openapi.ts').then(
       ({ documentOf }) => {
         const document = json(documentOf(this.#service.name, urls));
-        return { ...document, etag: contentEtag(document.bytes, []) };
+        return { ...document, etag: contentEtag(document.bytes as Buffer, []) };
       },
       error => {
         this.#document = undefined;
@@ -163,7 +163,7 @@ export class Address {
     return this.#document;
   }
 
-  async #readiness(): Promise<ResponseContent> {
+  async #readiness(): Promise<PageContent> {
     const { ok, writes, detail } = await this.#service.database.health();
     const { counts, day } = this.#deps.limiter.health();
     const status = this.#isClosing ? 'stopping' : ok ? 'ready' : 'unavailable';
@@ -171,12 +171,8 @@ export class Address {
   }
 }
 
-function json(value: unknown, status = 200): ResponseContent {
-  return { status, contentType: 'application/json; charset=utf-8', bytes: Buffer.from(JSON.stringify(value)) };
-}
-
-function html(text: string): ResponseContent;
-function html(text: string | undefined): ResponseContent | undefined;
-function html(text: string | undefined): ResponseContent | undefined {
-  return text === undefined ? undefined : { status: 200, contentType: 'text/html; charset=utf-8', bytes: text };
+/** Returns a document that scripts of every site can read. */
+function json(value: unknown, status = 200): PageContent {
+  const bytes = Buffer.from(JSON.stringify(value));
+  return { status, contentType: 'application/json; charset=utf-8', bytes, headers: anyOrigin };
 }

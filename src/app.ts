@@ -20,14 +20,17 @@ import type { Log } from './lib/log.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import { warnOfSharedAccess } from './lib/storage/sqlite/data-directory.ts';
 import { DAY_MS } from './lib/time.ts';
-import type { Limiter } from './limits/limiter.ts';
 import { openLimiter } from './limits/open.ts';
 import { openEmailSender } from './messages/email-sender.ts';
 import { observe } from './metrics.ts';
 import { migrations } from './migrations/index.ts';
+import { pages } from './pages.ts';
 import { boundOf } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
+import { PasswordHasher } from './sessions/password-hasher.ts';
 import { PREFIX, urlOf } from './urls.ts';
+import { PageHandler } from './web/serve.ts';
+import type { Site } from './web/site.ts';
 import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
 
 /** Everything that one process serves. */
@@ -86,8 +89,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   opened.defer(() => limiter.close());
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
   const deployments = createDeployments(options, databases, webhooks, jobs, opened);
-  const { addresses, metrics } = createAddresses(options, deployments, limiter, opened);
   const emailSender = config.mail && (await openEmailSender(config.mail));
+  const { addresses, metrics } = createAddresses(options, { deployments, limiter, emailSender }, opened);
   const resources = opened.move();
 
   return {
@@ -196,8 +199,7 @@ type AddressMap = ReadonlyMap<AddressName, Address>;
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
   { config, clock, log }: AppOptions,
-  deployments: ReadonlyMap<string, Deployment>,
-  limiter: Limiter,
+  { deployments, limiter, emailSender }: Pick<Site, 'deployments' | 'limiter' | 'emailSender'>,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -224,9 +226,19 @@ function createAddresses(
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };
+  const site: Site = {
+    ...{ config, clock, log, limiter, deployments, emailSender },
+    accounts: production,
+    passwords: new PasswordHasher(),
+    portal: config.ports.production === undefined ? 'staging' : 'production',
+    urlOf: (name, tls) => addresses.get(name)?.publicUrl(tls),
+  };
   for (const deployment of deployments.values()) {
     const { name, database } = deployment;
-    if (config.ports[name] !== undefined) add({ name, routes, database, deploymentOf: () => deployment }, [name]);
+    if (config.ports[name] === undefined) continue;
+    add({ name, routes, database, deploymentOf: () => deployment, pages: new PageHandler(site, deployment, pages) }, [
+      name,
+    ]);
   }
   if (config.ports.messages !== undefined) {
     // The message address accepts the keys of all deployments: a key decides to which one a message belongs.

@@ -146,7 +146,35 @@ export interface Tables {
     delete_at: number | null;
     /** When its personal data was deleted. */
     deleted_at: number | null;
+    /** When its owner opened a link that was sent to its e-mail address. */
+    email_confirmed_at: number | null;
   };
+  /** The passwords of accounts, as PHC strings. An account without one is opened by a link. */
+  passwords: { account_id: number; hash: string; changed_at: number };
+  /** The browsers that are signed in to an account, each with the SHA-256 of its cookie. */
+  sessions: {
+    id: Generated<number>;
+    account_id: number;
+    hash: string;
+    created_at: number;
+    last_seen_at: number;
+    expires_at: number;
+    address: string;
+    user_agent: string;
+  };
+  /** Links that open an account once, each with the SHA-256 of its token. */
+  links: {
+    id: Generated<number>;
+    account_id: number;
+    purpose: 'confirm' | 'reset' | 'sign_in';
+    hash: string;
+    /** The address that it was sent to, or that it confirms. */
+    email: string;
+    created_at: number;
+    expires_at: number;
+  };
+  /** The attempts of a subject, such as an address that signs in, since the start of its current period. */
+  attempts: { subject: string; since: number; count: number };
   keys: {
     id: string;
     account_id: number;
@@ -161,6 +189,8 @@ export interface Tables {
     last_used_at: number | null;
     /** The networks that it is accepted from, separated by one space; null for all. */
     networks: string | null;
+    /** What its owner calls it. */
+    name: string | null;
     /** The key that replaced it when it was rotated. */
     replaced_by: string | null;
   };

@@ -1,5 +1,5 @@
-/** What asked for a change: a request, or a command of the operator. */
-export type Origin = RequestOrigin | CommandOrigin;
+/** What asked for a change: a request with an API key, a page that an account has open, or a command of the operator. */
+export type Origin = RequestOrigin | SessionOrigin | CommandOrigin;
 
 export interface RequestOrigin {
   readonly accountId: number;
@@ -7,6 +7,10 @@ export interface RequestOrigin {
   readonly requestId: string;
   /** The client's address, as the trusted proxies forward it; '' if the client has disconnected. */
   readonly address: string;
+}
+
+export interface SessionOrigin extends Omit<RequestOrigin, 'keyId'> {
+  readonly sessionId: number;
 }
 
 export interface CommandOrigin {

@@ -9,6 +9,7 @@ import { messageBounds } from './0011-message-bounds.ts';
 import { webhookKeys } from './0012-webhook-keys.ts';
 import { accountLifecycle } from './0013-account-lifecycle.ts';
 import { audit } from './0014-audit.ts';
+import { sessions } from './0016-sessions.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -35,4 +36,5 @@ export const migrations: readonly Migration[] = [
   webhookKeys,
   accountLifecycle,
   audit,
+  sessions,
 ];

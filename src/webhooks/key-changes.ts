@@ -1,5 +1,6 @@
 import type { IssuedKey, Key } from '../keys/key.ts';
 import { getKey, revokeKey, rotateKey } from '../keys/keys.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { Database, Transaction } from '../schema.ts';
 import { disabledWebhooksOfKey, disableWebhooksOfKeys, handOverWebhooks } from './disable.ts';
 import type { WebhookRow } from './webhook.ts';
@@ -29,7 +30,7 @@ export interface ChangedKey {
 export async function revokeKeyAndWebhooks(
   databases: KeyDatabases,
   id: string,
-  { keepWebhooks = false } = {},
+  { keepWebhooks = false, origin }: { readonly keepWebhooks?: boolean; readonly origin?: Origin } = {},
 ): Promise<ChangedKey> {
   const { accounts, webhooks: own } = databases;
   const change = async (tx: Transaction) => {
@@ -39,13 +40,13 @@ export async function revokeKeyAndWebhooks(
     return disabledWebhooksOfKey(tx, id, 'key_revoked');
   };
   if (own === accounts) {
-    return accounts.write(async tx => ({ key: await revokeKey(tx, id), webhooks: await change(tx) }));
+    return accounts.write(async tx => ({ key: await revokeKey(tx, id), webhooks: await change(tx) }), origin);
   }
   await getKey(accounts, id);
   // Webhooks to keep must no longer depend on the key when it is revoked.
-  const kept = keepWebhooks ? await own?.write(change) : undefined;
-  const key = await accounts.write(tx => revokeKey(tx, id));
-  return { key, webhooks: kept ?? (await own?.write(change)) ?? [] };
+  const kept = keepWebhooks ? await own?.write(change, origin) : undefined;
+  const key = await accounts.write(tx => revokeKey(tx, id), origin);
+  return { key, webhooks: kept ?? (await own?.write(change, origin)) ?? [] };
 }
 
 /**

@@ -1,27 +1,19 @@
-import type { Problem } from '../problem.ts';
 import type { Route } from '../route.ts';
-import type { BodyBudget } from './body-budget.ts';
 import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
-import type { RenderPage } from './router.ts';
+import type { PageOptions, PageRoute } from './pages.ts';
 
 /** What an HTTP server serves, and the functions that it calls. */
-export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions {
+export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions, PageOptions {
   readonly routes: readonly Route<Context>[];
-  /** Pages outside the API by path, which may end with `*`. They need no key and are not rate limited. */
-  readonly pages: Readonly<Record<string, RenderPage>>;
-  /** Limits the memory for request bodies; several servers can share it. */
-  readonly bodies: BodyBudget;
-  /** Returns the HTML page for a path outside the API that does not exist. */
-  notFoundPage(): string;
+  /** The pages outside the API. */
+  readonly pages: readonly PageRoute[];
   /**
    * Returns the public address, without the prefix and without a trailing slash.
    * @param port the port that the server listens on
    * @param tls whether the request came to a trusted proxy over TLS
    */
   publicUrl(port: number, tls: boolean): string;
-  /** Converts an error that was thrown below a route, and logs what callers must not see. */
-  problemOf(error: unknown, requestId: string): Problem;
   /** Reports each response of the API: the operation ('' for none), its status, and how long it took, in seconds. */
   readonly onResponse?: ((operationId: string, status: number, seconds: number) => void) | undefined;
   /** Returns the time in milliseconds since the Unix epoch. */

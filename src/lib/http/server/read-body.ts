@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream';
 
 /** The body, or the code of the error that it caused. */
-type Read = { readonly bytes: Buffer } | { readonly error: 'body_too_large' | 'malformed_request' | 'overloaded' };
+export type Read =
+  | { readonly bytes: Buffer }
+  | { readonly error: 'body_too_large' | 'malformed_request' | 'overloaded' };
 
 /** The most chunks of a body: more than any client sends that does not send single bytes on purpose. */
 const CHUNKS_MAX = 16_384;
@@ -16,6 +18,7 @@ const noBytes = Buffer.alloc(0);
  * @param reserve called before memory is used: once with the declared length, otherwise whenever the buffer grows. When it
  *   returns false, the body is not read any further
  * @param done called once; later chunks are ignored
+ * @param bytesMax the size of the largest body
  * @returns a function that stops reading, for a request that has its response already
  */
 export function readBody(
@@ -23,13 +26,14 @@ export function readBody(
   declared: string | undefined,
   reserve: (bytes: number) => boolean,
   done: (read: Read) => void,
+  bytesMax = BYTES_MAX,
 ): () => void {
-  const max = declared === undefined ? BYTES_MAX : Number(declared);
+  const max = declared === undefined ? bytesMax : Number(declared);
   let bytes = noBytes;
   let length = 0;
   let chunks = 0;
   let ended = false;
-  if (max > BYTES_MAX) end({ error: 'body_too_large' });
+  if (max > bytesMax) end({ error: 'body_too_large' });
   else if (!reserve(declared === undefined ? FIRST_BYTES : max)) end({ error: 'overloaded' });
   else {
     bytes = Buffer.allocUnsafe(Math.min(max, FIRST_BYTES));
@@ -41,7 +45,7 @@ export function readBody(
   function append(chunk: Buffer): void {
     if (ended) return;
     const needed = length + chunk.length;
-    if (needed > BYTES_MAX || ++chunks > CHUNKS_MAX) {
+    if (needed > bytesMax || ++chunks > CHUNKS_MAX) {
       end({ error: 'body_too_large' });
       return;
     }

@@ -17,9 +17,13 @@ const exposeHeaders = [
 const requestHeaders =
   'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id';
 
+/** Lets scripts of other sites read a response. */
+export const anyOrigin: readonly string[] = ['Access-Control-Allow-Origin', '*'];
+
 /** Returns the headers of every response of a kind. */
 function headersOf(...transport: string[]) {
-  const all = ['Access-Control-Allow-Origin', '*', 'X-Content-Type-Options', 'nosniff', ...transport];
+  const page = ['X-Content-Type-Options', 'nosniff', ...transport];
+  const all = [...anyOrigin, ...page];
   return {
     /** Changes, errors and streams of the API. Scripts of other sites can read them, with the headers that clients need. */
     api: [...all, ...exposeHeaders, 'Cache-Control', 'no-store'] as readonly string[],
@@ -32,9 +36,8 @@ function headersOf(...transport: string[]) {
       'Vary',
       'Authorization',
     ] as readonly string[],
-    page: [...all, 'Cache-Control', 'no-store'] as readonly string[],
-    /** Pages with an entity tag. */
-    taggedPage: [...all, 'Cache-Control', 'no-cache'] as readonly string[],
+    /** Pages outside the API, and preflights. */
+    page: page as readonly string[],
   };
 }
 
@@ -65,8 +68,20 @@ export interface ResponseContent {
 
 /** The response of a page outside the API. */
 export interface PageContent extends ResponseContent {
-  /** Answers `If-None-Match` with 304. Pages without it are not cached. */
+  /** Answers `If-None-Match` with 304. */
   readonly etag?: string;
+  /** By default browsers ask again for pages with an entity tag, and do not keep others. */
+  readonly cacheControl?: string;
+  /** More headers: names and values in turn. */
+  readonly headers?: readonly string[];
+  /** The bytes in the encodings that most browsers accept, for those that do. */
+  readonly compressed?: Compressed;
+}
+
+/** The same bytes in two encodings. */
+export interface Compressed {
+  readonly br: Buffer;
+  readonly gzip: Buffer;
 }
 
 /** A response of a route that is ready to be written. */
@@ -91,25 +106,40 @@ export function writeResponse(
 
 /** Writes a page outside the API. */
 export function writePage(
-  { request, response, tls }: Pick<Exchange, 'request' | 'response' | 'tls'>,
+  { request, response, requestId, tls }: Pick<Exchange, 'request' | 'response' | 'requestId' | 'tls'>,
   page: PageContent,
   connection: readonly string[],
 ): void {
-  const { etag } = page;
-  if (etag === undefined) {
-    writeResponse(response, page, commonHeaders(tls).page.concat(connection));
-    return;
-  }
-  const ifNoneMatch = request.headers['if-none-match'];
-  const isCurrent = ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag);
-  const headers = commonHeaders(tls).taggedPage.concat('ETag', etag, connection);
-  writeResponse(response, isCurrent ? { status: 304, bytes: '' } : page, headers);
+  const { etag, cacheControl = etag === undefined ? 'no-store' : 'no-cache', headers = [], compressed } = page;
+  const { 'if-none-match': ifNoneMatch, 'accept-encoding': accepted = '' } = request.headers;
+  const isCurrent = etag !== undefined && ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag);
+  const encoding = compressed && encodings.find(name => acceptsEncoding(String(accepted), name));
+  const content = encoding === undefined ? page : { ...page, bytes: compressed![encoding] };
+  const all = commonHeaders(tls).page.concat('X-Request-Id', requestId, 'Cache-Control', cacheControl, headers);
+  if (etag !== undefined) all.push('ETag', etag);
+  if (compressed !== undefined) all.push('Vary', 'Accept-Encoding');
+  if (encoding !== undefined && !isCurrent) all.push('Content-Encoding', encoding);
+  writeResponse(response, isCurrent ? { status: 304, bytes: '' } : content, all.concat(connection));
+}
+
+/** The encodings of a compressed page, best first. */
+const encodings = ['br', 'gzip'] as const;
+
+/** Reports whether an `Accept-Encoding` header names an encoding without refusing it (RFC 9110, 12.5.3). */
+function acceptsEncoding(header: string, encoding: string): boolean {
+  return header
+    .toLowerCase()
+    .split(',')
+    .some(part => {
+      const [name, ...parameters] = part.split(';').map(text => text.trim());
+      return name === encoding && !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter));
+    });
 }
 
 export function writePreflight({ request, response, requestId, tls }: Exchange, rateLimits: readonly string[]): void {
   const allowed = request.headers['access-control-request-headers'] ?? requestHeaders;
   writeResponse(response, { status: 204, bytes: '' }, [
-    ...commonHeaders(tls).page,
+    ...[...anyOrigin, ...commonHeaders(tls).page, 'Cache-Control', 'no-store'],
     ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
     ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
     ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...rateLimits],

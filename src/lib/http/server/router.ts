@@ -1,17 +1,10 @@
-import createRouter from 'find-my-way';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import createRouter, { type HTTPMethod } from 'find-my-way';
 import type { Route } from '../route.ts';
-import type { PageContent } from './responses.ts';
-
-/**
- * Returns the page, or `undefined` when there is none after all.
- * @param rest what the request's path has in place of the `*` at the end of the page's path
- */
-export type RenderPage = (rest: string) => MaybePromise<PageContent | undefined>;
+import type { PageRoute } from './pages.ts';
 
 interface Target<R> {
   readonly route?: R | undefined;
-  readonly page?: RenderPage | undefined;
+  readonly page?: PageRoute | undefined;
 }
 
 /** What a path leads to, if anything, with the decoded path parameters. */
@@ -31,15 +24,15 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
     onBadUrl: ignore,
   });
 
-  constructor(prefix: string, routes: readonly R[], pages: Readonly<Record<string, RenderPage>>) {
+  constructor(prefix: string, routes: readonly R[], pages: readonly PageRoute[]) {
     this.#prefix = prefix;
-    for (const route of routes) {
-      const { method, path } = route.route;
-      this.#router.on(method === 'GET' ? ['GET', 'HEAD'] : method, prefix + path.replace(/\{(\w+)\}/g, ':$1'), ignore, {
-        route,
-      });
-    }
-    for (const [path, page] of Object.entries(pages)) this.#router.on(['GET', 'HEAD'], path, ignore, { page });
+    for (const route of routes) this.#add(route.route.method, prefix + route.route.path, { route });
+    for (const page of pages) this.#add(page.method, page.path, { page });
+  }
+
+  #add(method: Route<never>['method'], path: string, target: Target<R>): void {
+    const methods: HTTPMethod[] = method === 'GET' ? ['GET', 'HEAD'] : [method];
+    this.#router.on(methods, path.replace(/\{(\w+)\}/g, ':$1'), ignore, target);
   }
 
   find(method: string, path: string): Found<R> {

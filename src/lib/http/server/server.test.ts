@@ -190,8 +190,8 @@ describe('a server of routes', () => {
       publicUrl: () => 'http://service.example',
       pagesUrl: () => 'http://service.example',
       now: () => Date.now(),
-      pages: {},
-      notFoundPage: () => '',
+      pages: [],
+      errorPage: ({ status }) => ({ status, bytes: '' }),
       limits: { checkMs: 20, ...limits },
     });
     servers.push(server);
@@ -540,8 +540,8 @@ describe('a server of routes', () => {
           publicUrl: () => '',
           pagesUrl: () => '',
           now: () => 0,
-          pages: {},
-          notFoundPage: () => '',
+          pages: [],
+          errorPage: ({ status }) => ({ status, bytes: '' }),
         }),
       /listThings does not state who may call it/,
     );

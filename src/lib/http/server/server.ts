@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Problem } from '../problem.ts';
 import type { ResponseWriter } from '../route.ts';
-import { prefersHtml } from './accept.ts';
 import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
 import { BoundRoute } from './bound-route.ts';
 import { ClientErrors } from './client-errors.ts';
@@ -10,6 +9,7 @@ import { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Listener, listen } from './listen.ts';
 import { defaultLimits, type HttpServerOptions } from './options.ts';
+import { PageServer } from './pages.ts';
 import { readBody } from './read-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
@@ -17,12 +17,11 @@ import {
   closeConnection,
   commonHeaders,
   type EncodedResponse,
-  writePage,
   writePreflight,
   writeResponse,
   writeStream,
 } from './responses.ts';
-import { type Found, type RenderPage, Router } from './router.ts';
+import { type Found, Router } from './router.ts';
 
 /** The largest request line with its headers, in bytes. */
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -50,6 +49,7 @@ export class HttpServer<Context> {
   readonly #router: Router<BoundRoute<Context>>;
   readonly #connections: Connections;
   readonly #errors: ErrorResponses;
+  readonly #pages: PageServer;
   readonly #streams = new Set<ResponseWriter>();
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
@@ -61,6 +61,7 @@ export class HttpServer<Context> {
   constructor(options: HttpServerOptions<Context>) {
     this.#options = options;
     this.#errors = new ErrorResponses(options);
+    this.#pages = new PageServer(options, this.#errors);
     const routes = options.routes.map(route => new BoundRoute(route, options));
     this.#router = new Router(options.prefix, routes, options.pages);
     const limits = { ...defaultLimits, ...options.limits };
@@ -112,9 +113,9 @@ export class HttpServer<Context> {
     const exchange = this.#exchangeOf(request, response);
     const { route, page, isMalformed } = exchange.found;
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
-    else if (page !== undefined) this.#servePage(exchange, page);
+    else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
     else if (route === undefined && !this.#router.isInApi(exchange.path)) {
-      this.#rejectOutside(exchange, this.#notFoundOutside(exchange.path));
+      this.#pages.reject(exchange, this.#notFoundOutside(exchange.path), this.#connectionHeaders);
     } else if (this.#isClosing) this.#rejectClosing(exchange);
     else if (request.method === 'OPTIONS' && isPreflight(request)) {
       writePreflight(exchange, this.#errors.addressHeaders(request));
@@ -303,27 +304,6 @@ export class HttpServer<Context> {
   #rejectMalformed(exchange: Exchange): void {
     this.#connections.abandon(exchange.request.socket, { queued: true });
     this.#errors.writeLast(exchange, 'malformed_request');
-  }
-
-  /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
-  #rejectOutside(exchange: Exchange, problem: Problem): void {
-    const { request } = exchange;
-    if (problem.status === 404 && prefersHtml(request.headers.accept)) {
-      const page = { status: 404, contentType: 'text/html; charset=utf-8', bytes: this.#options.notFoundPage() };
-      writePage(exchange, page, this.#connectionHeaders);
-    } else {
-      this.#errors.write(exchange, problem, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
-    }
-  }
-
-  async #servePage(exchange: Exchange, render: RenderPage): Promise<void> {
-    try {
-      const page = await render(exchange.parameters['*'] ?? '');
-      if (page === undefined) this.#rejectOutside(exchange, this.#errors.problem('route_not_found'));
-      else writePage(exchange, page, this.#connectionHeaders);
-    } catch (error) {
-      this.#rejectOutside(exchange, this.#options.problemOf(error, exchange.requestId));
-    }
   }
 
   /** Returns the error for a path outside the API, which names the path of an operation if only the prefix is missing. */

@@ -1,0 +1,135 @@
+import type { IncomingMessage } from 'node:http';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import { Problem } from '../problem.ts';
+import { prefersHtml } from './accept.ts';
+import type { BodyBudget } from './body-budget.ts';
+import type { ErrorResponses } from './error-responses.ts';
+import type { Exchange } from './exchange.ts';
+import { type Read, readBody } from './read-body.ts';
+import { type PageContent, writePage } from './responses.ts';
+
+/** A page outside the API, or what one of its forms is sent to. It needs no key and is not rate limited. */
+export interface PageRoute {
+  /** `GET` serves `HEAD` too. */
+  readonly method: 'GET' | 'POST';
+  /** The path with parameters in braces; it may end with `*`, which is a parameter of that name. */
+  readonly path: string;
+  /** Returns the page, or `undefined` when there is none after all. */
+  handle(request: PageRequest): MaybePromise<PageContent | undefined>;
+}
+
+/** The request of a page. */
+export interface PageRequest {
+  readonly requestId: string;
+  /** The public address as this client reaches it, without a trailing slash. */
+  readonly publicUrl: string;
+  /** Whether the request came to a trusted proxy over TLS. */
+  readonly tls: boolean;
+  /** The client's address, as the trusted proxies forward it. */
+  readonly address: string;
+  /** The path as it was sent. */
+  readonly path: string;
+  /** The query string as it was sent, with its question mark; '' when there is none. */
+  readonly search: string;
+  /** The decoded path parameters. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Returns a request header by its lower-case name. */
+  header(name: string): string | undefined;
+  /** The fields of the form; empty for `GET`. */
+  readonly form: URLSearchParams;
+}
+
+/** What pages need from the server. */
+export interface PageOptions {
+  /** Limits the memory for bodies; several servers can share it. */
+  readonly bodies: BodyBudget;
+  /** Converts an error that a route or a page has thrown, and logs what callers must not see. */
+  problemOf(error: unknown, requestId: string): Problem;
+  /** Returns the HTML page on a problem of a request for a page. */
+  errorPage(problem: Problem, requestId: string): PageContent;
+}
+
+/** The largest form, in bytes. */
+const FORM_BYTES_MAX = 64 * 1024;
+const TOO_LARGE = 'The form is larger than 64 KiB.';
+/** All visitors share one account of the body budget. */
+const VISITORS = 0;
+const noForm = new URLSearchParams();
+
+/** Serves the pages of an address, and its responses to requests for paths that do not exist. */
+export class PageServer {
+  readonly #options: PageOptions;
+  readonly #errors: ErrorResponses;
+
+  constructor(options: PageOptions, errors: ErrorResponses) {
+    this.#options = options;
+    this.#errors = errors;
+  }
+
+  /** Never rejects. @param connection the headers that end the connection, if it is to end */
+  async serve(exchange: Exchange, page: PageRoute, connection: readonly string[]): Promise<void> {
+    try {
+      const form = page.method === 'POST' ? await this.#readForm(exchange) : noForm;
+      const content = await page.handle(this.#requestOf(exchange, form));
+      if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection);
+      else writePage(exchange, content, connection);
+    } catch (error) {
+      this.reject(exchange, this.#options.problemOf(error, exchange.requestId), connection);
+    }
+  }
+
+  /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
+  reject(exchange: Exchange, problem: Problem, connection: readonly string[]): void {
+    const { request, requestId } = exchange;
+    if (prefersHtml(request.headers.accept)) {
+      const page = this.#options.errorPage(problem, requestId);
+      writePage(exchange, page, problem.headers.concat(connection));
+    } else {
+      this.#errors.write(exchange, problem, this.#errors.addressHeaders(request).concat(connection));
+    }
+  }
+
+  #requestOf({ request, ...exchange }: Exchange, form: URLSearchParams): PageRequest {
+    const { requestId, publicUrl, tls, path, search, parameters } = exchange;
+    return {
+      ...{ requestId, publicUrl, tls, path, search, parameters, form },
+      // The address of a connection is unknown once it is closed.
+      address: this.#errors.addressOf(request),
+      header: name => headerOf(request, name),
+    };
+  }
+
+  /** @throws {Problem} when the body is no form, is too large, or there is no memory for it */
+  async #readForm({ request, response }: Exchange): Promise<URLSearchParams> {
+    const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': encoding } = request.headers;
+    if (encoding === undefined && (declared === undefined || declared === '0')) return noForm;
+    if (!/^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
+      throw new Problem('invalid_content_type', 400, 'Send the form as application/x-www-form-urlencoded.');
+    }
+    const { bodies } = this.#options;
+    let reserved = 0;
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const reserve = (bytes: number) => {
+      const isReserved = bodies.reserve(VISITORS, bytes);
+      if (isReserved) reserved += bytes;
+      return isReserved;
+    };
+    const done = (read: Read) => {
+      if ('bytes' in read) resolve(read.bytes.toString('utf8'));
+      else if (read.error === 'body_too_large') reject(new Problem('body_too_large', 413, TOO_LARGE));
+      else reject(this.#errors.problem(read.error, read.error === 'overloaded' ? ['Retry-After', '1'] : []));
+    };
+    // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
+    response.once('close', readBody(request, declared, reserve, done, FORM_BYTES_MAX));
+    try {
+      return new URLSearchParams(await promise);
+    } finally {
+      if (reserved > 0) bodies.release(VISITORS, reserved);
+    }
+  }
+}
+
+function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -1,0 +1,94 @@
+import { Problem } from '../lib/http/problem.ts';
+import { canonicalAddress } from '../limits/address.ts';
+import { type Params, query, sql, type Transaction } from '../schema.ts';
+
+/** How often something may be tried, in total and then again. */
+export interface AttemptLimit {
+  /** The action, as the subject of the counter begins. */
+  readonly action: string;
+  readonly max: number;
+  readonly periodMs: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The limits of what a page offers to everyone. Each is counted over all nodes. */
+export const attemptLimits = {
+  signInByAccount: { action: 'sign in to', max: 10, periodMs: 15 * MINUTE_MS },
+  signInByAddress: { action: 'sign in from', max: 50, periodMs: 15 * MINUTE_MS },
+  signUpByAddress: { action: 'sign up from', max: 10, periodMs: 60 * MINUTE_MS },
+} as const satisfies Record<string, AttemptLimit>;
+
+/**
+ * Counts an attempt, also a successful one.
+ * @param subject who tries, or what is tried: an account, or the network of an address
+ * @returns the milliseconds to wait if that is one too many, otherwise 0
+ */
+export async function countAttempt(
+  tx: Transaction,
+  { action, max, periodMs }: AttemptLimit,
+  subject: string,
+): Promise<number> {
+  const { since, count } = (await tx.first(addAttempt, { subject: `${action} ${subject}`, now: tx.now, periodMs }))!;
+  return count > max ? since + periodMs - tx.now : 0;
+}
+
+/** Returns the subject of attempts from an address: IPv6 addresses count by their /64. */
+export function addressSubject(address: string): string {
+  return canonicalAddress(address) ?? 'unknown';
+}
+
+/** Returns the error for too many attempts. @param waitMs the milliseconds to wait */
+export function tooManyAttempts(waitMs: number): Problem {
+  const seconds = Math.ceil(waitMs / 1000);
+  const minutes = Math.ceil(seconds / 60);
+  const message = `Too many attempts. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
+  return new Problem('too_many_attempts', 429, message, { headers: ['Retry-After', `${seconds}`] });
+}
+
+/** Forgets the attempts of a subject, after it has proven itself. */
+export async function forgetAttempts(tx: Transaction, { action }: AttemptLimit, subject: string): Promise<void> {
+  await tx.run(deleteAttempts, { subject: `${action} ${subject}` });
+}
+
+/** Deletes attempts whose period is over; a retention rule. */
+export function deleteOldAttempts(tx: Transaction, limit: number): Promise<number> | number {
+  return tx.run(deleteOld, { before: tx.now - PERIOD_MAX_MS, limit });
+}
+
+const PERIOD_MAX_MS = Math.max(...Object.values(attemptLimits).map(({ periodMs }) => periodMs));
+
+const addAttempt = query((db, p: Params<{ subject: string; now: number; periodMs: number }>) =>
+  db
+    .insertInto('attempts')
+    .values({ subject: p.subject, since: p.now, count: 1 })
+    .onConflict(conflict =>
+      conflict.column('subject').doUpdateSet(eb => {
+        const isOver = eb('attempts.since', '<=', sql<number>`${p.now} - ${p.periodMs}`);
+        return {
+          since: eb.case().when(isOver).then(p.now).else(eb.ref('attempts.since')).end(),
+          count: eb
+            .case()
+            .when(isOver)
+            .then(1)
+            .else(eb('attempts.count', '+', 1))
+            .end(),
+        };
+      }),
+    )
+    .returning(['since', 'count']),
+);
+
+const deleteAttempts = query((db, p: Params<{ subject: string }>) =>
+  db.deleteFrom('attempts').where('subject', '=', p.subject),
+);
+
+const deleteOld = query((db, p: Params<{ before: number; limit: number }>, engine) =>
+  db.deleteFrom('attempts').where('subject', 'in', ({ selectFrom }) =>
+    selectFrom('attempts')
+      .select('subject')
+      .where('since', '<', p.before)
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  ),
+);

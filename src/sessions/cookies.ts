@@ -1,0 +1,49 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { SESSION_MS } from './session.ts';
+
+/**
+ * The cookies of an address. Cookies do not know ports, so their names contain a hash of the public URL: addresses on one
+ * host never share or overwrite them.
+ */
+export interface CookieNames {
+  /** Holds the secret of a session. */
+  readonly session: string;
+  /** Holds a random secret, from which the form tokens of visitors derive who are not signed in. */
+  readonly visitor: string;
+}
+
+/** @param publicUrl the public URL of the address, without a trailing slash */
+export function cookieNames(publicUrl: string): CookieNames {
+  const suffix = hash('sha256', publicUrl, 'hex').slice(0, 8);
+  return { session: `__Host-petstore-session-${suffix}`, visitor: `__Host-petstore-visitor-${suffix}` };
+}
+
+/** Returns the value of a cookie in a `Cookie` header; `undefined` if it is absent, or not of the form of a secret. */
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  const found = header?.split(';').find(pair => pair.trim().startsWith(`${name}=`));
+  const value = found?.slice(found.indexOf('=') + 1).trim();
+  return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;
+}
+
+/** Returns the `Set-Cookie` header that keeps a secret until the session ends. `__Host-` requires the attributes. */
+export function setCookie(name: string, secret: string): string {
+  return `${name}=${secret}; Path=/; Max-Age=${SESSION_MS / 1000}; ${attributes}`;
+}
+
+export function clearCookie(name: string): string {
+  return `${name}=; Path=/; Max-Age=0; ${attributes}`;
+}
+
+const attributes = 'Secure; HttpOnly; SameSite=Lax';
+
+/** Returns the token that forms of a visitor contain: derived from the secret of a cookie, which it does not reveal. */
+export function formTokenOf(secret: string): string {
+  return createHmac('sha256', secret).update('form').digest('base64url');
+}
+
+/** Reports in constant time whether a form has the token of a secret. */
+export function isFormToken(token: string | null, secret: string | undefined): boolean {
+  if (token === null || secret === undefined) return false;
+  const [actual, expected] = [Buffer.from(token), Buffer.from(formTokenOf(secret))];
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
+}

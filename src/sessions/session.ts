@@ -1,0 +1,43 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Account } from '../accounts/account.ts';
+import { DAY_MS } from '../lib/time.ts';
+
+/** A browser that is signed in to an account. */
+export interface Session {
+  readonly id: number;
+  readonly accountId: number;
+  /** All times are milliseconds since the Unix epoch. */
+  readonly createdAt: number;
+  /** When its latest request came, up to `SEEN_BEHIND_MS` behind. */
+  readonly lastSeenAt: number;
+  readonly expiresAt: number;
+  /** The address and the `User-Agent` that signed in. */
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** A session with its account. */
+export interface SignedIn {
+  readonly session: Session;
+  readonly account: Account;
+}
+
+/** A session ends this long after it began, whatever happens. */
+export const SESSION_MS = 30 * DAY_MS;
+/** A session ends this long after its latest request. */
+export const IDLE_MS = 7 * DAY_MS;
+/** How far the time of the latest request may be behind. */
+export const SEEN_BEHIND_MS = 60 * 60_000;
+/** The most sessions of an account; the oldest ends when another begins. */
+export const SESSIONS_MAX = 20;
+export const USER_AGENT_LENGTH_MAX = 200;
+
+/** Returns a new secret for a cookie or a link: 256 random bits as 43 characters of base64url. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Returns what is stored of a secret: its SHA-256 in base64. 256 random bits need no slow hash. */
+export function hashSecret(secret: string): string {
+  return hash('sha256', secret, 'base64');
+}

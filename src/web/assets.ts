@@ -1,0 +1,45 @@
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { PageRoute } from '../lib/http/server/pages.ts';
+import { type Compressed, compress } from './compress.ts';
+
+const directory = new URL('assets/', import.meta.url);
+
+const types: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  woff2: 'font/woff2',
+};
+
+/** The style sheet, the client scripts and the icon, by name. */
+const files = new Map(readdirSync(directory).map(name => [name, readFileSync(new URL(name, directory))]));
+
+/** Changes with any of the files, so that browsers can keep each for good. */
+const version = hash('sha256', Buffer.concat([...files.values()]), 'hex').slice(0, 12);
+
+/** Returns the path of an asset. @param name the name of a file in `assets/` */
+export function assetPath(name: string): string {
+  if (!files.has(name)) throw new Error(`There is no asset ${name}.`);
+  return `/assets/${version}/${name}`;
+}
+
+const compressed = new Map<string, Promise<Compressed>>();
+
+/** Serves the assets. */
+export const assets: PageRoute = {
+  method: 'GET',
+  path: '/assets/{version}/{name}',
+  async handle({ parameters }) {
+    const { name = '' } = parameters;
+    const bytes = files.get(name);
+    if (bytes === undefined || parameters['version'] !== version) return undefined;
+    return {
+      status: 200,
+      contentType: types[name.slice(name.lastIndexOf('.') + 1)]!,
+      bytes,
+      compressed: await compressed.getOrInsertComputed(name, () => compress(bytes)),
+      cacheControl: 'public, max-age=31536000, immutable',
+    };
+  },
+};

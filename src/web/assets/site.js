@@ -1,0 +1,35 @@
+// Adds to every page what needs a script: the search key, and copy buttons.
+
+document.addEventListener('keydown', event => {
+  const { target } = event;
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
+  const search = document.querySelector('input[type="search"]');
+  if (search === null) return;
+  event.preventDefault();
+  search.focus();
+});
+
+for (const block of document.querySelectorAll('pre.copy')) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy';
+  button.textContent = 'Copy';
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(block.querySelector('code').textContent);
+      button.textContent = 'Copied';
+    } catch {
+      // Clipboards are for secure pages: select the text instead.
+      getSelection().selectAllChildren(block.querySelector('code'));
+      button.textContent = 'Selected';
+    }
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 2000);
+  });
+  const frame = document.createElement('div');
+  frame.className = 'copyable';
+  block.replaceWith(frame);
+  frame.append(block, button);
+}

@@ -1,0 +1,98 @@
+import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
+import type { Visit } from './page.ts';
+
+/** A field of a form. */
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  /** The type of the input; `text` by default. */
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search';
+  readonly value?: string | number | null | undefined;
+  /** What is valid, below the label. */
+  readonly hint?: HtmlValue;
+  /** What is wrong, as a sentence. */
+  readonly error?: string | undefined;
+  /** What the browser may fill in: `email`, `new-password`, … (HTML Standard, autofill). */
+  readonly autocomplete?: string;
+  readonly optional?: true;
+  readonly maxLength?: number;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** Returns a labelled input with its hint and its error beside it. */
+export function field({ name, label, type = 'text', value, hint, error, ...rest }: Field): Html {
+  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean);
+  const { autocomplete = 'off', optional, maxLength, min, max } = rest;
+  return html`<div class="field">
+<label for="${name}">${label}${optional && html` <span class="quiet">(optional)</span>`}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}"${!optional && html` required`}${
+    maxLength !== undefined && html` maxlength="${maxLength}"`
+  }${min !== undefined && html` min="${min}"`}${max !== undefined && html` max="${max}"`}${
+    described.length > 0 && html` aria-describedby="${described.join(' ')}"`
+  }${error !== undefined && html` aria-invalid="true"`}>
+${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+</div>`;
+}
+
+/** A choice of a select, radio buttons or checkboxes. */
+export interface Choice {
+  readonly value: string;
+  readonly label: HtmlValue;
+  readonly hint?: HtmlValue;
+  readonly checked?: boolean;
+}
+
+/** Returns a select. */
+export function select({ name, label, choices }: { name: string; label: string; choices: readonly Choice[] }): Html {
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<select id="${name}" name="${name}">${choices.map(
+    ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
+  )}</select>
+</div>`;
+}
+
+/** Returns a group of radio buttons or checkboxes. */
+export function choices(
+  type: 'radio' | 'checkbox',
+  {
+    name,
+    label,
+    choices,
+    error,
+  }: { name: string; label: string; choices: readonly Choice[]; error?: string | undefined },
+): Html {
+  return html`<fieldset class="field"${error !== undefined && html` aria-describedby="${name}-error"`}>
+<legend>${label}</legend>
+${choices.map(
+  ({ value, label, hint, checked }) =>
+    html`<label class="choice"><input type="${type}" name="${name}" value="${value}"${checked && html` checked`}> <span>${label}${hint !== undefined && html` <span class="hint">${hint}</span>`}</span></label>
+`,
+)}${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+</fieldset>`;
+}
+
+/** Returns a form that is sent by POST, with its token and its button. */
+export function form(
+  visit: Pick<Visit, 'tokenField'>,
+  {
+    action,
+    submit,
+    className = 'stacked',
+    danger,
+  }: { action: string; submit: string; className?: string; danger?: true },
+  fields: HtmlValue,
+): Html {
+  return html`<form method="post" action="${action}" class="${className}">
+${visit.tokenField()}
+${fields}
+<button${danger && html` class="danger"`}>${submit}</button>
+</form>`;
+}
+
+/** Returns a message above a form or a list. @param kind `status` is announced by screen readers when they can, `alert` at once */
+export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
+  return html`<div class="notice ${kind}" role="${kind}">${content}</div>`;
+}

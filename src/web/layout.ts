@@ -1,0 +1,105 @@
+import type { Account } from '../accounts/account.ts';
+import { type Html, html } from '../lib/html/html.ts';
+import type { DeploymentName } from '../schema.ts';
+import { assetPath } from './assets.ts';
+import type { Menu, Page, View } from './page.ts';
+import type { SiteUrls } from './site.ts';
+
+/** What surrounds the body of a page. */
+export interface Frame {
+  readonly pages: readonly Page[];
+  readonly deployment: DeploymentName;
+  readonly portal: DeploymentName;
+  readonly urls: SiteUrls;
+  /** The account that is signed in. */
+  readonly account: Account | undefined;
+  /** The page that is shown; absent on error pages. */
+  readonly page?: Page | undefined;
+  /** The hidden field that the form for signing out needs, if someone is signed in. */
+  readonly tokenField: Html | undefined;
+}
+
+const SITE_NAME = 'Pet Store';
+
+/** Returns a complete page. Its links start at the root of the address. */
+export function document(view: View & { readonly title: string }, frame: Frame): string {
+  const { title, description, body, scripts = [] } = view;
+  const { page } = frame;
+  const isFront = page?.path === '/';
+  return `<!doctype html>
+${html`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
+${description !== undefined && html`<meta name="description" content="${description}">`}
+<link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetPath('style.css')}">
+${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+${header(frame)}
+${subMenu(frame)}
+<main id="content" class="${view.layout ?? 'normal'}">
+${view.layout !== 'bare' && html`<h1>${title}</h1>`}
+${body}
+</main>
+${footer(frame)}
+</body>
+</html>
+`}`;
+}
+
+function header(frame: Frame): Html {
+  const { deployment, urls, portal, account } = frame;
+  const other: DeploymentName = deployment === 'production' ? 'staging' : 'production';
+  return html`<header class="site">
+<a class="brand" href="/"><svg aria-hidden="true" viewBox="0 0 24 24"><use href="${assetPath('icon.svg')}#paw"></use></svg>${SITE_NAME}</a>
+<span class="deployment ${deployment}">${titleOf(deployment)}${
+    urls[other] !== undefined && html` <a href="${urls[other]}/">${`Switch to ${other}`}</a>`
+  }</span>
+<nav aria-label="Site">${menuItems(frame, 'main')}</nav>
+<div class="who">${deployment === portal ? who(frame, account) : urls[portal] !== undefined && html`<a href="${urls[portal]}/keys">Account</a>`}</div>
+</header>`;
+}
+
+function who({ tokenField }: Frame, account: Account | undefined): Html {
+  if (account === undefined) {
+    return html`<a href="/sign-in">Sign in</a> <a class="button" href="/sign-up">Sign up</a>`;
+  }
+  return html`<a href="/keys">${account.name}</a>
+<form method="post" action="/sign-out">${tokenField}<button class="plain">Sign out</button></form>`;
+}
+
+/** The menu of the account or of the operator, on their pages. */
+function subMenu(frame: Frame): Html | undefined {
+  const { page, account } = frame;
+  if (account === undefined || page === undefined || page.access === 'everyone') return undefined;
+  return html`<nav class="sub" aria-label="Account">${menuItems(frame, 'account')}${
+    account.admin && html`<span class="divider" aria-hidden="true"></span>${menuItems(frame, 'operator')}`
+  }</nav>`;
+}
+
+function menuItems({ pages, page }: Frame, menu: Menu): Html[] {
+  return pages
+    .filter(item => item.menu === menu)
+    .map(item => html`<a href="${item.path}"${isWithin(page, item) && html` aria-current="page"`}>${item.title}</a>`);
+}
+
+/** Reports whether the page is an item of a menu, or below it. */
+function isWithin(page: Page | undefined, item: Page): boolean {
+  return page !== undefined && (page.path === item.path || page.path.startsWith(`${item.path}/`));
+}
+
+function footer({ deployment, urls }: Frame): Html {
+  return html`<footer class="site">
+<p>${SITE_NAME} · ${titleOf(deployment)}${deployment === 'staging' && html` · Sample data; nothing here is for real`}</p>
+<nav aria-label="Service"><a href="/readyz">Service status</a> <a href="/openapi.json">OpenAPI</a> <a href="/errors">Error codes</a></nav>
+${urls.staging === undefined && html`<p>Staging is not served here, so there is no “Try it”.</p>`}
+</footer>`;
+}
+
+export function titleOf(deployment: DeploymentName): string {
+  return deployment === 'production' ? 'Production' : 'Staging';
+}

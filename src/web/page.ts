@@ -1,0 +1,117 @@
+import type { Account } from '../accounts/account.ts';
+import type { Deployment } from '../deployment.ts';
+import type { Html } from '../lib/html/html.ts';
+import type { PageRequest } from '../lib/http/server/pages.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { SessionOrigin } from '../lib/origin.ts';
+import type { SignedIn } from '../sessions/session.ts';
+import type { Site } from './site.ts';
+
+/** Who may open a page: everyone, whoever is signed in, or a signed-in admin. */
+export type PageAccess = 'everyone' | 'account' | 'admin';
+
+/** The menus of the site; a page without one is reached by links. */
+export type Menu = 'main' | 'account' | 'operator';
+
+/** One page of the site: router, navigation, authorization, security headers and the tests of every page derive from it. */
+export interface Page {
+  /** The path with parameters in braces; it may end with `*`. */
+  readonly path: string;
+  /** The name of the page, in menus and in the title of the window. */
+  readonly title: string;
+  readonly access: PageAccess;
+  /** Where the page is served: on every deployment, or only on the portal, which has the accounts. */
+  readonly on: 'every deployment' | 'portal';
+  readonly menu?: Menu;
+  /** Whether the page is the same for everyone who is not signed in: it is rendered and compressed once. */
+  readonly cached?: true;
+  /** Whether a suspended account can open the page. */
+  readonly whileSuspended?: true;
+  /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */
+  readonly withoutToken?: true;
+  /** Returns the page for `GET`, or `undefined` if there is none at this path after all. */
+  show?(visit: Visit): MaybePromise<PageResult | undefined>;
+  /** Handles its form. The request is from the same site, and has the token of the visitor. */
+  submit?(visit: Visit): MaybePromise<PageResult | undefined>;
+}
+
+/** A request for a page by someone. */
+export interface Visit {
+  readonly site: Site;
+  /** The deployment of the address. */
+  readonly deployment: Deployment;
+  readonly request: PageRequest;
+  /** The decoded path parameters. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The fields of the form; empty for `GET`. */
+  readonly form: URLSearchParams;
+  /** Who is signed in. */
+  readonly signedIn: SignedIn | undefined;
+  /** Whether the browser keeps the session's cookie: over HTTPS, and on localhost. */
+  readonly canSignIn: boolean;
+  /** Returns the hidden field that every form with `method="post"` needs. */
+  tokenField(): Html;
+}
+
+/** A visit of someone who is signed in. */
+export interface AccountVisit extends Visit {
+  readonly signedIn: SignedIn;
+  readonly account: Account;
+  /** The origin of changes, which `Database.write` takes. */
+  readonly origin: SessionOrigin;
+}
+
+export type PageResult = View | Redirect | Download;
+
+/** A page to show. */
+export interface View {
+  /** The title of the window and the first heading; that of the page by default. */
+  readonly title?: string;
+  /** One sentence for search engines and previews. */
+  readonly description?: string;
+  /** What follows the first heading; a `layout: 'bare'` brings its own heading. */
+  readonly body: Html;
+  readonly layout?: 'normal' | 'bare';
+  /** The client scripts of the page: names of files in `assets/`. */
+  readonly scripts?: readonly string[];
+  readonly status?: number;
+  readonly cookies?: readonly string[];
+}
+
+/** Sends the browser to another page. */
+export interface Redirect {
+  /** A path of the site. */
+  readonly location: string;
+  readonly cookies?: readonly string[];
+}
+
+/** A response that is not a page of the site: a file, JSON or Markdown. */
+export interface Download {
+  readonly contentType: string;
+  readonly bytes: string | Buffer;
+  readonly status?: number;
+  /** The name under which browsers save the file; without it they show it. */
+  readonly fileName?: string;
+}
+
+type Definition<V extends Visit> = Omit<Page, 'access' | 'on' | 'show' | 'submit'> &
+  Partial<Pick<Page, 'on'>> & {
+    show?(visit: V): MaybePromise<PageResult | undefined>;
+    submit?(visit: V): MaybePromise<PageResult | undefined>;
+  };
+
+/** Defines a page that everyone can open. */
+export function publicPage(definition: Definition<Visit>): Page {
+  return { on: 'every deployment', ...definition, access: 'everyone' };
+}
+
+/** Defines a page of the account that is signed in. */
+export function accountPage(definition: Definition<AccountVisit>): Page {
+  return { on: 'portal', ...definition, access: 'account' } as Page;
+}
+
+/** Defines a page for admins. */
+export function operatorPage(definition: Definition<AccountVisit>): Page {
+  return { on: 'portal', ...definition, access: 'admin' } as Page;
+}

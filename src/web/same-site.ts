@@ -1,0 +1,29 @@
+import { Problem } from '../lib/http/problem.ts';
+import type { PageRequest } from '../lib/http/server/pages.ts';
+
+/**
+ * Requires that a form was sent by a page of this address, by what browsers say and scripts cannot change:
+ * `Sec-Fetch-Site`, or `Origin` in older browsers. Programs that send neither still need the token of the form.
+ * @throws {Problem} 403
+ */
+export function requireSameSite({ header, publicUrl }: PageRequest): void {
+  const site = header('sec-fetch-site');
+  const origin = header('origin');
+  const isSame =
+    site !== undefined
+      ? site === 'same-origin' || site === 'none'
+      : origin === undefined ||
+        origin === new URL(publicUrl).origin ||
+        hostOf(origin) === header('host')?.toLowerCase();
+  if (!isSame)
+    throw new Problem('cross_site_form', 403, 'This form was sent by another site. Open the page and send it again.');
+}
+
+/** Reports whether the browser reaches the server on its own machine, where it keeps secure cookies without HTTPS. */
+export function isLocalhost({ header }: Pick<PageRequest, 'header'>): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\]|[\w-]+\.localhost)(:\d+)?$/i.test(header('host') ?? '');
+}
+
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
+}

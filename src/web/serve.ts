@@ -1,0 +1,253 @@
+import type { Deployment } from '../deployment.ts';
+import { html } from '../lib/html/html.ts';
+import { Problem } from '../lib/http/problem.ts';
+import { contentEtag } from '../lib/http/server/conditional.ts';
+import type { PageRequest, PageRoute } from '../lib/http/server/pages.ts';
+import type { PageContent } from '../lib/http/server/responses.ts';
+import type { DeploymentName } from '../schema.ts';
+import {
+  type CookieNames,
+  clearCookie,
+  cookieNames,
+  cookieOf,
+  formTokenOf,
+  isFormToken,
+  setCookie,
+} from '../sessions/cookies.ts';
+import { newSecret, type SignedIn } from '../sessions/session.ts';
+import { findSession, recordSeen } from '../sessions/sessions.ts';
+import { assets } from './assets.ts';
+import { compress } from './compress.ts';
+import { document } from './layout.ts';
+import type { AccountVisit, Page, PageResult, Visit } from './page.ts';
+import { isLocalhost, requireSameSite } from './same-site.ts';
+import { nowOf, type Site, type SiteUrls } from './site.ts';
+
+/** The most cached pages of an address; a bound on memory, above the number of pages that exist. */
+const CACHED_MAX = 500;
+
+/** Serves the pages of one deployment, each as its definition says. */
+export class PageHandler {
+  readonly #site: Site;
+  readonly #deployment: Deployment;
+  readonly #pages: readonly Page[];
+  readonly #cached = new Map<string, Promise<PageContent | undefined>>();
+
+  /** @param pages every page of the site, in the order of the menus */
+  constructor(site: Site, deployment: Deployment, pages: readonly Page[]) {
+    this.#site = site;
+    this.#deployment = deployment;
+    this.#pages = pages;
+  }
+
+  /** The routes of all pages. On another deployment than the portal, those of accounts lead to the portal. */
+  routes(): PageRoute[] {
+    const isPortal = this.#deployment.name === this.#site.portal;
+    const routes = this.#pages.flatMap((page): PageRoute[] => {
+      const { path } = page;
+      const isHere = isPortal || page.on === 'every deployment';
+      const show: PageRoute['handle'] = request => (isHere ? this.#show(page, request) : this.#toPortal(request));
+      return [
+        ...(page.show ? [{ method: 'GET' as const, path, handle: show }] : []),
+        ...(page.submit && isHere
+          ? [{ method: 'POST' as const, path, handle: (request: PageRequest) => this.#submit(page, request) }]
+          : []),
+      ];
+    });
+    return [assets, ...routes];
+  }
+
+  /** Returns the page on a problem. */
+  errorPage({ status, message }: Problem, requestId: string, publicUrl: string): PageContent {
+    const title = status === 404 ? 'Page not found' : status < 500 ? 'That did not work' : 'Something went wrong';
+    const body = html`<p>${message}</p>
+<p><a href="/">Go to the front page</a></p>
+<p class="quiet">Request <code>${requestId}</code></p>`;
+    const frame = { ...this.#frame(publicUrl.startsWith('https:')), account: undefined, tokenField: undefined };
+    return this.#content(publicUrl, document({ title, body }, frame), { status });
+  }
+
+  /** Serves `GET`: a cached page to those who are not signed in, otherwise rendered for this visit. */
+  async #show(page: Page, request: PageRequest): Promise<PageContent | undefined> {
+    const names = cookieNames(request.publicUrl);
+    if (!page.cached || cookieOf(request.header('cookie'), names.session) !== undefined || request.search !== '') {
+      return this.#respond(page, request, names, visit => page.show!(visit));
+    }
+    const key = `${request.publicUrl} ${page.path} ${JSON.stringify(request.parameters)}`;
+    const known = this.#cached.get(key);
+    if (known !== undefined) return known;
+    const rendered = this.#respond(page, request, names, visit => page.show!(visit)).then(compressed);
+    this.#cached.set(key, rendered);
+    const forget = () => this.#cached.delete(key);
+    rendered.then(content => (content === undefined || this.#cached.size > CACHED_MAX) && forget(), forget);
+    return rendered;
+  }
+
+  /** Serves `POST`: a form of this site. */
+  async #submit(page: Page, request: PageRequest): Promise<PageContent | undefined> {
+    requireSameSite(request);
+    const names = cookieNames(request.publicUrl);
+    const cookie = request.header('cookie');
+    const secret = cookieOf(cookie, names.session) ?? cookieOf(cookie, names.visitor);
+    if (!page.withoutToken && !isFormToken(request.form.get('token'), secret)) {
+      throw new Problem('invalid_form', 403, 'This form is out of date. Go back, reload the page, and send it again.');
+    }
+    return this.#respond(page, request, names, visit => page.submit!(visit));
+  }
+
+  /** Finds out who asks, checks whether they may, and writes what the page returns. */
+  async #respond(
+    page: Page,
+    request: PageRequest,
+    names: CookieNames,
+    handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
+  ): Promise<PageContent | undefined> {
+    const cookie = request.header('cookie');
+    const secret = cookieOf(cookie, names.session);
+    const signedIn = secret === undefined ? undefined : await this.#session(secret);
+    const cookies = secret !== undefined && signedIn === undefined ? [clearCookie(names.session)] : [];
+    const visitor = cookieOf(cookie, names.visitor);
+    const tokenField = () => {
+      const own = (signedIn && secret) ?? visitor ?? newSecret();
+      if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
+      return html`<input type="hidden" name="token" value="${formTokenOf(own)}">`;
+    };
+    const refused = refusalOf(page, request, signedIn);
+    const visit = visitOf({ site: this.#site, deployment: this.#deployment, request, signedIn, tokenField });
+    const result = refused ?? (await handle(visit));
+    if (result === undefined) return undefined;
+    if ('location' in result) return this.#redirect(request, result.location, [...cookies, ...(result.cookies ?? [])]);
+    if ('bytes' in result) return download(result);
+    const title = result.title ?? page.title;
+    const frame = {
+      ...this.#frame(request.tls),
+      account: signedIn?.account,
+      page,
+      tokenField: signedIn && tokenField(),
+    };
+    const text = document({ ...result, title }, frame);
+    return this.#content(request.publicUrl, text, {
+      status: result.status ?? 200,
+      cookies: [...cookies, ...(result.cookies ?? [])],
+    });
+  }
+
+  async #session(secret: string): Promise<SignedIn | undefined> {
+    if (this.#deployment.name !== this.#site.portal) return undefined;
+    const now = nowOf(this.#site);
+    const signedIn = await findSession(this.#site.accounts, secret, now);
+    // The time of the latest request may be lost; the page matters more.
+    if (signedIn !== undefined) recordSeen(this.#site.accounts, signedIn.session, now).catch(() => {});
+    return signedIn;
+  }
+
+  #frame(tls: boolean) {
+    const { portal } = this.#site;
+    return { pages: this.#pages, portal, deployment: this.#deployment.name, urls: this.#urls(tls) };
+  }
+
+  #urls(tls: boolean): SiteUrls {
+    const names: DeploymentName[] = ['production', 'staging'];
+    const urls = names.map(name => [name, this.#site.urlOf(name, tls)] as const);
+    return Object.fromEntries(urls.filter(([, url]) => url !== undefined));
+  }
+
+  #toPortal({ path, search, tls }: PageRequest): PageContent | undefined {
+    const portal = this.#site.urlOf(this.#site.portal, tls);
+    return portal === undefined ? undefined : redirect(portal + path + search, []);
+  }
+
+  #redirect({ publicUrl }: PageRequest, location: string, cookies: readonly string[]): PageContent {
+    return redirect(rootOf(publicUrl) + location, cookies);
+  }
+
+  #content(
+    publicUrl: string,
+    text: string,
+    { status, cookies = [] }: { status: number; cookies?: readonly string[] },
+  ): PageContent {
+    const staging = this.#site.urlOf('staging', publicUrl.startsWith('https:'));
+    return {
+      status,
+      contentType: 'text/html; charset=utf-8',
+      bytes: withRoot(text, rootOf(publicUrl)),
+      headers: [...securityHeaders(staging), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
+    };
+  }
+}
+
+/** Returns the response to those who may not open the page; `undefined` if they may. */
+function refusalOf(page: Page, { path, search }: PageRequest, signedIn: SignedIn | undefined): PageResult | undefined {
+  if (page.access === 'everyone') return undefined;
+  if (signedIn === undefined) return { location: `/sign-in?next=${encodeURIComponent(path + search)}` };
+  if (page.access === 'admin' && !signedIn.account.admin) {
+    throw new Problem('not_admin', 403, 'This page is for the operators of the store.');
+  }
+  if (signedIn.account.suspendedAt !== undefined && !page.whileSuspended) {
+    throw new Problem('account_suspended', 403, 'This account is suspended. Ask the operator of the store why.');
+  }
+  return undefined;
+}
+
+function visitOf(visit: Pick<Visit, 'site' | 'deployment' | 'request' | 'signedIn' | 'tokenField'>): Visit {
+  const { request, signedIn } = visit;
+  const common = {
+    ...visit,
+    parameters: request.parameters,
+    query: new URLSearchParams(request.search),
+    form: request.form,
+    canSignIn: request.tls || isLocalhost(request),
+  };
+  if (signedIn === undefined) return common;
+  const { id: accountId } = signedIn.account;
+  const { requestId, address } = request;
+  const origin = { accountId, sessionId: signedIn.session.id, requestId, address };
+  const own: AccountVisit = { ...common, signedIn, account: signedIn.account, origin };
+  return own;
+}
+
+async function compressed(content: PageContent | undefined): Promise<PageContent | undefined> {
+  if (content === undefined || content.status !== 200) return content;
+  const bytes = Buffer.from(content.bytes);
+  const etag = contentEtag(bytes, []);
+  return { ...content, bytes, etag, cacheControl: 'private, no-cache', compressed: await compress(bytes) };
+}
+
+function redirect(location: string, cookies: readonly string[]): PageContent {
+  const headers = ['Location', location, ...cookies.flatMap(cookie => ['Set-Cookie', cookie])];
+  return { status: 303, contentType: 'text/plain; charset=utf-8', bytes: '', headers };
+}
+
+function download({
+  status = 200,
+  contentType,
+  bytes,
+  fileName,
+}: Extract<PageResult, { bytes: unknown }>): PageContent {
+  const headers = fileName === undefined ? [] : ['Content-Disposition', `attachment; filename="${fileName}"`];
+  return { status, contentType, bytes, headers };
+}
+
+/** Returns the path of an address without a trailing slash: a proxy may have put one in front; otherwise ''. */
+function rootOf(publicUrl: string): string {
+  return new URL(publicUrl).pathname.replace(/\/$/, '');
+}
+
+/** Puts the path of a proxy in front of the links of a page. Only templates contain `href="/`: quotes in values are escaped. */
+function withRoot(text: string, root: string): string {
+  return root === '' ? text : text.replaceAll(/ (href|src|action|data-url)="\/(?!\/)/g, ` $1="${root}/`);
+}
+
+/** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param staging the only other origin that scripts may call */
+function securityHeaders(staging: string | undefined): string[] {
+  const origins = ["'self'", ...(staging === undefined ? [] : [new URL(staging).origin])];
+  const policy = [
+    ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "font-src 'self'"],
+    ...[`connect-src ${origins.join(' ')}`, "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],
+  ];
+  return [
+    ...['Content-Security-Policy', policy.join('; '), 'X-Frame-Options', 'DENY', 'Referrer-Policy', 'same-origin'],
+    ...['Cross-Origin-Opener-Policy', 'same-origin', 'Cross-Origin-Resource-Policy', 'same-origin'],
+    ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
+  ];
+}

@@ -1,0 +1,35 @@
+import type { Config } from '../config.ts';
+import type { Deployment } from '../deployment.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { EmailSender } from '../messages/email-sender.ts';
+import type { Database, DeploymentName } from '../schema.ts';
+import type { PasswordHasher } from '../sessions/password-hasher.ts';
+
+/** What all pages of a process share. */
+export interface Site {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limiter: Limiter;
+  /** Production's database, which has the accounts, their keys and sessions. */
+  readonly accounts: Database;
+  /** The deployments whose data this process has, with those whose address is left out. */
+  readonly deployments: ReadonlyMap<string, Deployment>;
+  readonly passwords: PasswordHasher;
+  /** Sends e-mail; absent if no mail server is set. */
+  readonly emailSender: EmailSender | undefined;
+  /** The deployment whose address has the pages of accounts: production, or staging if production is not served. */
+  readonly portal: DeploymentName;
+  /** Returns the public URL of a deployment without a trailing slash; `undefined` if it is not served. */
+  urlOf(deployment: DeploymentName, tls: boolean): string | undefined;
+}
+
+/** The public URLs of the deployments that are served, as links on a page name them. */
+export type SiteUrls = Readonly<Partial<Record<DeploymentName, string>>>;
+
+/** Returns the current time, in whole milliseconds since the Unix epoch. */
+export function nowOf({ clock }: Site): number {
+  return Math.floor(clock.now());
+}
