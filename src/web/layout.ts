@@ -23,7 +23,7 @@ const SITE_NAME = 'Pet Store';
 
 /** Returns a complete page. Its links start at the root of the address. */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
-  const { title, description, body, scripts = [] } = view;
+  const { title, description, body, scripts = [], styles = [] } = view;
   const { page } = frame;
   const isFront = page?.path === '/';
   return `<!doctype html>
@@ -35,8 +35,7 @@ ${html`<html lang="en">
 <title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
 ${description !== undefined && html`<meta name="description" content="${description}">`}
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
-<link rel="stylesheet" href="${assetPath('style.css')}">
-${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
+${['style.css', ...styles].map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 ${header(frame)}

@@ -75,6 +75,8 @@ export interface View {
   readonly layout?: 'normal' | 'bare';
   /** The client scripts of the page: names of files in `assets/`. */
   readonly scripts?: readonly string[];
+  /** Its style sheets besides `style.css`, likewise. */
+  readonly styles?: readonly string[];
   readonly status?: number;
   readonly cookies?: readonly string[];
 }
