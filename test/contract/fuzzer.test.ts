@@ -6,6 +6,7 @@ import { routes } from '../../src/api.ts';
 import type { FieldError } from '../../src/lib/http/problem.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { openApiDocument } from '../../src/openapi.ts';
+import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
 import { anew, type ExampleStore, openExampleStore, prepare } from '../support/examples.ts';
 import { invalidTexts, invalidValues, validValues } from '../support/json-schema.ts';
 import { resolved } from '../support/openapi.ts';
@@ -22,12 +23,15 @@ const numRuns = long ? 2000 : 15;
 /** Parameters whose values come from earlier responses. */
 const OPAQUE = ['cursor', 'updatedSince'];
 
-describe('requests generated from the OpenAPI document', () => {
-  const document: Json = resolved(openApiDocument(routes, [{ url: 'https://pets.test/v1', description: '' }], ''));
+const document: Json = resolved(openApiDocument(routes, [{ url: 'https://pets.test/v1', description: '' }], ''));
+
+describe('requests generated from the OpenAPI document', () => overEachEngine(suite));
+
+function suite(engine: ServedEngine): void {
   let store: ExampleStore;
 
   before(async () => {
-    store = await openExampleStore();
+    store = await openExampleStore({ environment: await engine.settings() });
   });
   after(() => store?.serving.stop());
 
@@ -121,7 +125,7 @@ describe('requests generated from the OpenAPI document', () => {
       return { status, code, errors, isRejected, said };
     };
   }
-});
+}
 
 /** The codes of requests that do not match the document. */
 const shapeCodes = ['invalid_body', 'invalid_parameter', 'invalid_json', 'invalid_content_type', 'malformed_request'];
