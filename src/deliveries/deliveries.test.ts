@@ -108,7 +108,8 @@ onEachEngine(engine => {
       await store.activate();
       await store.addPending(5);
       await store.make(stranger);
-      const page = (cursor?: string, filter = {}) => listDeliveries(store.database, 1, filter, { limit: 2, cursor });
+      const page = (cursor?: string, filter = {}) =>
+        listDeliveries(store.database, operator, 1, filter, { limit: 2, cursor });
       const first = await page();
       const second = await page(first.next);
       const third = await page(second.next);
@@ -125,7 +126,7 @@ onEachEngine(engine => {
       const position = (await page()).rows[0]!.position!;
       assert.deepEqual(idsOf(await page(undefined, { eventId: eventIdAt(position) })), [6]);
       assert.deepEqual(idsOf(await page(undefined, { eventId: eventIdAt(position), status: 'failed' })), []);
-      assert.deepEqual((await listDeliveries(store.database, 2, {}, { limit: 20 })).rows, []);
+      assert.deepEqual((await listDeliveries(store.database, operator, 2, {}, { limit: 20 })).rows, []);
       await rejection(page(first.next, { status: 'pending' }), 'invalid_parameter');
     });
 
@@ -141,13 +142,13 @@ onEachEngine(engine => {
       const common = { type: 'webhook.test', status: 'failed', createdAt: at, updatedAt: at };
       const answered = { number: 1, at, durationMs: 12, status: 503 };
       const unanswered = { id: 2, ...common, attempts: [{ number: 1, at, durationMs: 15_000, fault: 'timeout' }] };
-      const { rows } = await listDeliveries(store.database, 1, {}, { limit: 20 });
+      const { rows } = await listDeliveries(store.database, operator, 1, {}, { limit: 20 });
       assert.deepEqual(rows.map(deliveryOf), [unanswered, { id: 1, ...common, attempts: [answered] }]);
-      const one = deliveryOf(await getDelivery(store.database, 1, 1));
+      const one = deliveryOf(await getDelivery(store.database, operator, 1, 1));
       assert.deepEqual(one, { id: 1, ...common, attempts: [{ ...answered, answer: body }] });
       await store.make();
-      await rejection(getDelivery(store.database, 2, 1), 'delivery_not_found');
-      await rejection(getDelivery(store.database, 1, 3), 'delivery_not_found');
+      await rejection(getDelivery(store.database, operator, 2, 1), 'delivery_not_found');
+      await rejection(getDelivery(store.database, operator, 1, 3), 'delivery_not_found');
     });
 
     it('are deleted once events have expired, except pending ones', async () => {
@@ -161,7 +162,7 @@ onEachEngine(engine => {
       store.clock.advance(1);
       assert.equal(await deleteOld(), 2, 'the test and its attempt');
       assert.equal(await deleteOld(), 0);
-      const { rows } = await listDeliveries(store.database, 1, {}, { limit: 20 });
+      const { rows } = await listDeliveries(store.database, operator, 1, {}, { limit: 20 });
       assert.deepEqual(
         rows.map(({ status }) => status),
         ['pending', 'pending'],
@@ -189,7 +190,7 @@ onEachEngine(engine => {
       assert.equal(await deleteUnused(), 7, 'the other deliveries, the redelivery, and the webhook has none');
       assert.equal(await deleteUnused(), 0);
       assert.equal((await store.webhook())!.pending, 0);
-      const { rows } = await listDeliveries(store.database, 1, {}, { limit: 20 });
+      const { rows } = await listDeliveries(store.database, operator, 1, {}, { limit: 20 });
       assert.deepEqual(
         rows.map(({ type }) => type),
         ['webhook.test'],
@@ -207,7 +208,7 @@ onEachEngine(engine => {
       const again = (eventId: string, actor: Actor = owner, visibleTo: Actor = owner, retainedFrom = 0) =>
         store.database.write(tx => redeliverEvent(tx, actor, 1, eventId, visibleTo, retainedFrom));
       await again('evt_1');
-      const { rows } = await listDeliveries(store.database, 1, { eventId: 'evt_1' }, { limit: 20 });
+      const { rows } = await listDeliveries(store.database, operator, 1, { eventId: 'evt_1' }, { limit: 20 });
       assert.deepEqual(
         rows.map(({ type, status, dueAt }) => [type, status, dueAt]),
         [['pet.created', 'pending', START]],

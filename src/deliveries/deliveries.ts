@@ -1,7 +1,10 @@
 import { problem } from '../errors.ts';
+import type { Actor } from '../events/event.ts';
 import { positionOf } from '../events/public/public-event.ts';
+import { allowsKind } from '../events/public/visibility.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import {
+  type EventKind,
   type KeysetParams,
   keysetPage,
   type Params,
@@ -18,36 +21,47 @@ export interface DeliveryFilter {
 }
 
 /**
- * Returns one page of the deliveries to a webhook, newest first.
+ * Returns one page of the deliveries to a webhook, newest first. Leaves out events that the scopes of the actor's key do
+ * not allow: the page can be short or empty and still have a next page.
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export async function listDeliveries(
   reader: Reader,
+  actor: Actor,
   webhookId: number,
   { status, eventId }: DeliveryFilter,
   page: PageRequest,
 ): Promise<Page<DeliveryRow>> {
   const shape = { byStatus: status !== undefined, byEvent: eventId !== undefined };
   const values = { webhookId, status: status!, position: eventId === undefined ? 0 : positionOf(eventId) };
-  const { rows, ...links } = await paginate({
+  const { rows: all, ...links } = await paginate({
     list: ['deliveries', webhookId, status ?? '', eventId ?? ''],
     page,
     descending: true,
     cursorId: id => Number.MAX_SAFE_INTEGER - id,
     rows: scan => reader.all(pageQuery({ ...shape, ...scan }), { ...values, ...scan }),
   });
+  const rows = all.filter(row => isAllowed(actor, row));
   const ids = JSON.stringify(rows.map(({ id }) => id));
   const attempts = Map.groupBy(await reader.all(attemptsOfAll, { ids }), ({ deliveryId }) => deliveryId);
   return { rows: rows.map(row => ({ ...row, attempts: attempts.get(row.id) ?? [] })), ...links };
 }
 
-/** Returns a delivery to a webhook. Throws `delivery_not_found`. */
-export async function getDelivery(reader: Reader, webhookId: number, id: number): Promise<DeliveryRow> {
+/**
+ * Returns a delivery to a webhook.
+ * @throws {Problem} `delivery_not_found`, also if the scopes of the actor's key do not allow the event
+ */
+export async function getDelivery(reader: Reader, actor: Actor, webhookId: number, id: number): Promise<DeliveryRow> {
   const delivery = await reader.first(deliveryById, { webhookId, id });
-  if (delivery === undefined) {
+  if (delivery === undefined || !isAllowed(actor, delivery)) {
     throw problem('delivery_not_found', `There is no delivery ${id} to webhook ${webhookId}.`);
   }
   return { ...delivery, attempts: await reader.all(attemptsOf, { id }) };
+}
+
+/** Reports whether the scopes of the actor's key allow the event of a delivery. */
+function isAllowed(actor: Actor, { type }: Pick<DeliveryRow, 'type'>): boolean {
+  return allowsKind(actor, type.slice(0, type.indexOf('.')) as EventKind);
 }
 
 interface Shape {

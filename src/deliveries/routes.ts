@@ -22,7 +22,8 @@ export const list = listOperation({
   summary: 'List deliveries',
   description:
     'Returns the deliveries to a webhook, newest first. To get the events of `failed` deliveries, deliver them again. ' +
-    'Finished deliveries are retained as long as events, 30 days.',
+    'Finished deliveries are retained as long as events, 30 days. Deliveries of events that the scopes of your key do not ' +
+    'allow are left out, so a page can be short or empty and still have a next page.',
   parameters: { webhookId },
   noun: 'deliveries',
   filters: {
@@ -33,7 +34,7 @@ export const list = listOperation({
   examples: listExamples,
   async handle({ context, caller, path, filters, page }) {
     const { id } = await getWebhook(context.database, caller, path.webhookId);
-    const { rows, ...links } = await listDeliveries(context.database, id, filters, page);
+    const { rows, ...links } = await listDeliveries(context.database, caller, id, filters, page);
     return { rows: rows.map(deliveryOf), ...links };
   },
 });
@@ -51,7 +52,7 @@ export const get = operation({
   async handle({ context, caller, path }) {
     const { database } = context;
     const { id } = await getWebhook(database, caller, path.webhookId);
-    return { body: deliveryOf(await getDelivery(database, id, path.deliveryId)) };
+    return { body: deliveryOf(await getDelivery(database, caller, id, path.deliveryId)) };
   },
 });
 

@@ -152,7 +152,7 @@ onEachEngine(engine => {
       const change = (patch: object) => store.database.write(tx => updateWebhook(tx, owner, 1, patch, rules));
       assert.equal((await change({ types: ['pet.*'] })).status, 'active');
       assert.equal((await change({ url: `${URL}/moved` })).status, 'inactive');
-      const { rows } = await listDeliveries(store.database, 1, { status: 'pending' }, { limit: 20 });
+      const { rows } = await listDeliveries(store.database, operator, 1, { status: 'pending' }, { limit: 20 });
       assert.equal(rows.length, 1);
     });
 

@@ -92,6 +92,38 @@ overEachEngine(engine => {
     }
   }
 
+  it('deliveries show only the events that the other scopes of the key allow', async () => {
+    const shared = await anew(store);
+    const redelivery = successOf(
+      (routes as readonly Route<never>[]).find(one => one.operationId === 'redeliverEvents')!,
+    );
+    const example = { ...redelivery, given: [...redelivery.given!, 'redeliverEvents: one event'] };
+    await prepare(example, shared);
+    const url = `${shared.baseUrl}/webhooks/${shared.ids!.translate(example).path!['webhookId']}/deliveries`;
+    const ask = (path: string, token: string) => fetch(url + path, { headers: { authorization: `Bearer ${token}` } });
+    const listed = async (token: string) => (await ask('', token)).json() as Promise<{ id: number; type: string }[]>;
+    const all = await listed(shared.keys.owner);
+    assert.deepEqual(new Set(all.map(({ type }) => type)), new Set(['account.created', 'webhook.test']));
+    for (const scope of everyScope) {
+      const { token } = await store.serving.newKey({
+        accountId: accountIds.owner,
+        scopes: [...new Set(['webhooks:read', scope])],
+      });
+      // Each new key is an event that is delivered, too.
+      const seen = await listed(token);
+      for (const { id, type } of all) {
+        const isAllowed = scope === 'account:read' || type === 'webhook.test';
+        const { status } = await ask(`/${id}`, token);
+        assert.deepEqual([seen.some(one => one.id === id), status === 200], [isAllowed, isAllowed], `${scope} ${type}`);
+      }
+      if (scope !== 'account:read')
+        assert.ok(
+          seen.every(({ type }) => type.startsWith('webhook.')),
+          scope,
+        );
+    }
+  });
+
   async function expectRejected(route: Route<never>, code: ErrorCode, authorization: string): Promise<void> {
     assert.ok(codesOf(route).includes(code), `${route.operationId} does not document ${code}`);
     const { status, body } = await sendExample(route, successOf(route), store, { authorization });

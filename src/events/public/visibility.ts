@@ -14,7 +14,7 @@ import { eventIdAt, type PublicEvent } from './public-event.ts';
  * itself, for its keys, bans and webhooks too. Admins see everything. The key of the actor needs a scope for the kind.
  */
 export function canSee(actor: Actor, event: OwnedEvent): boolean {
-  if (!hasScope(actor, event.kind)) return false;
+  if (!allowsKind(actor, event.kind)) return false;
   if (actor.admin || event.kind === 'pet' || event.kind === 'category') return true;
   const { accountId, toAccountId } = loggedResource(event);
   if (event.kind === 'message') {
@@ -37,7 +37,8 @@ const readScopes: Readonly<Record<EventKind, readonly Scope[]>> = {
   webhook: ['webhooks:read'],
 };
 
-function hasScope({ scopes }: Actor, kind: EventKind): boolean {
+/** Reports whether the scopes of an actor's key allow events of a kind. */
+export function allowsKind({ scopes }: Actor, kind: EventKind): boolean {
   return scopes === undefined || readScopes[kind].some(scope => scopes.has(scope));
 }
 
