@@ -179,7 +179,8 @@ export class PageHandler {
 /** Returns the response to those who may not open the page; `undefined` if they may. */
 function refusalOf(page: Page, { path, search }: PageRequest, signedIn: SignedIn | undefined): PageResult | undefined {
   if (page.access === 'everyone') return undefined;
-  if (signedIn === undefined) return { location: `/sign-in?next=${encodeURIComponent(path + search)}` };
+  const next = page.show === undefined ? '' : `?next=${encodeURIComponent(path + search)}`;
+  if (signedIn === undefined) return { location: `/sign-in${next}` };
   if (page.access === 'admin' && !signedIn.account.admin) {
     throw new Problem('not_admin', 403, 'This page is for the operators of the store.');
   }

@@ -1,0 +1,70 @@
+import type { NewAccount } from '../../src/accounts/account.ts';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
+import { newSecret } from '../../src/sessions/session.ts';
+import { startSession } from '../../src/sessions/sessions.ts';
+import { type Reply, send, type TestService } from '../support/serving.ts';
+
+/** Someone who opens pages over HTTP, without a browser. */
+export interface Visitor {
+  /** 0 for someone who has no account. */
+  readonly accountId: number;
+  /** The secret of the cookie, of the session or of the visitor. */
+  readonly secret: string;
+  open(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  /** Sends a form with the visitor's token; `null` leaves the token out. */
+  submit(
+    path: string,
+    form?: Readonly<Record<string, string>> | null,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Reply>;
+}
+
+let accounts = 0;
+
+/** Returns someone who is signed in to a new account. */
+export async function signedIn(service: TestService, account: Partial<NewAccount> = {}): Promise<Visitor> {
+  const { production } = service.app.databases;
+  const started = await production.write(async tx => {
+    const created = await createAccount(tx, {
+      email: `person-${++accounts}@example.org`,
+      name: 'A person',
+      ...account,
+    });
+    const { secret } = await startSession(tx, created.id, { address: '127.0.0.1', userAgent: 'Test' });
+    return { accountId: created.id, secret };
+  });
+  return visitor(service, started, 'session');
+}
+
+/** Returns someone who is not signed in. */
+export function anonymous(service: TestService): Visitor {
+  return visitor(service, { accountId: 0, secret: newSecret() }, 'visitor');
+}
+
+function visitor(
+  service: TestService,
+  { accountId, secret }: Pick<Visitor, 'accountId' | 'secret'>,
+  cookie: 'session' | 'visitor',
+): Visitor {
+  const origin = new URL(service.urls.production).origin;
+  const own = { Cookie: `${cookieNames(origin)[cookie]}=${secret}`, Accept: 'text/html' };
+  return {
+    accountId,
+    secret,
+    open: (path, headers) => send(origin + path, { headers: { ...own, ...headers } }),
+    submit(path, form = {}, headers = {}) {
+      const fields = form === null ? {} : { token: formTokenOf(secret), ...form };
+      return send(origin + path, {
+        method: 'POST',
+        headers: {
+          ...own,
+          'Content-Type': 'application/x-www-form-urlencoded',
+          'Sec-Fetch-Site': 'same-origin',
+          ...headers,
+        },
+        body: new URLSearchParams(fields).toString(),
+      });
+    },
+  };
+}
