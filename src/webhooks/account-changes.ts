@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts';
 import { listKeys } from '../keys/keys.ts';
 import type { Database, Transaction } from '../schema.ts';
-import { disableWebhooksOfAccounts } from './disable.ts';
+import { disableWebhooksOfAccount } from './disable.ts';
 import { type ChangedKey, revokeKeyAndWebhooks } from './key-changes.ts';
 
 /** The databases that a change of an account concerns. */
@@ -21,7 +21,7 @@ export async function suspendWithWebhooks(
   id: number,
   suspend: (tx: Transaction, id: number) => Promise<Account>,
 ): Promise<Account> {
-  const disable = (tx: Transaction) => disableWebhooksOfAccounts(tx, [id], 'account_suspended');
+  const disable = (tx: Transaction) => disableWebhooksOfAccount(tx, id, 'account_suspended');
   const account = await accounts.write(async tx => {
     const suspended = await suspend(tx, id);
     await disable(tx);

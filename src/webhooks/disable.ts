@@ -1,38 +1,28 @@
 import type { Kysely } from 'kysely';
 import type { EngineName } from '../lib/storage/query.ts';
-import {
-  type MaybePromise,
-  type Params,
-  query,
-  type Reader,
-  selectJsonNumbers,
-  selectJsonTexts,
-  sql,
-  type Tables,
-  type Transaction,
-} from '../schema.ts';
+import { type MaybePromise, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import { type AuthorityReason, type WebhookRow, webhookColumns } from './webhook.ts';
 import { disabledFor, storeVersion } from './webhooks.ts';
 
 // A webhook acts for the key that it depends on, and for its account. When one of them may no longer act, its webhooks are
 // disabled: in production by the transaction of that change; in staging, whose database has no keys, by `authority-job.ts`.
 
-/** Disables the active webhooks that depend on these keys, and records `webhook.disabled`. Idempotent. Returns them. */
-export async function disableWebhooksOfKeys(
+/** Disables the active webhooks that depend on a key, and records `webhook.disabled`. Idempotent. Returns them. */
+export async function disableWebhooksOfKey(
   tx: Transaction,
-  keyIds: readonly string[],
+  keyId: string,
   reason: AuthorityReason,
 ): Promise<WebhookRow[]> {
-  return disableAll(tx, await tx.all(activeOfKeys, { keyIds: JSON.stringify(keyIds) }), reason);
+  return disableAll(tx, await tx.all(activeOfKey, { keyId }), reason);
 }
 
-/** Disables the active webhooks of these accounts, and records `webhook.disabled`. Idempotent. Returns them. */
-export async function disableWebhooksOfAccounts(
+/** Disables the active webhooks of an account, and records `webhook.disabled`. Idempotent. Returns them. */
+export async function disableWebhooksOfAccount(
   tx: Transaction,
-  accountIds: readonly number[],
+  accountId: number,
   reason: AuthorityReason,
 ): Promise<WebhookRow[]> {
-  return disableAll(tx, await tx.all(activeOfAccounts, { accountIds: JSON.stringify(accountIds) }), reason);
+  return disableAll(tx, await tx.all(activeOfAccount, { accountId }), reason);
 }
 
 /** Disables the active webhooks that depend on the same key or account, whichever of them may no longer act. */
@@ -42,7 +32,7 @@ export function disableUnauthorized(
   reason: AuthorityReason,
 ): Promise<WebhookRow[]> {
   const isOfKey = reason === 'key_revoked' || reason === 'key_expired';
-  return isOfKey ? disableWebhooksOfKeys(tx, [keyId!], reason) : disableWebhooksOfAccounts(tx, [accountId], reason);
+  return isOfKey ? disableWebhooksOfKey(tx, keyId!, reason) : disableWebhooksOfAccount(tx, accountId, reason);
 }
 
 /** Returns the webhooks that depend on a key and are disabled for this reason, by id ascending. */
@@ -87,16 +77,12 @@ const lockWebhooks = (db: Kysely<Tables>, engine: EngineName) =>
     .orderBy('id')
     .$if(engine === 'postgres', rows => rows.forUpdate());
 
-const activeOfKeys = query((db, p: Params<{ keyIds: string }>, engine) =>
-  lockWebhooks(db, engine)
-    .where('status', '=', sql.lit('active'))
-    .where('key_id', 'in', selectJsonTexts(p.keyIds, engine)),
+const activeOfKey = query((db, p: Params<{ keyId: string }>, engine) =>
+  lockWebhooks(db, engine).where('status', '=', sql.lit('active')).where('key_id', '=', p.keyId),
 );
 
-const activeOfAccounts = query((db, p: Params<{ accountIds: string }>, engine) =>
-  lockWebhooks(db, engine)
-    .where('status', '=', sql.lit('active'))
-    .where('account_id', 'in', selectJsonNumbers(p.accountIds, engine)),
+const activeOfAccount = query((db, p: Params<{ accountId: number }>, engine) =>
+  lockWebhooks(db, engine).where('status', '=', sql.lit('active')).where('account_id', '=', p.accountId),
 );
 
 const disabledOfKey = query((db, p: Params<{ keyId: string; reason: AuthorityReason }>) =>

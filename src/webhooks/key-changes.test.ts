@@ -9,7 +9,7 @@ import { eventsOf } from '../events/log.ts';
 import { type Key, keyState, scopeSet } from '../keys/key.ts';
 import { createKey, getKey } from '../keys/keys.ts';
 import { type Database, type DeploymentName, query } from '../schema.ts';
-import { disableWebhooksOfAccounts } from './disable.ts';
+import { disableWebhooksOfAccount } from './disable.ts';
 import { type KeyDatabases, revokeKeyAndWebhooks, rotateKeyAndWebhooks } from './key-changes.ts';
 import { webhookColumns } from './webhook.ts';
 import { createWebhook } from './webhooks.ts';
@@ -85,7 +85,7 @@ onEachEngine(engine => {
   describe('webhook events', () => {
     it('have the webhook without the query of its URL, and the change', async () => {
       const { databases, accountId } = await open('production');
-      await databases.webhooks.write(tx => disableWebhooksOfAccounts(tx, [accountId], 'account_suspended'));
+      await databases.webhooks.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
       const events = await eventsOf<object>(databases.webhooks, 'webhook', 3);
       const webhook = { url: URL, accountId, scopes: ['pets:read', 'webhooks:write'] };
       assert.deepEqual(events.at(-1)!.data, {
@@ -96,11 +96,11 @@ onEachEngine(engine => {
     });
   });
 
-  describe('disableWebhooksOfAccounts', () => {
+  describe('disableWebhooksOfAccount', () => {
     it('disables all active webhooks of the accounts once', async () => {
       const { databases, accountId } = await open('staging');
       const disable = () =>
-        databases.webhooks.write(tx => disableWebhooksOfAccounts(tx, [accountId, 99], 'account_suspended'));
+        databases.webhooks.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
       assert.deepEqual(
         (await disable()).map(({ id }) => id),
         [1, 2, 3],

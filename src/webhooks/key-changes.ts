@@ -2,7 +2,7 @@ import type { IssuedKey, Key } from '../keys/key.ts';
 import { getKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { Database, Transaction } from '../schema.ts';
-import { disabledWebhooksOfKey, disableWebhooksOfKeys, handOverWebhooks } from './disable.ts';
+import { disabledWebhooksOfKey, disableWebhooksOfKey, handOverWebhooks } from './disable.ts';
 import type { WebhookRow } from './webhook.ts';
 
 /** The databases that a change of a key concerns. */
@@ -35,7 +35,7 @@ export async function revokeKeyAndWebhooks(
   const { accounts, webhooks: own } = databases;
   const change = async (tx: Transaction) => {
     if (keepWebhooks) return handOverWebhooks(tx, id, null);
-    await disableWebhooksOfKeys(tx, [id], 'key_revoked');
+    await disableWebhooksOfKey(tx, id, 'key_revoked');
     // The serving process may have been faster.
     return disabledWebhooksOfKey(tx, id, 'key_revoked');
   };
