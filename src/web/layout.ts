@@ -23,7 +23,7 @@ const SITE_NAME = 'Pet Store';
 
 /** Returns a complete page. Its links start at the root of the address. */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
-  const { title, description, body, scripts = [], styles = [] } = view;
+  const { title, description, body, markdown, scripts = [], styles = [] } = view;
   const { page } = frame;
   const isFront = page?.path === '/';
   return `<!doctype html>
@@ -34,6 +34,7 @@ ${html`<html lang="en">
 <meta name="color-scheme" content="light dark">
 <title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
 ${description !== undefined && html`<meta name="description" content="${description}">`}
+${markdown !== undefined && html`<link rel="alternate" type="text/markdown" href="${markdown}">`}
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
 ${['style.css', ...styles].map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
 <body>

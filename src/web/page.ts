@@ -73,6 +73,8 @@ export interface View {
   /** What follows the first heading; a `layout: 'bare'` brings its own heading. */
   readonly body: Html;
   readonly layout?: 'normal' | 'bare';
+  /** The path of the same page as Markdown. */
+  readonly markdown?: string;
   /** The client scripts of the page: names of files in `assets/`. */
   readonly scripts?: readonly string[];
   /** Its style sheets besides `style.css`, likewise. */
