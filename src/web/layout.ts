@@ -53,15 +53,22 @@ ${footer(frame)}
 
 function header(frame: Frame): Html {
   const { deployment, urls, portal, account } = frame;
-  const other: DeploymentName = deployment === 'production' ? 'staging' : 'production';
   return html`<header class="site">
+${deploymentBar(frame)}
+<div class="bar">
 <a class="brand" href="/"><svg aria-hidden="true" viewBox="0 0 24 24"><use href="${assetPath('icon.svg')}#paw"></use></svg>${SITE_NAME}</a>
-<span class="deployment ${deployment}">${titleOf(deployment)}${
-    urls[other] !== undefined && html` <a href="${urls[other]}/">${`Switch to ${other}`}</a>`
-  }</span>
 <nav aria-label="Site">${menuItems(frame, 'main')}</nav>
 <div class="who">${deployment === portal ? who(frame, account) : urls[portal] !== undefined && html`<a href="${urls[portal]}/keys">Account</a>`}</div>
+</div>
 </header>`;
+}
+
+/** Says which deployment this is, and leads to the other one. */
+function deploymentBar({ deployment, urls }: Frame): Html {
+  const other: DeploymentName = deployment === 'production' ? 'staging' : 'production';
+  return html`<p class="deployment ${deployment}"><span><strong>${titleOf(deployment)}</strong>${
+    deployment === 'staging' && ' · sample data, nothing here is for real'
+  }</span>${urls[other] !== undefined && html` <a href="${urls[other]}/">${`Switch to ${other}`}</a>`}</p>`;
 }
 
 function who({ tokenField }: Frame, account: Account | undefined): Html {
@@ -94,7 +101,7 @@ function isWithin(page: Page | undefined, item: Page): boolean {
 
 function footer({ deployment, urls }: Frame): Html {
   return html`<footer class="site">
-<p>${SITE_NAME} · ${titleOf(deployment)}${deployment === 'staging' && html` · Sample data; nothing here is for real`}</p>
+<p>${SITE_NAME} · ${titleOf(deployment)}</p>
 <nav aria-label="Service"><a href="/readyz">Service status</a> <a href="/openapi.json">OpenAPI</a> <a href="/errors">Error codes</a></nav>
 ${urls.staging === undefined && html`<p>Staging is not served here, so there is no “Try it”.</p>`}
 </footer>`;
