@@ -1,4 +1,5 @@
 import { parseNetworks } from '../lib/networks.ts';
+import { nameError } from '../lib/text.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { DeploymentName } from '../schema.ts';
 
@@ -39,6 +40,8 @@ export interface Key {
   readonly id: string;
   readonly accountId: number;
   readonly deployment: DeploymentName;
+  /** What its owner calls it; absent if it has no name. */
+  readonly name?: string;
   /** Scopes, or `['*']`. */
   readonly scopes: readonly string[];
   /** All times are milliseconds since the Unix epoch. */
@@ -59,8 +62,16 @@ export interface IssuedKey extends Key {
 }
 
 /** The properties of a new key. By default it has every scope and does not expire. */
-export interface NewKey extends Pick<Key, 'accountId' | 'deployment'>, Partial<Pick<Key, 'scopes' | 'networks'>> {
+export interface NewKey
+  extends Pick<Key, 'accountId' | 'deployment'>,
+    Partial<Pick<Key, 'name' | 'scopes' | 'networks'>> {
   readonly expiresAt?: number;
+}
+
+/** @throws {UserError} when it is not a valid name of a key */
+export function checkKeyName(name: string): void {
+  const error = nameError(name);
+  if (error !== undefined) throw new UserError(`The key's name ${error}.`);
 }
 
 /** Returns the state of a key at `now` (milliseconds since the Unix epoch). */

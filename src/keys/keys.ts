@@ -5,7 +5,7 @@ import { record, recordEvents } from '../events/log.ts';
 import { DAY_MS, formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
-import { type IssuedKey, type Key, keyState, type NewKey, networkText, scopeText } from './key.ts';
+import { checkKeyName, type IssuedKey, type Key, keyState, type NewKey, networkText, scopeText } from './key.ts';
 import { newToken } from './token.ts';
 
 /**
@@ -18,8 +18,17 @@ export async function createKey(tx: Transaction, key: NewKey, maxDays?: number):
   requireExpiry(tx, key.expiresAt, maxDays);
   const { accountId, deployment } = key;
   const expiresAt = key.expiresAt ?? latestExpiry(tx, maxDays) ?? null;
+  if (key.name !== undefined) checkKeyName(key.name);
   const networks = networkText(key.networks);
-  const issued = await issueKey(tx, { accountId, deployment, scopes: scopeText(key.scopes), expiresAt, networks });
+  const { name = null } = key;
+  const issued = await issueKey(tx, {
+    accountId,
+    deployment,
+    name,
+    scopes: scopeText(key.scopes),
+    expiresAt,
+    networks,
+  });
   await record(tx, keyEvent('created', issued));
   return issued;
 }
@@ -60,7 +69,7 @@ export async function revokeKeysOf(tx: Transaction, accountId: number): Promise<
 }
 
 /**
- * Replaces a key: creates one with the same account, deployment, scopes and networks, and lets the old one expire after
+ * Replaces a key: creates one with the same account, deployment, name, scopes and networks, and lets the old one expire after
  * `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
  * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
  * @param expiresAt when the new key expires, milliseconds since the Unix epoch; `null` for never, and by default when the
@@ -84,7 +93,8 @@ export async function rotateKey(
   const { accountId, deployment } = old;
   const newExpiresAt = expiresAt === undefined ? earlier(old.expiresAt, latestExpiry(tx, maxDays)) : expiresAt;
   const networks = old.networks?.join(' ') ?? null;
-  const values = { accountId, deployment, scopes: old.scopes.join(' '), expiresAt: newExpiresAt, networks };
+  const { name = null } = old;
+  const values = { accountId, deployment, name, scopes: old.scopes.join(' '), expiresAt: newExpiresAt, networks };
   const issued = await issueKey(tx, values);
   await tx.run(setReplaced, { id, expiresAt: oldExpiresAt, replacedBy: issued.id });
   const previous = { ...old, expiresAt: oldExpiresAt };
@@ -148,6 +158,11 @@ export async function recordLastUse(tx: Transaction, uses: Iterable<{ readonly i
   for (const { id, at } of uses) await tx.run(setLastUsed, { id, at });
 }
 
+/** Deletes the names of an account's keys, which its owner has written. */
+export async function eraseKeyNames(tx: Transaction, accountId: number): Promise<void> {
+  await tx.run(deleteNames, { accountId });
+}
+
 /** @throws {UserError} when an expiry is not in the future, or later than `maxDays` days from now */
 function requireExpiry(tx: Transaction, expiresAt: number | null | undefined, maxDays: number | undefined): void {
   if (expiresAt === undefined) return;
@@ -166,7 +181,7 @@ function earlier(one: number | null, other: number | undefined): number | null {
   return other === undefined ? one : Math.min(one ?? Number.POSITIVE_INFINITY, other);
 }
 
-type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'scopes' | 'expiresAt' | 'networks'>;
+type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'name' | 'scopes' | 'expiresAt' | 'networks'>;
 
 async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
@@ -201,10 +216,19 @@ function keyEvent(action: 'created' | 'rotated' | 'revoked' | 'expired', key: Ke
 }
 
 /** A key as the queries return it. */
-type Row = Omit<Key, 'scopes' | 'networks'> & { readonly scopes: string; readonly networks: string | null };
+type Row = Omit<Key, 'name' | 'scopes' | 'networks'> & {
+  readonly name: string | null;
+  readonly scopes: string;
+  readonly networks: string | null;
+};
 
-function keyOf({ networks, ...row }: Row): Key {
-  return { ...row, scopes: row.scopes.split(' '), ...(networks !== null && { networks: networks.split(' ') }) };
+function keyOf({ name, networks, ...row }: Row): Key {
+  return {
+    ...row,
+    ...(name !== null && { name }),
+    scopes: row.scopes.split(' '),
+    ...(networks !== null && { networks: networks.split(' ') }),
+  };
 }
 
 const columns = [
@@ -217,6 +241,7 @@ const columns = [
   'revoked_at as revokedAt',
   'last_used_at as lastUsedAt',
   'networks',
+  'name',
 ] as const;
 
 const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number }>) =>
@@ -231,6 +256,7 @@ const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string
       created_at: p.createdAt,
       expires_at: p.expiresAt,
       networks: p.networks,
+      name: p.name,
     })
     .returning(columns),
 );
@@ -288,6 +314,10 @@ const expireIdle = query((db, p: Params<{ now: number; before: number; limit: nu
         .$if(engine === 'postgres', keys => keys.forUpdate().skipLocked()),
     )
     .returning(columns),
+);
+
+const deleteNames = query((db, p: Params<{ accountId: number }>) =>
+  db.updateTable('keys').set({ name: null }).where('account_id', '=', p.accountId),
 );
 
 const setReplaced = query((db, p: Params<{ id: string; expiresAt: number; replacedBy: string }>) =>

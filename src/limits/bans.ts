@@ -44,6 +44,12 @@ export async function listBans(reader: Reader, now: number): Promise<BanOfAccoun
   return await reader.all(activeBans, { now: Math.floor(now) });
 }
 
+/** Returns the ban of a key if it is active at `now` (milliseconds). */
+export async function findActiveBan(reader: Reader, keyId: string, now: number): Promise<Ban | undefined> {
+  const ban = await reader.first(banOf, { keyId });
+  return ban !== undefined && isActive(ban, now) ? ban : undefined;
+}
+
 /**
  * Lifts the ban of a key, with effect on the next request. The duration of the next ban is as if this one had ended by
  * itself. Idempotent.

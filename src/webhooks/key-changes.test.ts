@@ -71,7 +71,7 @@ onEachEngine(engine => {
 
       it('depend on the new key after a rotation', async () => {
         const { databases, key, other } = await open(deployment);
-        const { issued } = await rotateKeyAndWebhooks(databases, key.id, HOUR);
+        const { issued } = await rotateKeyAndWebhooks(databases, key.id, { overlapMs: HOUR });
         const handed = ['active', null, issued.id];
         assert.deepEqual(await statesOf(databases), [handed, handed, ['active', null, other.id]]);
         await revokeKeyAndWebhooks(databases, key.id);

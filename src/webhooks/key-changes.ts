@@ -56,17 +56,24 @@ export async function revokeKeyAndWebhooks(
 export async function rotateKeyAndWebhooks(
   { accounts, webhooks: own }: KeyDatabases,
   id: string,
-  overlapMs: number,
-  expiresAt?: number | null,
-  maxDays?: number,
+  { overlapMs, expiresAt, maxDays, origin }: RotationOptions,
 ): Promise<{ readonly issued: IssuedKey; readonly previous: Key; readonly webhooks: readonly WebhookRow[] }> {
+  const rotate = (tx: Transaction) => rotateKey(tx, id, overlapMs, expiresAt, maxDays);
   if (own === accounts) {
     return accounts.write(async tx => {
-      const rotated = await rotateKey(tx, id, overlapMs, expiresAt, maxDays);
+      const rotated = await rotate(tx);
       return { ...rotated, webhooks: await handOverWebhooks(tx, id, rotated.issued.id) };
-    });
+    }, origin);
   }
-  const rotated = await accounts.write(tx => rotateKey(tx, id, overlapMs, expiresAt, maxDays));
-  const webhooks = (await own?.write(tx => handOverWebhooks(tx, id, rotated.issued.id))) ?? [];
+  const rotated = await accounts.write(rotate, origin);
+  const webhooks = (await own?.write(tx => handOverWebhooks(tx, id, rotated.issued.id), origin)) ?? [];
   return { ...rotated, webhooks };
+}
+
+/** How to rotate a key; see `rotateKey`. */
+export interface RotationOptions {
+  readonly overlapMs: number;
+  readonly expiresAt?: number | null | undefined;
+  readonly maxDays?: number | undefined;
+  readonly origin?: Origin;
 }

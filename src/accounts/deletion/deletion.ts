@@ -1,5 +1,5 @@
 import { deleteFact, insertFact, lockedFact, storeFact } from '../../facts.ts';
-import { revokeKeysOf } from '../../keys/keys.ts';
+import { eraseKeyNames, revokeKeysOf } from '../../keys/keys.ts';
 import { batchJob } from '../../lib/jobs/batch-job.ts';
 import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../../schema.ts';
@@ -85,6 +85,7 @@ async function completeAccount(tx: Transaction, id: number): Promise<void> {
   if (value !== DONE) return;
   if ((await getAccount(tx, id)).deletedAt === undefined) {
     await revokeKeysOf(tx, id);
+    await eraseKeyNames(tx, id);
     await eraseAccount(tx, id);
   }
   await tx.run(deleteFact, { name: progressOf(id) });

@@ -1,4 +1,13 @@
-import { EVERY_SCOPE, type IssuedKey, type Key, keyState, networkText, scopes, scopeText } from '../../keys/key.ts';
+import {
+  checkKeyName,
+  EVERY_SCOPE,
+  type IssuedKey,
+  type Key,
+  keyState,
+  networkText,
+  scopes,
+  scopeText,
+} from '../../keys/key.ts';
 import { createKey, listKeys } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import type { DeploymentName } from '../../schema.ts';
@@ -22,6 +31,7 @@ export const keyCreate: Command = {
     .join('\n')}`,
   options: {
     account: { description: 'The account that owns it; see `petstore account list`.', value: 'ID', required: true },
+    name: { description: 'What to call it in lists.', value: 'NAME' },
     deployment: { ...deploymentOption, description: 'The deployment that it is for.' },
     scope: {
       description: `A scope that it has; ${EVERY_SCOPE}, the default, is every scope.`,
@@ -37,6 +47,7 @@ export const keyCreate: Command = {
   },
   examples: {
     'petstore key create --account 1': 'for production, with every scope',
+    'petstore key create --account 1 --name "Adoption site"': 'with a name',
     'petstore key create --account 1 --network 203.0.113.0/24 --network 2001:db8::/32': 'for the servers of a partner',
     'petstore key create --account 1 --deployment staging --scope pets:read --expires 90d':
       'read-only on staging, for 90 days',
@@ -47,10 +58,12 @@ export const keyCreate: Command = {
     const requested = listOf(options.scope);
     const networks = listOf(options.network);
     asUsage(() => [scopeText(requested), networkText(networks)]);
+    if (options.name !== undefined) asUsage(() => checkKeyName(options.name!));
     const expiresAt = expiryOf(options.expires, clock.now());
     const newKey = {
       accountId,
       deployment: options.deployment as DeploymentName,
+      ...(options.name !== undefined && { name: options.name }),
       ...(requested !== undefined && { scopes: requested }),
       ...(networks !== undefined && { networks }),
       ...(expiresAt !== undefined && { expiresAt }),
@@ -77,6 +90,7 @@ export const keyList: Command = {
     }));
     const columns = [
       'id',
+      'name',
       'accountId',
       'deployment',
       'state',
@@ -148,7 +162,7 @@ export const keyRotate: Command = {
     const expiresAt = options.expires === 'never' ? null : expiryOf(options.expires, clock.now());
     const id = invocation.arguments['ID']!;
     const { issued, previous } = await withKeyDatabases(invocation, id, databases =>
-      rotateKeyAndWebhooks(databases, id, overlapMs, expiresAt, config.keyLifetimeDays),
+      rotateKeyAndWebhooks(databases, id, { overlapMs, expiresAt, maxDays: config.keyLifetimeDays }),
     );
     const now = clock.now();
     const expiry = `The key ${previous.id} expires at ${formatTime(previous.expiresAt!)}.`;
@@ -166,10 +180,10 @@ export function keyValue(key: Key, now: number): Value {
 
 function issuedText(
   style: Style,
-  { token, id, accountId, deployment, scopes, networks, expiresAt }: IssuedKey,
+  { token, id, name, accountId, deployment, scopes, networks, expiresAt }: IssuedKey,
 ): string {
   const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
-  const view = { token: style.bold(token), key: id, accountId, deployment, scopes, networks, expires };
+  const view = { token: style.bold(token), key: id, name, accountId, deployment, scopes, networks, expires };
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
 }
 
