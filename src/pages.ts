@@ -1,4 +1,4 @@
-import { keysPage, revokeKeyPage } from './keys/pages.ts';
+import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
 import { signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
@@ -13,6 +13,9 @@ export const pages: readonly Page[] = [
   signUpPage,
   signOutPage,
   keysPage,
+  newKeyPage,
+  keyPage,
+  rotateKeyPage,
   revokeKeyPage,
 
   errorCodes,

@@ -1,97 +1,133 @@
-import { type Html, html, timeHtml } from '../lib/html/html.ts';
+import { parseDuration } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
+import { findActiveBan } from '../limits/bans.ts';
 import type { DeploymentName } from '../schema.ts';
-import { PREFIX } from '../urls.ts';
-import { type Choice, choices, form, notice } from '../web/forms.ts';
-import { titleOf } from '../web/layout.ts';
-import { type AccountVisit, accountPage, type View } from '../web/page.ts';
+import { attemptLimits, countAttempt, tooManyAttempts } from '../sessions/attempts.ts';
+import { type AccountVisit, accountPage } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
-import { revokeKeyAndWebhooks } from '../webhooks/key-changes.ts';
-import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
+import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { EVERY_SCOPE, type Key, keyState, type NewKey, scopes } from './key.ts';
 import { createKey, listKeys } from './keys.ts';
+import { issuedView, keysView, keyView, newKeyView } from './views.ts';
 
-/** The keys of the account, and the form for a new one. */
+/** The most active keys that an owner can create. */
+const KEYS_MAX = 100;
+
+/** The keys of the account. */
 export const keysPage = accountPage({
   path: '/keys',
   title: 'API keys',
   menu: 'account',
-  show: visit => keysView(visit, {}),
+  async show(visit) {
+    const { site, account } = visit;
+    return keysView(visit, await listKeys(site.accounts, account.id), nowOf(site));
+  },
+});
+
+/** Creates a key, and shows its token this once. */
+export const newKeyPage = accountPage({
+  path: '/keys/new',
+  title: 'New API key',
+  show: visit => newKeyView(visit),
   async submit(visit) {
-    const { site, account, form, origin } = visit;
-    const deployment: DeploymentName = form.get('deployment') === 'production' ? 'production' : 'staging';
-    const chosen = form.getAll('scope');
-    const key = { accountId: account.id, deployment, scopes: chosen.length === 0 ? [EVERY_SCOPE] : chosen };
+    const { site, account, origin } = visit;
+    await countChange(visit);
     try {
-      const issued = await site.accounts.write(tx => createKey(tx, key, site.config.keyLifetimeDays), origin);
-      return keysView(visit, { issued });
+      const key = newKeyOf(visit);
+      const issued = await site.accounts.write(async tx => {
+        const active = (await listKeys(tx, account.id)).filter(one => keyState(one, tx.now) === 'active');
+        if (active.length >= KEYS_MAX) throw new UserError(`You have ${active.length} active keys. Revoke one first.`);
+        return createKey(tx, key, site.config.keyLifetimeDays);
+      }, origin);
+      return issuedView(visit, issued, 'Your key is ready');
     } catch (error) {
-      if (error instanceof UserError) return keysView(visit, { error: error.message });
+      if (error instanceof UserError) return newKeyView(visit, error.message);
       throw error;
     }
+  },
+});
+
+/** One key: what it may do, its ban, and the forms to rotate and to revoke it. */
+export const keyPage = accountPage({
+  path: '/keys/{keyId}',
+  title: 'API key',
+  async show(visit) {
+    const key = await ownKey(visit);
+    if (key === undefined) return undefined;
+    const { site } = visit;
+    return keyView(visit, key, await findActiveBan(site.accounts, key.id, nowOf(site)), nowOf(site));
+  },
+});
+
+/** Replaces a key, and shows the token of the new one this once. */
+export const rotateKeyPage = accountPage({
+  path: '/keys/{keyId}/rotate',
+  title: 'Rotate an API key',
+  async submit(visit) {
+    const { site, form, origin } = visit;
+    const key = await ownKey(visit);
+    if (key === undefined) return undefined;
+    if (keyState(key, nowOf(site)) !== 'active') return { location: `/keys/${key.id}` };
+    await countChange(visit);
+    const overlapMs = parseDuration(form.get('overlap') ?? '') ?? DEFAULT_OVERLAP_MS;
+    const maxDays = site.config.keyLifetimeDays;
+    const { issued } = await rotateKeyAndWebhooks(databasesOf(visit, key), key.id, { overlapMs, maxDays, origin });
+    return issuedView(visit, issued, 'Your new key is ready');
   },
 });
 
 /** Revokes a key. */
 export const revokeKeyPage = accountPage({
   path: '/keys/{keyId}/revoke',
-  title: 'Revoke a key',
-  async submit({ site, account, parameters, origin }) {
-    const key = (await listKeys(site.accounts, account.id)).find(({ id }) => id === parameters['keyId']);
+  title: 'Revoke an API key',
+  async submit(visit) {
+    const key = await ownKey(visit);
     if (key === undefined) return undefined;
-    const webhooks = site.deployments.get(key.deployment)?.database;
-    await revokeKeyAndWebhooks({ accounts: site.accounts, webhooks }, key.id, { origin });
-    return { location: '/keys' };
+    const keepWebhooks = visit.form.get('keepWebhooks') === 'yes';
+    await revokeKeyAndWebhooks(databasesOf(visit, key), key.id, { keepWebhooks, origin: visit.origin });
+    return { location: `/keys?revoked=${key.id}` };
   },
 });
 
-async function keysView(visit: AccountVisit, { issued, error }: { issued?: IssuedKey; error?: string }): Promise<View> {
-  const { site, account } = visit;
-  const keys = await listKeys(site.accounts, account.id);
-  const now = nowOf(site);
-  const active = keys.filter(key => keyState(key, now) === 'active');
+const DEFAULT_OVERLAP_MS = parseDuration('24h')!;
+
+/** Returns the key that the path names; `undefined` if the account has no such key. */
+async function ownKey({ site, account, parameters }: AccountVisit): Promise<Key | undefined> {
+  return (await listKeys(site.accounts, account.id)).find(({ id }) => id === parameters['keyId']);
+}
+
+function databasesOf({ site }: AccountVisit, { deployment }: Key) {
+  return { accounts: site.accounts, webhooks: site.deployments.get(deployment)?.database };
+}
+
+/** @throws {Problem} when the account creates keys too often */
+async function countChange({ site, account }: AccountVisit): Promise<void> {
+  const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.newKeys, String(account.id)));
+  if (waitMs > 0) throw tooManyAttempts(waitMs);
+}
+
+/** Returns the key that the form describes. @throws {UserError} with a sentence that says what is valid */
+function newKeyOf({ site, account, form }: AccountVisit): NewKey {
+  const deployment: DeploymentName = form.get('deployment') === 'production' ? 'production' : 'staging';
+  if (!site.deployments.has(deployment)) throw new UserError(`There is no ${deployment} here.`);
+  const name = form.get('name')?.trim() ?? '';
+  if (name === '') throw new UserError('Give the key a name, so that you recognize it later.');
+  const networks = (form.get('networks') ?? '').split(/[\s,]+/).filter(Boolean);
+  const lifetimeMs = parseDuration(form.get('expires') ?? '');
   return {
-    status: error === undefined ? 200 : 422,
-    body: html`${issued && issuedView(visit, issued)}${error !== undefined && notice('alert', error)}
-${active.length === 0 ? html`<p class="empty">You have no API keys yet.</p>` : keyTable(visit, active)}
-<h2>New key</h2>
-${form(visit, { action: '/keys', submit: 'Create key' }, [
-  choices('radio', { name: 'deployment', label: 'For', choices: deploymentChoices(visit) }),
-  choices('checkbox', {
-    name: 'scope',
-    label: 'Scopes (every scope if you choose none)',
-    choices: Object.entries(scopes).map(([value, hint]) => ({ value, label: html`<code>${value}</code>`, hint })),
-  }),
-])}`,
+    accountId: account.id,
+    ...{ deployment, name, scopes: scopesOf(form) },
+    ...(networks.length > 0 && { networks }),
+    ...(lifetimeMs !== undefined && { expiresAt: nowOf(site) + lifetimeMs }),
   };
 }
 
-function deploymentChoices({ site }: AccountVisit): Choice[] {
-  const hints = { staging: 'Sample data, to try things.', production: 'The real store.' };
-  return (['staging', 'production'] as const)
-    .filter(name => site.deployments.has(name))
-    .map((value, index) => ({ value, label: titleOf(value), hint: hints[value], checked: index === 0 }));
-}
-
-function issuedView({ site, request }: AccountVisit, { token, deployment }: IssuedKey): Html {
-  const url = site.urlOf(deployment, request.tls);
-  return notice('status', [
-    html`<p><strong>Your new key.</strong> Copy it now: it is shown this once.</p>
-<pre class="copy"><code>${token}</code></pre>`,
-    url !== undefined &&
-      html`<p>Your first call:</p>
-<pre class="copy"><code>curl -H "Authorization: Bearer ${token}" ${url + PREFIX}/pets</code></pre>`,
-  ]);
-}
-
-function keyTable(visit: AccountVisit, keys: readonly Key[]): Html {
-  return html`<div class="scroll"><table>
-<caption class="sr-only">Active keys</caption>
-<thead><tr><th scope="col">Key</th><th scope="col">Deployment</th><th scope="col">Scopes</th><th scope="col">Created</th><th scope="col">Last used</th><td></td></tr></thead>
-<tbody>${keys.map(
-    key => html`<tr>
-<th scope="row"><code>${key.id}</code></th><td>${titleOf(key.deployment)}</td><td>${key.scopes.join(', ')}</td><td>${timeHtml(key.createdAt)}</td>
-<td>${key.lastUsedAt === null ? 'never' : timeHtml(key.lastUsedAt)}</td>
-<td>${form(visit, { action: `/keys/${key.id}/revoke`, submit: 'Revoke', className: 'inline', danger: true }, undefined)}</td>
-</tr>`,
-  )}</tbody></table></div>`;
+/** @throws {UserError} when the form chooses single scopes, but none of them */
+function scopesOf(form: URLSearchParams): string[] {
+  const access = form.get('access');
+  if (access === 'read') return Object.keys(scopes).filter(scope => scope.endsWith(':read'));
+  if (access !== 'chosen') return [EVERY_SCOPE];
+  const chosen = form.getAll('scope');
+  if (chosen.length === 0) throw new UserError('Choose at least one scope.');
+  return chosen;
 }

@@ -53,6 +53,7 @@ const layers = [
   'openapi.ts',
   'web',
   'sessions/pages.ts',
+  'keys/views.ts',
   'keys/pages.ts',
   'web/front',
   'pages.ts',

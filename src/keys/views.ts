@@ -1,0 +1,199 @@
+import { type Html, html, timeHtml } from '../lib/html/html.ts';
+import type { Ban } from '../limits/bans.ts';
+import { PREFIX } from '../urls.ts';
+import { type Choice, choices, field, form, notice, select } from '../web/forms.ts';
+import { titleOf } from '../web/layout.ts';
+import type { AccountVisit, View } from '../web/page.ts';
+import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
+
+const lifetimes = {
+  '': 'Never',
+  '7d': 'After 7 days',
+  '30d': 'After 30 days',
+  '90d': 'After 90 days',
+  '365d': 'After a year',
+};
+const overlaps = { '24h': '24 hours', '0s': 'Not at all', '1h': '1 hour', '7d': '7 days' };
+
+/** Returns the page with the keys of an account. */
+export function keysView(visit: AccountVisit, keys: readonly Key[], now: number): View {
+  const active = keys.filter(key => keyState(key, now) === 'active').reverse();
+  const ended = keys.filter(key => keyState(key, now) !== 'active').reverse();
+  const revoked = visit.query.get('revoked');
+  return {
+    description: 'Create, rotate and revoke API keys.',
+    body: html`${revoked !== null && notice('status', html`<p>The key <code>${revoked}</code> is revoked. Requests with it get 401 from now on.</p>`)}
+<p class="lead">An API key lets your application act for this account, on one deployment.</p>
+<p><a class="button" href="/keys/new">New API key</a></p>
+${
+  active.length === 0
+    ? html`<div class="empty"><p><strong>No API keys yet</strong></p><p>Create one for staging to try the API with sample animals.</p></div>`
+    : keyTable(active, now, 'Active keys')
+}
+${ended.length > 0 && html`<details><summary>${String(ended.length)} revoked or expired</summary>${keyTable(ended, now, 'Revoked and expired keys')}</details>`}`,
+  };
+}
+
+/** Returns the form for a new key. @param error what is wrong with the one that was sent */
+export function newKeyView(visit: AccountVisit, error?: string): View {
+  const { form: sent, site } = visit;
+  const chosen = sent.getAll('scope');
+  const access = sent.get('access') ?? 'all';
+  const maxDays = site.config.keyLifetimeDays ?? Number.POSITIVE_INFINITY;
+  const expiries = Object.entries(lifetimes)
+    .filter(([value]) => Number.parseInt(value || '0', 10) <= maxDays)
+    .map(([value, label]) => {
+      const isNever = value === '' && maxDays < Number.POSITIVE_INFINITY;
+      return { value, label: isNever ? `After ${maxDays} days` : label, checked: sent.get('expires') === value };
+    });
+  return {
+    title: 'New API key',
+    status: error === undefined ? 200 : 422,
+    body: html`${error !== undefined && notice('alert', error)}
+${form(visit, { action: '/keys/new', submit: 'Create key' }, [
+  field({
+    name: 'name',
+    label: 'Name',
+    value: sent.get('name') ?? '',
+    hint: 'What uses it, such as “Adoption site”.',
+    maxLength: 255,
+  }),
+  choices('radio', { name: 'deployment', label: 'Deployment', choices: deploymentChoices(visit) }),
+  choices('radio', {
+    name: 'access',
+    label: 'Access',
+    choices: [
+      {
+        value: 'all',
+        label: 'Everything',
+        hint: 'All scopes, also those of later releases.',
+        checked: access === 'all',
+      },
+      { value: 'read', label: 'Read only', hint: 'All scopes that change nothing.', checked: access === 'read' },
+      { value: 'chosen', label: 'Only these scopes', checked: access === 'chosen' },
+    ],
+  }),
+  html`<details class="more"${access === 'chosen' && html` open`}><summary>Scopes</summary>
+${choices('checkbox', {
+  name: 'scope',
+  label: 'Scopes',
+  choices: Object.entries(scopes).map(([value, hint]) => ({
+    ...{ value, hint, label: html`<code>${value}</code>` },
+    checked: chosen.includes(value),
+  })),
+})}</details>`,
+  select({ name: 'expires', label: 'Expires', choices: expiries }),
+  html`<details class="more"${sent.get('networks') && html` open`}><summary>More options</summary>
+${field({
+  name: 'networks',
+  label: 'Allowed networks',
+  value: sent.get('networks') ?? '',
+  hint: html`Addresses or networks such as <code>203.0.113.0/24</code>, separated by spaces. Without any, the key works from everywhere.`,
+  optional: true,
+})}</details>`,
+])}
+<p><a href="/keys">Cancel</a></p>`,
+  };
+}
+
+/** Returns the page that shows a token, the only time. */
+export function issuedView({ site, request }: AccountVisit, key: IssuedKey, title: string): View {
+  const { token, deployment } = key;
+  const url = site.urlOf(deployment, request.tls);
+  const call = `curl -H "Authorization: Bearer ${token}" "${url}${PREFIX}/pets?limit=3"`;
+  return {
+    title,
+    body: html`${notice('status', html`<p><strong>Copy the key now.</strong> It is shown only this once.</p>`)}
+<h2>${key.name ?? 'API key'} <span class="badge">${titleOf(deployment)}</span></h2>
+<pre class="copy" id="token"><code>${token}</code></pre>
+${
+  url !== undefined &&
+  html`<h2>Your first call</h2>
+<p>Paste this into a shell:</p>
+<pre class="copy" id="call"><code>${call}</code></pre>`
+}
+<p>Next: <a href="/reference">browse the reference</a>, or read <a href="/guides/quickstart">the quickstart</a>.</p>
+<p><a href="/keys">All your keys</a></p>`,
+  };
+}
+
+/** Returns the page of a key. @param ban the ban that is active */
+export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now: number): View {
+  const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks } = key;
+  const state = keyState(key, now);
+  const facts: readonly (readonly [string, Html | string | undefined])[] = [
+    ['Id', html`<code>${id}</code>`],
+    ['Deployment', titleOf(key.deployment)],
+    ['Scopes', scopeList(key)],
+    ['Networks', networks?.join(', ')],
+    ['Created', timeHtml(createdAt)],
+    ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
+    ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],
+    ['Revoked', revokedAt === null ? undefined : timeHtml(revokedAt)],
+  ];
+  return {
+    title: key.name ?? id,
+    body: html`<p><a href="/keys">All keys</a></p>
+<p>${stateBadge(state)}</p>
+${ban !== undefined && banNotice(ban)}
+<dl class="facts">${facts.map(([name, value]) => value !== undefined && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${state === 'active' && [rotateForm(visit, id), revokeForm(visit, id)]}`,
+  };
+}
+
+function rotateForm(visit: AccountVisit, id: string): Html {
+  const options = Object.entries(overlaps).map(([value, label]) => ({ value, label }));
+  return html`<h2>Rotate</h2>
+<p>Creates a key with the same access, and lets this one expire. Its webhooks move to the new key.</p>
+${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ name: 'overlap', label: 'How long this key keeps working', choices: options }))}`;
+}
+
+function revokeForm(visit: AccountVisit, id: string): Html {
+  const keep = { value: 'yes', label: 'Keep its webhooks active' };
+  return html`<h2>Revoke</h2>
+<p>Requests with this key get 401 at once. There is no way back.</p>
+${form(visit, { action: `/keys/${id}/revoke`, submit: 'Revoke key', danger: true }, choices('checkbox', { name: 'keepWebhooks', label: 'Webhooks', choices: [keep] }))}`;
+}
+
+function banNotice({ until, bannedAt }: Ban): Html {
+  return notice(
+    'alert',
+    html`<p><strong>This key is banned until ${timeHtml(until)}.</strong></p>
+<p>Since ${timeHtml(bannedAt)}: it kept sending requests after 429 responses, before the time in <code>Retry-After</code>. See
+<a href="/guides/rate-limits">rate limits</a> for how to back off. The operator of the store can lift the ban.</p>`,
+  );
+}
+
+function keyTable(keys: readonly Key[], now: number, caption: string): Html {
+  return html`<div class="scroll"><table>
+<caption class="sr-only">${caption}</caption>
+<thead><tr><th scope="col">Name</th><th scope="col">Deployment</th><th scope="col">Access</th><th scope="col">State</th><th scope="col">Created</th><th scope="col">Last used</th></tr></thead>
+<tbody>${keys.map(
+    key => html`<tr>
+<th scope="row"><a href="/keys/${key.id}">${key.name ?? key.id}</a></th><td>${titleOf(key.deployment)}</td><td>${accessText(key)}</td>
+<td>${stateBadge(keyState(key, now))}</td><td>${timeHtml(key.createdAt)}</td><td>${key.lastUsedAt === null ? 'Never' : timeHtml(key.lastUsedAt)}</td>
+</tr>
+`,
+  )}</tbody></table></div>`;
+}
+
+function accessText({ scopes: own }: Key): string {
+  if (own.includes(EVERY_SCOPE)) return 'Everything';
+  return own.length === 1 ? own[0]! : `${own.length} scopes`;
+}
+
+function scopeList({ scopes: own }: Key): Html | string {
+  return own.includes(EVERY_SCOPE) ? 'Every scope' : html`${own.map(scope => html`<code>${scope}</code> `)}`;
+}
+
+function stateBadge(state: ReturnType<typeof keyState>): Html {
+  const look = { active: 'good', expired: 'warn', revoked: 'bad' } as const;
+  return html`<span class="badge ${look[state]}">${state[0]!.toUpperCase() + state.slice(1)}</span>`;
+}
+
+function deploymentChoices({ site, form: sent }: AccountVisit): Choice[] {
+  const hints = { staging: 'Sample animals, to try things.', production: 'The real store.' };
+  const served = (['staging', 'production'] as const).filter(name => site.deployments.has(name));
+  const wanted = sent.get('deployment') ?? served[0];
+  return served.map(value => ({ value, label: titleOf(value), hint: hints[value], checked: value === wanted }));
+}

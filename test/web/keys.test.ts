@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { listKeys } from '../../src/keys/keys.ts';
+import { cookieNames } from '../../src/sessions/cookies.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { signedIn, type Visitor } from './session.ts';
+
+describe('the pages of API keys', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origin: string;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    origin = new URL(service.urls.production).origin;
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  /** Opens a browser page that is signed in as someone. */
+  async function pageOf(person: Visitor, options = {}): Promise<Page> {
+    const context = await browser.newContext(options);
+    const { session } = cookieNames(origin);
+    await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
+    return context.newPage();
+  }
+
+  for (const javaScriptEnabled of [true, false]) {
+    it(`create a key that works, and revoke it, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const person = await signedIn(service);
+      const page = await pageOf(person, { javaScriptEnabled });
+      await page.goto(`${origin}/keys`);
+      await page.getByRole('link', { name: 'New API key' }).click();
+      await page.getByLabel('Name').fill('Adoption site');
+      await page.getByLabel('Staging').check();
+      await page.getByRole('button', { name: 'Create key' }).click();
+      const token = (await page.locator('#token code').textContent())!;
+      const call = (await page.locator('#call code').textContent())!;
+      assert.ok(call.includes(token) && call.includes(service.urls.staging), call);
+      assert.equal((await send(`${service.urls.staging}/pets`, { key: token })).status, 200);
+
+      await page.goto(`${origin}/keys`);
+      assert.ok(!(await page.content()).includes(token), 'the token is shown once');
+      await page.getByRole('link', { name: 'Adoption site' }).click();
+      await page.getByRole('button', { name: 'Revoke key' }).click();
+      await page.getByText('is revoked').waitFor();
+      const refused = await send(`${service.urls.staging}/pets`, { key: token });
+      assert.deepEqual([refused.status, refused.body.code], [401, 'revoked_api_key']);
+      await page.context().close();
+    });
+  }
+
+  it('rotate a key, and show the new token once', async () => {
+    const person = await signedIn(service);
+    const old = await service.newKey({ accountId: person.accountId, deployment: 'staging', name: 'App' });
+    const page = await pageOf(person);
+    await page.goto(`${origin}/keys/${old.id}`);
+    await page.getByLabel('How long this key keeps working').selectOption('Not at all');
+    await page.getByRole('button', { name: 'Rotate key' }).click();
+    const token = (await page.locator('#token code').textContent())!;
+    assert.equal((await send(`${service.urls.staging}/pets`, { key: token })).status, 200);
+    assert.equal((await send(`${service.urls.staging}/pets`, { key: old })).body.code, 'expired_api_key');
+    await page.context().close();
+  });
+
+  it('limit a key to the chosen scopes, and say what is wrong with a form', async () => {
+    const person = await signedIn(service);
+    const page = await pageOf(person);
+    await page.goto(`${origin}/keys/new`);
+    await page.getByLabel('Name').fill('Reader');
+    await page.getByLabel('Only these scopes').check();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('Choose at least one scope.').waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Reader');
+    await page.getByText('pets:read', { exact: true }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const token = (await page.locator('#token code').textContent())!;
+    assert.equal((await send(`${service.urls.staging}/pets`, { key: token })).status, 200);
+    const refused = await send(`${service.urls.staging}/pets`, { key: token, method: 'POST', body: {} });
+    assert.equal(refused.body.code, 'insufficient_scope');
+    await page.context().close();
+  });
+
+  it('fit every screen, and are accessible', async () => {
+    const person = await signedIn(service, { name: 'A shelter with quite a long name, Riverside and Northern Valley' });
+    const key = await service.newKey({ accountId: person.accountId, name: 'x'.repeat(255) });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [320, 390, 1280]) {
+        const page = await pageOf(person, { viewport: { width, height: 800 }, colorScheme });
+        for (const path of ['/keys', '/keys/new', `/keys/${key.id}`]) {
+          await page.goto(origin + path);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);
+          assert.deepEqual(await violationsOn(page), [], `${path} ${width} ${colorScheme}`);
+        }
+        await page.context().close();
+      }
+    }
+  });
+
+  it('show and change nothing of another account', async () => {
+    const [owner, stranger] = [await signedIn(service), await signedIn(service, { admin: true })];
+    const key = await service.newKey({ accountId: owner.accountId, name: 'Private' });
+    assert.equal((await owner.open(`/keys/${key.id}`)).status, 200);
+    assert.equal((await stranger.open(`/keys/${key.id}`)).status, 404);
+    for (const action of ['rotate', 'revoke']) {
+      assert.equal((await stranger.submit(`/keys/${key.id}/${action}`)).status, 404);
+    }
+    assert.ok(!(await stranger.open('/keys')).text.includes('Private'));
+    const keys = await listKeys(service.app.databases.production, owner.accountId);
+    assert.deepEqual(
+      keys.map(({ id, revokedAt }) => [id, revokedAt]),
+      [[key.id, null]],
+    );
+  });
+
+  it('bound how many keys an account creates', async () => {
+    const person = await signedIn(service);
+    const create = () => person.submit('/keys/new', { name: 'Many', deployment: 'staging', access: 'all' });
+    for (let count = 0; count < 60; count++) assert.equal((await create()).status, 200);
+    const refused = await create();
+    assert.equal(refused.status, 429);
+    assert.ok(Number(refused.headers['retry-after']) > 3000);
+  });
+
+  it('record who created a key', async () => {
+    const person = await signedIn(service);
+    const reply = await person.submit('/keys/new', { name: 'Seen', deployment: 'production', access: 'all' });
+    const token = /petstore_live_\w+/.exec(reply.text)![0];
+    const audit = await send(`${service.urls.production}/audit?types=key.created`, { key: token });
+    assert.equal(audit.body[0].sessionId !== undefined, true, JSON.stringify(audit.body));
+    assert.equal(audit.body[0].requestId, reply.headers['x-request-id']);
+    assert.equal(audit.body[0].keyId, undefined);
+  });
+});
