@@ -31,6 +31,7 @@ export const testedElsewhere: readonly string[] = [
   'README.md',
   'docs/quickstart.md',
   'docs/tutorial.md',
+  'docs/backoff.md',
   'docs/messages.md',
   'docs/receive-webhooks.md',
   'docs/webhooks.md',
