@@ -51,6 +51,10 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
     return methods.filter(method => this.find(method, path).route !== undefined);
   }
 
+  pageMethodsOf(path: string): string[] {
+    return methods.filter(method => this.find(method, path).page !== undefined);
+  }
+
   /** Returns the path of the operation that a path without the prefix leads to, with its parameters in braces. */
   pathInApi(path: string): string | undefined {
     const [method] = this.methodsOf(this.#prefix + path);

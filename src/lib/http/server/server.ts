@@ -308,6 +308,8 @@ export class HttpServer<Context> {
 
   /** Returns the error for a path outside the API, which names the path of an operation if only the prefix is missing. */
   #notFoundOutside(path: string): Problem {
+    const allowed = this.#router.pageMethodsOf(path);
+    if (allowed.length > 0) return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
     const { code, status, message } = this.#errors.problem('route_not_found');
     const intended = this.#router.pathInApi(path);
     return new Problem(
