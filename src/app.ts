@@ -90,7 +90,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
   const deployments = createDeployments(options, databases, webhooks, jobs, opened);
   const emailSender = config.mail && (await openEmailSender(config.mail));
-  const { addresses, metrics } = createAddresses(options, { deployments, limiter, emailSender }, opened);
+  const { addresses, metrics } = createAddresses(
+    options,
+    { deployments, limiter, emailSender, emailQueued: () => jobs.get('production')?.wake('account_emails') },
+    opened,
+  );
   const resources = opened.move();
 
   return {
@@ -199,7 +203,7 @@ type AddressMap = ReadonlyMap<AddressName, Address>;
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
   { config, clock, log }: AppOptions,
-  { deployments, limiter, emailSender }: Pick<Site, 'deployments' | 'limiter' | 'emailSender'>,
+  { deployments, limiter, ...email }: Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued'>,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -227,7 +231,7 @@ function createAddresses(
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };
   const site: Site = {
-    ...{ config, clock, log, limiter, deployments, emailSender },
+    ...{ config, clock, log, limiter, deployments, ...email },
     accounts: production,
     passwords: new PasswordHasher(),
     portal: config.ports.production === undefined ? 'staging' : 'production',

@@ -17,6 +17,7 @@ import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query } from './schema.ts';
+import { accountEmails, nextAccountEmail } from './sessions/email-job.ts';
 import { authorityJob } from './webhooks/authority-job.ts';
 
 /** What the jobs of a deployment need. */
@@ -24,7 +25,7 @@ export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;
-  /** Sends messages by e-mail; without it, messages are only delivered to inboxes. */
+  /** Sends messages and links by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
   /** Delivers webhooks; without it nothing is delivered. */
   readonly webhooks?:
@@ -44,14 +45,15 @@ export interface JobDeps {
   readonly retention?: readonly DeleteExpired[];
 }
 
-/** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail, and
- * `authority` disables the webhooks of keys that have ended. */
+/** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail,
+ * `account_emails` sends links, and `authority` disables the webhooks of keys that have ended. */
 export type JobName =
   | 'pets'
   | 'holds'
   | 'orders'
   | 'messages'
   | 'mail'
+  | 'account_emails'
   | 'events'
   | 'deliveries'
   | 'authority'
@@ -120,6 +122,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     { type: batchJob('orders', () => expireOrders(database, now())), due: [nextOrderExpiry] },
     { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
+    ...(sender ? [{ type: accountEmails({ database, log, sender }), due: [nextAccountEmail] }] : []),
     ...webhookJobs(deps, now, wake),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]

@@ -1,5 +1,6 @@
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
-import { signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
+import { linkPage } from './sessions/link-page.ts';
+import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
 import { frontPage } from './web/front/front-page.ts';
@@ -11,6 +12,8 @@ export const pages: readonly Page[] = [
 
   signInPage,
   signUpPage,
+  forgotPasswordPage,
+  linkPage,
   signOutPage,
   keysPage,
   newKeyPage,

@@ -8,6 +8,10 @@ import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
 import { deleteOldMessages } from './messages/retention.ts';
 import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from './schema.ts';
+import { deleteOldAttempts } from './sessions/attempts.ts';
+import { deleteOldEmails } from './sessions/emails.ts';
+import { deleteExpiredLinks } from './sessions/links.ts';
+import { deleteExpiredSessions } from './sessions/sessions.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
@@ -26,6 +30,10 @@ const allRules = ({
   deleteResponses,
   deleteOldDayCounts,
   deleteExpiredSecrets,
+  deleteExpiredSessions,
+  deleteExpiredLinks,
+  deleteOldAttempts,
+  deleteOldEmails,
   purgeDeletedWebhooks,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),

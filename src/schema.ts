@@ -148,6 +148,8 @@ export interface Tables {
     deleted_at: number | null;
     /** When its owner opened a link that was sent to its e-mail address. */
     email_confirmed_at: number | null;
+    /** 1 if its owner asked for the deletion, and may cancel it. */
+    deletion_by_owner: number | null;
   };
   /** The passwords of accounts, as PHC strings. An account without one is opened by a link. */
   passwords: { account_id: number; hash: string; changed_at: number };
@@ -172,6 +174,19 @@ export interface Tables {
     email: string;
     created_at: number;
     expires_at: number;
+  };
+  /** E-mail about accounts that is still to be sent. Its text, and the secret of its link, are made when it is sent. */
+  account_emails: {
+    id: Generated<number>;
+    kind: 'confirm' | 'reset' | 'account_exists' | 'email_changed' | 'password_changed';
+    /** The account it is about; null if the address decides that when it is sent. */
+    account_id: number | null;
+    email: string;
+    /** The public URL of the pages that its links lead to. */
+    url: string;
+    created_at: number;
+    due_at: number;
+    failures: number;
   };
   /** The attempts of a subject, such as an address that signs in, since the start of its current period. */
   attempts: { subject: string; since: number; count: number };

@@ -25,6 +25,10 @@ export interface Account {
   readonly suspendedAt?: number;
   /** When the grace period of its deletion ends; absent without a deletion, and after it. */
   readonly deleteAt?: number;
+  /** Whether its owner asked for the deletion, and may cancel it. */
+  readonly deletionByOwner?: true;
+  /** When its owner proved to receive e-mail at its address, or opened a link of the operator. */
+  readonly emailConfirmedAt?: number;
   /** When its personal data was deleted. */
   readonly deletedAt?: number;
 }

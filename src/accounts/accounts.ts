@@ -16,6 +16,7 @@ import {
   insertAccount,
   lockedAccount,
   type Properties,
+  updateConfirmed,
   updateErased,
   updateLife,
   updateProperties,
@@ -28,7 +29,7 @@ import {
 export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
   checkNewAccount(account);
   const created = await unlessTaken(tx, insertAccount, { ...valuesOf(account), createdAt: tx.now });
-  await record(tx, accountEvent('created', created));
+  await recordAction(tx, 'created', created);
   await tx.notify('registry');
   return created;
 }
@@ -43,18 +44,34 @@ export async function updateAccount(tx: Transaction, id: number, change: Account
   const account = await lockAccount(tx, id);
   const values = { id, ...valuesOf(changedProperties(account, change)) };
   if (isDeepStrictEqual({ ...account, ...values, admin: values.admin === 1 }, account)) return account;
-  return recordChange(tx, 'updated', account, await unlessTaken(tx, updateProperties, values));
+  const updated = await unlessTaken(tx, updateProperties, values);
+  if (updated.email === account.email) return recordChange(tx, 'updated', account, updated);
+  await tx.run(updateConfirmed, { id, confirmedAt: null });
+  const { emailConfirmedAt: _, ...unconfirmed } = updated;
+  return recordChange(tx, 'updated', account, unconfirmed);
+}
+
+/** Records that the owner of an account receives e-mail at its address, or opened a link of the operator. Idempotent. */
+export async function confirmEmail(tx: Transaction, { id, emailConfirmedAt }: Account): Promise<void> {
+  if (emailConfirmedAt === undefined) await tx.run(updateConfirmed, { id, confirmedAt: tx.now });
+}
+
+/** Records the event `account.password_changed`: the audit log shows who changed or reset it. */
+export async function recordPasswordChange(tx: Transaction, account: Account): Promise<void> {
+  await recordAction(tx, 'password_changed', account);
 }
 
 /**
  * Suspends an account: its keys are rejected from the next request on. Notifies the topic `registry`. Idempotent: the
- * first time stays.
+ * first time stays. The owner of an account that it was about to delete can no longer cancel that.
  * @throws {UserError} when the account does not exist or is deleted
  */
 export async function suspendAccount(tx: Transaction, id: number): Promise<Account> {
   const account = await lockAccount(tx, id);
-  if (account.suspendedAt !== undefined) return account;
-  return changeLife(tx, 'suspended', account, { ...account, suspendedAt: tx.now });
+  const { deletionByOwner, ...suspended } = account;
+  // The owner can no longer cancel the deletion.
+  if (account.suspendedAt !== undefined && !deletionByOwner) return account;
+  return changeLife(tx, 'suspended', account, { ...suspended, suspendedAt: account.suspendedAt ?? tx.now });
 }
 
 /**
@@ -64,7 +81,7 @@ export async function suspendAccount(tx: Transaction, id: number): Promise<Accou
 export async function resumeAccount(tx: Transaction, id: number): Promise<Account> {
   const account = await lockAccount(tx, id);
   requireNotInDeletion(account, tx.now);
-  const { suspendedAt, deleteAt: _, ...resumed } = account;
+  const { suspendedAt, deleteAt: _, deletionByOwner: __, ...resumed } = account;
   if (suspendedAt === undefined) return account;
   return changeLife(tx, 'resumed', account, resumed);
 }
@@ -72,7 +89,7 @@ export async function resumeAccount(tx: Transaction, id: number): Promise<Accoun
 /** Records that the animals of an account were transferred to another one; see `orders/transfer.ts`. */
 export async function recordTransfer(tx: Transaction, id: number, toAccountId: number): Promise<void> {
   const account = await getAccount(tx, id);
-  await record(tx, accountEvent('transferred', account, account, { toAccountId }));
+  await recordAction(tx, 'transferred', account, account, { toAccountId });
 }
 
 /**
@@ -81,14 +98,34 @@ export async function recordTransfer(tx: Transaction, id: number, toAccountId: n
  * @throws {UserError} when the account does not exist, is deleted, or is being deleted
  */
 export async function requestDeletion(tx: Transaction, id: number, graceMs: number): Promise<Account> {
+  const { deletionByOwner: _, ...account } = await lockAccount(tx, id);
+  return startDeletion(tx, account, graceMs);
+}
+
+/**
+ * Does the same for the owner of the account, who can cancel it during the grace period.
+ * @throws {UserError} also when the account is suspended
+ */
+export async function requestOwnDeletion(tx: Transaction, id: number, graceMs: number): Promise<Account> {
   const account = await lockAccount(tx, id);
+  if (account.suspendedAt !== undefined) throw new UserError(`The account ${id} is suspended.`);
+  return startDeletion(tx, { ...account, deletionByOwner: true }, graceMs);
+}
+
+/**
+ * Cancels the deletion that the owner of an account asked for, and resumes the account.
+ * @throws {UserError} when the owner did not ask for it, or the grace period has ended
+ */
+export async function cancelOwnDeletion(tx: Transaction, id: number): Promise<Account> {
+  const { deletionByOwner } = await lockAccount(tx, id);
+  if (!deletionByOwner) throw new UserError('Only the operator of the store can resume this account.');
+  return resumeAccount(tx, id);
+}
+
+function startDeletion(tx: Transaction, account: Account, graceMs: number): Promise<Account> {
   requireNotInDeletion(account, tx.now);
-  const deleteAt = tx.now + graceMs;
-  return changeLife(tx, 'deletion_requested', account, {
-    ...account,
-    suspendedAt: account.suspendedAt ?? tx.now,
-    deleteAt,
-  });
+  const { suspendedAt = tx.now } = account;
+  return changeLife(tx, 'deletion_requested', account, { ...account, suspendedAt, deleteAt: tx.now + graceMs });
 }
 
 /**
@@ -152,15 +189,21 @@ function requireNotInDeletion({ id, deleteAt = Number.POSITIVE_INFINITY }: Accou
 
 /** Stores whether an account is suspended and when it will be deleted, and records the event. */
 async function changeLife(tx: Transaction, action: AccountAction, before: Account, after: Account): Promise<Account> {
-  const { id, suspendedAt = null, deleteAt = null } = after;
-  await tx.run(updateLife, { id, suspendedAt, deleteAt });
+  const { id, suspendedAt = null, deleteAt = null, deletionByOwner } = after;
+  await tx.run(updateLife, { id, suspendedAt, deleteAt, deletionByOwner: deletionByOwner ? 1 : null });
   return recordChange(tx, action, before, after);
 }
 
 async function recordChange(tx: Transaction, action: AccountAction, before: Account, after: Account): Promise<Account> {
-  await record(tx, accountEvent(action, after, before));
+  await recordAction(tx, action, after, before);
   await tx.notify('registry');
   return after;
+}
+
+/** Records an event: of the account whose session asked for it, otherwise of the operator. */
+async function recordAction(tx: Transaction, ...[action, account, before, more]: Parameters<typeof accountEvent>) {
+  const accountId = tx.origin && 'accountId' in tx.origin ? tx.origin.accountId : null;
+  await record(tx, { ...accountEvent(action, account, before, more), accountId });
 }
 
 /** Inserts or updates an account. @throws {UserError} when another account has its email address */

@@ -7,6 +7,7 @@ import type { Account } from './account.ts';
 export type AccountAction =
   | 'created'
   | 'updated'
+  | 'password_changed'
   | 'suspended'
   | 'resumed'
   | 'transferred'

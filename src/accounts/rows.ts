@@ -1,20 +1,27 @@
 import { type Params, query } from '../schema.ts';
 import type { Account } from './account.ts';
 
+type OptionalTime = 'suspendedAt' | 'deleteAt' | 'deletedAt' | 'emailConfirmedAt';
+
 /** An account as the queries return it. */
-export type AccountRow = Omit<Account, 'admin' | 'suspendedAt' | 'deleteAt' | 'deletedAt'> & {
+export type AccountRow = Omit<Account, 'admin' | 'deletionByOwner' | OptionalTime> & {
   readonly admin: number;
+  readonly deletionByOwner: number | null;
+  readonly emailConfirmedAt: number | null;
   readonly suspendedAt: number | null;
   readonly deleteAt: number | null;
   readonly deletedAt: number | null;
 };
 
-export function accountOf({ suspendedAt, deleteAt, deletedAt, ...row }: AccountRow): Account {
+export function accountOf(account: AccountRow): Account {
+  const { suspendedAt, deleteAt, deletionByOwner, deletedAt, emailConfirmedAt, ...row } = account;
   return {
     ...row,
     admin: row.admin === 1,
     ...(suspendedAt !== null && { suspendedAt }),
     ...(deleteAt !== null && { deleteAt }),
+    ...(deletionByOwner === 1 && { deletionByOwner: true }),
+    ...(emailConfirmedAt !== null && { emailConfirmedAt }),
     ...(deletedAt !== null && { deletedAt }),
   };
 }
@@ -31,6 +38,8 @@ export const accountColumns = [
   'created_at as createdAt',
   'suspended_at as suspendedAt',
   'delete_at as deleteAt',
+  'deletion_by_owner as deletionByOwner',
+  'email_confirmed_at as emailConfirmedAt',
   'deleted_at as deletedAt',
 ] as const;
 
@@ -57,12 +66,24 @@ export const updateProperties = query((db, p: Params<Properties & { id: number }
   db.updateTable('accounts').set(values(p)).where('id', '=', p.id).returning(accountColumns),
 );
 
-export const updateLife = query((db, p: Params<{ id: number; suspendedAt: number | null; deleteAt: number | null }>) =>
-  db.updateTable('accounts').set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt }).where('id', '=', p.id),
+type Life = { id: number; suspendedAt: number | null; deleteAt: number | null; deletionByOwner: number | null };
+
+export const updateLife = query((db, p: Params<Life>) =>
+  db
+    .updateTable('accounts')
+    .set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt, deletion_by_owner: p.deletionByOwner })
+    .where('id', '=', p.id),
+);
+
+export const updateConfirmed = query((db, p: Params<{ id: number; confirmedAt: number | null }>) =>
+  db.updateTable('accounts').set({ email_confirmed_at: p.confirmedAt }).where('id', '=', p.id),
 );
 
 export const updateErased = query((db, p: Params<{ id: number; email: string; name: string; now: number }>) =>
-  db.updateTable('accounts').set({ email: p.email, name: p.name, admin: 0, deleted_at: p.now }).where('id', '=', p.id),
+  db
+    .updateTable('accounts')
+    .set({ email: p.email, name: p.name, admin: 0, deleted_at: p.now, email_confirmed_at: null })
+    .where('id', '=', p.id),
 );
 
 export const accountById = query((db, p: Params<{ id: number }>) =>

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Event } from '../events/event.ts';
 import type { LoggedData } from '../events/owners.ts';
 import { eventIdAt } from '../events/public/public-event.ts';
-import type { CommandOrigin, RequestOrigin } from '../lib/origin.ts';
+import type { CommandOrigin, RequestOrigin, SessionOrigin } from '../lib/origin.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 import { messageIdOf } from '../messages/message.ts';
@@ -31,7 +31,18 @@ export const AuditEntry = Type.Object(
         description: 'The account that made the change, or for which the operator made it.',
       }),
     ),
-    keyId: ofRequest('The id of the API key that the request was sent with'),
+    keyId: Type.Optional(
+      Type.String({
+        description:
+          'The id of the API key that the request was sent with; absent for a page and for a command of the operator.',
+      }),
+    ),
+    sessionId: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'The id of the session of the browser, for a change on a page; absent for other changes.',
+      }),
+    ),
     requestId: ofRequest('The `X-Request-Id` of the request'),
     address: ofRequest('The IP address that the request came from'),
     command: Type.Optional(
@@ -47,7 +58,7 @@ export const AuditEntries = Type.Array(AuditEntry, { title: 'AuditEntries', desc
 /** The event of an entry. Its position is null while it is not in the order of events yet (PostgreSQL). */
 export interface AuditRow extends Event<LoggedData> {
   readonly position: number | null;
-  readonly origin: Omit<RequestOrigin, 'accountId'> | CommandOrigin;
+  readonly origin: Omit<RequestOrigin, 'accountId'> | Omit<SessionOrigin, 'accountId'> | CommandOrigin;
 }
 
 export function entryOf({ id, at, kind, action, subjectId, accountId, data, position, origin }: AuditRow): AuditEntry {

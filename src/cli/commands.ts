@@ -12,6 +12,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'account suspend': async () => (await import('./commands/account.ts')).accountSuspend,
   'account resume': async () => (await import('./commands/account.ts')).accountResume,
   'account revoke-keys': async () => (await import('./commands/account-data.ts')).accountRevokeKeys,
+  'account link': async () => (await import('./commands/account-link.ts')).accountLink,
   'account transfer': async () => (await import('./commands/account-data.ts')).accountTransfer,
   'account export': async () => (await import('./commands/account-export.ts')).accountExport,
   'account delete': async () => (await import('./commands/account-data.ts')).accountDelete,

@@ -10,7 +10,8 @@ export interface RequestOrigin {
 }
 
 export interface SessionOrigin extends Omit<RequestOrigin, 'keyId'> {
-  readonly sessionId: number;
+  /** Absent for what is done by a link from an e-mail. */
+  readonly sessionId?: number;
 }
 
 export interface CommandOrigin {

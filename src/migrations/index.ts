@@ -10,6 +10,7 @@ import { webhookKeys } from './0012-webhook-keys.ts';
 import { accountLifecycle } from './0013-account-lifecycle.ts';
 import { audit } from './0014-audit.ts';
 import { sessions } from './0016-sessions.ts';
+import { accountEmails } from './0020-account-emails.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -37,4 +38,5 @@ export const migrations: readonly Migration[] = [
   accountLifecycle,
   audit,
   sessions,
+  accountEmails,
 ];

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto';
 import { Problem } from '../lib/http/problem.ts';
 import { canonicalAddress } from '../limits/address.ts';
-import { type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, type Transaction } from '../schema.ts';
 
 /** How often something may be tried, in total and then again. */
 export interface AttemptLimit {
@@ -18,6 +19,10 @@ export const attemptLimits = {
   signInByAddress: { action: 'sign in from', max: 50, periodMs: 15 * MINUTE_MS },
   signUpByAddress: { action: 'sign up from', max: 10, periodMs: 60 * MINUTE_MS },
   newKeys: { action: 'create keys of', max: 60, periodMs: 60 * MINUTE_MS },
+  resetByAddress: { action: 'ask for links from', max: 20, periodMs: 60 * MINUTE_MS },
+  emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
+  emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
+  export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**
@@ -30,8 +35,17 @@ export async function countAttempt(
   { action, max, periodMs }: AttemptLimit,
   subject: string,
 ): Promise<number> {
-  const { since, count } = (await tx.first(addAttempt, { subject: `${action} ${subject}`, now: tx.now, periodMs }))!;
+  const { since, count } = (await tx.first(addAttempt, {
+    subject: `${action} ${subject}`,
+    now: tx.now,
+    over: tx.now - periodMs,
+  }))!;
   return count > max ? since + periodMs - tx.now : 0;
+}
+
+/** Returns the subject of attempts with an e-mail address, which need not be valid: a hash, so that none is stored. */
+export function emailSubject(email: string): string {
+  return hash('sha256', email.toLowerCase(), 'base64');
 }
 
 /** Returns the subject of attempts from an address: IPv6 addresses count by their /64. */
@@ -52,6 +66,15 @@ export async function forgetAttempts(tx: Transaction, { action }: AttemptLimit, 
   await tx.run(deleteAttempts, { subject: `${action} ${subject}` });
 }
 
+/**
+ * Counts an attempt in a transaction of its own, so that it counts whatever follows.
+ * @throws {Problem} `too_many_attempts`
+ */
+export async function requireAttempt(database: Database, limit: AttemptLimit, subject: string): Promise<void> {
+  const waitMs = await database.write(tx => countAttempt(tx, limit, subject));
+  if (waitMs > 0) throw tooManyAttempts(waitMs);
+}
+
 /** Deletes attempts whose period is over; a retention rule. */
 export function deleteOldAttempts(tx: Transaction, limit: number): Promise<number> | number {
   return tx.run(deleteOld, { before: tx.now - PERIOD_MAX_MS, limit });
@@ -59,13 +82,13 @@ export function deleteOldAttempts(tx: Transaction, limit: number): Promise<numbe
 
 const PERIOD_MAX_MS = Math.max(...Object.values(attemptLimits).map(({ periodMs }) => periodMs));
 
-const addAttempt = query((db, p: Params<{ subject: string; now: number; periodMs: number }>) =>
+const addAttempt = query((db, p: Params<{ subject: string; now: number; over: number }>) =>
   db
     .insertInto('attempts')
     .values({ subject: p.subject, since: p.now, count: 1 })
     .onConflict(conflict =>
       conflict.column('subject').doUpdateSet(eb => {
-        const isOver = eb('attempts.since', '<=', sql<number>`${p.now} - ${p.periodMs}`);
+        const isOver = eb('attempts.since', '<=', p.over);
         return {
           since: eb.case().when(isOver).then(p.now).else(eb.ref('attempts.since')).end(),
           count: eb

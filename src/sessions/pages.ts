@@ -1,12 +1,21 @@
-import { checkChange } from '../accounts/account.ts';
-import { type Html, html } from '../lib/html/html.ts';
-import { UserError } from '../lib/user-error.ts';
+import { html } from '../lib/html/html.ts';
 import { field, form, notice } from '../web/forms.ts';
 import { accountPage, publicPage, type View, type Visit } from '../web/page.ts';
-import { clearCookie, cookieNames, setCookie } from './cookies.ts';
+import { clearCookie, cookieNames } from './cookies.ts';
 import { passwordError } from './passwords.ts';
+import { requestReset } from './recovery.ts';
 import { endSession } from './sessions.ts';
 import { signIn, signUp } from './sign-in.ts';
+import {
+  browserOf,
+  changeError,
+  cookieNotice,
+  doneNotice,
+  newPasswordField,
+  operatorHelp,
+  sessionCookie,
+  signInDeps,
+} from './visits.ts';
 
 export const signInPage = publicPage({
   path: '/sign-in',
@@ -14,18 +23,13 @@ export const signInPage = publicPage({
   on: 'portal',
   show: visit => (visit.signedIn ? { location: nextOf(visit) } : signInView(visit, {})),
   async submit(visit) {
-    const { site, form, request } = visit;
-    const email = form.get('email')?.trim() ?? '';
-    const secret = await signIn(
-      site.accounts,
-      site.passwords,
-      { email, password: form.get('password') ?? '' },
-      browserOf(visit),
-    );
-    if (secret === undefined) {
-      return signInView(visit, { email, error: 'The e-mail address or the password is wrong.' });
-    }
-    return { location: nextOf(visit), cookies: [setCookie(cookieNames(request.publicUrl).session, secret)] };
+    const email = visit.form.get('email')?.trim() ?? '';
+    const password = visit.form.get('password') ?? '';
+    const started = await signIn(signInDeps(visit), { email, password }, browserOf(visit));
+    if (started === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
+    // A suspended account can open little more than its page.
+    const location = started.account.suspendedAt === undefined ? nextOf(visit) : '/account';
+    return { location, cookies: [sessionCookie(visit, started.secret)] };
   },
 });
 
@@ -35,17 +39,42 @@ export const signUpPage = publicPage({
   on: 'portal',
   show: visit => (visit.signedIn ? { location: '/keys' } : signUpView(visit, {})),
   async submit(visit) {
-    const { site, form } = visit;
+    const { form, site } = visit;
     const values = { name: form.get('name')?.trim() ?? '', email: form.get('email')?.trim() ?? '' };
     const password = form.get('password') ?? '';
-    const errors = { ...errorsOf(values), password: passwordError(password, values.email) };
+    const errors = {
+      name: changeError({ name: values.name }),
+      email: changeError({ email: values.email }),
+      password: passwordError(password, values.email),
+    };
     if (Object.values(errors).some(error => error !== undefined)) return signUpView(visit, { ...values, errors });
-    await signUp(site.accounts, site.passwords, { ...values, password }, browserOf(visit));
+    await signUp(signInDeps(visit), { ...values, password }, browserOf(visit));
+    site.emailQueued();
     // The same page whether or not the address had an account already.
-    return signInView(visit, {
-      email: values.email,
-      done: 'Your account is ready. Sign in with the password that you chose.',
-    });
+    return signInView(visit, { email: values.email, done: doneText(visit, values.email) });
+  },
+});
+
+export const forgotPasswordPage = publicPage({
+  path: '/forgot-password',
+  title: 'Choose a new password',
+  on: 'portal',
+  show: visit => forgotView(visit),
+  async submit(visit) {
+    const { site, form, request } = visit;
+    const email = form.get('email')?.trim() ?? '';
+    if (site.emailSender === undefined) return forgotView(visit);
+    const error = changeError({ email });
+    if (error !== undefined) return forgotView(visit, email, error);
+    await requestReset(site.accounts, email, browserOf(visit), request.publicUrl);
+    site.emailQueued();
+    // The same page whether or not the address has an account.
+    return {
+      title: 'Look into your mailbox',
+      body: html`<p>If <strong>${email}</strong> has an account here, we sent a link to it. It works once, for an hour.</p>
+<p>Nothing arrived? Look into the spam folder, check the address, and <a href="/forgot-password">try again</a> after some minutes.</p>
+<p><a href="/sign-in">Back to signing in</a></p>`,
+    };
   },
 });
 
@@ -61,21 +90,40 @@ export const signOutPage = accountPage({
   },
 });
 
+function wrongCredentials({ site }: Visit): string {
+  const wrong = 'The e-mail address or the password is wrong';
+  return site.emailSender === undefined
+    ? `${wrong}.`
+    : `${wrong}, or you have not confirmed the address yet: open the link that we sent you.`;
+}
+
+function doneText({ site }: Visit, email: string): string {
+  return site.emailSender === undefined
+    ? 'Your account is ready. Sign in with the password that you chose.'
+    : `We sent a link to ${email}. Open it to confirm your address; then you can sign in.`;
+}
+
 function signInView(visit: Visit, { email, error, done }: { email?: string; error?: string; done?: string }): View {
   const next = visit.form.get('next') ?? visit.query.get('next');
   return {
     title: 'Sign in',
     status: error === undefined ? 200 : 401,
-    body: html`${done !== undefined && notice('status', done)}${error !== undefined && notice('alert', error)}
+    body: html`${done !== undefined && notice('status', done)}${doneNotice(visit, signInNotices)}${error !== undefined && notice('alert', error)}
 ${form(visit, { action: '/sign-in', submit: 'Sign in' }, [
   next !== null && html`<input type="hidden" name="next" value="${next}">`,
   field({ name: 'email', label: 'E-mail address', type: 'email', value: email, autocomplete: 'username' }),
   field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' }),
 ])}
 ${cookieNotice(visit)}
+<p><a href="/forgot-password">Forgot your password?</a></p>
 <p>New here? <a href="/sign-up">Create an account</a></p>`,
   };
 }
+
+const signInNotices = {
+  password: 'Your password is changed. Sign in with the new one.',
+  confirmed: 'Your e-mail address is confirmed.',
+} as const;
 
 interface SignUpValues {
   readonly name?: string;
@@ -105,48 +153,32 @@ function signUpView(visit: Visit, { name, email, errors = {} }: SignUpValues): V
         error: errors.email,
         autocomplete: 'username',
       }),
-      field({
-        name: 'password',
-        label: 'Password',
-        type: 'password',
-        hint: 'At least 10 characters.',
-        error: errors.password,
-        autocomplete: 'new-password',
-      }),
+      newPasswordField({ label: 'Password', error: errors.password }),
     ])}
 ${cookieNotice(visit)}
 <p>You have an account? <a href="/sign-in">Sign in</a></p>`,
   };
 }
 
-/** Says why signing in cannot work over plain HTTP. */
-function cookieNotice({ canSignIn }: Visit): Html | undefined {
-  if (canSignIn) return undefined;
-  return notice(
-    'alert',
-    'Browsers keep the cookie of a session only over HTTPS, and on localhost. Open this page over HTTPS to sign in.',
-  );
-}
-
-function errorsOf({ name, email }: { name: string; email: string }) {
-  const errorOf = (change: Parameters<typeof checkChange>[0]) => {
-    try {
-      checkChange(change);
-      return undefined;
-    } catch (error) {
-      if (error instanceof UserError) return error.message;
-      throw error;
-    }
+function forgotView(visit: Visit, email?: string, error?: string): View {
+  return {
+    title: 'Choose a new password',
+    status: error === undefined ? 200 : 422,
+    body:
+      visit.site.emailSender === undefined
+        ? html`${operatorHelp()}
+<p><a href="/sign-in">Back to signing in</a></p>`
+        : html`<p>We send you a link with which you choose a new password.</p>
+${form(visit, { action: '/forgot-password', submit: 'Send the link' }, [
+  field({ name: 'email', label: 'E-mail address', type: 'email', value: email, error, autocomplete: 'username' }),
+])}
+${cookieNotice(visit)}
+<p><a href="/sign-in">Back to signing in</a></p>`,
   };
-  return { name: errorOf({ name }), email: errorOf({ email }) };
 }
 
 /** Returns the path to open after signing in: one of this site only. */
 function nextOf({ form, query }: Visit): string {
   const next = form.get('next') ?? query.get('next') ?? '';
   return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/keys';
-}
-
-function browserOf({ request }: Visit) {
-  return { address: request.address, userAgent: request.header('user-agent') ?? '' };
 }

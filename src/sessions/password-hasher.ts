@@ -10,7 +10,7 @@ const TAG_BYTES = 32;
 /** The most passwords that wait; about three seconds of work. */
 const WAITING_MAX = 20;
 
-const compute = promisify(argon2);
+const argon2Hash = promisify(argon2) as (algorithm: 'argon2id', options: Argon2Parameters) => Promise<Buffer>;
 
 /**
  * Hashes passwords by argon2id, one at a time: a hash takes 0.2 s on one of the four threads that also flush the
@@ -18,7 +18,13 @@ const compute = promisify(argon2);
  */
 export class PasswordHasher {
   readonly #slots = createSemaphore({ perKey: 1, total: 1 });
+  readonly #argon2: typeof argon2Hash;
   #waiting = 0;
+
+  /** @param compute replaces argon2 in tests */
+  constructor(compute = argon2Hash) {
+    this.#argon2 = compute;
+  }
 
   /**
    * Returns the hash of a password as a PHC string.
@@ -50,7 +56,7 @@ export class PasswordHasher {
       await slot.ready;
       const message = Buffer.from(password.normalize('NFKC'));
       const options: Argon2Parameters = { ...parameters, message, nonce, tagLength: TAG_BYTES };
-      return await compute('argon2id', options);
+      return await this.#argon2('argon2id', options);
     } finally {
       slot.release();
       this.#waiting--;

@@ -66,6 +66,11 @@ export async function endSessions(tx: Transaction, accountId: number, except = 0
   await tx.run(deleteSessions, { accountId, except });
 }
 
+/** Deletes sessions that began too long ago; a retention rule. Those that ended before are deleted with them. */
+export function deleteExpiredSessions(tx: Transaction, limit: number): Promise<number> | number {
+  return tx.run(deleteExpired, { now: tx.now, limit });
+}
+
 function hasEnded({ expiresAt, lastSeenAt }: Session, now: number): boolean {
   return now >= expiresAt || now >= lastSeenAt + IDLE_MS;
 }
@@ -122,4 +127,14 @@ const deleteSession = query((db, p: Params<{ id: number; accountId: number }>) =
 
 const deleteSessions = query((db, p: Params<{ accountId: number; except: number }>) =>
   db.deleteFrom('sessions').where('account_id', '=', p.accountId).where('id', '!=', p.except),
+);
+
+const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
+  db.deleteFrom('sessions').where('id', 'in', ({ selectFrom }) =>
+    selectFrom('sessions')
+      .select('id')
+      .where('expires_at', '<=', p.now)
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  ),
 );

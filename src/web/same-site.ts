@@ -19,6 +19,10 @@ export function requireSameSite({ header, publicUrl }: PageRequest): void {
     throw new Problem('cross_site_form', 403, 'This form was sent by another site. Open the page and send it again.');
 }
 
+/** Why signing in and forms do not work over plain HTTP. */
+export const COOKIES_NEED_HTTPS =
+  'Browsers keep the cookie of a session only over HTTPS, and on localhost. Open this page over HTTPS to sign in.';
+
 /** Reports whether the browser reaches the server on its own machine, where it keeps secure cookies without HTTPS. */
 export function isLocalhost({ header }: Pick<PageRequest, 'header'>): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\]|[\w-]+\.localhost)(:\d+)?$/i.test(header('host') ?? '');

@@ -20,11 +20,13 @@ import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { document } from './layout.ts';
 import type { AccountVisit, Page, PageResult, Visit } from './page.ts';
-import { isLocalhost, requireSameSite } from './same-site.ts';
+import { COOKIES_NEED_HTTPS, isLocalhost, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
 
 /** The most cached pages of an address; a bound on memory, above the number of pages that exist. */
 const CACHED_MAX = 500;
+
+const FORM_OUT_OF_DATE = 'This form is out of date. Go back, reload the page, and send it again.';
 
 /** Serves the pages of one deployment, each as its definition says. */
 export class PageHandler {
@@ -90,7 +92,8 @@ export class PageHandler {
     const cookie = request.header('cookie');
     const secret = cookieOf(cookie, names.session) ?? cookieOf(cookie, names.visitor);
     if (!page.withoutToken && !isFormToken(request.form.get('token'), secret)) {
-      throw new Problem('invalid_form', 403, 'This form is out of date. Go back, reload the page, and send it again.');
+      const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;
+      throw new Problem('invalid_form', 403, message);
     }
     return this.#respond(page, request, names, visit => page.submit!(visit));
   }
@@ -185,7 +188,7 @@ function refusalOf(page: Page, { path, search }: PageRequest, signedIn: SignedIn
     throw new Problem('not_admin', 403, 'This page is for the operators of the store.');
   }
   if (signedIn.account.suspendedAt !== undefined && !page.whileSuspended) {
-    throw new Problem('account_suspended', 403, 'This account is suspended. Ask the operator of the store why.');
+    throw new Problem('account_suspended', 403, 'This account is suspended. Your account page says what you can do.');
   }
   return undefined;
 }

@@ -3,6 +3,7 @@ import { eraseKeyNames, revokeKeysOf } from '../../keys/keys.ts';
 import { batchJob } from '../../lib/jobs/batch-job.ts';
 import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../../schema.ts';
+import { deleteCredentials } from '../../sessions/credentials.ts';
 import { eraseAccount, getAccount } from '../accounts.ts';
 import { type StepName, stepNames, steps } from './steps.ts';
 
@@ -79,13 +80,14 @@ async function deleteSome(tx: Transaction, accountId: number): Promise<boolean> 
   return true;
 }
 
-/** Deletes the keys and the personal data of an account, unless another process has. */
+/** Deletes the keys, credentials and personal data of an account, unless another process has. */
 async function completeAccount(tx: Transaction, id: number): Promise<void> {
   const { value } = (await tx.first(lockedFact, { name: progressOf(id) })) ?? {};
   if (value !== DONE) return;
   if ((await getAccount(tx, id)).deletedAt === undefined) {
     await revokeKeysOf(tx, id);
     await eraseKeyNames(tx, id);
+    await deleteCredentials(tx, id);
     await eraseAccount(tx, id);
   }
   await tx.run(deleteFact, { name: progressOf(id) });

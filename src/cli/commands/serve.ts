@@ -135,6 +135,7 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
   const addresses = Object.entries(urls).map(
     ([name, url]) => [`  ${titles[name as keyof Addresses]}`, style.bold(url)] as const,
   );
+  const accountLink = `Open the pages as the first account: ${launcher()} account link ${ownerId}`;
   const keyCreate = `  ${launcher()} key create --account ${ownerId}`;
   const paragraphs = ['The Pet Store Service is running.', list(addresses)];
   if (firstKey !== undefined) {
@@ -151,7 +152,7 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
     }
     if (urls.production !== undefined) paragraphs.push('Create a key for production:', keyCreate);
   }
-  return [...paragraphs, 'Ctrl-C stops it.'].join('\n\n');
+  return [...paragraphs, accountLink, 'Ctrl-C stops it.'].join('\n\n');
 }
 
 /** Returns the path of the launcher, relative to the current directory where it is below that. */

@@ -7,7 +7,16 @@ export const actions = {
   hold: ['created', 'extended', 'released', 'used', 'expired'],
   order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
   message: ['queued', 'delivered', 'failed'],
-  account: ['created', 'updated', 'suspended', 'resumed', 'transferred', 'deletion_requested', 'deleted'],
+  account: [
+    'created',
+    'updated',
+    'password_changed',
+    'suspended',
+    'resumed',
+    'transferred',
+    'deletion_requested',
+    'deleted',
+  ],
   key: ['created', 'rotated', 'revoked', 'expired'],
   ban: ['imposed', 'lifted'],
   webhook: [

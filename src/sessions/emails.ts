@@ -1,0 +1,69 @@
+import { DAY_MS } from '../lib/time.ts';
+import { type Params, query, type Tables, type Transaction } from '../schema.ts';
+import { attemptLimits, countAttempt, emailSubject } from './attempts.ts';
+
+/** What an e-mail about an account says. */
+export type EmailKind = Tables['account_emails']['kind'];
+
+/** An e-mail to queue. */
+export interface QueuedEmail {
+  readonly kind: EmailKind;
+  /** The account that it is about; `null` if that is the one with this address when it is sent, if there is one. */
+  readonly accountId: number | null;
+  /** The recipient. */
+  readonly email: string;
+  /** The public URL of the pages, without a trailing slash. */
+  readonly url: string;
+}
+
+/** How long an e-mail stays queued that no process can send, because its mail server is no longer set. */
+const QUEUED_MS = 7 * DAY_MS;
+
+/** The e-mails that tell an owner what happened: nobody else can cause them, so that they are not limited. */
+const warnings: readonly EmailKind[] = ['email_changed', 'password_changed'];
+
+/**
+ * Queues an e-mail about an account; a job sends it, and makes its link then. Beyond the limit of e-mails to one recipient
+ * it does nothing, and the caller must not tell.
+ */
+export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {
+  const isLimited = !warnings.includes(queued.kind);
+  const waitMs = isLimited ? await countAttempt(tx, attemptLimits.emailByRecipient, emailSubject(email)) : 0;
+  if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
+}
+
+/** Deletes the queued e-mails about an account. */
+export async function deleteEmails(tx: Transaction, accountId: number): Promise<void> {
+  await tx.run(deleteOfAccount, { accountId });
+}
+
+/** Deletes e-mails that could not be sent for a week; a retention rule. */
+export function deleteOldEmails(tx: Transaction, limit: number): Promise<number> | number {
+  return tx.run(deleteOld, { before: tx.now - QUEUED_MS, limit });
+}
+
+const insertEmail = query((db, p: Params<QueuedEmail & { now: number }>) =>
+  db.insertInto('account_emails').values({
+    kind: p.kind,
+    account_id: p.accountId,
+    email: p.email,
+    url: p.url,
+    created_at: p.now,
+    due_at: p.now,
+    failures: 0,
+  }),
+);
+
+const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
+  db.deleteFrom('account_emails').where('account_id', '=', p.accountId),
+);
+
+const deleteOld = query((db, p: Params<{ before: number; limit: number }>, engine) =>
+  db.deleteFrom('account_emails').where('id', 'in', ({ selectFrom }) =>
+    selectFrom('account_emails')
+      .select('id')
+      .where('created_at', '<', p.before)
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  ),
+);

@@ -1,0 +1,189 @@
+import type { Account } from '../accounts/account.ts';
+import { getAccount } from '../accounts/accounts.ts';
+import { listKeys } from '../keys/keys.ts';
+import { html, timeHtml } from '../lib/html/html.ts';
+import { choices, field, form } from '../web/forms.ts';
+import { publicPage, type View, type Visit } from '../web/page.ts';
+import { nowOf } from '../web/site.ts';
+import { revokeKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { findLink, type Link, linkPath } from './links.ts';
+import { findPassword, passwordError } from './passwords.ts';
+import { confirmByLink, resetPassword, signInByLink } from './recovery.ts';
+import { startSession } from './sessions.ts';
+import { verifyCredentials } from './sign-in.ts';
+import { browserOf, cookieNotice, linkOrigin, newPasswordField, operatorHelp, sessionCookie } from './visits.ts';
+
+/**
+ * The page that a link opens. Opening it changes nothing, because mail scanners open links; its button uses the link up.
+ */
+export const linkPage = publicPage({
+  path: '/links/{secret}',
+  title: 'Open your account',
+  on: 'portal',
+  async show(visit) {
+    const opened = await open(visit);
+    return opened === undefined ? endedView(visit) : views[opened.link.purpose](visit, opened);
+  },
+  async submit(visit) {
+    const opened = await open(visit);
+    return opened === undefined ? endedView(visit) : actions[opened.link.purpose](visit, opened);
+  },
+});
+
+/** A link that works, with its secret and its account. */
+interface Opened {
+  readonly secret: string;
+  readonly link: Link;
+  readonly account: Account;
+  readonly hasPassword: boolean;
+}
+
+async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
+  const { secret = '' } = parameters;
+  const link = /^[\w-]{43}$/.test(secret) ? await findLink(site.accounts, secret, nowOf(site)) : undefined;
+  if (link === undefined) return undefined;
+  const account = await getAccount(site.accounts, link.accountId);
+  if (account.deletedAt !== undefined) return undefined;
+  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  return { secret, link, account, hasPassword };
+}
+
+const views = { confirm: confirmView, reset: resetView, sign_in: signInView };
+const actions = { confirm, reset, sign_in: openAccount };
+
+/** Whether the link needs the password: the recipient may not be the one who signed up with the address. */
+function needsPassword({ signedIn }: Visit, { account, hasPassword }: Opened): boolean {
+  return hasPassword && signedIn?.account.id !== account.id;
+}
+
+function confirmView(visit: Visit, opened: Opened, error?: string): View {
+  const { secret, link } = opened;
+  const needed = needsPassword(visit, opened);
+  return {
+    title: 'Confirm your e-mail address',
+    status: error === undefined ? 200 : 422,
+    body: html`<p>Is <strong>${link.email}</strong> your address?${
+      needed && html` Enter the password that you chose for the account.`
+    }</p>
+${form(
+  visit,
+  { action: linkPath(secret), submit: needed ? 'Confirm and sign in' : 'Confirm the address' },
+  needed && field({ name: 'password', label: 'Password', type: 'password', error, autocomplete: 'current-password' }),
+)}
+${cookieNotice(visit)}
+${needed && html`<p>You did not choose one? Then someone else used your address. Close this page, and nothing happens.</p>`}`,
+  };
+}
+
+async function confirm(visit: Visit, opened: Opened) {
+  const { site, form, signedIn } = visit;
+  const { secret, account } = opened;
+  const needed = needsPassword(visit, opened);
+  if (needed) {
+    const credentials = { email: account.email, password: form.get('password') ?? '' };
+    const deps = { database: site.accounts, passwords: site.passwords };
+    const isRight = (await verifyCredentials(deps, credentials, browserOf(visit))) !== undefined;
+    if (!isRight) return confirmView(visit, opened, 'The password is wrong.');
+  }
+  const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, account.id));
+  if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
+  if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
+  const started = await site.accounts.write(tx => startSession(tx, account.id, browserOf(visit)));
+  return { location: '/account?done=confirmed', cookies: [sessionCookie(visit, started.secret)] };
+}
+
+async function resetView(visit: Visit, { secret, account }: Opened, error?: string): Promise<View> {
+  const keys = (await listKeys(visit.site.accounts, account.id)).filter(({ revokedAt }) => revokedAt === null);
+  const label = 'Revoke all API keys as well';
+  const hint = 'If someone else may have used the account. Programs with these keys stop working.';
+  return {
+    title: 'Choose a new password',
+    status: error === undefined ? 200 : 422,
+    body: html`<p>For the account <strong>${account.email}</strong>. All browsers that are signed in to it are signed out.</p>
+${form(visit, { action: linkPath(secret), submit: 'Change the password' }, [
+  newPasswordField({ error }),
+  keys.length > 0 &&
+    choices('checkbox', {
+      name: 'revoke',
+      label: 'API keys',
+      choices: [{ value: 'keys', label, hint, checked: account.emailConfirmedAt === undefined }],
+    }),
+])}
+${cookieNotice(visit)}`,
+  };
+}
+
+async function reset(visit: Visit, opened: Opened) {
+  const { site, form } = visit;
+  const { secret, account } = opened;
+  const password = form.get('password') ?? '';
+  const error = passwordError(password, account.email);
+  if (error !== undefined) return resetView(visit, opened, error);
+  const hash = await site.passwords.hash(password);
+  const origin = linkOrigin(visit, account.id);
+  if ((await resetPassword(site.accounts, secret, hash, origin)) !== 'done') return endedView(visit);
+  if (form.get('revoke') === 'keys') {
+    for (const { id, deployment, revokedAt } of await listKeys(site.accounts, account.id)) {
+      if (revokedAt !== null) continue;
+      const webhooks = site.deployments.get(deployment)?.database;
+      await revokeKeyAndWebhooks({ accounts: site.accounts, webhooks }, id, { origin });
+    }
+  }
+  return { location: '/sign-in?done=password' };
+}
+
+function signInView(visit: Visit, { secret, account, link, hasPassword }: Opened, error?: string): View {
+  const label = hasPassword ? 'New password' : 'Choose a password';
+  return {
+    title: 'Open your account',
+    status: error === undefined ? 200 : 422,
+    body: html`<p>This link signs you in to <strong>${account.name}</strong> (${account.email}). It works once, until ${timeHtml(link.expiresAt)}.</p>
+${form(visit, { action: linkPath(secret), submit: 'Sign in' }, [
+  newPasswordField({
+    label,
+    error,
+    optional: true,
+    hint: hasPassword
+      ? 'At least 10 characters. Leave it empty to keep the one that you have.'
+      : 'At least 10 characters. With it you can sign in without a link.',
+  }),
+])}
+${cookieNotice(visit)}`,
+  };
+}
+
+async function openAccount(visit: Visit, opened: Opened) {
+  const { site, form } = visit;
+  const { secret, account } = opened;
+  const password = form.get('password') ?? '';
+  const error = password === '' ? undefined : passwordError(password, account.email);
+  if (error !== undefined) return signInView(visit, opened, error);
+  const hash = password === '' ? undefined : await site.passwords.hash(password);
+  const origin = linkOrigin(visit, account.id);
+  const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
+  if (session === undefined) return endedView(visit);
+  return { location: '/account', cookies: [sessionCookie(visit, session)] };
+}
+
+function endedView({ site }: Visit): View {
+  return {
+    title: 'This link no longer works',
+    status: 410,
+    body: html`<p>Links work once, and only for a while.</p>
+${
+  site.emailSender === undefined
+    ? operatorHelp()
+    : html`<p><a href="/forgot-password">Get a link for a new password</a></p>`
+}
+<p><a href="/sign-in">Sign in</a></p>`,
+  };
+}
+
+function takenView(): View {
+  return {
+    title: 'This address cannot be used',
+    status: 409,
+    body: html`<p>Another account has this e-mail address by now. Your account keeps the address that it had.</p>
+<p><a href="/account">Your account</a></p>`,
+  };
+}

@@ -1,0 +1,68 @@
+import { checkChange } from '../accounts/account.ts';
+import { type Html, html } from '../lib/html/html.ts';
+import type { SessionOrigin } from '../lib/origin.ts';
+import { UserError } from '../lib/user-error.ts';
+import { type Field, field, notice } from '../web/forms.ts';
+import type { Visit } from '../web/page.ts';
+import { COOKIES_NEED_HTTPS } from '../web/same-site.ts';
+import { cookieNames, setCookie } from './cookies.ts';
+import type { Browser, SignInDeps } from './sign-in.ts';
+
+/** Returns what signing in and up need, from a visit. */
+export function signInDeps({ site, request }: Visit): SignInDeps {
+  return {
+    database: site.accounts,
+    passwords: site.passwords,
+    emailUrl: site.emailSender && request.publicUrl,
+  };
+}
+
+export function browserOf({ request }: Visit): Browser {
+  return { address: request.address, userAgent: request.header('user-agent') ?? '' };
+}
+
+/** Returns the `Set-Cookie` header of a session that started. */
+export function sessionCookie({ request }: Visit, secret: string): string {
+  return setCookie(cookieNames(request.publicUrl).session, secret);
+}
+
+/** Returns the origin of a change by someone who is not signed in, but has a link to the account. */
+export function linkOrigin({ request }: Visit, accountId: number): SessionOrigin {
+  return { accountId, requestId: request.requestId, address: request.address };
+}
+
+/** Returns the notice that the query of a page asks for by `done`, one of `texts`. */
+export function doneNotice({ query }: Visit, texts: Readonly<Record<string, string>>): Html | undefined {
+  const done = query.get('done') ?? '';
+  return Object.hasOwn(texts, done) ? notice('status', texts[done]!) : undefined;
+}
+
+/** Says why signing in cannot work over plain HTTP. */
+export function cookieNotice({ canSignIn }: Visit): Html | undefined {
+  return canSignIn ? undefined : notice('alert', COOKIES_NEED_HTTPS);
+}
+
+/** Says who can help where the store sends no e-mail. */
+export function operatorHelp(): Html {
+  return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator makes one with
+<code>petstore account link</code> and the id of your account.</p>`;
+}
+
+/** Returns the field for a new password. */
+export function newPasswordField(options: Partial<Field> = {}): Html {
+  return field({
+    ...{ name: 'password', label: 'New password', type: 'password', hint: 'At least 10 characters.' },
+    ...{ autocomplete: 'new-password', ...options },
+  });
+}
+
+/** Returns what is wrong with a name or an e-mail address, as a sentence; `undefined` if nothing is. */
+export function changeError(change: Parameters<typeof checkChange>[0]): string | undefined {
+  try {
+    checkChange(change);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UserError) return error.message;
+    throw error;
+  }
+}
