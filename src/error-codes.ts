@@ -311,7 +311,7 @@ const byStatus = {
   429: {
     rate_limit_exceeded: [
       'Rate limit exceeded; wait for the time in Retry-After.',
-      'The requests of the plan for this minute or this day are used up.',
+      'The requests of the plan, or of the budget of the key, for this minute or this day are used up. The message names the budget if it is that.',
       'Wait for `Retry-After` seconds. Back off exponentially if it happens again.',
     ],
     api_key_banned: [

@@ -126,10 +126,13 @@ const headers: Record<string, Header> = {
     'The Unix time in seconds at which the first of the counted requests expires; on a 429, at which a request will be accepted.',
     { type: 'integer', format: 'int64' },
   ),
-  'RateLimit-Policy': header('Every window of the plan: its name, quota `q` and length in seconds `w` (IETF draft).', {
-    type: 'string',
-    examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'],
-  }),
+  'RateLimit-Policy': header(
+    'Every window of the plan and of the budget of the key: its name, quota `q` and length in seconds `w` (IETF draft).',
+    {
+      type: 'string',
+      examples: ['"minute";q=60;w=60, "day";q=1000;w=86400'],
+    },
+  ),
   RateLimit: header(
     'The state of every window: requests remaining `r`, seconds until more become available `t` (IETF draft).',
     { type: 'string', examples: ['"minute";r=59;t=60, "day";r=999;t=43200'] },

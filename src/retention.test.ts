@@ -197,5 +197,5 @@ const addAnswer = query((db, p: Params<{ key: string; at: number }>) =>
   db.insertInto('idempotency').values({ account_id: 1, key: p.key, fingerprint: 'f', body: '', created_at: p.at }),
 );
 const addDay = query((db, p: Params<{ day: number }>) =>
-  db.insertInto('day_counts').values({ account_id: 1, deployment: 'production', day: p.day, node: 'n', reserved: 1 }),
+  db.insertInto('day_counts').values({ subject: 'account production 1', day: p.day, node: 'n', reserved: 1 }),
 );

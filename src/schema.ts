@@ -208,11 +208,17 @@ export interface Tables {
     name: string | null;
     /** The key that replaced it when it was rotated. */
     replaced_by: string | null;
+    /** Its own limits, within those of its account; null if it has none. */
+    per_minute: number | null;
+    per_day: number | null;
   };
   /** The latest ban of a key: `step` counts from 0 (1 minute) to 3 (60 minutes). */
   bans: { key_id: string; step: number; banned_at: number; until: number; lifted_at: number | null };
-  /** Requests of an account on one UTC day (`day`: days since 1970-01-01), reserved ahead; one row per node. */
-  day_counts: { account_id: number; deployment: DeploymentName; day: number; node: string; reserved: number };
+  /**
+   * Requests of an account on one deployment, or of a key with a budget, on one UTC day (`day`: days since 1970-01-01),
+   * reserved ahead; one row per node. `subject` is its name in `limits/`.
+   */
+  day_counts: { subject: string; day: number; node: string; reserved: number };
   /** The counts of the current minute, saved by a clean stop and read once by the next start. */
   minute_counts: { subject: string; second: number; requests: number };
   /** Processes that serve this database. */

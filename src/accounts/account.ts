@@ -1,10 +1,7 @@
 import { isEmail } from '../lib/email.ts';
 import { nameError } from '../lib/text.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type PlanName, plans } from '../plans/plan.ts';
-
-/** The maximum requests per minute or day of an Enterprise account. */
-export const LIMIT_MAX = 1_000_000_000;
+import { LIMIT_MAX, type PlanName, plans } from '../plans/plan.ts';
 
 /** An account: owns animals and API keys, and has a plan. */
 export interface Account {

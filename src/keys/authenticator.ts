@@ -1,7 +1,7 @@
 import { type ErrorCode, errors, problem } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
-import type { AuthenticationResult, Authenticator, Credentials } from '../lib/http/server/authenticator.ts';
+import type { AuthenticationResult, Authenticator, Credentials, KeyOwner } from '../lib/http/server/authenticator.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { includesAddress } from '../lib/networks.ts';
 import { canonicalAddress } from '../limits/address.ts';
@@ -9,6 +9,9 @@ import type { Limiter, Verdict } from '../limits/limiter.ts';
 import type { DeploymentName } from '../schema.ts';
 import type { CachedKey, KeyCache } from './key-cache.ts';
 import { matchesHash, parseToken } from './token.ts';
+
+const OVER_BUDGET =
+  'This API key has used up its own budget, not the limits of its account; wait for the time in Retry-After.';
 
 export interface KeyAuthenticatorOptions {
   readonly keys: KeyCache;
@@ -25,7 +28,7 @@ const BEARER = /^bearer +(\S.*)$/i;
 /**
  * The authenticator of API keys: the only place that accepts or rejects callers.
  *
- * A request with a valid key counts against the plan of its account only. Any other request counts against its address and
+ * A request with a valid key counts against the plan of its account, and the budget of the key, only. Any other request counts against its address and
  * gets a 401 or 403, or a 429 once the address is over its limit. On PostgreSQL, requests of such an address with keys that
  * are not cached share look-ups. Expiries take effect immediately; revocations, bans and changed plans with the next
  * request on SQLite, and within a second on PostgreSQL.
@@ -73,7 +76,7 @@ export class KeyAuthenticator implements Authenticator {
     if (key === undefined) return this.#reject(credentials, 'invalid_api_key');
     const now = this.#options.clock.now();
     const fault = faultOf(key, token, credentials, now);
-    if (fault !== undefined) return this.#reject(credentials, fault, undefined, key);
+    if (fault !== undefined) return this.#reject(credentials, fault, undefined, key.caller);
     const verdict = this.#options.limiter.count(key);
     return verdict instanceof Promise
       ? verdict.then(decided => this.#decide(key, now, decided))
@@ -86,7 +89,11 @@ export class KeyAuthenticator implements Authenticator {
       return { authenticated: true, caller: key.caller, headers, countedAt: at };
     }
     const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
-    return { authenticated: false, problem: problem(code), headers };
+    return {
+      authenticated: false,
+      problem: problem(code, outcome === 'overBudget' ? OVER_BUDGET : undefined),
+      headers,
+    };
   }
 
   /** A caller whose rights have changed, even for the better, has to authenticate again. */
@@ -102,7 +109,7 @@ export class KeyAuthenticator implements Authenticator {
     credentials: Credentials,
     code: ErrorCode,
     message?: string,
-    refused?: CachedKey,
+    refused?: KeyOwner,
   ): MaybePromise<AuthenticationResult> {
     const challenge = errors[code].status === 401 ? ['WWW-Authenticate', 'Bearer'] : [];
     const respond = ({ outcome, headers }: Verdict): AuthenticationResult => ({

@@ -1,9 +1,10 @@
 import type { Caller } from '../lib/http/route.ts';
 import { type Networks, parseNetworks } from '../lib/networks.ts';
 import type { CountedCaller } from '../limits/limiter.ts';
+import { accountSubject, keySubject } from '../limits/subject.ts';
 import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
-import { scopeSet } from './key.ts';
+import { budgetOf, scopeSet } from './key.ts';
 import { KeyLookup } from './key-lookup.ts';
 import { findKey, type KeyWithAccount, recordLastUse } from './keys.ts';
 
@@ -105,11 +106,12 @@ export class KeyCache {
 
 function cachedKeyOf(row: KeyWithAccount): CachedKey {
   const { id: keyId, account_id: accountId, deployment } = row;
+  const account = accountSubject(deployment, accountId, limitsOf(row));
+  const budget = budgetOf(row.key_per_minute, row.key_per_day);
   return {
     keyId,
-    accountId,
-    deployment,
-    limits: limitsOf(row),
+    account,
+    budget: budget && keySubject(account, keyId, budget),
     hash: Buffer.from(row.hash, 'base64'),
     revoked: row.revoked_at !== null,
     suspended: row.suspended_at !== null,

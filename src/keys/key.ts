@@ -1,6 +1,7 @@
 import { parseNetworks } from '../lib/networks.ts';
 import { nameError } from '../lib/text.ts';
 import { UserError } from '../lib/user-error.ts';
+import type { Budget, Limits } from '../plans/plan.ts';
 import type { DeploymentName } from '../schema.ts';
 
 /** The scopes of API keys, with what each allows. A key created without scopes has them all. */
@@ -54,6 +55,8 @@ export interface Key {
   readonly lastUsedAt: number | null;
   /** The only networks that the key is accepted from; absent if it is accepted from all. */
   readonly networks?: readonly string[];
+  /** Its own limits, within those of its account; absent if it has none. */
+  readonly budget?: Budget;
 }
 
 /** A new key with its token, which is shown only once. */
@@ -64,7 +67,7 @@ export interface IssuedKey extends Key {
 /** The properties of a new key. By default it has every scope and does not expire. */
 export interface NewKey
   extends Pick<Key, 'accountId' | 'deployment'>,
-    Partial<Pick<Key, 'name' | 'scopes' | 'networks'>> {
+    Partial<Pick<Key, 'name' | 'scopes' | 'networks' | 'budget'>> {
   readonly expiresAt?: number;
 }
 
@@ -72,6 +75,25 @@ export interface NewKey
 export function checkKeyName(name: string): void {
   const error = nameError(name);
   if (error !== undefined) throw new UserError(`The key's name ${error}.`);
+}
+
+/** Returns a budget from its stored form; `undefined` if neither limit is set. */
+export function budgetOf(perMinute: number | null, perDay: number | null): Budget | undefined {
+  if (perMinute === null && perDay === null) return undefined;
+  return { ...(perMinute !== null && { perMinute }), ...(perDay !== null && { perDay }) };
+}
+
+/** @throws {UserError} when a limit is no whole number from 1 on, or above that of the account */
+export function checkBudget({ perMinute, perDay }: Budget, account: Limits): void {
+  checkLimit('minute', perMinute, account.perMinute);
+  checkLimit('day', perDay, account.perDay);
+}
+
+function checkLimit(window: 'minute' | 'day', limit: number | undefined, most: number): void {
+  if (limit === undefined || (Number.isInteger(limit) && limit >= 1 && limit <= most)) return;
+  throw new UserError(
+    `The key's requests per ${window} must be a whole number from 1 to ${most}, the limit of its account.`,
+  );
 }
 
 /** Returns the state of a key at `now` (milliseconds since the Unix epoch). */

@@ -5,7 +5,8 @@ import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
-import { keyState } from './key.ts';
+import type { Budget } from '../plans/plan.ts';
+import { keyState, type NewKey } from './key.ts';
 import { createKey, expireIdleKeys, findKey, getKey, listKeys, recordLastUse, revokeKey, rotateKey } from './keys.ts';
 import { hashToken, parseToken } from './token.ts';
 
@@ -17,7 +18,7 @@ onEachEngine(engine => {
     const clock = testClock(NOON);
     const database = await engine.open({ clock });
     const account = await database.write(tx => createAccount(tx, { email: 'a@example.org', name: 'A', plan: 'pro' }));
-    const newKey = (options: { scopes?: string[]; networks?: string[]; expiresAt?: number } = {}, maxDays?: number) =>
+    const newKey = (options: Partial<NewKey> = {}, maxDays?: number) =>
       database.write(tx => createKey(tx, { accountId: account.id, deployment: 'staging', ...options }, maxDays));
     return { clock, database, account, newKey };
   }
@@ -52,6 +53,27 @@ onEachEngine(engine => {
       for (const wrong of ['', '10.0.0.0/33', 'example.org', '10.0.0.0/8 10.1.0.0/16', '::1/']) {
         await refuses(newKey({ networks: [wrong] }), /is not an address or a network such as 10\.0\.0\.0\/8/);
       }
+    });
+
+    it('stores a budget, which a rotation keeps, and rejects one above the limits of the account', async () => {
+      const { database, newKey, account } = await setUp();
+      const budget = { perMinute: 300, perDay: 5 };
+      const { id } = await newKey({ budget });
+      assert.deepEqual((await getKey(database, id)).budget, budget);
+      const { issued } = await database.write(tx => rotateKey(tx, id, 0));
+      assert.deepEqual(issued.budget, budget);
+      assert.deepEqual((await newKey({ budget: { perDay: 10_000 } })).budget, { perDay: 10_000 });
+      await refuses(
+        newKey({ budget: { perMinute: 301 } }),
+        /per minute must be a whole number from 1 to 300, the limit/,
+      );
+      await refuses(
+        newKey({ budget: { perDay: 10_001 } }),
+        /per day must be a whole number from 1 to 10000, the limit/,
+      );
+      for (const perDay of [0, 1.5]) await refuses(newKey({ budget: { perDay } }), /whole number/);
+      const [created] = await eventsOf<{ key: object }>(database, 'key', account.id);
+      assert.deepEqual((created!.data.key as { budget: Budget }).budget, budget);
     });
 
     it('expires at the latest, and by default, after the maximum lifetime', async () => {
@@ -301,6 +323,8 @@ onEachEngine(engine => {
         per_minute: null,
         per_day: null,
         networks: null,
+        key_per_minute: null,
+        key_per_day: null,
         suspended_at: null,
       });
       assert.equal(await findKey(database, 'nobody'), undefined);

@@ -4,17 +4,32 @@ import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
 import { DAY_MS, formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
+import { limitsOf } from '../plans/plan.ts';
 import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
-import { checkKeyName, type IssuedKey, type Key, keyState, type NewKey, networkText, scopeText } from './key.ts';
+import {
+  budgetOf,
+  checkBudget,
+  checkKeyName,
+  type IssuedKey,
+  type Key,
+  keyState,
+  type NewKey,
+  networkText,
+  scopeText,
+} from './key.ts';
 import { newToken } from './token.ts';
 
 /**
  * Creates a key for an account and notifies the topic `registry`. Not idempotent: each call creates another key.
  * @param maxDays the number of days after which it expires at the latest, and by default
- * @throws {UserError} when the account or a scope does not exist, or the expiry is not in the future or too late
+ * @throws {UserError} when the account or a scope does not exist, the expiry is not in the future or too late, or the budget
+ *   exceeds the limits of the account
  */
 export async function createKey(tx: Transaction, key: NewKey, maxDays?: number): Promise<IssuedKey> {
-  requireNotDeleted(await getAccount(tx, key.accountId));
+  const account = await getAccount(tx, key.accountId);
+  requireNotDeleted(account);
+  const { plan, perMinute, perDay } = account;
+  checkBudget(key.budget ?? {}, limitsOf({ plan, per_minute: perMinute, per_day: perDay }));
   requireExpiry(tx, key.expiresAt, maxDays);
   const { accountId, deployment } = key;
   const expiresAt = key.expiresAt ?? latestExpiry(tx, maxDays) ?? null;
@@ -28,6 +43,7 @@ export async function createKey(tx: Transaction, key: NewKey, maxDays?: number):
     scopes: scopeText(key.scopes),
     expiresAt,
     networks,
+    ...limitsIn(key),
   });
   await record(tx, keyEvent('created', issued));
   return issued;
@@ -69,8 +85,8 @@ export async function revokeKeysOf(tx: Transaction, accountId: number): Promise<
 }
 
 /**
- * Replaces a key: creates one with the same account, deployment, name, scopes and networks, and lets the old one expire after
- * `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
+ * Replaces a key: creates one with the same account, deployment, name, scopes, networks and budget, and lets the old one
+ * expire after `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
  * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
  * @param expiresAt when the new key expires, milliseconds since the Unix epoch; `null` for never, and by default when the
  *   old key would have expired
@@ -95,7 +111,7 @@ export async function rotateKey(
   const networks = old.networks?.join(' ') ?? null;
   const { name = null } = old;
   const values = { accountId, deployment, name, scopes: old.scopes.join(' '), expiresAt: newExpiresAt, networks };
-  const issued = await issueKey(tx, values);
+  const issued = await issueKey(tx, { ...values, ...limitsIn(old) });
   await tx.run(setReplaced, { id, expiresAt: oldExpiresAt, replacedBy: issued.id });
   const previous = { ...old, expiresAt: oldExpiresAt };
   const expiredAt = old.expiresAt === null ? null : formatTime(old.expiresAt);
@@ -181,7 +197,15 @@ function earlier(one: number | null, other: number | undefined): number | null {
   return other === undefined ? one : Math.min(one ?? Number.POSITIVE_INFINITY, other);
 }
 
-type IssueOptions = Pick<Row, 'accountId' | 'deployment' | 'name' | 'scopes' | 'expiresAt' | 'networks'>;
+type IssueOptions = Pick<
+  Row,
+  'accountId' | 'deployment' | 'name' | 'scopes' | 'expiresAt' | 'networks' | 'perMinute' | 'perDay'
+>;
+
+/** Returns the budget of a key in its stored form. */
+function limitsIn({ budget = {} }: Pick<Key, 'budget'>): Pick<Row, 'perMinute' | 'perDay'> {
+  return { perMinute: budget.perMinute ?? null, perDay: budget.perDay ?? null };
+}
 
 async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
@@ -203,10 +227,11 @@ interface KeyChange {
  * the key after the change, without its secret and its last use.
  */
 function keyEvent(action: 'created' | 'rotated' | 'revoked' | 'expired', key: Key, change: KeyChange = {}): NewEvent {
-  const { id, accountId, deployment, scopes, networks, createdAt, expiresAt, revokedAt } = key;
+  const { id, accountId, deployment, scopes, networks, budget, createdAt, expiresAt, revokedAt } = key;
   const state = {
     ...{ id, accountId, deployment, scopes },
     ...(networks !== undefined && { networks }),
+    ...(budget !== undefined && { budget }),
     createdAt: formatTime(createdAt),
     ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
     ...(revokedAt !== null && { revokedAt: formatTime(revokedAt) }),
@@ -216,18 +241,22 @@ function keyEvent(action: 'created' | 'rotated' | 'revoked' | 'expired', key: Ke
 }
 
 /** A key as the queries return it. */
-type Row = Omit<Key, 'name' | 'scopes' | 'networks'> & {
+type Row = Omit<Key, 'name' | 'scopes' | 'networks' | 'budget'> & {
   readonly name: string | null;
   readonly scopes: string;
   readonly networks: string | null;
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
 };
 
-function keyOf({ name, networks, ...row }: Row): Key {
+function keyOf({ name, networks, perMinute, perDay, ...row }: Row): Key {
+  const budget = budgetOf(perMinute, perDay);
   return {
     ...row,
     ...(name !== null && { name }),
     scopes: row.scopes.split(' '),
     ...(networks !== null && { networks: networks.split(' ') }),
+    ...(budget !== undefined && { budget }),
   };
 }
 
@@ -242,6 +271,8 @@ const columns = [
   'last_used_at as lastUsedAt',
   'networks',
   'name',
+  'per_minute as perMinute',
+  'per_day as perDay',
 ] as const;
 
 const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number }>) =>
@@ -257,6 +288,8 @@ const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string
       expires_at: p.expiresAt,
       networks: p.networks,
       name: p.name,
+      per_minute: p.perMinute,
+      per_day: p.perDay,
     })
     .returning(columns),
 );
@@ -282,6 +315,8 @@ const selectWithAccount = (db: Kysely<Tables>) =>
       'keys.expires_at',
       'keys.revoked_at',
       'keys.networks',
+      'keys.per_minute as key_per_minute',
+      'keys.per_day as key_per_day',
       'accounts.admin',
       'accounts.plan',
       'accounts.per_minute',

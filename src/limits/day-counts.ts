@@ -1,6 +1,6 @@
 import { DAY_MS } from '../lib/time.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
-import { type Database, type DeploymentName, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { MinuteWindow } from './minute-window.ts';
 import type { PendingWrite, WriteBehind } from './write-behind.ts';
 
@@ -9,23 +9,23 @@ export function dayOf(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
-/** The requests that a node has reserved for an account on one day. */
+/** The requests that a node has reserved for a subject on one day. */
 export interface ReservedRequests {
   readonly node: string;
   readonly reserved: number;
 }
 
 /**
- * The requests that one node has counted for one account, deployment and day, reserved ahead on disk in blocks.
+ * The requests that one node has counted for one subject and day, reserved ahead on disk in blocks.
  *
  * A reservation is on disk before the response to a request that needs it, so no counted request is ever lost. A block is
- * what the account sent in the last minute, or twice what it sent in this second; at least `BLOCK_MIN`, and at most 1 %
- * of the day limit: a crash costs an account at most that, or one request. The next block is reserved when half a block
+ * what the subject sent in the last minute, or twice what it sent in this second; at least `BLOCK_MIN`, and at most 1 %
+ * of the day limit: a crash costs it at most that, or one request. The next block is reserved when half a block
  * is left.
  */
 export class DayCount implements PendingWrite {
-  readonly accountId: number;
-  readonly deployment: DeploymentName;
+  /** The name of the subject. */
+  readonly subject: string;
   readonly node: string;
   day = 0;
   /** The Unix second at which `day` ends. */
@@ -43,14 +43,13 @@ export class DayCount implements PendingWrite {
   /** The number of requests to reserve ahead. */
   #block = 1;
 
-  constructor(accountId: number, deployment: DeploymentName, node: string, day: number) {
-    this.accountId = accountId;
-    this.deployment = deployment;
+  constructor(subject: string, node: string, day: number) {
+    this.subject = subject;
     this.node = node;
     this.startDay(day, false);
   }
 
-  /** @param nodes the nodes that reserve for the account, each under its own name, and together lose at most 1 % */
+  /** @param nodes the nodes that reserve for the subject, each under its own name, and together lose at most 1 % */
   setLimit(perDay: number, nodes: number): void {
     this.#perDay = perDay;
     this.#blockMax = Math.max(1, Math.floor(perDay / 100 / nodes));
@@ -87,7 +86,7 @@ export class DayCount implements PendingWrite {
   /**
    * Reserves the next block if little is left. Returns a promise only if a counted request is not reserved on disk yet; it
    * resolves once it is, or when storage fails.
-   * @param minute the account's requests in the last minute
+   * @param minute the subject's requests in the last minute
    */
   reserve(writeBehind: WriteBehind, minute: MinuteWindow): Promise<void> | undefined {
     // Half a block lasts for another second of a burst, in which the next one is written.
@@ -106,9 +105,9 @@ export class DayCount implements PendingWrite {
   }
 
   async write(tx: Transaction): Promise<() => void> {
-    const { accountId, deployment, node, day } = this;
+    const { subject, node, day } = this;
     const reserved = Math.max(this.reserved, this.#target());
-    await tx.run(raiseReserved, { accountId, deployment, node, day, reserved });
+    await tx.run(raiseReserved, { subject, node, day, reserved });
     return () => {
       if (day === this.day && reserved > this.reserved) this.reserved = reserved;
     };
@@ -119,23 +118,23 @@ export class DayCount implements PendingWrite {
   }
 }
 
-/** The block of a slow account: small, and yet few requests need a write. */
+/** The block of a slow subject: small, and yet few requests need a write. */
 const BLOCK_MIN = 100;
 
 /** How long to wait for stored counts. */
 export const READ_MS = 1000;
 
 /**
- * Reads the stored counts of an account on one day, one for each node, and passes them to `use`. Waits for a second at most;
+ * Reads the stored counts of a subject on one day, one for each node, and passes them to `use`. Waits for a second at most;
  * after that, `use` may still be called. Reports a failure to `writeBehind`, and never rejects.
  * @returns whether the counts were read in time
  */
 export async function readReserved(
   { database, writeBehind }: { readonly database: Database; readonly writeBehind: WriteBehind },
-  { accountId, deployment, day }: DayCount,
+  { subject, day }: DayCount,
   use: (rows: readonly ReservedRequests[]) => void,
 ): Promise<boolean> {
-  const reading = async () => use(await database.all(reservedOf, { accountId, deployment, day }));
+  const reading = async () => use(await database.all(reservedOf, { subject, day }));
   if (await succeedsWithin(reading(), READ_MS)) return true;
   writeBehind.reportTimeout();
   return false;
@@ -145,9 +144,9 @@ export async function readReserved(
 export async function saveExactCounts(database: Database, counts: readonly DayCount[]): Promise<void> {
   for (let i = 0; i < counts.length; i += ROWS_AT_ONCE) {
     const batch = counts.slice(i, i + ROWS_AT_ONCE);
-    const rows = batch.map(count => [count.accountId, count.deployment, count.day, count.node, count.own] as const);
+    const rows = batch.map(count => [count.subject, count.day, count.node, count.own] as const);
     await database.write(tx => tx.run(setExact, { rows: JSON.stringify(rows) }));
-    for (const [index, count] of batch.entries()) count.reserved = rows[index]![4];
+    for (const [index, count] of batch.entries()) count.reserved = rows[index]![3];
   }
 }
 
@@ -159,23 +158,18 @@ export async function deleteOldDayCounts(tx: Transaction, most: number): Promise
 /** The number of rows per transaction, so that none blocks other writes for long. */
 const ROWS_AT_ONCE = 1000;
 
-const primaryKey = ['account_id', 'deployment', 'day', 'node'] as const;
+const primaryKey = ['subject', 'day', 'node'] as const;
 
-type AccountDay = Pick<DayCount, 'accountId' | 'deployment' | 'day'>;
+type SubjectDay = Pick<DayCount, 'subject' | 'day'>;
 
-const reservedOf = query((db, p: Params<AccountDay>) =>
-  db
-    .selectFrom('day_counts')
-    .select(['node', 'reserved'])
-    .where('account_id', '=', p.accountId)
-    .where('deployment', '=', p.deployment)
-    .where('day', '=', p.day),
+const reservedOf = query((db, p: Params<SubjectDay>) =>
+  db.selectFrom('day_counts').select(['node', 'reserved']).where('subject', '=', p.subject).where('day', '=', p.day),
 );
 
-const raiseReserved = query((db, p: Params<AccountDay & ReservedRequests>, engine) =>
+const raiseReserved = query((db, p: Params<SubjectDay & ReservedRequests>, engine) =>
   db
     .insertInto('day_counts')
-    .values({ account_id: p.accountId, deployment: p.deployment, day: p.day, node: p.node, reserved: p.reserved })
+    .values({ subject: p.subject, day: p.day, node: p.node, reserved: p.reserved })
     .onConflict(conflict =>
       conflict.columns(primaryKey).doUpdateSet({
         reserved: sql<number>`${sql.raw(engine === 'sqlite' ? 'max' : 'greatest')}(day_counts.reserved, excluded.reserved)`,
@@ -189,8 +183,8 @@ const setExact = query((db, p: Params<{ rows: string }>, engine) =>
     .columns([...primaryKey, 'reserved'])
     .expression(
       engine === 'sqlite'
-        ? sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 from json_each(${p.rows}) where true`
-        : sql`select (r ->> 0)::bigint, r ->> 1, (r ->> 2)::bigint, r ->> 3, (r ->> 4)::bigint
+        ? sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${p.rows}) where true`
+        : sql`select r ->> 0, (r ->> 1)::bigint, r ->> 2, (r ->> 3)::bigint
               from json_array_elements(cast(${p.rows} as json)) as r`,
     )
     .onConflict(conflict =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
+import { countedCaller as caller, verdictFields as fields } from '../../test/support/counted-caller.ts';
 import { type Engine, onEachEngine, silent } from '../../test/support/engines.ts';
 import { long } from '../../test/support/selection.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
@@ -12,7 +13,7 @@ import { StorageError } from '../lib/storage/database.ts';
 import { type Limits, plans } from '../plans/plan.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import { type BanEventData, liftBan, listBans } from './bans.ts';
-import type { CountedCaller, Limiter, Verdict } from './limiter.ts';
+import type { Limiter, Verdict } from './limiter.ts';
 import { openLimiter } from './open.ts';
 
 /** 2026-03-04 12:00:00.250 UTC: half a day before the next one, a quarter into a second. */
@@ -630,17 +631,6 @@ async function on(database: Database, clock: ReturnType<typeof testClock>): Prom
   };
 }
 
-function caller(options: Partial<CountedCaller> = {}): CountedCaller {
-  return { keyId: 'key', accountId: 1, deployment: 'production', limits: plans.free.limits, ...options };
-}
-
-/** The verdict's outcome, and its headers by name. */
-function fields({ outcome, headers }: Verdict): Record<string, string> {
-  const named: Record<string, string> = { outcome };
-  for (let i = 0; i < headers.length; i += 2) named[headers[i]!] = headers[i + 1]!;
-  return named;
-}
-
 function dayLeft(verdict: Verdict): number {
   return Number(/"day";r=(\d+)/.exec(fields(verdict).RateLimit!)![1]);
 }
@@ -681,8 +671,7 @@ const addKey = query((db, p: Params<{ id: string }>) =>
 );
 const addDay = query((db, p: Params<{ day: number }>) =>
   db.insertInto('day_counts').values({
-    account_id: 1,
-    deployment: 'production',
+    subject: 'account production 1',
     day: p.day,
     node: 'alone',
     reserved: 500,

@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Limits } from '../plans/plan.ts';
-import type { Database, DeploymentName, MaybePromise } from '../schema.ts';
+import type { Database, MaybePromise } from '../schema.ts';
 import type { Bans } from './bans.ts';
 import type { Nodes } from './nodes.ts';
+import type { Subject } from './subject.ts';
 import type { Verdict } from './verdict.ts';
 import type { WriteBehind } from './write-behind.ts';
 
@@ -12,10 +12,10 @@ export type { Verdict } from './verdict.ts';
 /** The caller of a request, with the limits that apply. */
 export interface CountedCaller {
   readonly keyId: string;
-  readonly accountId: number;
-  /** The deployment of the key; the message address serves keys of both. */
-  readonly deployment: DeploymentName;
-  readonly limits: Limits;
+  /** The account of the key, on the deployment of the key; the message address serves keys of both. */
+  readonly account: Subject;
+  /** The key itself, if it has a budget. */
+  readonly budget: Subject | undefined;
 }
 
 /** The state of the counters, for `/readyz`. */
@@ -29,7 +29,8 @@ export interface LimiterHealth {
 /**
  * The rate limiter: counts the requests of one process against their plans, and returns the rate limit headers.
  *
- * A request consumes both windows (a sliding minute and a UTC day) or neither; a rejected request costs nothing.
+ * A request consumes all windows or none: a sliding minute and a UTC day of its account, and of its key if that has a
+ * budget. A rejected request costs nothing.
  * See docs/decisions/rate-limits.md.
  */
 export interface Limiter {

@@ -2,15 +2,16 @@ import type { Clock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
 import { addressPerMinute } from '../plans/plan.ts';
-import type { DeploymentName, MaybePromise } from '../schema.ts';
-import { AccountCounts } from './account-counts.ts';
+import type { MaybePromise } from '../schema.ts';
 import { type Bans, isActive, newBan } from './bans.ts';
-import { type DayCount, dayOf, READ_MS, readReserved, saveExactCounts } from './day-counts.ts';
+import { type DayCount, dayOf, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
 import { MinuteWindow, secondOf } from './minute-window.ts';
-import { addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
+import type { Subject } from './subject.ts';
+import { SubjectCounts } from './subject-counts.ts';
+import { accepts, addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
 import { Violations } from './violations.ts';
 import { storageTimeout, type WriteBehind } from './write-behind.ts';
 
@@ -21,16 +22,19 @@ const MINUTE_AGE_MS = 61_000;
 /** How long startup and shutdown wait for a write. */
 const WRITE_MS = 3000;
 
+/** What the names of addresses in `minute_counts` start with. */
+const ADDRESS = 'address ';
+
 const EMPTY_WINDOW = new MinuteWindow();
 
 /**
  * A limiter that counts in the memory of this process; most calls return without a promise. It returns a promise for
  *
- * - an account's first request, which reads the stored count of the day,
+ * - the first request of an account or a key with a budget, which reads the stored count of the day,
  * - the first block of a day,
  * - a new ban, and after another process changed bans.
  *
- * The shared limiter keeps it up to date with `recordAccount`, `removeAccount` and `recordAddress`, and counts with it while
+ * The shared limiter keeps it up to date with `record`, `remove` and `recordAddress`, and counts with it while
  * Valkey is unavailable: `share`, `startOutage`, `unsyncedCounts` and `saveDays` are for that.
  */
 export class LocalLimiter implements Limiter {
@@ -38,10 +42,8 @@ export class LocalLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #bans: Bans;
   readonly #writeBehind: WriteBehind;
-  readonly #accounts = {
-    production: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
-    staging: new GenerationalCache<number, AccountCounts>(Number.POSITIVE_INFINITY, DAY_MS),
-  };
+  /** Accounts and keys with a budget, by the names of the subjects. */
+  readonly #subjects = new GenerationalCache<string, SubjectCounts>(Number.POSITIVE_INFINITY, DAY_MS);
   readonly #addresses = new GenerationalCache<string, MinuteWindow>(ADDRESSES_MAX, MINUTE_AGE_MS);
   #nodes = 1;
   #addressLimit: number = addressPerMinute;
@@ -64,13 +66,17 @@ export class LocalLimiter implements Limiter {
     return this.#judge(caller, now);
   }
 
-  uncount({ deployment, accountId, limits }: CountedCaller, at: number): Verdict {
+  uncount({ account, budget }: CountedCaller, at: number): Verdict {
     const now = this.#clock.now();
-    const account = this.#accountCounts(deployment, accountId, now);
-    account.setLimits(limits, this.#nodes);
-    account.minute.remove(secondOf(at), now);
-    account.day.remove(at);
-    return verdictOf('accepted', account.windows(now, secondOf(now)));
+    const windows = this.#uncount(account, at, now);
+    return verdictOf('accepted', windows, budget && this.#uncount(budget, at, now));
+  }
+
+  #uncount(subject: Subject, at: number, now: number): WindowState {
+    const counts = this.#countsOf(subject, now);
+    counts.minute.remove(secondOf(at), now);
+    counts.day.remove(at);
+    return counts.windows(now, secondOf(now));
   }
 
   countAddress(address: string): Verdict {
@@ -111,11 +117,9 @@ export class LocalLimiter implements Limiter {
   async restore(): Promise<void> {
     const now = this.#clock.now();
     for (const { subject, second, requests } of await readMinuteCounts(this.#deps.database)) {
-      const [kind, name, id] = subject.split(' ') as [string, string, string];
-      const minute =
-        kind === 'address'
-          ? this.#addressCounts(name, now)
-          : this.#accountCounts(name as DeploymentName, Number(id), now).minute;
+      const minute = subject.startsWith(ADDRESS)
+        ? this.#addressCounts(subject.slice(ADDRESS.length), now)
+        : this.#counts(subject, now).minute;
       // If the clock was set back meanwhile, requests from the future count now.
       minute.add(Math.min(second, secondOf(now)), requests);
       minute.expire(now);
@@ -167,17 +171,17 @@ export class LocalLimiter implements Limiter {
     this.#outages++;
   }
 
-  /** Records a request that Valkey accepted in `second`, and returns those of the account that this node recorded. */
-  recordAccount(caller: CountedCaller, second: number): MinuteWindow {
-    const { minute } = this.#accountCounts(caller.deployment, caller.accountId, this.#clock.now());
+  /** Records a request that Valkey accepted in `second`, and returns those of the subject that this node recorded. */
+  record(subject: string, second: number): MinuteWindow {
+    const { minute } = this.#counts(subject, this.#clock.now());
     minute.add(second);
     return minute;
   }
 
   /** Takes back a request that Valkey accepted in `second`. */
-  removeAccount({ deployment, accountId }: CountedCaller, second: number): void {
+  remove(subject: string, second: number): void {
     const now = this.#clock.now();
-    this.#accountCounts(deployment, accountId, now).minute.remove(second, now);
+    this.#counts(subject, now).minute.remove(second, now);
   }
 
   /** Records how many requests Valkey has counted for an address by `second`. */
@@ -197,17 +201,15 @@ export class LocalLimiter implements Limiter {
     }
   }
 
-  /** Yields the windows of every account and address, with their names in `minute_counts` and the fence applied. */
+  /** Yields the windows of every subject and address, with their names in `minute_counts` and the fence applied. */
   *#windows(): Generator<{ subject: string; minute: MinuteWindow; day: DayCount | undefined }> {
-    for (const [deployment, accounts] of Object.entries(this.#accounts)) {
-      for (const [id, { minute, day }] of accounts.entries()) {
-        this.#applyFence(minute);
-        yield { subject: `account ${deployment} ${id}`, minute, day };
-      }
+    for (const [subject, { minute, day }] of this.#subjects.entries()) {
+      this.#applyFence(minute);
+      yield { subject, minute, day };
     }
     for (const [address, minute] of this.#addresses.entries()) {
       this.#applyFence(minute);
-      yield { subject: `address ${address}`, minute, day: undefined };
+      yield { subject: ADDRESS + address, minute, day: undefined };
     }
   }
 
@@ -217,76 +219,71 @@ export class LocalLimiter implements Limiter {
   }
 
   #judge(caller: CountedCaller, now: number): MaybePromise<Verdict> {
-    const account = this.#accountCounts(caller.deployment, caller.accountId, now);
-    account.setLimits(caller.limits, this.#nodes);
-    const { minute, day } = account;
-    if (!day.loaded || account.outage !== this.#outages) {
-      if (account.retryReadAt === 0) return this.#read(account).then(() => this.#judge(caller, this.#clock.now()));
-      if (now >= account.retryReadAt) this.#read(account);
-    }
+    const account = this.#countsOf(caller.account, now);
+    const budget = caller.budget && this.#countsOf(caller.budget, now);
+    const loading = both(account.load(this.#deps, this.#outages, now), budget?.load(this.#deps, this.#outages, now));
+    if (loading !== undefined) return loading.then(() => this.#judge(caller, this.#clock.now()));
     const second = secondOf(now);
     const windows = account.windows(now, second);
+    const budgetWindows = budget?.windows(now, second);
     const ban = this.#bans.latest.get(caller.keyId);
-    if (ban !== undefined && isActive(ban, now)) return verdictOf('banned', windows, ban.until / 1000);
-    if (windows.minuteLeft <= 0 || windows.dayLeft <= 0) return this.#refuse(caller.keyId, account, windows);
+    if (ban !== undefined && isActive(ban, now)) return verdictOf('banned', windows, budgetWindows, ban.until / 1000);
+    if (!accepts(windows) || (budgetWindows !== undefined && !accepts(budgetWindows))) {
+      return this.#refuse(caller.keyId, account, windows, budgetWindows);
+    }
 
+    const reserving = both(this.#add(account, second, windows), budget && this.#add(budget, second, budgetWindows!));
+    const { violations } = account;
+    if (violations.get(caller.keyId)?.recordAccepted(now)) violations.delete(caller.keyId);
+    const verdict = verdictOf('accepted', windows, budgetWindows);
+    return reserving === undefined ? verdict : reserving.then(() => verdict);
+  }
+
+  /** Counts a request in both windows of a subject. Returns a promise only if it has to be reserved on disk first. */
+  #add({ minute, day }: SubjectCounts, second: number, windows: WindowState): Promise<void> | undefined {
     minute.add(second);
     day.own++;
     windows.minuteLeft--;
     windows.dayLeft--;
-    const { violations } = account;
-    if (violations.get(caller.keyId)?.recordAccepted(now)) violations.delete(caller.keyId);
-    const verdict = verdictOf('accepted', windows);
-    const reserving = day.reserve(this.#writeBehind, minute);
-    return reserving === undefined ? verdict : reserving.then(() => verdict);
+    return day.reserve(this.#writeBehind, minute);
   }
 
-  #refuse(keyId: string, { violations }: AccountCounts, windows: WindowState): MaybePromise<Verdict> {
+  #refuse(
+    keyId: string,
+    { violations }: SubjectCounts,
+    windows: WindowState,
+    budget: WindowState | undefined,
+  ): MaybePromise<Verdict> {
     const { now } = windows;
     const known = violations.get(keyId) ?? new Violations();
     violations.set(keyId, known);
-    if (!known.recordRejection(now, allowedAt(windows))) return verdictOf('limited', windows);
+    if (!known.recordRejection(now, allowedAt(windows, budget))) return verdictOf('limited', windows, budget);
 
     violations.delete(keyId);
     const ban = newBan(keyId, this.#bans.latest.get(keyId), now);
-    const verdict = verdictOf('banned', windows, ban.until / 1000);
+    const verdict = verdictOf('banned', windows, budget, ban.until / 1000);
     return this.#bans.add(ban).then(() => verdict);
   }
 
-  /** Reads the stored day count of an account, for a second at most; on failure counting continues in memory. */
-  #read(account: AccountCounts): Promise<void> {
-    account.reading ??= this.#load(account).finally(() => {
-      account.reading = undefined;
-    });
-    return account.reading;
+  /** Returns the counts of a subject, with its limits set. */
+  #countsOf(subject: Subject, now: number): SubjectCounts {
+    const counts = this.#counts(subject.name, now);
+    counts.setLimits(subject, this.#nodes);
+    return counts;
   }
 
-  async #load(account: AccountCounts): Promise<void> {
-    const { day } = account;
-    const date = day.day;
-    const outage = this.#outages;
-    const read = await readReserved(this.#deps, day, rows => {
-      if (day.day !== date) return;
-      day.load(rows);
-      account.outage = outage;
-      account.retryReadAt = 0;
-    });
-    if (!read) account.retryReadAt = this.#clock.now() + READ_MS;
-  }
-
-  #accountCounts(deployment: DeploymentName, id: number, now: number): AccountCounts {
-    const accounts = this.#accounts[deployment];
-    let account = accounts.get(id, now);
-    if (account === undefined) {
-      account = new AccountCounts(id, deployment, this.#deps.node, dayOf(now));
-      accounts.set(id, account, now);
+  #counts(subject: string, now: number): SubjectCounts {
+    let counts = this.#subjects.get(subject, now);
+    if (counts === undefined) {
+      counts = new SubjectCounts(subject, this.#deps.node, dayOf(now));
+      this.#subjects.set(subject, counts, now);
     }
     // Before any outage, no other node stored counts that this process does not know: a new day starts empty.
-    const { day, minute } = account;
+    const { day, minute } = counts;
     if (now >= day.end * 1000) day.startDay(dayOf(now), day.loaded && this.#outages === 0);
     this.#applyFence(minute);
     minute.expire(now);
-    return account;
+    return counts;
   }
 
   #addressCounts(address: string, now: number): MinuteWindow {
@@ -317,7 +314,12 @@ export class LocalLimiter implements Limiter {
   }
 }
 
-/** Counts of one account or address that Valkey does not have yet. */
+/** Returns a promise that resolves when both have; `undefined` if there is none. */
+function both(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Promise.all([one, other]).then(() => {});
+}
+
+/** Counts of one subject or address that Valkey does not have yet. */
 export interface UnsyncedCounts {
   /** The name in `minute_counts`. */
   readonly subject: string;

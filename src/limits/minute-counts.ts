@@ -1,8 +1,8 @@
 import { type Database, type Params, query, sql, type Tables } from '../schema.ts';
 
 /**
- * The requests of an account or address in one second, as a clean shutdown saves them. The subject is
- * `account production 7` or `address 192.0.2.1`.
+ * The requests of a subject or an address in one second, as a clean shutdown saves them: the name of the `Subject`, or
+ * `address 192.0.2.1`.
  */
 export type MinuteCount = readonly [subject: string, second: number, requests: number];
 

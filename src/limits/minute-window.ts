@@ -10,7 +10,7 @@ export function secondOf(now: number): number {
 }
 
 /**
- * A sliding window: the requests of one account or address in the last 60 seconds.
+ * A sliding window: the requests of one subject or address in the last 60 seconds.
  *
  * A request counts in the second `ceil(time)` and leaves the window at that + 60. So no 60 seconds ever have more than
  * the limit, Reset is exact, and there are at most 61 counters however large the limit is (docs/decisions/rate-limits.md).

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { countedCaller as caller, verdictFields as fields } from '../../test/support/counted-caller.ts';
 import { type Engine, onEachEngine, onPostgres, silent } from '../../test/support/engines.ts';
 import { describeUnless } from '../../test/support/selection.ts';
 import { ValkeyServer, valkeyUrl, withoutValkey, withoutValkeyServer } from '../../test/support/valkey-server.ts';
 import { eventsOf } from '../events/log.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { plans } from '../plans/plan.ts';
 import { type Params, query } from '../schema.ts';
 import { liftBan, listBans } from './bans.ts';
-import type { CountedCaller, Limiter, Verdict } from './limiter.ts';
+import type { Limiter, Verdict } from './limiter.ts';
 import { openLimiter } from './open.ts';
 
 const seconds = () => Math.ceil(Date.now() / 1000);
@@ -289,17 +289,6 @@ const opened: Limiter[] = [];
 afterEach(async () => {
   for (const limiter of opened.splice(0)) await limiter.close();
 });
-
-function caller(options: Partial<CountedCaller> = {}): CountedCaller {
-  return { keyId: 'key', accountId: 1, deployment: 'production', limits: plans.free.limits, ...options };
-}
-
-/** The verdict's outcome, and its headers by name. */
-function fields({ outcome, headers }: Verdict): Record<string, string> {
-  const named: Record<string, string> = { outcome };
-  for (let i = 0; i < headers.length; i += 2) named[headers[i]!] = headers[i + 1]!;
-  return named;
-}
 
 function dayLeft(verdict: Verdict): number {
   return Number(/"day";r=(\d+)/.exec(fields(verdict).RateLimit!)![1]);

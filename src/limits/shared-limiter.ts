@@ -1,38 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Clock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
-import { addressPerMinute, type Limits } from '../plans/plan.ts';
+import { addressPerMinute } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { nextStep, stepMinutes } from './bans.ts';
-import { DayCount, dayOf, readReserved } from './day-counts.ts';
+import { dayOf, type ReservedRequests, readReserved } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
 import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
-import { type MinuteWindow, secondOf } from './minute-window.ts';
+import { secondOf } from './minute-window.ts';
+import { SharedClock } from './shared-clock.ts';
+import { SharedDay, valkeyKeys } from './shared-day.ts';
+import { type AddressReply, type Reply, type SubjectReply, verdictOfReply } from './shared-reply.ts';
 import { countAddressScript, countScript, markScript, syncScript, uncountScript } from './shared-scripts.ts';
+import { type Subject, valkeyName } from './subject.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
-import { addressWindows, policyOf, type Verdict, verdictOf } from './verdict.ts';
+import { addressWindows, type Verdict, verdictOf } from './verdict.ts';
 
-/** The node name under which requests counted by Valkey are reserved. */
-const SHARED = 'shared';
 const RETRY_MS = 250;
-/** The number of accounts and addresses sent to Valkey at a time. */
+/** The number of subjects and addresses sent to Valkey at a time. */
 const SYNC_BATCH_SIZE = 200;
-
-/** The result of `countScript` and `uncountScript`. */
-export type Reply = [
-  outcome: Verdict['outcome'] | 'newlyBanned' | 'unknownDay',
-  sec: number,
-  us: number,
-  minuteLeft: number,
-  minuteReset: number,
-  shared: number,
-  used: number,
-  banUntil: number,
-  bannedAt: number,
-  returned: number,
-];
 
 export interface SharedLimiterDeps extends LimiterDeps {
   readonly url: string;
@@ -50,7 +37,7 @@ export class SharedLimiter implements Limiter {
   readonly #deps: SharedLimiterDeps;
   readonly #clock: SharedClock;
   readonly #local: LocalLimiter;
-  /** The days that Valkey counts, by the prefix of an account's keys in Valkey. */
+  /** The days that Valkey counts, by the names of the subjects. */
   readonly #days = new GenerationalCache<string, SharedDay>(Number.POSITIVE_INFINITY, DAY_MS);
   readonly #closing = new AbortController();
   /** The connection to Valkey; `undefined` while it is unavailable. */
@@ -121,105 +108,110 @@ export class SharedLimiter implements Limiter {
   }
 
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
-    const { keyId, limits } = caller;
+    const { keyId } = caller;
     await this.#deps.bans.refresh(keyId, this.#clock.now());
-    const account = this.#keyOf(caller);
-    const keys = [`${account} minute`, `${account} day`, `${account} key ${keyId}`];
-    const day = this.#dayOf(account, caller);
-    const reply = await this.#runCountScript(caller, keys, day, valkey).catch(() => undefined);
+    const subjects = subjectsOf(caller);
+    const days = subjects.map(subject => this.#dayOf(subject));
+    const reply = await this.#runCountScript(keyId, subjects, days, valkey).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 
-    const [outcome, sec, us, , , , , until, bannedAt] = reply;
+    const [outcome, sec, us, until, bannedAt, ...counts] = reply;
     const now = this.#clock.follow(sec, us);
     if (outcome === 'newlyBanned') {
       const step = nextStep(this.#deps.bans.latest.get(keyId), now);
       await this.#deps.bans.add({ keyId, step, bannedAt, until, liftedAt: null });
     }
     if (outcome === 'accepted') {
-      const minute = this.#local.recordAccount(caller, secondOf(now));
-      await this.#reserve(day, minute, limits, reply);
+      await Promise.all(days.map((day, i) => this.#reserve(day, subjects[i]!, now, counts[i]!)));
     }
-    return verdictOfReply(reply, limits);
+    return verdictOfReply(reply, caller);
   }
 
   async #uncount(caller: CountedCaller, at: number, valkey: Valkey): Promise<Verdict> {
-    const account = this.#keyOf(caller);
-    const keys = [`${account} minute`, `${account} day`];
-    const args = [caller.limits.perMinute, secondOf(at), dayOf(at)];
+    const subjects = subjectsOf(caller);
+    const days = subjects.map(subject => this.#dayOf(subject));
+    const args = [secondOf(at), dayOf(at), ...subjects.map(({ limits }) => finite(limits.perMinute))];
+    const keys = days.flatMap(day => day.keys);
     const reply = await valkey.run<Reply>(uncountScript, keys, args).catch(() => undefined);
     if (reply === undefined) return await this.uncount(caller, at);
-    this.#local.removeAccount(caller, secondOf(at));
-    this.#dayOf(account, caller).follow(reply);
-    return verdictOfReply(reply, caller.limits);
+    const [, sec, us, , , ...counts] = reply;
+    const now = this.#clock.follow(sec, us);
+    for (const [i, day] of days.entries()) {
+      this.#local.remove(day.subject, secondOf(at));
+      day.follow(now, counts[i]!);
+    }
+    return verdictOfReply(reply, caller);
   }
 
-  /** Returns the prefix of an account's keys in Valkey. */
-  #keyOf({ deployment, accountId }: CountedCaller): string {
-    return `${this.#deps.prefix}{${deployment} ${accountId}}`;
-  }
-
-  async #runCountScript(caller: CountedCaller, keys: string[], day: SharedDay, valkey: Valkey): Promise<Reply> {
-    const { keyId, limits } = caller;
+  async #runCountScript(
+    keyId: string,
+    subjects: readonly Subject[],
+    days: readonly SharedDay[],
+    valkey: Valkey,
+  ): Promise<Reply> {
     const ban = this.#deps.bans.latest.get(keyId);
-    const args = [
-      limits.perMinute,
-      limits.perDay,
-      ban?.liftedAt === null ? ban.until : 0,
-      ban === undefined || ban.liftedAt === null ? 0 : ban.bannedAt,
-      stepMinutes(nextStep(ban, this.#clock.now())),
-      day.day,
-      day.counted,
-      day.returned,
-    ];
-    // The first request of an account also sends the stored counts of nodes that counted alone.
-    const first = day.loaded ? [0] : await this.#storedCounts(day);
-    day.loaded = true;
-    const reply = await valkey.run<Reply>(countScript, keys, [...args, ...first]);
+    const account = this.#deps.prefix + valkeyName(subjects[0]!.name);
+    const keys = [`${account} key ${keyId}`, ...days.flatMap(day => day.keys)];
+    const run = (stored?: readonly StoredCounts[]) =>
+      valkey.run<Reply>(countScript, keys, [
+        ban?.liftedAt === null ? ban.until : 0,
+        ban === undefined || ban.liftedAt === null ? 0 : ban.bannedAt,
+        stepMinutes(nextStep(ban, this.#clock.now())),
+        ...days.flatMap(({ day, counted, returned }, i) => {
+          const { perMinute, perDay } = subjects[i]!.limits;
+          return [finite(perMinute), finite(perDay), day, counted, returned, ...(stored?.[i] ?? [0, 0])];
+        }),
+      ]);
+    const storedCounts = () => Promise.all(days.map(day => this.#storedCounts(day)));
+    // The first request of a subject also sends the stored counts of nodes that counted alone.
+    const reply = await run(days.every(({ loaded }) => loaded) ? undefined : await storedCounts());
     if (reply[0] !== 'unknownDay') return reply;
     const today = dayOf(reply[1] * 1000);
-    if (today !== day.day) day.startDay(today, true);
-    return await valkey.run<Reply>(countScript, keys, [...args, ...(await this.#storedCounts(day))]);
+    for (const day of days) if (today !== day.day) day.startDay(today, true);
+    return await run(await storedCounts());
   }
 
-  /** Returns a day and its stored counts, node and count in turn; without counts if they cannot be read in time. */
-  async #storedCounts(day: DayCount): Promise<(string | number)[]> {
+  /** Returns a day, the number of its stored counts, and for each of them node and count; none that cannot be read in time. */
+  async #storedCounts(day: SharedDay): Promise<StoredCounts> {
     const date = day.day;
-    let stored: (string | number)[] = [];
+    let stored: readonly ReservedRequests[] = [];
     await readReserved(this.#deps, day, rows => {
-      stored = rows.flatMap(({ node, reserved }) => [node, reserved]);
+      stored = rows;
     });
-    return [date, ...stored];
+    day.loaded = true;
+    return [date, stored.length, ...stored.flatMap(({ node, reserved }) => [node, reserved])];
   }
 
   /** Reserves requests of all nodes ahead; waits only if this request is not reserved yet. */
-  async #reserve(day: SharedDay, minute: MinuteWindow, { perDay }: Limits, reply: Reply): Promise<void> {
-    const date = dayOf(reply[1] * 1000);
-    if (date < day.day && day.own > 0) return;
+  #reserve(day: SharedDay, subject: Subject, now: number, counts: SubjectReply): Promise<void> | undefined {
+    const minute = this.#local.record(day.subject, secondOf(now));
+    const date = dayOf(now);
+    if (date < day.day && day.own > 0) return undefined;
     if (date !== day.day) day.startDay(date, true);
-    day.setLimit(perDay, 1);
-    day.follow(reply);
-    await day.reserve(this.#deps.writeBehind, minute);
+    day.setLimit(subject.limits.perDay, 1);
+    day.follow(now, counts);
+    return day.reserve(this.#deps.writeBehind, minute);
   }
 
-  #dayOf(account: string, { accountId, deployment }: CountedCaller): SharedDay {
+  #dayOf({ name }: Subject): SharedDay {
     const now = this.#clock.now();
-    let day = this.#days.get(account, now);
+    let day = this.#days.get(name, now);
     if (day === undefined) {
-      day = new SharedDay(accountId, deployment, SHARED, dayOf(now));
-      this.#days.set(account, day, now);
+      day = new SharedDay(name, this.#deps.prefix, dayOf(now));
+      this.#days.set(name, day, now);
     }
     return day;
   }
 
   async #countAddress(address: string, valkey: Valkey): Promise<Verdict> {
     const keys = [`${this.#deps.prefix}{address ${address}}`];
-    const reply = await valkey.run<Reply>(countAddressScript, keys, [addressPerMinute]).catch(() => undefined);
+    const reply = await valkey.run<AddressReply>(countAddressScript, keys, [addressPerMinute]).catch(() => undefined);
     if (reply === undefined) return await this.countAddress(address);
     const [outcome, sec, us, minuteLeft, minuteReset] = reply;
     const now = this.#clock.follow(sec, us);
     this.#local.recordAddress(address, secondOf(now), addressPerMinute - minuteLeft);
     const windows = addressWindows(addressPerMinute, now, minuteLeft, minuteReset);
-    return verdictOf(outcome === 'accepted' ? 'accepted' : 'limited', windows);
+    return verdictOf(outcome, windows);
   }
 
   #handleLoss(valkey: Valkey | undefined, error: Error): void {
@@ -285,72 +277,21 @@ export class SharedLimiter implements Limiter {
 
   #sync({ subject, day, pairs }: UnsyncedCounts, valkey: Valkey): Promise<unknown> {
     const { node, prefix } = this.#deps;
-    const key = `${prefix}{${subject.replace(/^account /, '')}}`;
     return day === undefined
-      ? valkey.run(syncScript, [key], [node, -1, 0, ...pairs])
-      : valkey.run(syncScript, [`${key} minute`, `${key} day`], [node, day.day, day.own, ...pairs]);
+      ? valkey.run(syncScript, [prefix + valkeyName(subject)], [node, -1, 0, ...pairs])
+      : valkey.run(syncScript, valkeyKeys(subject, prefix), [node, day.day, day.own, ...pairs]);
   }
 }
 
-/** The requests of an account on one day that Valkey counts for all nodes, as this node knows them. */
-class SharedDay extends DayCount {
-  /** The requests that Valkey has counted, and those of them that it has taken back: of the latest known state. */
-  counted = 0;
-  returned = 0;
+/** What `#storedCounts` returns. */
+type StoredCounts = readonly (string | number)[];
 
-  override startDay(day: number, loaded: boolean): void {
-    super.startDay(day, loaded);
-    this.counted = 0;
-    this.returned = 0;
-  }
-
-  /** Takes over a state of the day in Valkey; replies may arrive in another order. */
-  follow([, sec, , , , counted, used, , , returned]: Reply): void {
-    if (dayOf(sec * 1000) !== this.day) return;
-    if (counted > this.counted || (counted === this.counted && returned > this.returned)) {
-      this.counted = counted;
-      this.returned = returned;
-    }
-    this.own = Math.max(this.own, counted - returned);
-    this.others = used - (counted - returned);
-  }
+/** Returns the subjects that a request counts for. */
+function subjectsOf({ account, budget }: CountedCaller): readonly Subject[] {
+  return budget === undefined ? [account] : [account, budget];
 }
 
-/** Converts the result of a script for a request under `limits`. */
-export function verdictOfReply(reply: Reply, limits: Limits): Verdict {
-  const [outcome, sec, us, minuteLeft, minuteReset, , used, banUntil] = reply;
-  const windows = {
-    now: sec * 1000 + us / 1000,
-    limits,
-    policy: policyOf(limits),
-    minuteLeft,
-    minuteReset,
-    dayLeft: limits.perDay - used,
-    dayReset: (dayOf(sec * 1000) + 1) * (DAY_MS / 1000),
-  };
-  if (outcome === 'accepted' || outcome === 'limited') return verdictOf(outcome, windows);
-  return verdictOf('banned', windows, banUntil / 1000);
-}
-
-/** The clock of this process, adjusted to Valkey's; it never runs backwards. */
-class SharedClock implements Clock {
-  readonly #clock: Clock;
-  #aheadMs = 0;
-  #last = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  now(): number {
-    this.#last = Math.max(this.#last, this.#clock.now() + this.#aheadMs);
-    return this.#last;
-  }
-
-  /** Adjusts to Valkey's time (seconds and microseconds), and returns it in milliseconds. */
-  follow(sec: number, us: number): number {
-    const nowMs = sec * 1000 + us / 1000;
-    this.#aheadMs = nowMs - this.#clock.now();
-    return nowMs;
-  }
+/** Returns a limit as a number that Lua can return as an integer. */
+function finite(limit: number): number {
+  return Math.min(limit, Number.MAX_SAFE_INTEGER);
 }

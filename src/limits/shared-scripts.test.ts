@@ -1,25 +1,32 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import fc from 'fast-check';
+import { countedCaller } from '../../test/support/counted-caller.ts';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { describeUnless, long } from '../../test/support/selection.ts';
 import { ValkeyServer, withoutValkeyServer } from '../../test/support/valkey-server.ts';
 import { testClock } from '../lib/clock.ts';
+import type { Budget } from '../plans/plan.ts';
 import { type Params, query } from '../schema.ts';
 import { type Ban, nextStep, stepMinutes } from './bans.ts';
 import { dayOf } from './day-counts.ts';
+import type { CountedCaller } from './limiter.ts';
 import { secondOf } from './minute-window.ts';
 import { openLimiter } from './open.ts';
-import { type Reply, verdictOfReply } from './shared-limiter.ts';
+import { type Reply, verdictOfReply } from './shared-reply.ts';
 import { countScript, uncountScript } from './shared-scripts.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The scripts, with the time that the test says in place of Valkey's. */
-const script = countScript.replace("redis.call('TIME')", '{ KEYS[4], KEYS[5] }');
-const undo = uncountScript.replace("redis.call('TIME')", '{ KEYS[3], KEYS[4] }');
+const [script, undo] = [countScript, uncountScript].map(text =>
+  text.replace("redis.call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }'),
+) as [string, string];
 
-/** Microseconds before each request, how many come then at once, the limits by then, and how many are then taken back. */
+/**
+ * Microseconds before each request, how many come then at once, the limits by then, whether the key with a budget sends them,
+ * and how many are then taken back.
+ */
 const steps = fc.array(
   fc.record({
     wait: fc.oneof(
@@ -32,9 +39,17 @@ const steps = fc.array(
       { weight: 3, arbitrary: fc.constant(0) },
       { weight: 1, arbitrary: fc.integer({ min: 1, max: 4 }) },
     ),
+    budgeted: fc.boolean(),
     limits: fc.constantFrom({ perMinute: 5, perDay: 40 }, { perMinute: 2, perDay: 12 }, { perMinute: 8, perDay: 8 }),
   }),
   { maxLength: 30 },
+);
+
+const budgets = fc.constantFrom<Budget>(
+  { perMinute: 3, perDay: 20 },
+  { perMinute: 1 },
+  { perDay: 6 },
+  { perMinute: 9, perDay: 50 },
 );
 
 describeUnless(withoutValkeyServer, 'the Valkey script', () => {
@@ -50,54 +65,74 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
   });
 
   onEachEngine(engine => {
-    it('returns exactly what a single node does: windows, headers, violations, bans, counts taken back', async () => {
+    it('returns exactly what a single node does: windows, headers, violations, bans, counts taken back', async t => {
       // Tomorrow, because Valkey lets keys go by its own time.
       let micros = Math.ceil(Date.now() / 86_400_000 + 1) * 86_400_000_000 + 250_000;
       const clock = testClock(micros / 1000);
       const database = await engine.open({ clock });
       await database.write(tx => tx.run(addAccount, {}));
       const limiter = await openLimiter({ database, clock, log: silent });
+      t.after(() => limiter.close());
       let run = 0;
       let bans = 0;
+      const outcomes = new Set<string>();
       await fc.assert(
-        fc.asyncProperty(steps, async sequence => {
-          const keyId = `key ${++run}`;
-          await database.write(tx => tx.run(addKey, { id: keyId }));
-          const keys = ['minute', 'day', 'key'].map(part => `${engine.name} ${run} ${part}`);
-          let ban: Ban | undefined;
-          const accepted: number[] = [];
-          for (const { wait, requests, returned, limits } of sequence) {
+        fc.asyncProperty(steps, budgets, async (sequence, budget) => {
+          run++;
+          const keyIds = [`key${run}`, `budgeted${run}`] as const;
+          for (const id of keyIds) await database.write(tx => tx.run(addKey, { id }));
+          const latest = new Map<string, Ban>();
+          const accepted: { readonly caller: CountedCaller; readonly at: number }[] = [];
+          for (const { wait, requests, returned, budgeted, limits } of sequence) {
             micros += wait;
             clock.advance(Math.max(0, micros / 1000 - clock.now()));
-            const [sec, us] = [Math.floor(micros / 1_000_000), micros % 1_000_000];
-            const minutes = stepMinutes(nextStep(ban, clock.now()));
-            const args = [limits.perMinute, limits.perDay, 0, 0, minutes, 0, 0, 0, Math.floor(sec / 86_400)];
+            const time = [Math.floor(micros / 1_000_000), micros % 1_000_000] as const;
+            const today = Math.floor(time[0] / 86_400);
+            const keyId = keyIds[Number(budgeted)]!;
+            const caller = countedCaller({ keyId, accountId: run, limits, budget: budgeted ? budget : undefined });
             for (let i = 0; i < requests; i++) {
-              const reply = await valkey.run<Reply>(script, [...keys, `${sec}`, `${us}`], args);
-              const alone = await limiter.count({ keyId, accountId: run, deployment: 'production', limits });
-              assertSame(verdictOfReply(reply, limits), alone);
-              if (reply[0] === 'accepted') accepted.push(alone.at);
+              const ban = latest.get(keyId);
+              const minutes = stepMinutes(nextStep(ban, clock.now()));
+              const args = limitsOf(caller).flatMap(([, ...limits]) => [...limits, 0, 0, 0, today, 0]);
+              const keys = [`${engine.name} ${keyId}`, ...windowKeys(engine.name, caller)];
+              const reply = await valkey.run<Reply>(script, keys, [0, 0, minutes, ...args, ...time]);
+              const alone = await limiter.count(caller);
+              assertSame(verdictOfReply(reply, caller), alone);
+              outcomes.add(alone.outcome);
+              if (reply[0] === 'accepted') accepted.push({ caller, at: alone.at });
               if (reply[0] !== 'newlyBanned') continue;
               bans++;
-              const step = nextStep(ban, clock.now());
-              ban = { keyId, step, bannedAt: reply[8], until: reply[7], liftedAt: null };
+              const [, , , until, bannedAt] = reply;
+              latest.set(keyId, { keyId, step: nextStep(ban, clock.now()), bannedAt, until, liftedAt: null });
               break;
             }
-            for (const at of accepted.splice(-returned, returned)) {
-              const counted = [limits.perMinute, secondOf(at), dayOf(at)];
-              const reply = await valkey.run<Reply>(undo, [keys[0]!, keys[1]!, `${sec}`, `${us}`], counted);
-              const alone = await limiter.uncount({ keyId, accountId: run, deployment: 'production', limits }, at);
-              assertSame(verdictOfReply(reply, limits), alone);
+            for (const { caller, at } of accepted.splice(-returned, returned)) {
+              const counted = [secondOf(at), dayOf(at), ...limitsOf(caller).map(([, perMinute]) => perMinute), ...time];
+              const reply = await valkey.run<Reply>(undo, windowKeys(engine.name, caller), counted);
+              assertSame(verdictOfReply(reply, caller), await limiter.uncount(caller, at));
             }
           }
         }),
         { numRuns: long ? 1000 : 60 },
       );
-      await limiter.close();
       assert.ok(bans > 0, 'some were banned');
+      assert.deepEqual(outcomes, new Set(['accepted', 'limited', 'overBudget', 'banned']));
     });
   });
 });
+
+/** The subjects of a caller: their names, with their limits for Lua. */
+function limitsOf({ account, budget }: CountedCaller): [name: string, perMinute: number, perDay: number][] {
+  return [account, ...(budget === undefined ? [] : [budget])].map(({ name, limits }) => [
+    name,
+    Math.min(limits.perMinute, Number.MAX_SAFE_INTEGER),
+    Math.min(limits.perDay, Number.MAX_SAFE_INTEGER),
+  ]);
+}
+
+function windowKeys(engine: string, caller: CountedCaller): string[] {
+  return limitsOf(caller).flatMap(([name]) => [`${engine} ${name} minute`, `${engine} ${name} day`]);
+}
 
 /** The time of a verdict may differ by a rounding error. */
 function assertSame({ at: _, ...shared }: Verdict, { at: __, ...alone }: Verdict): void {

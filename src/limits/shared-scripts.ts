@@ -42,80 +42,108 @@ local function resetOf(minute, limit)
 end
 `;
 
-/** The requests of an account on one day. Reads the key of the day, whose fields are the counts of nodes by name. */
+/** The counts of a day: a hash whose fields are the names of nodes, `day` and `returned`. */
 const dayCounts = `
-local fields = redis.call('HGETALL', KEYS[2])
-local counts = {}
-for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
+local function countsOf(key)
+  local fields = redis.call('HGETALL', key)
+  local counts = {}
+  for i = 1, #fields, 2 do counts[fields[i]] = tonumber(fields[i + 1]) end
+  return counts
+end
+
+local function usedOf(counts)
+  local used = -(counts.day or 0)
+  for _, count in pairs(counts) do used = used + count end
+  return used
+end
+
+local function stateOf(perMinute, minute, counts)
+  return { perMinute - minute.total, resetOf(minute, perMinute), counts.shared or 0, usedOf(counts), -(counts.returned or 0) }
+end
 `;
 
 /**
- * Decides on and counts one request of an account.
+ * Decides on and counts one request of one or two subjects: an account, and its key if that has a budget. The request counts
+ * for all of them or for none.
  *
- * Keys: the account's minute, its day, the rejections of its key. Arguments: the two limits; the end of the ban that the
- * node knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that would
- * start now; the latest day that the node knows, with what Valkey had counted and taken back then; the day of the
- * remaining arguments (0 for none), which are the stored counts: node and count in turn.
+ * Keys: the rejections of the API key; for each subject its minute and its day. Arguments: the end of the ban that the node
+ * knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that would start
+ * now; for each subject its two limits, the latest day that the node knows, with what Valkey had counted and taken back then,
+ * the day of its stored counts (0 for none), the number of them, and for each of them node and count.
  *
- * Returns: outcome, seconds and microseconds of Valkey's time, requests left in the minute, its reset, requests of the
- * day counted by Valkey and by all, end and start of the ban (ms), requests of the day that Valkey took back.
+ * Returns: outcome, seconds and microseconds of Valkey's time, end and start of the ban (ms); for each subject an
+ * array of the requests left in the minute, its reset, requests of the day counted by Valkey and by all, requests of the day
+ * that Valkey took back.
  */
-export const countScript = `${prelude}
-local perMinute, perDay = tonumber(ARGV[1]), tonumber(ARGV[2])
+export const countScript = `${prelude}${dayCounts}
 local day = math.floor(sec / 86400)
-${dayCounts}
-local stored, newDay = tonumber(ARGV[9]) == day, counts.day ~= day
-if newDay then
-  if not stored then return { 'unknownDay', sec, us, 0, 0, 0, 0, 0, 0, 0 } end
-  redis.call('DEL', KEYS[2])
-  counts = { shared = 0, day = day }
-  redis.call('HSET', KEYS[2], 'shared', 0, 'day', day)
-  redis.call('EXPIREAT', KEYS[2], (day + 1) * 86400 + 3600)
-end
-if stored then
-  for i = 10, #ARGV, 2 do
-    local name, count = ARGV[i], tonumber(ARGV[i + 1])
-    -- Stored counts of Valkey are reserved ahead, so they count only on the first request of the day.
-    if (newDay or name ~= 'shared') and count > (counts[name] or 0) then
-      counts[name] = count
-      redis.call('HSET', KEYS[2], name, count)
+local subjects, arg = {}, 4
+for k = 2, #KEYS, 2 do
+  local dayKey, counts = KEYS[k + 1], countsOf(KEYS[k + 1])
+  local stored, newDay = tonumber(ARGV[arg + 5]) == day, counts.day ~= day
+  if newDay then
+    if not stored then return { 'unknownDay', sec, us } end
+    redis.call('DEL', dayKey)
+    counts = { shared = 0, day = day }
+    redis.call('HSET', dayKey, 'shared', 0, 'day', day)
+    redis.call('EXPIREAT', dayKey, (day + 1) * 86400 + 3600)
+  end
+  local last = arg + 6 + 2 * tonumber(ARGV[arg + 6])
+  if stored then
+    for i = arg + 7, last, 2 do
+      local name, count = ARGV[i], tonumber(ARGV[i + 1])
+      -- Stored counts of Valkey are reserved ahead, so they count only on the first request of the day.
+      if (newDay or name ~= 'shared') and count > (counts[name] or 0) then
+        counts[name] = count
+        redis.call('HSET', dayKey, name, count)
+      end
     end
   end
+  -- A Valkey that was restored from an older state continues from the latest count that a node has seen.
+  if tonumber(ARGV[arg + 2]) == day and tonumber(ARGV[arg + 3]) > counts.shared then
+    counts.shared, counts.returned = tonumber(ARGV[arg + 3]), -tonumber(ARGV[arg + 4])
+    redis.call('HSET', dayKey, 'shared', counts.shared, 'returned', counts.returned)
+  end
+  table.insert(subjects, {
+    minuteKey = KEYS[k], minute = minuteOf(KEYS[k]), perMinute = tonumber(ARGV[arg]),
+    dayKey = dayKey, counts = counts, perDay = tonumber(ARGV[arg + 1]),
+  })
+  arg = last + 1
 end
--- A Valkey that was restored from an older state continues from the latest count that a node has seen.
-if tonumber(ARGV[6]) == day and tonumber(ARGV[7]) > counts.shared then
-  counts.shared, counts.returned = tonumber(ARGV[7]), -tonumber(ARGV[8])
-  redis.call('HSET', KEYS[2], 'shared', counts.shared, 'returned', counts.returned)
-end
-local used = -day
-for _, count in pairs(counts) do used = used + count end
 
-local minute = minuteOf(KEYS[1])
-local key = redis.call('HMGET', KEYS[3], 'first', 'allowed', 'until', 'bannedAt', 'violations')
+local key = redis.call('HMGET', KEYS[1], 'first', 'allowed', 'until', 'bannedAt', 'violations')
 local first, allowed = tonumber(key[1]), tonumber(key[2])
-local banUntil, bannedAt = tonumber(ARGV[3]), 0
-if key[3] and key[4] ~= ARGV[4] and tonumber(key[3]) > banUntil then
+local banUntil, bannedAt = tonumber(ARGV[1]), 0
+if key[3] and key[4] ~= ARGV[2] and tonumber(key[3]) > banUntil then
   banUntil, bannedAt = tonumber(key[3]), tonumber(key[4])
 end
 
 local function result(outcome)
-  return { outcome, sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared, used, banUntil, bannedAt,
-    -(counts.returned or 0) }
+  local reply = { outcome, sec, us, banUntil, bannedAt }
+  for _, subject in ipairs(subjects) do
+    table.insert(reply, stateOf(subject.perMinute, subject.minute, subject.counts))
+  end
+  return reply
 end
 
 if now < banUntil then return result('banned') end
 
-if minute.total < perMinute and used < perDay then
-  add(minute, KEYS[1], second, 1)
-  counts.shared = redis.call('HINCRBY', KEYS[2], 'shared', 1)
-  used = used + 1
-  if first then redis.call('HDEL', KEYS[3], 'first', 'allowed') end
+local allowedAt = 0
+for _, subject in ipairs(subjects) do
+  if subject.minute.total >= subject.perMinute then
+    allowedAt = math.max(allowedAt, resetOf(subject.minute, subject.perMinute))
+  end
+  if usedOf(subject.counts) >= subject.perDay then allowedAt = math.max(allowedAt, (day + 1) * 86400) end
+end
+if allowedAt == 0 then
+  for _, subject in ipairs(subjects) do
+    add(subject.minute, subject.minuteKey, second, 1)
+    subject.counts.shared = redis.call('HINCRBY', subject.dayKey, 'shared', 1)
+  end
+  if first then redis.call('HDEL', KEYS[1], 'first', 'allowed') end
   return result('accepted')
 end
 
-local allowedAt = 0
-if minute.total >= perMinute then allowedAt = resetOf(minute, perMinute) end
-if used >= perDay then allowedAt = math.max(allowedAt, (day + 1) * 86400) end
 local violations = {}
 for at in string.gmatch(key[5] or '', '[%d.]+') do
   if now - tonumber(at) <= 60000 then table.insert(violations, at) end
@@ -124,41 +152,45 @@ if first and now - first > 2000 and now < allowed * 1000 then
   table.insert(violations, string.format('%.3f', now))
 end
 if #violations >= 20 then
-  banUntil, bannedAt = (second + tonumber(ARGV[5]) * 60) * 1000, math.floor(now)
-  redis.call('DEL', KEYS[3])
-  redis.call('HSET', KEYS[3], 'until', string.format('%.0f', banUntil), 'bannedAt', string.format('%.0f', bannedAt))
-  redis.call('EXPIREAT', KEYS[3], banUntil / 1000 + 1)
+  banUntil, bannedAt = (second + tonumber(ARGV[3]) * 60) * 1000, math.floor(now)
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', banUntil), 'bannedAt', string.format('%.0f', bannedAt))
+  redis.call('EXPIREAT', KEYS[1], banUntil / 1000 + 1)
   return result('newlyBanned')
 end
-redis.call('HSET', KEYS[3], 'first', string.format('%.3f', first or now), 'allowed', allowedAt,
+redis.call('HSET', KEYS[1], 'first', string.format('%.3f', first or now), 'allowed', allowedAt,
   'violations', table.concat(violations, ' '))
-redis.call('HDEL', KEYS[3], 'until', 'bannedAt')
-redis.call('EXPIREAT', KEYS[3], math.max(allowedAt, sec + 61) + 1)
+redis.call('HDEL', KEYS[1], 'until', 'bannedAt')
+redis.call('EXPIREAT', KEYS[1], math.max(allowedAt, sec + 61) + 1)
 return result('limited')
 `;
 
 /**
- * Takes back the count of one request. Keys: the account's minute and its day. Arguments: the limit of the minute; the
- * second and the day in which the request was counted. Returns the values of `countScript`.
+ * Takes back the count of one request. Keys: for each subject its minute and its day. Arguments: the second and the day in
+ * which the request was counted; for each subject the limit of its minute. Returns the values of `countScript`.
  *
  * The day has a field of its own for it, because nodes take a smaller `shared` than they know for that of a Valkey which
  * was restored from an older state.
  */
-export const uncountScript = `${prelude}
-local perMinute, at = tonumber(ARGV[1]), tonumber(ARGV[2])
-if redis.call('HEXISTS', KEYS[1], at) == 1 and redis.call('HINCRBY', KEYS[1], at, -1) <= 0 then
-  redis.call('HDEL', KEYS[1], at)
+export const uncountScript = `${prelude}${dayCounts}
+local reply, at = { 'accepted', sec, us, 0, 0 }, ARGV[1]
+for k = 1, #KEYS, 2 do
+  if redis.call('HEXISTS', KEYS[k], at) == 1 and redis.call('HINCRBY', KEYS[k], at, -1) <= 0 then
+    redis.call('HDEL', KEYS[k], at)
+  end
+  if redis.call('HGET', KEYS[k + 1], 'day') == ARGV[2] then redis.call('HINCRBY', KEYS[k + 1], 'returned', -1) end
+  local counts = countsOf(KEYS[k + 1])
+  -- The key of the day is replaced by the first request of the next one.
+  if counts.day ~= math.floor(sec / 86400) then counts = {} end
+  table.insert(reply, stateOf(tonumber(ARGV[(k + 5) / 2]), minuteOf(KEYS[k]), counts))
 end
-if redis.call('HGET', KEYS[2], 'day') == ARGV[3] then redis.call('HINCRBY', KEYS[2], 'returned', -1) end
-local minute = minuteOf(KEYS[1])
-${dayCounts}
-local used = -(counts.day or 0)
-for _, count in pairs(counts) do used = used + count end
-return { 'accepted', sec, us, perMinute - minute.total, resetOf(minute, perMinute), counts.shared or 0, used, 0, 0,
-  -(counts.returned or 0) }
+return reply
 `;
 
-/** Decides on and counts one request of an address. Key: its minute; argument: the limit. Returns the first five values of `countScript`. */
+/**
+ * Decides on and counts one request of an address. Key: its minute; argument: the limit. Returns the outcome,
+ * seconds and microseconds of Valkey's time, requests left in the minute, its reset.
+ */
 export const countAddressScript = `${prelude}
 local limit = tonumber(ARGV[1])
 local minute = minuteOf(KEYS[1])
@@ -171,7 +203,7 @@ return { outcome, sec, us, limit - minute.total, resetOf(minute, limit) }
 `;
 
 /**
- * Adds the counts of a node that counted alone. Keys: the minute, and for accounts the day. Arguments: the name of the
+ * Adds the counts of a node that counted alone. Keys: the minute, and for subjects the day. Arguments: the name of the
  * node, the day, its count on that day; then seconds and requests in turn.
  */
 export const syncScript = `${prelude}

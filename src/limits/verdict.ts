@@ -1,9 +1,13 @@
-import type { Limits } from '../plans/plan.ts';
+import { type Limits, UNLIMITED } from '../plans/plan.ts';
+import type { Subject } from './subject.ts';
 
 /** The limiter's decision on a request, and the headers of its response. */
 export interface Verdict {
-  /** `limited`: 429 `rate_limit_exceeded`; `banned`: 429 `api_key_banned`. */
-  readonly outcome: 'accepted' | 'limited' | 'banned';
+  /**
+   * `limited` and `overBudget`, which is for the budget of the key, not for its account: 429 `rate_limit_exceeded`;
+   * `banned`: 429 `api_key_banned`.
+   */
+  readonly outcome: 'accepted' | 'limited' | 'overBudget' | 'banned';
   /**
    * Names and values in turn: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, `RateLimit-Policy`, `RateLimit`, and
    * `Retry-After` when the request is rejected.
@@ -13,82 +17,125 @@ export interface Verdict {
   readonly at: number;
 }
 
-/** The state of both windows. Resets are Unix seconds, always later than `now`. */
+/** The state of both windows of a subject. Resets are Unix seconds, always later than `now`. */
 export interface WindowState {
   /** Milliseconds since the Unix epoch, with a fraction. */
   readonly now: number;
-  /** An address has no day window. */
-  readonly limits: Limits | { readonly perMinute: number; readonly perDay: undefined };
-  /** The `RateLimit-Policy` header; see `policyOf`. */
+  readonly limits: Limits;
+  /** Its part of the `RateLimit-Policy` header; see `policyOf`. */
   readonly policy: string;
+  /** Infinite without a limit. */
   minuteLeft: number;
   /** When the oldest request leaves the window; if none is left, when the window accepts a request. */
   readonly minuteReset: number;
-  /** Infinite without a day window. */
+  /** Infinite without a limit. */
   dayLeft: number;
   readonly dayReset: number;
 }
 
-/** Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
-export function policyOf({ perMinute, perDay }: WindowState['limits']): string {
-  const minute = `"minute";q=${perMinute};w=60`;
-  return perDay === undefined ? minute : `${minute}, "day";q=${perDay};w=86400`;
+/**
+ * Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+ * @param prefix what the names of the windows start with
+ */
+export function policyOf({ perMinute, perDay }: Limits, prefix: Subject['prefix'] = ''): string {
+  const minute = perMinute === UNLIMITED ? '' : `"${prefix}minute";q=${perMinute};w=60`;
+  const day = perDay === UNLIMITED ? '' : `"${prefix}day";q=${perDay};w=86400`;
+  return joined(minute, day);
 }
 
-/** Returns the state of an address. */
+/** Returns the state of an address, which has no day window. */
 export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): WindowState {
-  const limits = { perMinute, perDay: undefined };
-  const dayLeft = Number.POSITIVE_INFINITY;
-  return { now, limits, policy: policyOf(limits), minuteLeft, minuteReset, dayLeft, dayReset: 0 };
+  const limits = { perMinute, perDay: UNLIMITED };
+  return { now, limits, policy: policyOf(limits), minuteLeft, minuteReset, dayLeft: UNLIMITED, dayReset: 0 };
 }
 
 /**
- * Returns a verdict with its headers: of an accepted request, they show the window with the fewest requests left (the
- * minute if equal); of a rejected one, the exhausted window with the longest wait.
- * @param windows the state after the decision
+ * Returns a verdict with its headers: of an accepted request, they show the window with the fewest requests left (a minute
+ * if equal, and the account's rather than the key's); of a rejected one, the exhausted window with the longest wait.
+ * @param windows the state of the account or address after the decision
+ * @param budget the state of a key that has a budget
  * @param bannedUntil the end of a ban in Unix seconds; its reset is the later of that and the windows
  */
-export function verdictOf(outcome: Verdict['outcome'], windows: WindowState, bannedUntil = 0): Verdict {
-  const { now, limits, policy, dayLeft, dayReset } = windows;
-  let { minuteLeft, minuteReset } = windows;
+export function verdictOf(
+  outcome: 'accepted' | 'limited' | 'banned',
+  windows: WindowState,
+  budget?: WindowState,
+  bannedUntil = 0,
+): Verdict {
+  const { now } = windows;
   const rejected = outcome !== 'accepted';
-  const showsDay = rejected ? dayDecides(windows) : dayLeft < minuteLeft;
-  let reset = showsDay ? dayReset : minuteReset;
+  const isBudget = budget !== undefined && decides(budget, windows, rejected);
+  const shown = isBudget ? budget : windows;
+  const showsDay = rejected ? dayDecides(shown) : shown.dayLeft < shown.minuteLeft;
+  let reset = showsDay ? shown.dayReset : shown.minuteReset;
+  let items: string;
   if (outcome === 'banned') {
-    reset = Math.max(bannedUntil, allowedAt(windows));
-    minuteLeft = 0;
-    minuteReset = reset;
+    reset = Math.max(bannedUntil, allowedAt(windows, budget));
+    items = itemsOf(windows, '', 0, reset);
+  } else {
+    items = itemsOf(windows, '', windows.minuteLeft, windows.minuteReset);
   }
-  const wait = secondsUntil(minuteReset, now);
-  // Seconds are rounded up, so a window can last up to 61 s; report more than 60 only when none is left.
-  const minute = `"minute";r=${Math.max(minuteLeft, 0)};t=${minuteLeft > 0 ? Math.min(wait, 60) : wait}`;
   const headers = [
     'X-RateLimit-Limit',
-    `${showsDay ? limits.perDay : limits.perMinute}`,
+    `${showsDay ? shown.limits.perDay : shown.limits.perMinute}`,
     'X-RateLimit-Remaining',
-    `${rejected ? 0 : Math.min(minuteLeft, dayLeft)}`,
+    `${rejected ? 0 : Math.min(shown.minuteLeft, shown.dayLeft)}`,
     'X-RateLimit-Reset',
     `${reset}`,
     'RateLimit-Policy',
-    policy,
+    budget === undefined ? windows.policy : `${windows.policy}, ${budget.policy}`,
     'RateLimit',
-    limits.perDay === undefined
-      ? minute
-      : `${minute}, "day";r=${Math.max(dayLeft, 0)};t=${secondsUntil(dayReset, now)}`,
+    budget === undefined ? items : `${items}, ${itemsOf(budget, 'key-', budget.minuteLeft, budget.minuteReset)}`,
   ];
   if (rejected) headers.push('Retry-After', `${secondsUntil(reset, now)}`);
-  return { outcome, headers, at: now };
+  return { outcome: outcome === 'limited' && isBudget ? 'overBudget' : outcome, headers, at: now };
 }
 
-/** Returns the Unix second at which both windows accept a request; 0 if they do now. */
-export function allowedAt(windows: WindowState): number {
+/** Reports whether all windows of a subject accept a request. */
+export function accepts({ minuteLeft, dayLeft }: WindowState): boolean {
+  return minuteLeft > 0 && dayLeft > 0;
+}
+
+/** Returns the Unix second at which all windows accept a request; 0 if they do now. */
+export function allowedAt(windows: WindowState, budget?: WindowState): number {
+  if (budget !== undefined) return Math.max(allowedAt(windows), allowedAt(budget));
   if (dayDecides(windows)) return windows.dayReset;
   return windows.minuteLeft <= 0 ? windows.minuteReset : 0;
+}
+
+/** Reports whether the headers show a window of the budget, not one of the account. */
+function decides(budget: WindowState, account: WindowState, rejected: boolean): boolean {
+  if (rejected) return allowedAt(budget) > allowedAt(account);
+  const budgetLeft = Math.min(budget.minuteLeft, budget.dayLeft);
+  const accountLeft = Math.min(account.minuteLeft, account.dayLeft);
+  if (budgetLeft !== accountLeft) return budgetLeft < accountLeft;
+  return budget.minuteLeft === budgetLeft && account.minuteLeft > accountLeft;
 }
 
 /** Reports whether the day window is exhausted, and for longer than the minute. */
 function dayDecides({ minuteLeft, minuteReset, dayLeft, dayReset }: WindowState): boolean {
   return dayLeft <= 0 && (minuteLeft > 0 || dayReset > minuteReset);
+}
+
+/** Returns the items of a subject in the `RateLimit` header. */
+function itemsOf(
+  { now, limits, dayLeft, dayReset }: WindowState,
+  prefix: Subject['prefix'],
+  minuteLeft: number,
+  minuteReset: number,
+): string {
+  const wait = secondsUntil(minuteReset, now);
+  // Seconds are rounded up, so a window can last up to 61 s; report more than 60 only when none is left.
+  const t = minuteLeft > 0 ? Math.min(wait, 60) : wait;
+  const minute = limits.perMinute === UNLIMITED ? '' : `"${prefix}minute";r=${Math.max(minuteLeft, 0)};t=${t}`;
+  const day =
+    limits.perDay === UNLIMITED ? '' : `"${prefix}day";r=${Math.max(dayLeft, 0)};t=${secondsUntil(dayReset, now)}`;
+  return joined(minute, day);
+}
+
+/** Returns two members of a header field, of which one may be empty. */
+function joined(one: string, other: string): string {
+  return one === '' || other === '' ? one + other : `${one}, ${other}`;
 }
 
 /** Returns the whole seconds to wait, rounded up: at least 1, because a reset is never in the past. */

@@ -9,6 +9,7 @@ import { messageBounds } from './0011-message-bounds.ts';
 import { webhookKeys } from './0012-webhook-keys.ts';
 import { accountLifecycle } from './0013-account-lifecycle.ts';
 import { audit } from './0014-audit.ts';
+import { keyBudgets } from './0015-key-budgets.ts';
 import { sessions } from './0016-sessions.ts';
 import { accountEmails } from './0020-account-emails.ts';
 
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   webhookKeys,
   accountLifecycle,
   audit,
+  keyBudgets,
   sessions,
   accountEmails,
 ];

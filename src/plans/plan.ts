@@ -2,11 +2,20 @@ import type { Tables } from '../schema.ts';
 
 /** The requests that an account may make on one deployment: in any 60 seconds, and per UTC calendar day. */
 export interface Limits {
-  /** From 1 to 10^9. */
+  /** From 1 to 10^9, or `UNLIMITED`. */
   readonly perMinute: number;
-  /** From 1 to 10^9. */
+  /** From 1 to 10^9, or `UNLIMITED`. */
   readonly perDay: number;
 }
+
+/** The limits of a key of its own, which apply beside those of its account; an absent one does not limit. */
+export type Budget = Partial<Limits>;
+
+/** Stands for a limit that does not exist. */
+export const UNLIMITED = Number.POSITIVE_INFINITY;
+
+/** The maximum of a limit that is set: of an Enterprise account, or of a key. */
+export const LIMIT_MAX = 1_000_000_000;
 
 /** What an account can have at most on one deployment; one setting for each overrides all plans. */
 export interface Bounds {

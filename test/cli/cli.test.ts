@@ -148,6 +148,20 @@ describe('beside a server', () => {
     assert.equal(late.expiresAt, '2999-01-31T11:00:00.000Z');
   });
 
+  it('creates keys with a budget, and shows it', async () => {
+    const { id } = await newAccount();
+    const key = await newKey(id, '--per-minute', '7', '--per-day', '70');
+    assert.deepEqual(key.budget, { perMinute: 7, perDay: 70 });
+    assert.equal((await list(key.token)).headers['x-ratelimit-limit'], '7');
+    const rotated = await server.petstore('key', 'rotate', String(key.id));
+    assert.deepEqual(rotated.budget, key.budget);
+    const daily = await newKey(id, '--per-day', '9');
+    const keys = (await server.petstore('key', 'list')) as unknown as { id: string; budget?: object }[];
+    assert.deepEqual(keys.find(row => row.id === daily.id)?.budget, { perDay: 9 });
+    const exported = await server.petstore('account', 'export', String(id));
+    assert.deepEqual((exported.keys as typeof keys).find(row => row.id === daily.id)?.budget, { perDay: 9 });
+  });
+
   it('lists accounts, keys and bans without tokens', async () => {
     const key = await newKey((await newAccount()).id);
     for (const command of ['account', 'key', 'ban']) {

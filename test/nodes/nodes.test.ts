@@ -53,12 +53,16 @@ async function startNode(t: TestContext, environment: Record<string, string>): P
   return node;
 }
 
-async function newKey(node: Process, plan: string): Promise<{ id: string; token: string }> {
+async function newKey(node: Process, plan: string): Promise<{ id: string; token: string; accountId: number }> {
   const email = `${randomBytes(6).toString('hex')}@example.org`;
   const agreed = plan === 'enterprise' ? ['--per-minute', '1000000000', '--per-day', '1000000000'] : [];
   const owner = ['account', 'create', '--email', email, '--name', 'A caller', '--plan', plan, ...agreed];
   const { id } = await node.petstore(...owner);
-  return (await node.petstore('key', 'create', '--account', `${id}`)) as { id: string; token: string };
+  return (await node.petstore('key', 'create', '--account', `${id}`)) as {
+    id: string;
+    token: string;
+    accountId: number;
+  };
 }
 
 const list = (node: Process, key: { token: string }) => send(`${node.urls.production}/pets?limit=1`, { key });
@@ -104,6 +108,19 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     const key = await newKey(nodes[0], 'free');
     const replies = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, key)));
     assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
+  });
+
+  it('accept exactly the budget of a key, and its siblings have the rest of the plan', async t => {
+    const url = await makeDatabase(t);
+    const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
+    const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
+    const sibling = await newKey(nodes[0], 'free');
+    const limited = ['--account', `${sibling.accountId}`, '--per-minute', '10'];
+    const leaked = (await nodes[0].petstore('key', 'create', ...limited)) as { token: string };
+    const send = (key: { token: string }) =>
+      Promise.all(Array.from({ length: 100 }, (_, n) => list(nodes[n % 2]!, key)));
+    assert.deepEqual(statuses(await send(leaked)), { 200: 10, 429: 90 });
+    assert.deepEqual(statuses(await send(sibling)), { 200: 50, 429: 50 });
   });
 
   it('reject a revoked key within a second of the command, even without notifications', async t => {

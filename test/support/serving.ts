@@ -355,8 +355,16 @@ export function assertApiResponse(
   const reset = number('x-ratelimit-reset');
   assert.ok(limit >= 1 && remaining <= limit, `a remainder within the limit in ${note}`);
   assert.ok(reset > 1_500_000_000 && reset < 10_000_000_000, `a reset in Unix seconds in ${note}`);
-  assert.match(String(reply.headers['ratelimit-policy']), /^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?$/, note);
-  assert.match(String(reply.headers['ratelimit']), /^"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?$/, note);
+  assert.match(
+    String(reply.headers['ratelimit-policy']),
+    /^"minute";q=\d+;w=60(, "day";q=\d+;w=86400)?(, "key-(minute|day)";q=\d+;w=\d+)*$/,
+    note,
+  );
+  assert.match(
+    String(reply.headers['ratelimit']),
+    /^"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?(, "key-(minute|day)";r=\d+;t=\d+)*$/,
+    note,
+  );
   assert.match(String(reply.headers['x-request-id']), /^[\w.~+/=:-]{1,128}$/, note);
   if (reply.status === 429) assert.match(String(reply.headers['retry-after']), /^[1-9]\d*$/, note);
   if (reply.status === 401) assert.equal(reply.headers['www-authenticate'], 'Bearer', note);

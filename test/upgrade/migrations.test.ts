@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Generated } from 'kysely';
 import { eventsOf } from '../../src/events/log.ts';
+import { testClock } from '../../src/lib/clock.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
+import { openLimiter } from '../../src/limits/open.ts';
 import { sendMessage } from '../../src/messages/messages.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import type { PetEventData } from '../../src/pets/change.ts';
 import { storedBytes } from '../../src/plans/stored-bytes.ts';
 import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
-import { onEachEngine } from '../support/engines.ts';
+import { countedCaller, verdictFields } from '../support/counted-caller.ts';
+import { onEachEngine, silent } from '../support/engines.ts';
 
 /** The schema after the migration of these tests. */
 interface NextTables extends Tables {
@@ -45,6 +48,11 @@ const oldWebhooks = createQueryFactory<{
   };
 }>();
 
+/** The days before migration 0015. */
+const oldDays = createQueryFactory<{
+  day_counts: { account_id: number; deployment: string; day: number; node: string; reserved: number };
+}>();
+
 const next: Migration = {
   name: '9998-a-next-step',
   up: ({ int, text, end }) => [
@@ -65,7 +73,7 @@ const everything = {
   accounts: query(db => db.selectFrom('accounts').selectAll().orderBy('id')),
   keys: query(db => db.selectFrom('keys').selectAll().orderBy('id')),
   bans: query(db => db.selectFrom('bans').selectAll().orderBy('key_id')),
-  dayCounts: query(db => db.selectFrom('day_counts').selectAll().orderBy('account_id')),
+  dayCounts: query(db => db.selectFrom('day_counts').selectAll().orderBy('subject')),
   facts: query(db => db.selectFrom('facts').selectAll().orderBy('name')),
   holds: query(db => db.selectFrom('holds').selectAll().orderBy('id')),
   orders: query(db => db.selectFrom('orders').selectAll().orderBy('id')),
@@ -122,9 +130,7 @@ const filling = [
   query(db =>
     db.insertInto('bans').values({ key_id: 'abc', step: 3, banned_at: now, until: now + 1, lifted_at: null }),
   ),
-  query(db =>
-    db.insertInto('day_counts').values({ account_id: 1, deployment: 'staging', day: 1, node: 'n', reserved: 7 }),
-  ),
+  query(db => db.insertInto('day_counts').values({ subject: 'account staging 1', day: 1, node: 'n', reserved: 7 })),
   query(db => db.insertInto('facts').values({ name: 'a', value: 'b' })),
   query(db =>
     db.insertInto('holds').values({ account_id: 1, note: 'x', expires_at: now, created_at: now, updated_at: now }),
@@ -322,6 +328,33 @@ onEachEngine(engine => {
         after.write(tx => tx.run(orphan, {})),
         /foreign key/i,
       );
+    });
+  });
+
+  describe('0015', () => {
+    it('keeps the requests that each account has sent today', async () => {
+      const location = await engine.newLocation();
+      const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0015') });
+      const row = {
+        account_id: 7,
+        deployment: 'staging',
+        day: Math.floor(now / 86_400_000),
+        node: 'alone',
+        reserved: 42,
+      };
+      await before.write(tx =>
+        tx.run(
+          oldDays(db => db.insertInto('day_counts').values(row)),
+          {},
+        ),
+      );
+      await before.close();
+
+      const clock = testClock(now);
+      const limiter = await openLimiter({ database: await engine.open({ location, clock }), clock, log: silent });
+      const counted = await limiter.count(countedCaller({ accountId: 7, deployment: 'staging' }));
+      assert.match(verdictFields(counted)['RateLimit']!, /"day";r=957;/);
+      await limiter.close();
     });
   });
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Account, type AccountChange, checkChange, checkNewAccount, LIMIT_MAX } from '../../accounts/account.ts';
+import { type Account, type AccountChange, checkChange, checkNewAccount } from '../../accounts/account.ts';
 import {
   createAccount,
   getAccount,
@@ -8,7 +8,7 @@ import {
   suspendAccount,
   updateAccount,
 } from '../../accounts/accounts.ts';
-import { type PlanName, plans } from '../../plans/plan.ts';
+import { LIMIT_MAX, type PlanName, plans } from '../../plans/plan.ts';
 import type { Database, Transaction } from '../../schema.ts';
 import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';

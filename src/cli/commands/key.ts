@@ -1,4 +1,5 @@
 import {
+  budgetOf,
   checkKeyName,
   EVERY_SCOPE,
   type IssuedKey,
@@ -10,13 +11,22 @@ import {
 } from '../../keys/key.ts';
 import { createKey, listKeys } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
+import { LIMIT_MAX } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../../webhooks/key-changes.ts';
 import { type WebhookRow, webhookOf } from '../../webhooks/webhook.ts';
-import { asUsage, type Command, deploymentOption, type Option, type Style, UsageError } from '../command.ts';
+import {
+  asUsage,
+  type Command,
+  deploymentOption,
+  type Invocation,
+  type Option,
+  type Style,
+  UsageError,
+} from '../command.ts';
 import { untilEffective, withAccounts, withKeyDatabases } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
-import { parseId, parseWhen, WHEN } from '../values.ts';
+import { parseId, parseInteger, parseWhen, WHEN } from '../values.ts';
 
 const expiresOption: Option = {
   description: `When it expires: ${WHEN}. Default: never, or after PETSTORE_KEY_LIFETIME_DAYS.`,
@@ -43,6 +53,11 @@ export const keyCreate: Command = {
       value: 'NETWORK',
       repeatable: true,
     },
+    'per-minute': {
+      description: 'Its own requests per minute, at most those of the account; all by default.',
+      value: 'N',
+    },
+    'per-day': { description: 'Its own requests per day, at most those of the account; all by default.', value: 'N' },
     expires: expiresOption,
   },
   examples: {
@@ -51,6 +66,7 @@ export const keyCreate: Command = {
     'petstore key create --account 1 --network 203.0.113.0/24 --network 2001:db8::/32': 'for the servers of a partner',
     'petstore key create --account 1 --deployment staging --scope pets:read --expires 90d':
       'read-only on staging, for 90 days',
+    'petstore key create --account 1 --per-minute 10 --per-day 200': 'with a budget, so that other keys have the rest',
   },
   async run(invocation) {
     const { options, clock, config } = invocation;
@@ -60,12 +76,14 @@ export const keyCreate: Command = {
     asUsage(() => [scopeText(requested), networkText(networks)]);
     if (options.name !== undefined) asUsage(() => checkKeyName(options.name!));
     const expiresAt = expiryOf(options.expires, clock.now());
+    const budget = budgetOf(limitOf('per-minute', options), limitOf('per-day', options));
     const newKey = {
       accountId,
       deployment: options.deployment as DeploymentName,
       ...(options.name !== undefined && { name: options.name }),
       ...(requested !== undefined && { scopes: requested }),
       ...(networks !== undefined && { networks }),
+      ...(budget !== undefined && { budget }),
       ...(expiresAt !== undefined && { expiresAt }),
     };
     const key = await withAccounts(invocation, accounts =>
@@ -85,6 +103,7 @@ export const keyList: Command = {
     const value = keys.map(key => keyValue(key, now));
     const rows = value.map(key => ({
       ...key,
+      budget: budgetText(key),
       expiresAt: key.expiresAt ?? 'never',
       lastUsedAt: key.lastUsedAt ?? 'never',
     }));
@@ -96,6 +115,7 @@ export const keyList: Command = {
       'state',
       'scopes',
       'networks',
+      'budget',
       'createdAt',
       'expiresAt',
       'lastUsedAt',
@@ -178,13 +198,20 @@ export function keyValue(key: Key, now: number): Value {
   return { ...withTimes(key), state: keyState(key, now) };
 }
 
-function issuedText(
-  style: Style,
-  { token, id, name, accountId, deployment, scopes, networks, expiresAt }: IssuedKey,
-): string {
+function issuedText(style: Style, key: IssuedKey): string {
+  const { token, id, name, accountId, deployment, scopes, networks, expiresAt } = key;
   const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
-  const view = { token: style.bold(token), key: id, name, accountId, deployment, scopes, networks, expires };
+  const budget = budgetText(key);
+  const view = { token: style.bold(token), key: id, name, accountId, deployment, scopes, networks, budget, expires };
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
+}
+
+/** Returns the budget of a key as people read it: `10 per minute, 200 per day`; `undefined` if it has none. */
+function budgetText({ budget }: Value): string | undefined {
+  if (budget === undefined) return undefined;
+  const { perMinute, perDay } = budget;
+  const limits = [perMinute && `${perMinute} per minute`, perDay && `${perDay} per day`];
+  return limits.filter(Boolean).join(', ');
 }
 
 /** Returns a paragraph about webhooks; nothing if there are none. */
@@ -195,6 +222,12 @@ function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
 
 function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map(item => item.trim());
+}
+
+/** Returns a limit that an option sets; `null` without the option. @throws {UsageError} */
+function limitOf(name: 'per-minute' | 'per-day', options: Invocation['options']): number | null {
+  const text = options[name];
+  return text === undefined ? null : parseInteger(`--${name}`, text, 1, LIMIT_MAX);
 }
 
 function expiryOf(text: string | undefined, now: number): number | undefined {

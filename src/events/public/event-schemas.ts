@@ -104,6 +104,12 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
     networks: Type.Optional(
       Type.Array(Type.String(), { description: 'The networks that it is accepted from; absent for all.' }),
     ),
+    budget: Type.Optional(
+      Type.Object(
+        { perMinute: Type.Optional(Type.Integer()), perDay: Type.Optional(Type.Integer()) },
+        { description: 'Its own limits, within those of its account; absent if it has none.' },
+      ),
+    ),
     expiresAt: Type.Optional(timeSchema('When it expires; absent if it does not.')),
     revokedAt: Type.Optional(timeSchema('When it was revoked; absent if it was not.')),
   }),

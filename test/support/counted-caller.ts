@@ -1,0 +1,27 @@
+import type { CountedCaller, Verdict } from '../../src/limits/limiter.ts';
+import { accountSubject, keySubject } from '../../src/limits/subject.ts';
+import { type Budget, type Limits, plans } from '../../src/plans/plan.ts';
+import type { DeploymentName } from '../../src/schema.ts';
+
+/** The caller of a request as the limiter sees it. */
+export interface CallerOptions {
+  readonly keyId?: string;
+  readonly accountId?: number;
+  readonly deployment?: DeploymentName;
+  readonly limits?: Limits;
+  readonly budget?: Budget | undefined;
+}
+
+/** Returns a caller; by default with the key `key` of account 1, on production and the plan Free. */
+export function countedCaller(options: CallerOptions = {}): CountedCaller {
+  const { keyId = 'key', accountId = 1, deployment = 'production', limits = plans.free.limits, budget } = options;
+  const account = accountSubject(deployment, accountId, limits);
+  return { keyId, account, budget: budget && keySubject(account, keyId, budget) };
+}
+
+/** Returns the outcome of a verdict, and its headers by name. */
+export function verdictFields({ outcome, headers }: Verdict): Record<string, string> {
+  const named: Record<string, string> = { outcome };
+  for (let i = 0; i < headers.length; i += 2) named[headers[i]!] = headers[i + 1]!;
+  return named;
+}
