@@ -1,4 +1,6 @@
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
+import { animalPage } from './pets/pages/animal-page.ts';
+import { animalsPage } from './pets/pages/list-page.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
 import { deprecation } from './web/deprecation-page.ts';
@@ -9,6 +11,8 @@ import type { Page } from './web/page.ts';
 /** Every page, in the order of the menus. */
 export const pages: readonly Page[] = [
   frontPage,
+  animalsPage,
+  animalPage,
 
   signInPage,
   signUpPage,

@@ -154,6 +154,11 @@ export async function getAccount(reader: Reader, id: number): Promise<Account> {
   return accountOf(row);
 }
 
+/** Returns the name of an account, which everyone may see; `undefined` if the account does not exist. */
+export async function accountName(reader: Reader, id: number): Promise<string | undefined> {
+  return (await reader.first(accountById, { id }))?.name;
+}
+
 /** Returns the account with this email address, in any case, or `undefined`. */
 export async function findAccountByEmail(reader: Reader, email: string): Promise<Account | undefined> {
   const row = await reader.first(accountByEmail, { email: email.toLowerCase() });

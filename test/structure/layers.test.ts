@@ -58,6 +58,7 @@ const layers = [
   'sessions/link-page.ts',
   'keys/pages.ts',
   'web/front',
+  'pets/pages',
   'pages.ts',
   'metrics.ts',
   'address.ts',

@@ -1,0 +1,122 @@
+import { accountName } from '../../accounts/accounts.ts';
+import { categoryPaths, type NamedCategory } from '../../categories/paths.ts';
+import { nowOf } from '../../deployment.ts';
+import { dayHtml, type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { PREFIX } from '../../urls.ts';
+import { publicPage, type View, type Visit } from '../../web/page.ts';
+import { petHistory } from '../history.ts';
+import { type FullPet, type PetHistoryEntry, petValues } from '../pet.ts';
+import { getPet } from '../pets.ts';
+import { drawing, isolated, priceText, statusBadge, statusNames } from './parts.ts';
+
+/** One animal, with what every key can read of it. */
+export const animalPage = publicPage({
+  path: '/animals/{petId}',
+  title: 'Animal',
+  show: visit => animalView(visit),
+});
+
+async function animalView(visit: Visit): Promise<View | undefined> {
+  const pet = await findPet(visit);
+  if (pet === undefined) return undefined;
+  const { database } = visit.deployment;
+  const path = (await categoryPaths(database, [pet.categoryId])).get(pet.categoryId) ?? [];
+  const owner = await accountName(visit.site.accounts, pet.accountId);
+  const history = await petHistory(database, anyone, pet.id, {
+    limit: 20,
+    cursor: visit.query.get('history') || undefined,
+  });
+  const title = isolated(pet.name);
+  return {
+    title,
+    description: `${title}: ${statusNames[pet.status].toLowerCase()}, ${path.at(-1)?.name ?? 'an animal'}.`,
+    styles: ['animals.css'],
+    body: html`<div class="profile">
+${drawing(path)}
+<div>
+<p>${statusBadge(pet.status)}${pet.statusReason !== undefined && html` <bdi>${pet.statusReason}</bdi>`}</p>
+${facts(pet, path, owner)}
+</div>
+</div>
+<h2 id="history">History</h2>
+<ol class="history">${history.rows.map(entryView)}</ol>
+${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSearchParams({ history: history.next }).toString()}#history">Later changes</a></p>`}
+<p class="quiet">For programs: <code>GET ${PREFIX}/pets/${pet.id}</code></p>`,
+  };
+}
+
+/** Sees of a history what is public. No account has this id. */
+const anyone = { accountId: 0, admin: false };
+
+async function findPet({ deployment, parameters }: Visit): Promise<FullPet | undefined> {
+  const { petId = '' } = parameters;
+  if (!/^[1-9]\d{0,14}$/.test(petId)) return undefined;
+  try {
+    return petValues.fullOf(await getPet(deployment.database, Number(petId), nowOf(deployment)));
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
+    throw error;
+  }
+}
+
+function facts(
+  { price, createdAt, updatedAt, id }: FullPet,
+  path: readonly NamedCategory[],
+  owner: string | undefined,
+) {
+  const rows: (readonly [string, Html])[] = [
+    ['Category', categoryText(path)],
+    ...(price === undefined ? [] : [['Price', html`${priceText(price)}`] as const]),
+    ...(owner === undefined ? [] : [['With', html`<bdi>${owner}</bdi>`] as const]),
+    ['Here since', dayHtml(new Date(createdAt))],
+    ['Last change', timeHtml(Date.parse(updatedAt))],
+    ['Number', html`${id}`],
+  ];
+  return html`<dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+}
+
+function categoryText(path: readonly NamedCategory[]): Html {
+  return html`${path.map(({ id, name }, index) => html`${index > 0 && ' › '}<a href="/animals?category=${id}"><bdi>${name}</bdi></a>`)}`;
+}
+
+function entryView({ at, type, reason, changes = {} }: PetHistoryEntry): Html {
+  const what = type === 'created' ? 'Added' : reason === undefined ? 'Changed' : (reasons[String(reason)] ?? 'Changed');
+  const parts = type === 'created' ? [] : Object.entries(changes).flatMap(([name, change]) => changeText(name, change));
+  return html`<li><p>${what}${parts.length > 0 && html`: ${parts.map((part, index) => html`${index > 0 && '; '}${part}`)}`}</p><p class="quiet">${timeHtml(Date.parse(at))}</p></li>
+`;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  held: 'Put on hold',
+  hold_released: 'Released from a hold',
+  hold_expired: 'Its hold expired',
+  order_placed: 'Ordered',
+  order_cancelled: 'Its order was cancelled',
+  order_expired: 'Its order expired',
+  order_delivered: 'Went to its new home',
+  order_returned: 'Came back',
+  category_merged: 'Its category was merged',
+  transferred: 'Moved to another owner',
+};
+
+/** The changes that people can read; the history of the API has all of them. */
+const labels: Readonly<Record<string, string>> = {
+  name: 'name',
+  status: 'status',
+  statusReason: 'reason',
+  price: 'price',
+};
+
+function changeText(name: string, { from, to }: { readonly from?: unknown; readonly to?: unknown }): Html[] {
+  const label = labels[name];
+  if (label === undefined) return [];
+  const show = (value: unknown) => html`<bdi>${valueText(name, value)}</bdi>`;
+  if (to === undefined) return [html`no ${label}`];
+  return [html`${label} ${from !== undefined && html`${show(from)} → `}${show(to)}`];
+}
+
+function valueText(name: string, value: unknown): string {
+  if (name === 'price') return priceText(value as NonNullable<FullPet['price']>);
+  return name === 'status' ? statusNames[value as FullPet['status']] : String(value);
+}

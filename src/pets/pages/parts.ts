@@ -1,0 +1,46 @@
+import type { NamedCategory } from '../../categories/paths.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { assetPath } from '../../web/assets.ts';
+import type { PetStatus, Price } from '../pet.ts';
+
+/** The name of a status on pages. */
+export const statusNames: Readonly<Record<PetStatus, string>> = {
+  available: 'Available',
+  pending: 'Reserved',
+  sold: 'Sold',
+};
+
+const badges: Readonly<Record<PetStatus, string>> = { available: 'good', pending: 'warn', sold: '' };
+
+export function statusBadge(status: PetStatus): Html {
+  return html`<span class="badge ${badges[status]}">${statusNames[status]}</span>`;
+}
+
+/** The drawings, by the slug of the category or of one above it. */
+const drawings: Readonly<Record<string, string>> = {
+  dog: 'dog',
+  cat: 'cat',
+  rabbit: 'rabbit',
+  'small-furry': 'hamster',
+  horse: 'horse',
+  bird: 'bird',
+  'scales-fins-other': 'fish',
+  barnyard: 'pig',
+};
+
+/** Returns a drawing in place of a photo. @param path the category with its ancestors, the top level first */
+export function drawing(path: readonly Pick<NamedCategory, 'slug'>[] = []): Html {
+  const kind = path.map(({ slug }) => drawings[slug]).findLast(found => found !== undefined) ?? 'other';
+  return html`<span class="picture ${kind}"><svg aria-hidden="true"><use href="${assetPath('animals.svg')}#${kind}"></use></svg></span>`;
+}
+
+/** Returns a price as people read it: `€125.00`. Unknown currencies have two digits after the point. */
+export function priceText({ amount, currency }: Price): string {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}
+
+/** Isolates a text from its surroundings, so that its direction, and marks in it, change nothing else (UAX #9). */
+export function isolated(text: string): string {
+  return `\u2068${text}\u2069`;
+}

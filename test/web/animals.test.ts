@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+
+/** Names that would break a page that does not treat them as text. */
+const HOSTILE = {
+  html: '<img src=x onerror=alert(1)>"\'><script>alert(2)</script>',
+  long: 'W'.repeat(255),
+  bidi: '\u202Eevil\u202E אבג',
+};
+
+describe('the pages of animals', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origin: string;
+  const ids: Record<string, number> = {};
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    origin = new URL(service.urls.production).origin;
+    const key = await service.newKey();
+    const create = async (path: string, body: object) => {
+      const reply = await send(`${service.urls.production}${path}`, { method: 'POST', key, body });
+      assert.equal(reply.status, 201, reply.text);
+      return reply.body.id as number;
+    };
+    ids['puppies'] = await create('/categories', { name: 'Puppies', parentId: 1 });
+    ids['rex'] = await create('/pets', { name: 'Rex', categoryId: 1, price: { amount: 12500, currency: 'EUR' } });
+    ids['pup'] = await create('/pets', { name: 'Pup', categoryId: ids['puppies'] });
+    ids['tom'] = await create('/pets', { name: 'Tom', categoryId: 2, status: 'sold', statusReason: 'adopted' });
+    for (const [name, text] of Object.entries(HOSTILE))
+      ids[name] = await create('/pets', { name: text, categoryId: 6 });
+    for (let n = 1; n <= 30; n++) await create('/pets', { name: `Bunny ${n}`, categoryId: 3 });
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  const namesOn = (page: Awaited<ReturnType<BrowserContext['newPage']>>) =>
+    page.locator('.animal h2').allTextContents();
+
+  it('lead from a category with its children to an animal, without a script', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals`);
+    await page.getByRole('link', { name: 'Dog', exact: true }).click();
+    assert.deepEqual(await namesOn(page), ['Pup', 'Rex']);
+    await page.getByRole('link', { name: 'Puppies' }).click();
+    assert.deepEqual(await namesOn(page), ['Pup']);
+    await page.getByRole('link', { name: 'Dog', exact: true }).click();
+    await page.getByRole('link', { name: 'Rex' }).click();
+    const text = await page.locator('main').innerText();
+    for (const fact of ['Rex', 'Available', '€125.00', 'A caller', 'Dog']) assert.ok(text.includes(fact), fact);
+    await context.close();
+  });
+
+  it('filter by status and sort by name, and count what the counters know', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/animals`);
+    assert.match(await page.locator('main').innerText(), /35 animals available/);
+    await page.getByLabel('Status').selectOption('Sold');
+    await page.getByRole('button', { name: 'Show' }).click();
+    assert.deepEqual(await namesOn(page), ['Tom']);
+    assert.match(await page.locator('main').innerText(), /1 animal sold/);
+    await page.getByLabel('Status').selectOption('Any status');
+    await page.getByLabel('Order').selectOption('Name, A to Z');
+    await page.getByRole('button', { name: 'Show' }).click();
+    assert.equal((await namesOn(page))[1], 'Bunny 1');
+    await page.goto(`${origin}/animals?category=4`);
+    assert.match(await page.locator('.empty').innerText(), /No animals match/);
+    await page.close();
+  });
+
+  it('show each animal once over the pages, in both directions', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/animals?category=3`);
+    const first = await namesOn(page);
+    await page.getByRole('link', { name: 'Next' }).click();
+    const second = await namesOn(page);
+    assert.equal(new Set([...first, ...second]).size, 30);
+    await page.getByRole('link', { name: 'Previous' }).click();
+    assert.deepEqual(await namesOn(page), first);
+    await page.close();
+  });
+
+  it('return 404 for what does not exist, and an error for a cursor of another list', async () => {
+    const statuses = ['/animals/999999', '/animals/0', '/animals/x', '/animals?category=999999', '/animals?cursor=x'];
+    const found = await Promise.all(statuses.map(async path => (await fetch(origin + path)).status));
+    assert.deepEqual(found, [404, 404, 404, 404, 400]);
+    const odd = await fetch(`${origin}/animals?status=%00&sort=<b>&category=-1`);
+    assert.equal(odd.status, 200);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`are accessible and fit the screen in the ${colorScheme} scheme, with hostile names as text`, async () => {
+      for (const width of [320, 390, 1280]) {
+        const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+        const page = await context.newPage();
+        page.on('dialog', () => assert.fail('a name ran as a script'));
+        for (const path of [
+          '/animals?category=6',
+          '/animals?category=1',
+          ...['html', 'long', 'bidi', 'tom'].map(name => `/animals/${ids[name]}`),
+        ]) {
+          await page.goto(origin + path);
+          assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} at ${width}`);
+          assert.deepEqual(await violationsOn(page), [], `${path} at ${width}`);
+        }
+        await page.goto(`${origin}/animals?category=6`);
+        assert.deepEqual((await namesOn(page)).toSorted(), Object.values(HOSTILE).toSorted());
+        await context.close();
+      }
+    });
+  }
+});
