@@ -10,7 +10,14 @@ import type { orderFields } from './orders/order.ts';
 import type { petFields } from './pets/pet.ts';
 import type { webhookFields } from './webhooks/webhook.ts';
 
-export type { CounterTable, Database, MaybePromise, Reader, Transaction } from './lib/storage/database.ts';
+export type {
+  CounterTable,
+  Database,
+  MaybePromise,
+  ReadableCounterTable,
+  Reader,
+  Transaction,
+} from './lib/storage/database.ts';
 export { type KeysetParams, keysetEnd, keysetPage } from './lib/storage/keyset.ts';
 export { queriesByShape } from './lib/storage/queries-by-shape.ts';
 export type { Params, Query } from './lib/storage/query.ts';

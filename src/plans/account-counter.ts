@@ -1,13 +1,19 @@
 import type { OnConflictBuilder } from 'kysely';
-import { type CounterTable, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
+import {
+  type MaybePromise,
+  type Params,
+  query,
+  type ReadableCounterTable,
+  type Reader,
+  sql,
+  type Tables,
+  type Transaction,
+} from '../schema.ts';
 
 /** A number for each account, in a row of its own; an account without a row has 0. */
 export interface AccountCounter {
-  /**
-   * Adds to the number of an account and returns the sum. On PostgreSQL the next addition waits until this transaction
-   * ends, so that concurrent transactions cannot exceed a bound.
-   */
-  add(tx: Transaction, accountId: number, by: number): Promise<number>;
+  /** Adds to the number of an account and returns it, as `Transaction.incrementAndGet` does. */
+  add(tx: Transaction, accountId: number, by: number): MaybePromise<number>;
   /** Adds to the number of an account at the end of the transaction. */
   addLater(tx: Transaction, accountId: number, by: number): void;
   /** Returns the number of an account. */
@@ -27,12 +33,12 @@ export function accountCounter<Table extends 'order_counts' | 'stored_bytes'>(
       .column('account_id')
       .doUpdateSet(eb => ({ [count]: eb(`${counts}.${count}`, '+', eb.ref(`excluded.${count}`)) }));
 
-  const addOne = query((db, p: Params<{ accountId: number; by: number }>) =>
+  const addOne = query((db, p: Params<{ key: string; by: number }>) =>
     db
       .insertInto(counts)
-      .values({ account_id: p.accountId, [count]: p.by })
+      .values({ account_id: sql<number>`cast(${p.key} as bigint)`, [count]: p.by })
       .onConflict(addToStored)
-      .returning(`${count} as sum`),
+      .returning(`${count} as number`),
   );
 
   /** Adds to counters in the order of the rows, each of which has an account and a number. */
@@ -49,21 +55,22 @@ export function accountCounter<Table extends 'order_counts' | 'stored_bytes'>(
       .onConflict(addToStored),
   );
 
-  const countOf = query((db, p: Params<{ accountId: number }>) =>
-    db.selectFrom(counts).select(`${count} as sum`).where('account_id', '=', p.accountId),
+  const numberOf = query((db, p: Params<{ key: string }>) =>
+    db.selectFrom(counts).select(`${count} as number`).where('account_id', '=', sql<number>`cast(${p.key} as bigint)`),
   );
 
-  const increments: CounterTable = { table, add: (tx, sums) => tx.run(addEach, { rows: JSON.stringify(sums) }) };
+  const counters: ReadableCounterTable = {
+    table,
+    add: (tx, sums) => tx.run(addEach, { rows: JSON.stringify(sums) }),
+    addOne,
+    numberOf,
+  };
 
   return {
-    async add(tx, accountId, by) {
-      return (await tx.first(addOne, { accountId, by }))!.sum;
-    },
-    addLater(tx, accountId, by) {
-      tx.increment(increments, String(accountId), by);
-    },
+    add: (tx, accountId, by) => tx.incrementAndGet(counters, String(accountId), by),
+    addLater: (tx, accountId, by) => tx.increment(counters, String(accountId), by),
     async read(reader, accountId) {
-      return (await reader.first(countOf, { accountId }))?.sum ?? 0;
+      return (await reader.first(numberOf, { key: String(accountId) }))?.number ?? 0;
     },
   };
 }

@@ -44,6 +44,11 @@ export interface Transaction extends Reader {
    * the next statement that mentions the counters' table.
    */
   increment(counters: CounterTable, key: string, by: number): void;
+  /**
+   * Adds `by` to a counter and returns its number, with all increments of this transaction. On PostgreSQL, the next
+   * transaction that does so waits until this one ends, so that concurrent transactions cannot exceed a bound.
+   */
+  incrementAndGet(counters: ReadableCounterTable, key: string, by: number): MaybePromise<number>;
   /** Changes `Database.topicVersion(topic)` in every process on this database, after the commit. */
   notify(topic: string): MaybePromise<void>;
 }
@@ -56,6 +61,14 @@ export interface CounterTable {
    * @param sums by the key given to `Transaction.increment`, in ascending order of keys; none is 0
    */
   add(tx: Transaction, sums: readonly (readonly [key: string, by: number])[]): MaybePromise<unknown>;
+}
+
+/** A table of counters whose numbers transactions read while they add to them. */
+export interface ReadableCounterTable extends CounterTable {
+  /** Selects the stored number of a counter: no row for 0. */
+  readonly numberOf: Query<{ key: string }, { number: number }>;
+  /** Adds to one counter and returns its number (PostgreSQL). */
+  readonly addOne: Query<{ key: string; by: number }, { number: number }>;
 }
 
 /** A database of the product: the same queries on either engine. Reads return only durable data. */

@@ -1,15 +1,25 @@
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { CounterTable, Transaction } from './database.ts';
+import type { CounterTable, ReadableCounterTable, Transaction } from './database.ts';
 
-const noSums = () => new Map<string, number>();
+const noNumbers = () => new Map<string, number>();
 
 /** Increments that were collected and not yet written. */
 export class PendingIncrements {
   readonly #tables = new Map<CounterTable, Map<string, number>>();
+  /** The stored numbers of counters, without pending increments, as far as they were read. */
+  readonly #stored = new Map<CounterTable, Map<string, number>>();
 
-  increment(counters: CounterTable, key: string, by: number): void {
-    const sums = this.#tables.getOrInsertComputed(counters, noSums);
-    sums.set(key, (sums.get(key) ?? 0) + by);
+  /** Returns the sum of the pending increments of the counter. */
+  increment(counters: CounterTable, key: string, by: number): number {
+    const sums = this.#tables.getOrInsertComputed(counters, noNumbers);
+    const sum = (sums.get(key) ?? 0) + by;
+    sums.set(key, sum);
+    return sum;
+  }
+
+  /** Returns the stored number of a counter from `read`, called once until the increments of its table are written. */
+  stored(counters: ReadableCounterTable, key: string, read: () => number): number {
+    return this.#stored.getOrInsertComputed(counters, noNumbers).getOrInsertComputed(key, read);
   }
 
   /** Reports whether a statement with these words mentions a table with pending increments, which must be written first. */
@@ -27,6 +37,7 @@ export class PendingIncrements {
     // Every transaction locks counters in the same order, so that two of them cannot deadlock.
     const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
+    this.#stored.clear();
     const written = tables.map(([counters, sums]) => {
       const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
       return sorted.length === 0 ? undefined : counters.add(tx, sorted);

@@ -94,7 +94,10 @@ class PostgresTransaction implements Transaction {
     return (await this.#query(query, params)).rows[0].id;
   }
 
-  increment: Transaction['increment'] = (counters, key, by) => this.#increments.increment(counters, key, by);
+  increment: Transaction['increment'] = (counters, key, by) => void this.#increments.increment(counters, key, by);
+
+  incrementAndGet: Transaction['incrementAndGet'] = async ({ addOne }, key, by) =>
+    (await this.first(addOne, { key, by }))!.number;
 
   async notify(topic: string): Promise<void> {
     const { rows } = await this.#send(RAISE_VERSION, [topic]);

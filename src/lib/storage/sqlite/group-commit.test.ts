@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { testClock } from '../../clock.ts';
-import type { CounterTable, Database, Transaction } from '../database.ts';
+import type { Database, ReadableCounterTable, Transaction } from '../database.ts';
 import type { Migration } from '../migration.ts';
 import { createQueryFactory, type Params } from '../query.ts';
 import { SqliteConnection } from './connection.ts';
@@ -36,11 +36,21 @@ const addToCounter = query((db, p: Params<{ name: string; by: number }>) =>
     ),
 );
 
+const numberOf = query((db, p: Params<{ key: string }>) =>
+  db.selectFrom('counters').select('value as number').where('name', '=', p.key),
+);
+const addOne = query((db, p: Params<{ key: string; by: number }>) =>
+  db.insertInto('counters').values({ name: p.key, value: p.by }).returning('value as number'),
+);
+const setCounters = query((db, p: Params<{ value: number }>) => db.updateTable('counters').set({ value: p.value }));
+
 async function open(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), 'petstore-group-commit-'));
   let writes = 0;
-  const table: CounterTable = {
+  const table: ReadableCounterTable = {
     table: 'counters',
+    numberOf,
+    addOne,
     add(tx, sums) {
       writes++;
       for (const [name, by] of sums) tx.run(addToCounter, { name, by });
@@ -137,6 +147,45 @@ describe('a group commit', () => {
       { name: 'odd', value: 0 },
     ]);
     assert.deepEqual(await database.all(counters, {}), seen);
+  });
+
+  it('returns the number of a counter with the increments of all work before, and writes it once', async t => {
+    const { database, table, counterWrites } = await open(t);
+    const add = (by: number) => database.write(tx => tx.incrementAndGet(table, 'notes', by));
+    assert.equal(await add(3), 3);
+    t.mock.method(performance, 'now', () => 0);
+    const numbers = await Promise.all([
+      add(1),
+      database.write(tx => tx.increment(table, 'notes', 10)),
+      add(-2),
+      database.write(tx => tx.incrementAndGet(table, 'other', 7)),
+      add(0),
+    ]);
+    assert.deepEqual(numbers, [4, undefined, 12, 7, 12]);
+    assert.equal(counterWrites(), 2);
+    assert.deepEqual(await database.all(counters, {}), [
+      { name: 'notes', value: 12 },
+      { name: 'other', value: 7 },
+    ]);
+  });
+
+  it('reads a counter again after a statement that changes it, and after work that fails', async t => {
+    const { database, table } = await open(t);
+    const add = (tx: Transaction) => tx.incrementAndGet(table, 'notes', 1);
+    const addAndSet = async (tx: Transaction) => {
+      const before = await add(tx);
+      await tx.run(setCounters, { value: 40 });
+      return [before, await add(tx)];
+    };
+    const numbers = await Promise.all([add, addAndSet, add].map(work => database.write<unknown>(work)));
+    assert.deepEqual(numbers, [1, [2, 41], 42]);
+    const addAndFail = (tx: Transaction) => {
+      add(tx);
+      throw new RangeError('no');
+    };
+    const [, , third] = await Promise.allSettled([add, addAndFail, add].map(work => database.write(work)));
+    assert.deepEqual(third, { status: 'fulfilled', value: 44 });
+    assert.deepEqual(await database.all(counters, {}), [{ name: 'notes', value: 44 }]);
   });
 });
 

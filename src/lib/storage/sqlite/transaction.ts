@@ -1,5 +1,5 @@
 import type { Origin } from '../../origin.ts';
-import type { CounterTable, MaybePromise, Transaction } from '../database.ts';
+import type { CounterTable, MaybePromise, ReadableCounterTable, Transaction } from '../database.ts';
 import type { TransactionDeadlines } from '../deadlines.ts';
 import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
@@ -106,12 +106,7 @@ class SqliteTransaction implements Transaction {
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
     const prepared = this.#prepare(query);
     // A statement with RETURNING must run to its end: SQLite checks foreign keys there.
-    if (prepared.writes) return this.#all(prepared, params)[0] as R | undefined;
-    try {
-      return prepared.statement.get(prepared.values(params)) as R | undefined;
-    } catch (error) {
-      throw this.#fail(error);
-    }
+    return prepared.writes ? (this.#all(prepared, params)[0] as R | undefined) : this.#get<R>(prepared, params);
   }
 
   run<P, R>(query: Query<P, R>, params: P): number {
@@ -129,6 +124,17 @@ class SqliteTransaction implements Transaction {
     // With a savepoint they are written at the end of the work, and dropped if it fails.
     if (!this.#options.savepoint) this.#wrote = true;
     this.#changes.increments.increment(counters, key, by);
+  }
+
+  incrementAndGet(counters: ReadableCounterTable, key: string, by: number): number {
+    if (!this.#options.savepoint) this.#wrote = true;
+    const { increments } = this.#changes;
+    // The number without pending increments: unlike `first`, this does not write them.
+    const stored = increments.stored(counters, key, () => {
+      const row = this.#get<{ number: number }>(this.#statementOf(counters.numberOf), { key });
+      return row?.number ?? 0;
+    });
+    return stored + increments.increment(counters, key, by);
   }
 
   notify(topic: string): void {
@@ -156,12 +162,9 @@ class SqliteTransaction implements Transaction {
     return false;
   }
 
+  /** Returns the statement of a query, after the pending increments that it may read. */
   #prepare<P, R>(query: Query<P, R>): Prepared {
-    if (this.#closed) {
-      throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
-    }
-    if (this.#error !== undefined) throw this.#error;
-    const prepared = this.#connection.statements.get(query);
+    const prepared = this.#statementOf(query);
     const { increments } = this.#changes;
     if (prepared.writes && !this.#wrote) {
       if (this.#options.savepoint) this.#connection.exec('savepoint work');
@@ -169,6 +172,22 @@ class SqliteTransaction implements Transaction {
     }
     if (!increments.isEmpty && increments.concern(prepared.words)) increments.write(this);
     return prepared;
+  }
+
+  #statementOf<P, R>(query: Query<P, R>): Prepared {
+    if (this.#closed) {
+      throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
+    }
+    if (this.#error !== undefined) throw this.#error;
+    return this.#connection.statements.get(query);
+  }
+
+  #get<R>(prepared: Prepared, params: unknown): R | undefined {
+    try {
+      return prepared.statement.get(prepared.values(params)) as R | undefined;
+    } catch (error) {
+      throw this.#fail(error);
+    }
   }
 
   #all(prepared: Prepared, params: unknown): unknown[] {
