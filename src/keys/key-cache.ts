@@ -10,7 +10,7 @@ import { findKey, type KeyWithAccount, recordLastUse } from './keys.ts';
 
 /** A key as the authenticator, the limiter and the routes need it. */
 export interface CachedKey extends CountedCaller {
-  /** The bytes of the stored hash. */
+  /** The bytes of the stored hash, as text. */
   readonly hash: Buffer;
   readonly revoked: boolean;
   /** Whether its account is suspended. */
@@ -112,7 +112,7 @@ function cachedKeyOf(row: KeyWithAccount): CachedKey {
     keyId,
     account,
     budget: budget && keySubject(account, keyId, budget),
-    hash: Buffer.from(row.hash, 'base64'),
+    hash: Buffer.from(row.hash, 'latin1'),
     revoked: row.revoked_at !== null,
     suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
