@@ -1,3 +1,4 @@
+import type { Origin } from '../lib/origin.ts';
 import type { Transaction } from '../schema.ts';
 import type { NewEvent } from './event.ts';
 import type { LoggedData } from './owners.ts';
@@ -10,6 +11,9 @@ export interface AuditColumns {
   readonly auditAccountId: number | null;
 }
 
+/** The JSON of the latest request. A request records several events. */
+let latest: { readonly origin: Origin; readonly json: string } | undefined;
+
 /** Returns the audit columns of an event that is recorded in `tx`. */
 export function auditColumnsOf({ origin }: Pick<Transaction, 'origin'>, event: NewEvent): AuditColumns {
   if (origin === undefined || event.automatic) return none;
@@ -18,7 +22,8 @@ export function auditColumnsOf({ origin }: Pick<Transaction, 'origin'>, event: N
     return { origin: JSON.stringify(origin), auditAccountId: event.accountId ?? ownerId };
   }
   const { accountId, ...shown } = origin;
-  return { origin: JSON.stringify(shown), auditAccountId: accountId };
+  if (latest?.origin !== origin) latest = { origin, json: JSON.stringify(shown) };
+  return { origin: latest.json, auditAccountId: accountId };
 }
 
 const none: AuditColumns = { origin: null, auditAccountId: null };
