@@ -41,6 +41,7 @@ export function tableTopic(table: string): string {
 export class SqliteConnection {
   readonly #db: SqliteDatabase.Database;
   readonly #dataVersion: SqliteDatabase.Statement<[], number>;
+  readonly #control = new Map<string, SqliteDatabase.Statement<[]>>();
   // better-sqlite3 finalizes a statement when it is garbage collected.
   readonly statements = new StatementCache((query: Query<unknown, unknown>) => this.#prepare(query));
 
@@ -76,6 +77,13 @@ export class SqliteConnection {
     return { statement, writes: !statement.readonly, topic, words, values };
   }
 
+  /** Runs a statement that every group of writes needs. It stays prepared. */
+  #runControl(sql: string): void {
+    const statement = this.#control.getOrInsertComputed(sql, () => this.#db.prepare<[]>(sql));
+    if (statement.reader) statement.get();
+    else statement.run();
+  }
+
   /** Runs statements that have no parameters, and ignores the rows that they return. */
   exec(sql: string): void {
     this.#db.exec(sql);
@@ -97,9 +105,9 @@ export class SqliteConnection {
 
   /** Begins a read transaction: a snapshot of what is committed now. */
   beginRead(): void {
-    this.exec('begin');
+    this.#runControl('begin');
     try {
-      this.exec('select 1 from sqlite_schema limit 1');
+      this.#runControl('select 1 from sqlite_schema limit 1');
     } catch (error) {
       this.rollback();
       throw error;
@@ -108,16 +116,16 @@ export class SqliteConnection {
 
   /** Begins a write transaction. Throws `SQLITE_BUSY` if another connection holds the write lock. */
   beginWrite(): void {
-    this.exec('begin immediate');
+    this.#runControl('begin immediate');
   }
 
   commit(): void {
-    this.exec('commit');
+    this.#runControl('commit');
   }
 
   /** Rolls back the open transaction, if any. */
   rollback(): void {
-    if (this.#db.inTransaction) this.exec('rollback');
+    if (this.#db.inTransaction) this.#runControl('rollback');
   }
 
   /**
