@@ -6,6 +6,9 @@ import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessi
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
 import { frontPage } from './web/front/front-page.ts';
+import { guideKeyPage } from './web/guides/key-prompt.ts';
+import { llmsFullPage, llmsPage } from './web/guides/llms.ts';
+import { guidePage, guidesPage, operatingGuidePage } from './web/guides/pages.ts';
 import type { Page } from './web/page.ts';
 
 /** Every page, in the order of the menus. */
@@ -13,6 +16,12 @@ export const pages: readonly Page[] = [
   frontPage,
   animalsPage,
   animalPage,
+  guidesPage,
+  guidePage,
+  operatingGuidePage,
+  guideKeyPage,
+  llmsPage,
+  llmsFullPage,
 
   signInPage,
   signUpPage,

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { AddressName, Config } from '../config.ts';
 import type { Deployment } from '../deployment.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -24,8 +24,8 @@ export interface Site {
   emailQueued(): void;
   /** The deployment whose address has the pages of accounts: production, or staging if production is not served. */
   readonly portal: DeploymentName;
-  /** Returns the public URL of a deployment without a trailing slash; `undefined` if it is not served. */
-  urlOf(deployment: DeploymentName, tls: boolean): string | undefined;
+  /** Returns the public URL of an address without a trailing slash; `undefined` if it is not served. */
+  urlOf(address: AddressName, tls: boolean): string | undefined;
 }
 
 /** The public URLs of the deployments that are served, as links on a page name them. */

@@ -1,0 +1,35 @@
+// Puts a key of the reader into the examples of a guide: in this page only, until it is reloaded.
+
+const form = document.querySelector('form.use-key');
+const result = document.querySelector('.use-key-result');
+
+form?.addEventListener('submit', async event => {
+  event.preventDefault();
+  const button = form.querySelector('button');
+  button.disabled = true;
+  result.textContent = '';
+  try {
+    const key = await createKey();
+    for (const place of document.querySelectorAll('pre .key')) place.textContent = key;
+    form.remove();
+    result.textContent = 'The examples have a new staging key of yours. It is valid for an hour.';
+  } catch (error) {
+    result.textContent = error.message;
+    button.disabled = false;
+  }
+});
+
+async function createKey() {
+  const response = await fetch(form.action, {
+    method: 'POST',
+    headers: { Accept: 'application/json' },
+    body: new URLSearchParams(new FormData(form)),
+    redirect: 'manual',
+  }).catch(() => {
+    throw new Error('The service cannot be reached. Try again.');
+  });
+  if (response.type === 'opaqueredirect') throw new Error('You are signed out. Reload the page and sign in.');
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.message);
+  return body.key;
+}

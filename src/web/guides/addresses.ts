@@ -1,0 +1,20 @@
+import { PREFIX } from '../../urls.ts';
+import type { Visit } from '../page.ts';
+
+/** Puts the public addresses of this service in place of those of the documentation. @param write how the text writes an address */
+export function withRealAddresses(
+  text: string,
+  { site, request }: Pick<Visit, 'site' | 'request'>,
+  write = (address: string) => address,
+): string {
+  const urlOf = (name: 'production' | 'staging' | 'messages') => site.urlOf(name, request.tls);
+  const production = urlOf('production') ?? urlOf('staging')!;
+  const staging = urlOf('staging') ?? production;
+  return (
+    text
+      .replaceAll('http://localhost:8080', () => write(production))
+      .replaceAll('http://localhost:8081', () => write(staging))
+      // Without an address of their own, messages are at those of the deployments.
+      .replaceAll('http://localhost:8082', () => write(urlOf('messages') ?? staging + PREFIX))
+  );
+}

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { plainText } from '../../lib/html/markdown.ts';
+
+const docs = new URL('../../../docs/', import.meta.url);
+
+/** A line of the list of guides. */
+export interface Entry {
+  /** The file below `docs/`. */
+  readonly file: string;
+  readonly title: string;
+  /** What the guide is about, in one line. */
+  readonly summary: string;
+  /** Its path on the site. */
+  readonly path: string;
+}
+
+/** A page of `docs/` that the site serves. The API reference is an entry without being one. */
+export interface GuideEntry extends Entry {
+  /** The last part of its path, or the last two. */
+  readonly name: string;
+  /** Whether it is about the reader's own server, so that its addresses stay those of that server. */
+  readonly isLocal: boolean;
+}
+
+/** Guides by the task that they help with. */
+export interface Group {
+  readonly title: string;
+  readonly entries: readonly (Entry | GuideEntry)[];
+}
+
+/** Every guide, in the order in which people read them. */
+export interface Catalog {
+  readonly groups: readonly Group[];
+  readonly guides: readonly GuideEntry[];
+}
+
+const REFERENCE = 'reference.md';
+/** Guides whose commands start a server and use its sample data. */
+const localGuides: readonly string[] = ['tutorial.md', 'receive-webhooks.md'];
+
+let catalog: Promise<Catalog> | undefined;
+
+/** Returns the catalog: the tables of `docs/README.md`. Reads them once. */
+export function getCatalog(): Promise<Catalog> {
+  catalog ??= readCatalog();
+  catalog.catch(() => {
+    catalog = undefined;
+  });
+  return catalog;
+}
+
+/** Returns the text of a page of `docs/`. */
+export function readDocs(file: string): Promise<string> {
+  return readFile(new URL(file, docs), 'utf8');
+}
+
+async function readCatalog(): Promise<Catalog> {
+  const [, ...parts] = (await readDocs('README.md')).split(/^## /m);
+  const groups = await Promise.all(parts.map(groupOf));
+  const filled = groups.filter(({ entries }) => entries.length > 0);
+  return { groups: filled, guides: filled.flatMap(({ entries }) => entries.filter(isGuide)) };
+}
+
+async function groupOf(part: string): Promise<Group> {
+  const rows = [...part.matchAll(/^\| \[([^\]]+)\]\(([\w/-]+\.md)\) \| (.*) \|$/gm)].filter(
+    ([, , file]) => file !== REFERENCE,
+  );
+  return {
+    title: part.slice(0, part.indexOf('\n')),
+    entries: await Promise.all(
+      rows.map(async ([, title, file, summary]) => entryOf(file!, title!, await plainText(summary!))),
+    ),
+  };
+}
+
+function entryOf(file: string, title: string, summary: string): Entry | GuideEntry {
+  if (file === REFERENCE) return { file, title, summary, path: '/reference' };
+  const name = file.replace(/\.md$/, '');
+  const isLocal = localGuides.includes(file) || file.startsWith('operating/');
+  return { file, title, summary, path: `/guides/${name}`, name, isLocal };
+}
+
+function isGuide(entry: Entry | GuideEntry): entry is GuideEntry {
+  return 'name' in entry;
+}

@@ -1,0 +1,59 @@
+import { EVERY_SCOPE, keyState } from '../../keys/key.ts';
+import { createKey, listKeys } from '../../keys/keys.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { attemptLimits, countAttempt, tooManyAttempts } from '../../sessions/attempts.ts';
+import { form } from '../forms.ts';
+import { accountPage, type Visit } from '../page.ts';
+import type { GuideEntry } from './catalog.ts';
+
+/** The name of a key for the examples, on the page of the account's keys. */
+const KEY_NAME = 'Guides';
+/** How long a key for the examples is valid. */
+const KEY_MS = 3_600_000;
+/** The most keys for examples that an account has at a time. */
+const KEYS_MAX = 5;
+const TOO_MANY = `You have ${KEYS_MAX} active keys named “${KEY_NAME}”. Revoke one on the page “API keys”, or wait until it expires.`;
+
+/** Returns what a reader can do to see a key of their own in the examples; nothing if staging is not served. */
+export function keyPrompt(
+  { site, deployment, signedIn, request, tokenField }: Visit,
+  { path }: GuideEntry,
+): Html | undefined {
+  const portal = site.urlOf(site.portal, request.tls);
+  if (site.urlOf('staging', request.tls) === undefined || portal === undefined) return undefined;
+  const place = html`<code>$KEY</code> stands for your API key.`;
+  if (signedIn !== undefined) {
+    return html`<div class="key-prompt"><p>${place} <a href="/keys">Your keys</a></p>
+${form({ tokenField }, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' }, undefined)}
+<p class="use-key-result" role="status"></p></div>`;
+  }
+  const signIn = `/sign-in?next=${encodeURIComponent(path)}`;
+  const isPortal = deployment.name === site.portal;
+  return html`<div class="key-prompt"><p>${place} <a href="${isPortal ? signIn : portal + signIn}">Sign in</a> to see a key of yours in the examples.</p></div>`;
+}
+
+/** Creates a staging key that is valid for an hour, for the examples of one page. Returns it as JSON. */
+export const guideKeyPage = accountPage({
+  path: '/guides/key',
+  title: 'Key for the examples',
+  async submit({ site, account, origin, request }) {
+    if (site.urlOf('staging', request.tls) === undefined) return undefined;
+    const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.newKeys, String(account.id)));
+    if (waitMs > 0) throw tooManyAttempts(waitMs);
+    const issued = await site.accounts.write(async tx => {
+      const keys = await listKeys(tx, account.id);
+      const mine = keys.filter(key => key.name === KEY_NAME && keyState(key, tx.now) === 'active');
+      if (mine.length >= KEYS_MAX) throw new Problem('example_key_limit', 409, TOO_MANY);
+      return createKey(tx, {
+        accountId: account.id,
+        deployment: 'staging',
+        name: KEY_NAME,
+        scopes: [EVERY_SCOPE],
+        expiresAt: tx.now + KEY_MS,
+      });
+    }, origin);
+    const { token: key, expiresAt } = issued;
+    return { status: 201, contentType: 'application/json', bytes: JSON.stringify({ key, expiresAt }) };
+  },
+});

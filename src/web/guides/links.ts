@@ -1,0 +1,24 @@
+import { errors } from '../../errors.ts';
+import type { Catalog } from './catalog.ts';
+
+/**
+ * Returns where a link of a page of `docs/` leads on the site; `undefined` if the site does not serve that file.
+ * @param from the file with the link, below `docs/`
+ */
+export function addressOf(catalog: Catalog, from: string, href: string): string | undefined {
+  if (href.startsWith('#') || /^(https?|mailto):/i.test(href)) return href;
+  const base = 'file:///docs/';
+  if (!URL.canParse(href, base + from)) return undefined;
+  const { href: target, hash } = new URL(href, base + from);
+  if (!target.startsWith(base)) return undefined;
+  const path = pathOf(catalog, target.slice(base.length, target.length - hash.length));
+  return path === undefined ? undefined : path + hash;
+}
+
+function pathOf({ groups }: Catalog, file: string): string | undefined {
+  if (file === 'README.md') return '/guides';
+  if (file === 'errors/README.md') return '/errors';
+  const [, code] = /^errors\/(\w+)\.md$/.exec(file) ?? [];
+  if (code !== undefined) return Object.hasOwn(errors, code) ? `/errors/${code}` : undefined;
+  return groups.flatMap(({ entries }) => entries).find(entry => entry.file === file)?.path;
+}

@@ -1,0 +1,62 @@
+import { PREFIX } from '../../urls.ts';
+import { publicPage, type Visit } from '../page.ts';
+import { type Catalog, getCatalog } from './catalog.ts';
+import { getGuide } from './guide.ts';
+import { markdownOf, twinOf } from './twin.ts';
+
+/** The guides for API users come in one file too; those for operators do not. */
+const OPERATING = 'operating/';
+
+/** The list of the guides for language models (https://llmstxt.org). */
+export const llmsPage = publicPage({
+  path: '/llms.txt',
+  title: 'llms.txt',
+  cached: true,
+  show: async visit => ({ contentType: 'text/plain; charset=utf-8', bytes: llmsText(visit, await getCatalog()) }),
+});
+
+/** All guides for API users in one file. */
+export const llmsFullPage = publicPage({
+  path: '/llms-full.txt',
+  title: 'llms-full.txt',
+  cached: true,
+  async show(visit) {
+    const catalog = await getCatalog();
+    const names = catalog.guides.filter(({ path }) => !isForOperators(catalog, path)).map(({ name }) => name);
+    const guides = await Promise.all(names.map(getGuide));
+    const texts = guides.map(guide => markdownOf(visit, catalog, guide!));
+    return { contentType: 'text/plain; charset=utf-8', bytes: `${introductionOf(visit)}\n${texts.join('\n')}` };
+  },
+});
+
+function llmsText(visit: Visit, { groups }: Catalog): string {
+  const { publicUrl } = visit.request;
+  const sections = groups.map(({ title, entries }) => {
+    const lines = entries.map(({ title, path, summary }) => `- [${title}](${publicUrl}${twinOf(path)}): ${summary}.`);
+    return `## ${title}\n\n${lines.join('\n')}\n`;
+  });
+  const optional = [
+    `- [OpenAPI document](${publicUrl}/openapi.json): Every operation with its schemas and examples, as OpenAPI 3.1.`,
+    `- [All guides in one file](${publicUrl}/llms-full.txt): The guides for API users.`,
+    `- [Error codes](${publicUrl}/errors): Every error code with its cause and fix.`,
+  ];
+  return `${introductionOf(visit)}\n${sections.join('\n')}\n## Optional\n\n${optional.join('\n')}\n`;
+}
+
+function introductionOf({ site, request }: Visit): string {
+  const addresses = (['production', 'staging'] as const)
+    .map(name => [name, site.urlOf(name, request.tls)] as const)
+    .filter(([, url]) => url !== undefined)
+    .map(([name, url]) => `The base URL of ${name} is ${url}${PREFIX}.`);
+  return `# Pet Store
+
+> A pet store as a service over HTTP: list, reserve and sell animals through a JSON API with API keys, exact rate limits, events and webhooks.
+
+${addresses.join(' ')} Every request needs an API key in the header \`Authorization: Bearer KEY\`. Staging has sample data; try requests there.
+`;
+}
+
+function isForOperators({ groups }: Catalog, path: string): boolean {
+  const group = groups.find(({ entries }) => entries.some(entry => entry.path === path))!;
+  return group.entries.some(({ file }) => file.startsWith(OPERATING));
+}
