@@ -20,6 +20,7 @@ import type { Limiter } from './limits/limiter.ts';
 import type { Observation } from './metrics.ts';
 import type { Database } from './schema.ts';
 import { PREFIX, publicUrlOf, urlOf } from './urls.ts';
+import type { UsageRecorder } from './usage/recorder.ts';
 import type { PageHandler } from './web/serve.ts';
 
 /** What an address serves. */
@@ -44,6 +45,7 @@ export interface AddressDeps {
   readonly bodies: BodyBudget;
   readonly observation: Observation | undefined;
   readonly refusals: RefusalCounter;
+  readonly usage: UsageRecorder;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
   pagesUrl(tls: boolean): string | undefined;
 }
@@ -62,20 +64,24 @@ export class Address {
 
   constructor(service: Service, deps: AddressDeps) {
     const { name, routes, authenticator, deploymentOf } = service;
-    const { config, clock, proxies, bodies, observation, refusals } = deps;
-    this.prefix = name === 'messages' ? '' : PREFIX;
+    const { config, clock, proxies, bodies, observation, refusals, usage } = deps;
+    const prefix = name === 'messages' ? '' : PREFIX;
+    this.prefix = prefix;
     this.#service = service;
     this.#deps = deps;
     this.#server = new HttpServer<Deployment>({
       routes,
-      prefix: this.prefix,
+      prefix,
       contextOf: deploymentOf,
       requireIfMatch: config.requireIfMatch,
       beforeInvalidBody: rejectReusedKey,
       authenticator,
       errors,
       problemOf: (error, requestId) => this.#problemOf(error, requestId),
-      onResponse: observation && ((...response) => observation.recordResponse(name, ...response)),
+      onResponse(exchange, outcome) {
+        observation?.recordResponse(name, outcome);
+        usage.record(prefix, exchange, outcome);
+      },
       onRefused: (...refused) => refusals.count(...refused),
       proxies,
       bodies,

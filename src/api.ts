@@ -13,6 +13,7 @@ import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
+import * as usage from './usage/routes.ts';
 import * as webhooks from './webhooks/routes.ts';
 
 /** Every operation of a deployment, in the order of the documentation: method, path, name, scope, and what it does. */
@@ -75,6 +76,8 @@ export const routes: readonly Route<Deployment>[] = [
   }),
   ...group('Account', {
     'GET /account': beta('getAccount', 'account:read', account.get),
+    'GET /account/usage': beta('getUsage', 'account:read', usage.usage),
+    'GET /account/requests': beta('listRequests', 'account:read', usage.requests),
   }),
   ...group('Messages', {
     'POST /messages': stable('sendMessage', 'messages:write', messages.send),

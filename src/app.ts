@@ -29,6 +29,7 @@ import { boundOf } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PasswordHasher } from './sessions/password-hasher.ts';
 import { PREFIX, urlOf } from './urls.ts';
+import { UsageRecorder } from './usage/recorder.ts';
 import { PageHandler } from './web/serve.ts';
 import type { Site } from './web/site.ts';
 import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
@@ -36,6 +37,8 @@ import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
 /** Everything that one process serves. */
 export interface App {
   readonly databases: Databases;
+  /** Counts and logs the requests of accounts. */
+  readonly usage: UsageRecorder;
   /**
    * Starts listening on every configured address, and starts the jobs. Returns the URLs with their actual ports.
    * @throws {Error} when an address cannot be listened on; then the app listens on none
@@ -90,15 +93,16 @@ export async function createApp(options: AppOptions): Promise<App> {
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
   const deployments = createDeployments(options, databases, webhooks, jobs, opened);
   const emailSender = config.mail && (await openEmailSender(config.mail));
-  const { addresses, metrics } = createAddresses(
-    options,
-    { deployments, limiter, emailSender, emailQueued: () => jobs.get('production')?.wake('account_emails') },
-    opened,
-  );
+  const usage = new UsageRecorder({ database: databases.production, clock, log });
+  opened.defer(() => usage.close());
+  const emailQueued = () => jobs.get('production')?.wake('account_emails');
+  const parts = { deployments, limiter, emailSender, emailQueued, usage };
+  const { addresses, metrics } = createAddresses(options, parts, opened);
   const resources = opened.move();
 
   return {
     databases,
+    usage,
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
       for (const { name, database, eventsKeptMs } of deployments.values()) {
@@ -198,12 +202,15 @@ function createDeployments(
   return deployments;
 }
 
+/** What the addresses are created from. */
+type Parts = Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued'> & { readonly usage: UsageRecorder };
+
 type AddressMap = ReadonlyMap<AddressName, Address>;
 
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
   { config, clock, log }: AppOptions,
-  { deployments, limiter, ...email }: Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued'>,
+  { deployments, limiter, usage, ...email }: Parts,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -226,7 +233,7 @@ function createAddresses(
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, bodies, observation, refusals },
+    ...{ config, clock, log, limiter, bodies, observation, refusals, usage },
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };

@@ -1,13 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Deployment } from './deployment.ts';
 import type { BodyBudget } from './lib/http/server/body-budget.ts';
+import type { Outcome } from './lib/http/server/options.ts';
 import { Metrics } from './lib/metrics.ts';
 import type { Limiter } from './limits/limiter.ts';
 
 export interface Observation {
   readonly metrics: Metrics;
-  /** Records a response of the API. `operation` is '' for requests that no route serves. */
-  recordResponse(address: string, operation: string, status: number, seconds: number): void;
+  /** Records a response of the API. */
+  recordResponse(address: string, outcome: Outcome): void;
 }
 
 /** Creates the metrics. Gauges read storage, the limiter, memory and the event loop at each scrape. */
@@ -55,9 +56,10 @@ export function observe(
   });
   return {
     metrics,
-    recordResponse(address, operation, status, took) {
+    recordResponse(address, { route, status, durationMs }) {
+      const operation = route?.operationId ?? '';
       requests.add(`${address} ${operation} ${status}`, () => ({ address, operation, status: String(status) }));
-      seconds.observe(took);
+      seconds.observe(durationMs / 1000);
     },
   };
 }

@@ -12,6 +12,8 @@ import { deleteOldAttempts } from './sessions/attempts.ts';
 import { deleteOldEmails } from './sessions/emails.ts';
 import { deleteExpiredLinks } from './sessions/links.ts';
 import { deleteExpiredSessions } from './sessions/sessions.ts';
+import { deleteOldUsage } from './usage/counts.ts';
+import { deleteOldRequests } from './usage/log.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
 
 /**
@@ -29,6 +31,8 @@ const allRules = ({
 }: RetentionDeps): readonly DeleteExpired[] => [
   deleteResponses,
   deleteOldDayCounts,
+  deleteOldUsage,
+  deleteOldRequests,
   deleteExpiredSecrets,
   deleteExpiredSessions,
   deleteExpiredLinks,

@@ -8,6 +8,7 @@ import { type Builder, createQueryFactory, type EngineName } from './lib/storage
 import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
 import type { petFields } from './pets/pet.ts';
+import type { loggedRequestFields } from './usage/logged-request.ts';
 import type { webhookFields } from './webhooks/webhook.ts';
 
 export type {
@@ -228,6 +229,26 @@ export interface Tables {
   day_counts: { subject: string; day: number; node: string; reserved: number };
   /** The counts of the current minute, saved by a clean stop and read once by the next start. */
   minute_counts: { subject: string; second: number; requests: number };
+  /**
+   * The requests of a key in one hour (`hour`: hours since 1970) by outcome, and how many of them the request log lacks. In
+   * production's database, for both deployments, like `requests` and `usage_alerts`.
+   */
+  usage: {
+    account_id: number;
+    deployment: DeploymentName;
+    hour: number;
+    key_id: string;
+    succeeded: number;
+    client_errors: number;
+    rate_limited: number;
+    banned: number;
+    server_errors: number;
+    unlogged: number;
+  };
+  /** The request log: the latest requests of each account. */
+  requests: TableOf<typeof loggedRequestFields>;
+  /** The alerts that were sent, in percent of the requests of a day (`day`: days since 1970). */
+  usage_alerts: { account_id: number; deployment: DeploymentName; day: number; threshold: number };
   /** Processes that serve this database. */
   nodes: { id: string; started_at: number; seen_at: number };
   /** Single values of a deployment by name, such as when retention last ran. */

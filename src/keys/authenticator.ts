@@ -93,6 +93,7 @@ export class KeyAuthenticator implements Authenticator {
       authenticated: false,
       problem: problem(code, outcome === 'overBudget' ? OVER_BUDGET : undefined),
       headers,
+      caller: key.caller,
     };
   }
 

@@ -11,6 +11,7 @@ import { accountLifecycle } from './0013-account-lifecycle.ts';
 import { audit } from './0014-audit.ts';
 import { keyBudgets } from './0015-key-budgets.ts';
 import { sessions } from './0016-sessions.ts';
+import { usage } from './0017-usage.ts';
 import { accountEmails } from './0020-account-emails.ts';
 
 /**
@@ -40,5 +41,6 @@ export const migrations: readonly Migration[] = [
   audit,
   keyBudgets,
   sessions,
+  usage,
   accountEmails,
 ];

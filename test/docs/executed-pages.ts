@@ -6,6 +6,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/rate-limits.md': {},
   'docs/account.md': {},
   'docs/audit.md': {},
+  'docs/usage.md': {},
   'docs/error-handling.md': {},
   'docs/idempotency.md': {},
   'docs/concurrency.md': {},

@@ -177,6 +177,7 @@ export async function prepare(example: Example, store: ExampleStore): Promise<vo
     }
   }
   await untilDelivered(store);
+  await store.serving.app.usage.write();
 }
 
 /** Waits until every message is in an inbox, so that later responses do not depend on timing. */

@@ -9,6 +9,8 @@ import { cancelOrder } from '../../orders/steps.ts';
 import { deletePet } from '../../pets/pets.ts';
 import { countDeleted } from '../../plans/stored-bytes.ts';
 import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
+import { deleteUsageOf } from '../../usage/counts.ts';
+import { deleteRequestsOf } from '../../usage/log.ts';
 import { deleteWebhook } from '../../webhooks/webhooks.ts';
 
 /**
@@ -28,6 +30,8 @@ export const steps = {
   notifications: (tx, accountId, after) => eraseMessages(tx, 'to_account_id', accountId, after),
   sales: redactSales,
   webhooks: deleteWebhooks,
+  usage: deleteUsage,
+  requests: deleteRequests,
 } as const satisfies Record<string, Step>;
 
 export type StepName = keyof typeof steps;
@@ -110,6 +114,16 @@ async function deleteWebhooks(tx: Transaction, accountId: number, after: number)
   const webhooks = await tx.all(webhooksOf, { accountId, after });
   for (const { id } of webhooks) await deleteWebhook(tx, operator, id);
   return webhooks.at(-1)?.id;
+}
+
+/** Deletes the usage of the account. Nothing refers to its rows, so they need no order. */
+async function deleteUsage(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  return (await deleteUsageOf(tx, accountId, BATCH_SIZE)) === 0 ? undefined : after + 1;
+}
+
+/** Deletes the request log of the account. */
+async function deleteRequests(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  return (await deleteRequestsOf(tx, accountId, BATCH_SIZE)) === 0 ? undefined : after + 1;
 }
 
 /**

@@ -28,6 +28,8 @@ export type AuthenticationResult =
       readonly headers: readonly string[];
       /** The key, if it exists; absent if the rate limit rejects the request. */
       readonly refused?: KeyOwner | undefined;
+      /** Whose request it is, if the key is valid: then the rate limit rejects it. */
+      readonly caller?: Caller;
     };
 
 /** Identifies callers and limits their rate, before anything else of a request is checked. */

@@ -14,13 +14,13 @@ export interface Exchange {
   readonly path: string;
   /** The query string as it was sent, with its question mark; '' when there is none. */
   readonly search: string;
-  /** When the headers had been read, in milliseconds of `performance.now()`; 0 when nobody measures. */
+  /** When the headers had been read, in milliseconds of `performance.now()`. */
   readonly receivedMs: number;
   /** The decoded path parameters. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The rate limit headers of the response, names and values in turn; none until the request is authenticated. */
   headers: readonly string[];
-  /** `undefined` until the request is authenticated. */
+  /** `undefined` until the request is authenticated. Set for a valid key also if the rate limit rejects the request. */
   caller: Caller | undefined;
   /** The client's address, once the body is read; '' for requests whose body is not read. */
   address: string;

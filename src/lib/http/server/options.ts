@@ -1,7 +1,19 @@
 import type { Route } from '../route.ts';
 import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
+import type { Exchange } from './exchange.ts';
 import type { PageOptions, PageRoute } from './pages.ts';
+
+/** The response to a request of the API. */
+export interface Outcome {
+  /** Absent if there is no operation at the path, or none with the method. */
+  readonly route: Route<never> | undefined;
+  readonly status: number;
+  /** The error code; '' for a success. */
+  readonly code: string;
+  /** From the headers of the request to its response. */
+  readonly durationMs: number;
+}
 
 /** What an HTTP server serves, and the functions that it calls. */
 export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions, PageOptions {
@@ -14,8 +26,8 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
    * @param tls whether the request came to a trusted proxy over TLS
    */
   publicUrl(port: number, tls: boolean): string;
-  /** Reports each response of the API: the operation ('' for none), its status, and how long it took, in seconds. */
-  readonly onResponse?: ((operationId: string, status: number, seconds: number) => void) | undefined;
+  /** Called after each response of the API. It must be quick, and keep nothing of the exchange but its texts. */
+  onResponse?(exchange: Exchange, outcome: Outcome): void;
   /** Returns the time in milliseconds since the Unix epoch. */
   now(): number;
   /** What differs from {@link defaultLimits}. */

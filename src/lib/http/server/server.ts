@@ -137,7 +137,7 @@ export class HttpServer<Context> {
       tls,
       path,
       search: mark < 0 ? '' : url.slice(mark),
-      receivedMs: this.#options.onResponse === undefined ? 0 : performance.now(),
+      receivedMs: performance.now(),
       found,
       parameters: found.parameters,
       headers: noHeaders,
@@ -176,6 +176,7 @@ export class HttpServer<Context> {
   #authorize(exchange: RoutedExchange<Context>, result: AuthenticationResult): void {
     const { route } = exchange.found;
     exchange.headers = result.headers;
+    exchange.caller = result.caller;
     if (!result.authenticated) {
       this.#reject(exchange, result.problem, result.refused);
       return;
@@ -184,7 +185,6 @@ export class HttpServer<Context> {
       this.#reject(exchange, this.#notFound(exchange.path));
       return;
     }
-    exchange.caller = result.caller;
     exchange.countedAt = result.countedAt;
     const { access, deprecation, operationId } = route.route;
     if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
@@ -281,7 +281,7 @@ export class HttpServer<Context> {
     this.#releaseBody(exchange);
     const headers = exchange.headers.concat(exchange.found.route?.headers(exchange) ?? [], this.#connectionHeaders);
     this.#errors.write(exchange, problem, headers, key);
-    this.#report(exchange, problem.status);
+    this.#report(exchange, problem.status, problem.code);
   }
 
   /** Rejects a request for lack of capacity: it does not count against the caller's plan. */
@@ -325,9 +325,8 @@ export class HttpServer<Context> {
     return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
   }
 
-  #report(exchange: RoutedExchange<Context>, status: number): void {
-    const { onResponse } = this.#options;
-    if (onResponse === undefined) return;
-    onResponse(exchange.found.route?.route.operationId ?? '', status, (performance.now() - exchange.receivedMs) / 1000);
+  #report(exchange: RoutedExchange<Context>, status: number, code = ''): void {
+    const route = exchange.found.route?.route;
+    this.#options.onResponse?.(exchange, { route, status, code, durationMs: performance.now() - exchange.receivedMs });
   }
 }

@@ -1,0 +1,89 @@
+import { invalidParameter } from '../lib/http/problem.ts';
+import { DAY_MS } from '../lib/time.ts';
+import type { DeploymentName, Reader } from '../schema.ts';
+import { HOUR_MS, outcomes, USAGE_KEPT_MS, type UsageCounts, usageByHour, usageByKey } from './counts.ts';
+
+export const intervals = ['hour', 'day'] as const;
+
+export type Interval = (typeof intervals)[number];
+
+/** What a report covers. Times are milliseconds since the Unix epoch. */
+export interface ReportRequest {
+  readonly accountId: number;
+  readonly deployment: DeploymentName;
+  readonly interval: Interval;
+  /** The beginning; by default 24 hours or 30 days before the end. */
+  readonly from?: number | undefined;
+  /** The end; now by default. */
+  readonly to?: number | undefined;
+  /** Only of this key. */
+  readonly keyId?: string | undefined;
+}
+
+/** Numbers of requests. */
+export interface Usage extends UsageCounts {
+  /** All of them. */
+  readonly requests: number;
+}
+
+export interface UsageReport {
+  readonly interval: Interval;
+  readonly from: number;
+  readonly to: number;
+  readonly total: Usage;
+  /** One for every hour or UTC day, oldest first. */
+  readonly buckets: readonly (Usage & { readonly start: number })[];
+  /** The keys with requests, the most used first. */
+  readonly keys: readonly (Usage & { readonly keyId: string })[];
+}
+
+/** The length of an interval, how many of them a report has by default, and at most. */
+const rules = {
+  hour: { ms: HOUR_MS, count: 24, max: 8 * 24, maxText: '8 days by hour' },
+  day: { ms: DAY_MS, count: 30, max: USAGE_KEPT_MS / DAY_MS, maxText: '90 days by day' },
+} as const;
+
+/**
+ * Returns the usage of an account on a deployment.
+ * @throws {Problem} `invalid_parameter` for a range that is empty or too long
+ */
+export async function usageReport(reader: Reader, request: ReportRequest, now: number): Promise<UsageReport> {
+  const { accountId, deployment, interval, keyId } = request;
+  const { ms, count, max, maxText } = rules[interval];
+  const to = Math.ceil((request.to ?? now) / ms) * ms;
+  const from = request.from === undefined ? to - count * ms : Math.floor(request.from / ms) * ms;
+  if (from >= to) throw invalidParameter('from', 'Must be before `to`, which is now by default.');
+  if (to - from > max * ms) throw invalidParameter('from', `Must be at most ${maxText} before \`to\`.`);
+  const range = { accountId, deployment, keyId, from: from / HOUR_MS, until: to / HOUR_MS };
+  const hours = await usageByHour(reader, range);
+  const buckets = Array.from({ length: (to - from) / ms }, (_, index) => ({ start: from + index * ms, ...noUsage }));
+  const total = { ...noUsage };
+  for (const hour of hours) {
+    const bucket = buckets[Math.floor((hour.hour * HOUR_MS - from) / ms)]!;
+    add(bucket, hour);
+    add(total, hour);
+  }
+  const keys = (await usageByKey(reader, range)).map(({ keyId, ...counts }) => ({ keyId, ...withRequests(counts) }));
+  return { interval, from, to, total, buckets, keys };
+}
+
+const noUsage: Usage = withRequests({
+  succeeded: 0,
+  clientErrors: 0,
+  rateLimited: 0,
+  banned: 0,
+  serverErrors: 0,
+  unlogged: 0,
+});
+
+function withRequests(counts: UsageCounts): Usage {
+  return { requests: outcomes.reduce((sum, name) => sum + counts[name], 0), ...counts };
+}
+
+function add(sum: { -readonly [Name in keyof Usage]: number }, counts: UsageCounts): void {
+  for (const name of outcomes) {
+    sum[name] += counts[name];
+    sum.requests += counts[name];
+  }
+  sum.unlogged += counts.unlogged;
+}

@@ -1,0 +1,126 @@
+import Type from 'typebox';
+import { listOperation, nowOf, operation } from '../deployment.ts';
+import { openEnum, timeSchema } from '../lib/schemas.ts';
+import { formatTime, parseTime } from '../lib/time.ts';
+import { requestExamples, usageExamples } from './examples.ts';
+import { listRequests } from './log.ts';
+import { LoggedRequests, loggedRequestOf } from './logged-request.ts';
+import { intervals, usageReport } from './report.ts';
+
+const count = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
+
+const counts = {
+  requests: count('All requests: the sum of the next five.'),
+  succeeded: count('Answered with a status below 400.'),
+  clientErrors: count('Answered with a status from 400 to 499, without those that a rate limit or a ban rejected.'),
+  rateLimited: count('Rejected by the rate limit.'),
+  banned: count('Rejected because the key was banned.'),
+  serverErrors: count('Answered with a status of 500 or more.'),
+  unlogged: count('How many of `requests` are not in the request log, because too many came in one second.'),
+};
+
+const KeyId = Type.String({ minLength: 1, maxLength: 64, examples: ['q7Zc1Lw0aPdT'] });
+
+const UsageReport = Type.Object(
+  {
+    interval: openEnum([...intervals], 'The length of a bucket.'),
+    from: timeSchema('The beginning of the first bucket.'),
+    to: timeSchema('The end of the last bucket.'),
+    total: Type.Object(counts, { title: 'UsageCounts', description: 'The requests of the whole range.' }),
+    buckets: Type.Array(
+      Type.Object(
+        { start: timeSchema('When it begins.'), ...counts },
+        { title: 'UsageBucket', description: 'The requests of one hour or UTC day.' },
+      ),
+      { description: 'Every hour or UTC day of the range, oldest first.' },
+    ),
+    keys: Type.Array(
+      Type.Object(
+        { keyId: Type.String({ description: 'The API key.' }), ...counts },
+        { title: 'KeyUsage', description: 'The requests with one key.' },
+      ),
+      { description: 'The keys with requests in the range, the most used first; a hundred at most.' },
+    ),
+  },
+  { title: 'Usage', description: 'The requests of an account on a deployment.' },
+);
+
+const time = (description: string, example: string) =>
+  Type.Optional(Type.String({ ...timeSchema(description), examples: [example] }));
+
+export const usage = operation({
+  summary: 'Get your usage',
+  description:
+    'Returns how many requests your account has sent to this deployment, by hour or UTC day and by key. Counts are a ' +
+    'second or two behind, and kept for 90 days. Requests without a valid key belong to no account.',
+  query: Type.Object({
+    interval: Type.Optional(
+      Type.Enum([...intervals], { default: 'hour', description: 'The length of a bucket.', examples: ['day'] }),
+    ),
+    from: time(
+      'The beginning, rounded down to an hour or day. By default 24 hours or 30 days before `to`; at most 8 days or 90 days.',
+      '2026-11-21T00:00:00Z',
+    ),
+    to: time('The end, rounded up to an hour or day; now by default.', '2026-11-22T00:00:00Z'),
+    keyId: Type.Optional({ ...KeyId, description: 'Only requests with this API key.' }),
+  }),
+  successes: [{ status: 200, description: 'The usage.', schema: UsageReport }],
+  errors: [],
+  examples: usageExamples,
+  async handle({ context, caller, query }) {
+    const { interval = 'hour', keyId } = query;
+    const { accountId } = caller;
+    const request = { accountId, deployment: context.name, interval, keyId, ...rangeOf(query) };
+    const report = await usageReport(context.webhooks.accounts, request, nowOf(context));
+    const { interval: _, from, to, buckets, ...numbers } = report;
+    const shown = buckets.map(bucket => ({ ...bucket, start: formatTime(bucket.start) }));
+    return { body: { interval, from: formatTime(from), to: formatTime(to), ...numbers, buckets: shown } };
+  },
+});
+
+export const requests = listOperation({
+  summary: 'List your requests',
+  description:
+    'Returns the latest requests with the keys of your account on this deployment, newest first. The log has the latest ' +
+    '10,000 requests to both deployments, for seven days at most, and is a second or two behind. Of more than 100 requests ' +
+    'in one second, it lacks some; `GET /account/usage` says how many.',
+  noun: 'requests',
+  filters: {
+    requestId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Only the request with this `X-Request-Id`.',
+        examples: ['c9l5z4GqHAJE-4'],
+      }),
+    ),
+    status: Type.Optional(
+      Type.String({
+        pattern: '^([1-5]\\d\\d|[1-5]xx)$',
+        description: 'Only responses with this status, or with a status of this class.',
+        examples: ['404', '4xx'],
+      }),
+    ),
+    operation: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'Only requests of this operation.',
+        examples: ['listPets'],
+      }),
+    ),
+    keyId: Type.Optional({ ...KeyId, description: 'Only requests with this API key.' }),
+  },
+  schema: LoggedRequests,
+  examples: requestExamples,
+  async handle({ context, caller, filters, page }) {
+    const filter = { ...filters, deployment: context.name };
+    const { rows, ...links } = await listRequests(context.webhooks.accounts, caller.accountId, filter, page);
+    return { rows: rows.map(row => loggedRequestOf(row)), ...links };
+  },
+});
+
+function rangeOf({ from, to }: { readonly from?: string | undefined; readonly to?: string | undefined }) {
+  const parsed = (text: string | undefined) => (text === undefined ? undefined : parseTime(text));
+  return { from: parsed(from), to: parsed(to) };
+}
