@@ -16,7 +16,7 @@ import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
 import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
-import { type Database, type NextDue, type Params, query } from './schema.ts';
+import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
 import { accountEmails, nextAccountEmail } from './sessions/email-job.ts';
 import { authorityJob } from './webhooks/authority-job.ts';
 
@@ -60,6 +60,32 @@ export type JobName =
   | 'accounts'
   | 'retention';
 
+/** The queries for the next due time of the jobs that have one. */
+const dueQueries = {
+  pets: [nextReservationExpiry],
+  holds: [nextHoldExpiry],
+  orders: [nextOrderExpiry],
+  messages: [nextInboxDelivery],
+  mail: [nextEmailDelivery],
+  account_emails: [nextAccountEmail],
+  events: [nextDispatch],
+  deliveries: [nextHealthyDelivery, nextFailingDelivery],
+  accounts: [nextDeletion(true)],
+  retention: [nextRetention],
+} satisfies Partial<Record<JobName, readonly NextDue[]>>;
+
+type QueuedJob = keyof typeof dueQueries;
+
+/**
+ * Returns when the oldest job of each type in a database is due, in milliseconds since the Unix epoch; null for types without
+ * one. It reads one entry of an index for each.
+ */
+export async function nextDueTimes(reader: Reader): Promise<Record<QueuedJob, number | null>> {
+  const row = (await reader.first(dueTimesOfAll, {}))!;
+  const times = queuedJobs.map(({ name, due }) => [name, earliest(due.map((_, index) => row[`${name}${index}`]!))]);
+  return Object.fromEntries(times);
+}
+
 /** A job type, and the queries for its next due time. */
 interface ScheduledJob {
   readonly type: JobType<unknown, JobName>;
@@ -79,7 +105,7 @@ interface ScheduledJob {
 export function startJobs(deps: JobDeps): JobLoop<JobName> {
   const { database, clock, log } = deps;
   const jobs = jobsOf(deps, name => loop.wake(name));
-  const dueTimes = dueTimesOf(jobs);
+  const dueTimes = dueTimesOf(jobs.map(({ type: { name }, due }) => ({ name, due })));
   const throttle = new LogThrottle();
   const loop = new JobLoop(
     jobs.map(({ type }) => type),
@@ -117,17 +143,17 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
   const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
-    { type: batchJob('pets', () => expireReservationBatch(database, now())), due: [nextReservationExpiry] },
-    { type: batchJob('holds', () => expireHolds(database, now())), due: [nextHoldExpiry] },
-    { type: batchJob('orders', () => expireOrders(database, now())), due: [nextOrderExpiry] },
-    { type: inboxDelivery({ database, emailQueued }), due: [nextInboxDelivery] },
-    ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: [nextEmailDelivery] }] : []),
-    ...(sender ? [{ type: accountEmails({ database, log, sender }), due: [nextAccountEmail] }] : []),
+    { type: batchJob('pets', () => expireReservationBatch(database, now())), due: dueQueries.pets },
+    { type: batchJob('holds', () => expireHolds(database, now())), due: dueQueries.holds },
+    { type: batchJob('orders', () => expireOrders(database, now())), due: dueQueries.orders },
+    { type: inboxDelivery({ database, emailQueued }), due: dueQueries.messages },
+    ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: dueQueries.mail }] : []),
+    ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...webhookJobs(deps, now, wake),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
-    { type: retentionJob(deps), due: [nextRetention] },
+    { type: retentionJob(deps), due: dueQueries.retention },
   ];
 }
 
@@ -148,8 +174,8 @@ function webhookJobs(
     now,
   });
   return [
-    { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: [nextDispatch] },
-    { type: deliver, due: [nextHealthyDelivery, nextFailingDelivery] },
+    { type: dispatchJob({ ...webhooks, database, onDeliveries, onEvents }), due: dueQueries.events },
+    { type: deliver, due: dueQueries.deliveries },
     { ...authorityJob({ database, accounts: webhooks.accounts, now }), due: [] },
   ];
 }
@@ -160,11 +186,17 @@ function earliest(times: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.min(...known);
 }
 
-function dueTimesOf(jobs: readonly ScheduledJob[]) {
+function dueTimesOf(jobs: readonly { readonly name: JobName; readonly due: readonly NextDue[] }[]) {
   return query<Record<never, never>, Record<string, number | null>>(
     (db, _: Params<Record<never, never>>, engine) =>
       db.selectNoFrom(
-        jobs.flatMap(({ type: { name }, due }) => due.map((next, index) => next(db, engine).as(`${name}${index}`))),
+        jobs.flatMap(({ name, due }) => due.map((next, index) => next(db, engine).as(`${name}${index}`))),
       ) as never,
   );
 }
+
+const queuedJobs = (Object.entries(dueQueries) as [QueuedJob, readonly NextDue[]][]).map(([name, due]) => ({
+  name,
+  due,
+}));
+const dueTimesOfAll = dueTimesOf(queuedJobs);

@@ -95,6 +95,23 @@ onEachEngine(engine => {
       assert.deepEqual(await requests({ since: start + 2 * HOUR + 1 }), ['last', 'r3']);
     });
 
+    it('filters by the session of a browser', async () => {
+      const database = await open();
+      for (const sessionId of [1, 11, 1]) {
+        const { keyId: _, ...origin } = { ...request(1, `session ${sessionId}`), sessionId };
+        await database.write(tx => createPet(tx, 1, cat, 'open'), origin);
+      }
+      await database.write(tx => createPet(tx, 1, cat, 'open'), request(1, 'by key'));
+      const found = await list(database, operator, { sessionId: 1 });
+      assert.deepEqual(
+        found.map(entry => [entry.sessionId, entry.requestId]),
+        [
+          [1, 'session 1'],
+          [1, 'session 1'],
+        ],
+      );
+    });
+
     it('is paginated, and scans no other accounts', async () => {
       const database = await open();
       for (let pet = 0; pet < 30; pet++) {

@@ -21,6 +21,8 @@ export interface AuditFilter {
   /** For admins: only the entries that this account can see. */
   readonly accountId?: number | undefined;
   readonly keyId?: string | undefined;
+  /** Only the changes that were made on pages in this session of a browser. */
+  readonly sessionId?: number | undefined;
   readonly requestId?: string | undefined;
   readonly address?: string | undefined;
   /** Types such as `pet.created`, or all types of a kind such as `pet.*`. */
@@ -47,12 +49,14 @@ export async function listAuditEntries(
   page: PageRequest,
 ): Promise<Page<AuditRow>> {
   const { accountId, keyId = '', requestId = '', address = '', types = [], resource = '', since, until } = filter;
+  const sessionId = filter.sessionId === undefined ? '' : String(filter.sessionId);
   const visibleTo = actor.admin ? accountId : actor.accountId!;
   // An account sees no entries of others.
   if (accountId !== undefined && accountId !== visibleTo) return { rows: [] };
   const shape = {
     ofAccount: visibleTo !== undefined,
     byKey: keyId !== '',
+    bySession: sessionId !== '',
     byRequest: requestId !== '',
     byAddress: address !== '',
     byType: types.length > 0,
@@ -61,12 +65,12 @@ export async function listAuditEntries(
   const [kind, subjectId] = resource.split(/:\D*/);
   const values = {
     accountId: visibleTo ?? 0,
-    ...{ keyId, requestId, address, types: JSON.stringify(types) },
+    ...{ keyId, sessionId, requestId, address, types: JSON.stringify(types) },
     ...{ kind: kind as EventKind, subjectId: Number(subjectId) },
     ...(await timeRange(reader, since, until)),
   };
   const { rows, ...links } = await paginate({
-    list: ['audit', visibleTo, keyId, requestId, address, types, resource, since, until],
+    list: ['audit', visibleTo, keyId, requestId, address, types, resource, since, until, ...(sessionId && [sessionId])],
     page,
     descending: true,
     rows: scan => reader.all(pageQuery({ ...shape, ...scan }), { ...values, ...scan }),
@@ -78,6 +82,7 @@ export async function listAuditEntries(
 interface Shape {
   readonly ofAccount: boolean;
   readonly byKey: boolean;
+  readonly bySession: boolean;
   readonly byRequest: boolean;
   readonly byAddress: boolean;
   readonly byType: boolean;
@@ -96,6 +101,7 @@ interface TimeRange {
 type Values = TimeRange & {
   readonly accountId: number;
   readonly keyId: string;
+  readonly sessionId: string;
   readonly requestId: string;
   readonly address: string;
   readonly types: string;
@@ -118,13 +124,13 @@ async function timeRange(reader: Reader, since?: number, until?: number): Promis
 }
 
 const pageQuery = queriesByShape(
-  ['ofAccount', 'byKey', 'byRequest', 'byAddress', 'byType', 'byResource', 'descending'],
+  ['ofAccount', 'byKey', 'bySession', 'byRequest', 'byAddress', 'byType', 'byResource', 'descending'],
   (shape: Shape) =>
     query((db, p: Params<Values & KeysetParams>, engine) => {
       const origin = (member: string) =>
         engine === 'postgres'
           ? sql<string>`(origin::json ->> ${sql.lit(member)})`
-          : sql<string>`(origin ->> ${sql.lit(member)})`;
+          : sql<string>`cast(origin ->> ${sql.lit(member)} as text)`;
       const rows = db
         .selectFrom('events')
         .select([...eventColumns, selectPosition(engine), sql<string>`origin`.as('origin')])
@@ -135,6 +141,7 @@ const pageQuery = queriesByShape(
         .where('at', '<', p.until)
         .$if(shape.ofAccount, rows => rows.where('audit_account_id', '=', p.accountId))
         .$if(shape.byKey, rows => rows.where(origin('keyId'), '=', p.keyId))
+        .$if(shape.bySession, rows => rows.where(origin('sessionId'), '=', p.sessionId))
         .$if(shape.byRequest, rows => rows.where(origin('requestId'), '=', p.requestId))
         .$if(shape.byAddress, rows => rows.where(origin('address'), '=', p.address))
         .$if(shape.byType, rows => rows.where(isAmongTypes(p.types, engine)))

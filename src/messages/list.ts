@@ -23,16 +23,17 @@ export function listMessages(
 
 /**
  * Returns one page of all messages for the operator, or of the messages of one account (`null`: the store itself), by id
- * ascending. An account's inbox contains the messages about its pets and those to the account itself.
+ * ascending, or with `newestFirst` descending. An account's inbox contains the messages about its pets and those to the account itself.
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export function listEveryMessage(
   reader: Reader,
-  { accountId, box = 'both' }: { readonly accountId?: number | null; readonly box?: Box | 'both' },
+  filter: { readonly accountId?: number | null; readonly box?: Box | 'both'; readonly newestFirst?: boolean },
   page: PageRequest,
 ): Promise<Page<MessageRow>> {
-  if (accountId === undefined) return list(reader, 'all', 0, page);
-  return list(reader, accountId === null ? LISTS_OF_STORE[box] : box, accountId ?? 0, page);
+  const { accountId, box = 'both', newestFirst } = filter;
+  if (accountId === undefined) return list(reader, 'all', 0, page, newestFirst);
+  return list(reader, accountId === null ? LISTS_OF_STORE[box] : box, accountId ?? 0, page, newestFirst);
 }
 
 const LISTS_OF_STORE = { sent: 'sentByTheStore', inbox: 'inboxOfTheStore', both: 'ofTheStore' } as const;
@@ -52,10 +53,17 @@ const LISTS = {
 type ListName = keyof typeof LISTS;
 type Condition = (typeof LISTS)[ListName][number];
 
-async function list(reader: Reader, name: ListName, accountId: number, page: PageRequest): Promise<Page<MessageRow>> {
+async function list(
+  reader: Reader,
+  name: ListName,
+  accountId: number,
+  page: PageRequest,
+  descending = false,
+): Promise<Page<MessageRow>> {
   const { rows, ...links } = await paginate({
-    list: ['messages', name],
+    list: ['messages', name, ...(descending ? ['newest first'] : [])],
     page,
+    descending,
     rows: scan => reader.all(pageQuery({ name, ...scan }), { accountId, ...scan }),
   });
   return { rows: rows.map(rowOf), ...links };

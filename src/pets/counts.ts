@@ -53,6 +53,18 @@ export async function countPets(
   return rows.reduce((sum, { pets }) => sum + pets, 0);
 }
 
+/** Returns how many pets are in each of the categories with these ids; those without any are left out. */
+export async function countByCategory(
+  reader: Reader,
+  categoryIds: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const counts = new Map<number, number>();
+  for (const { key, pets } of await reader.all(countsByCategory, { keys: JSON.stringify(categoryIds.map(String)) })) {
+    counts.set(Number(key), (counts.get(Number(key)) ?? 0) + pets);
+  }
+  return counts;
+}
+
 /** Returns the exact number of pets with each status as of `now`. */
 export async function countByStatus(reader: Reader, now: number): Promise<Record<PetStatus, number>> {
   const counts: Record<PetStatus, number> = { available: 0, pending: 0, sold: 0 };
@@ -97,7 +109,7 @@ const addToCounts = query((db, p: Params<{ slot: number; rows: string }>, engine
 const countsByCategory = query((db, p: Params<{ keys: string }>, engine) =>
   db
     .selectFrom('pet_counts')
-    .select('pets')
+    .select(['key', 'pets'])
     .where('kind', '=', 'category')
     .where('key', 'in', selectJsonTexts(p.keys, engine)),
 );

@@ -6,7 +6,7 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   /** The type of the input; `text` by default. */
-  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search';
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
   readonly value?: string | number | null | undefined;
   /** What is valid, below the label. */
   readonly hint?: HtmlValue;

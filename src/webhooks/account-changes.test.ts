@@ -4,6 +4,7 @@ import { encryptor } from '../../test/support/delivery-store.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { rules, URL } from '../../test/support/webhook-store.ts';
 import { createAccount, getAccount, requestDeletion, suspendAccount } from '../accounts/accounts.ts';
+import { listAuditEntries } from '../audit/list.ts';
 import { activateTested } from '../deliveries/activate-webhook.ts';
 import { operator } from '../events/event.ts';
 import { createKey, listKeys } from '../keys/keys.ts';
@@ -46,6 +47,18 @@ onEachEngine(engine => {
         }
       });
     }
+  });
+
+  it('records the origin of a suspension on both deployments', async () => {
+    const databases = await open();
+    const origin = { accountId: 2, sessionId: 3, requestId: 'r', address: '192.0.2.1' };
+    await suspendWithWebhooks(databases, 1, suspendAccount, origin);
+    const typesOn = async (database: Database) =>
+      (await listAuditEntries(database, operator, { sessionId: 3 }, { limit: 9 })).rows.map(
+        ({ kind, action }) => `${kind}.${action}`,
+      );
+    assert.deepEqual(await typesOn(databases.accounts), ['webhook.disabled', 'account.suspended']);
+    assert.deepEqual(await typesOn(databases.staging), ['webhook.disabled']);
   });
 
   describe('revokeKeysAndWebhooks', () => {

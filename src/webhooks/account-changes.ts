@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { listKeys } from '../keys/keys.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { Database, Transaction } from '../schema.ts';
 import { disableWebhooksOfAccount } from './disable.ts';
 import { type ChangedKey, revokeKeyAndWebhooks } from './key-changes.ts';
@@ -20,14 +21,15 @@ export async function suspendWithWebhooks(
   { accounts, staging }: AccountDatabases,
   id: number,
   suspend: (tx: Transaction, id: number) => Promise<Account>,
+  origin?: Origin,
 ): Promise<Account> {
   const disable = (tx: Transaction) => disableWebhooksOfAccount(tx, id, 'account_suspended');
   const account = await accounts.write(async tx => {
     const suspended = await suspend(tx, id);
     await disable(tx);
     return suspended;
-  });
-  await staging?.write(disable);
+  }, origin);
+  await staging?.write(disable, origin);
   return account;
 }
 

@@ -79,7 +79,11 @@ export const get = operation({
   },
 });
 
-async function boundsOf(context: Deployment, caller: Caller): Promise<Static<typeof AccountBounds>> {
+/** Returns what an account has on a deployment, and can have at most. */
+export async function boundsOf(
+  context: Deployment,
+  caller: Pick<Caller, 'accountId' | 'plan'>,
+): Promise<Static<typeof AccountBounds>> {
   const { database } = context;
   const { accountId } = caller;
   const now = nowOf(context);
