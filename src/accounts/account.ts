@@ -1,7 +1,7 @@
 import { isEmail } from '../lib/email.ts';
 import { nameError } from '../lib/text.ts';
 import { UserError } from '../lib/user-error.ts';
-import { LIMIT_MAX, type PlanName, plans } from '../plans/plan.ts';
+import { LIMIT_MAX, type Limits, limitsOf, type PlanName, plans } from '../plans/plan.ts';
 
 /** An account: owns animals and API keys, and has a plan. */
 export interface Account {
@@ -84,6 +84,11 @@ export function changedProperties(account: Account, change: AccountChange): NewA
   };
   checkNewAccount(after);
   return after;
+}
+
+/** Returns the limits of an account: those of its plan, or its own on Enterprise. */
+export function limitsOfAccount({ plan, perMinute, perDay }: Pick<Account, 'plan' | 'perMinute' | 'perDay'>): Limits {
+  return limitsOf({ plan, per_minute: perMinute, per_day: perDay });
 }
 
 function checkLimit(window: 'minute' | 'day', limit: number | undefined): void {

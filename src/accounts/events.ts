@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NewEvent } from '../events/event.ts';
 import { formatTime } from '../lib/time.ts';
-import { limitsOf } from '../plans/plan.ts';
-import type { Account } from './account.ts';
+import { type Account, limitsOfAccount } from './account.ts';
 
 export type AccountAction =
   | 'created'
@@ -42,9 +41,10 @@ export function accountEvent(
 
 type State = Readonly<Record<string, unknown>>;
 
-function stateOf({ name, plan, perMinute, perDay, admin, createdAt, suspendedAt, deleteAt }: Account): State {
+function stateOf(account: Account): State {
+  const { name, plan, admin, createdAt, suspendedAt, deleteAt } = account;
   return {
-    ...{ name, plan, limits: limitsOf({ plan, per_minute: perMinute, per_day: perDay }), admin },
+    ...{ name, plan, limits: limitsOfAccount(account), admin },
     createdAt: formatTime(createdAt),
     ...(suspendedAt !== undefined && { suspendedAt: formatTime(suspendedAt) }),
     ...(deleteAt !== undefined && { deleteAt: formatTime(deleteAt) }),

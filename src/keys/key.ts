@@ -83,6 +83,12 @@ export function budgetOf(perMinute: number | null, perDay: number | null): Budge
   return { ...(perMinute !== null && { perMinute }), ...(perDay !== null && { perDay }) };
 }
 
+/** Returns a budget as people read it: `10 per minute, 200 per day`. */
+export function budgetText({ perMinute, perDay }: Budget): string {
+  const limits = [perMinute && `${perMinute} per minute`, perDay && `${perDay} per day`];
+  return limits.filter(Boolean).join(', ');
+}
+
 /** @throws {UserError} when a limit is no whole number from 1 on, or above that of the account */
 export function checkBudget({ perMinute, perDay }: Budget, account: Limits): void {
   checkLimit('minute', perMinute, account.perMinute);

@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely';
+import { limitsOfAccount } from '../accounts/account.ts';
 import { getAccount, requireNotDeleted } from '../accounts/accounts.ts';
 import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
 import { DAY_MS, formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { limitsOf } from '../plans/plan.ts';
 import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
 import {
   budgetOf,
@@ -28,8 +28,7 @@ import { newToken } from './token.ts';
 export async function createKey(tx: Transaction, key: NewKey, maxDays?: number): Promise<IssuedKey> {
   const account = await getAccount(tx, key.accountId);
   requireNotDeleted(account);
-  const { plan, perMinute, perDay } = account;
-  checkBudget(key.budget ?? {}, limitsOf({ plan, per_minute: perMinute, per_day: perDay }));
+  checkBudget(key.budget ?? {}, limitsOfAccount(account));
   requireExpiry(tx, key.expiresAt, maxDays);
   const { accountId, deployment } = key;
   const expiresAt = key.expiresAt ?? latestExpiry(tx, maxDays) ?? null;

@@ -6,7 +6,7 @@ import { attemptLimits, countAttempt, tooManyAttempts } from '../sessions/attemp
 import { type AccountVisit, accountPage } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
 import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../webhooks/key-changes.ts';
-import { EVERY_SCOPE, type Key, keyState, type NewKey, scopes } from './key.ts';
+import { budgetOf, EVERY_SCOPE, type Key, keyState, type NewKey, scopes } from './key.ts';
 import { createKey, listKeys } from './keys.ts';
 import { issuedView, keysView, keyView, newKeyView } from './views.ts';
 
@@ -114,12 +114,20 @@ function newKeyOf({ site, account, form }: AccountVisit): NewKey {
   if (name === '') throw new UserError('Give the key a name, so that you recognize it later.');
   const networks = (form.get('networks') ?? '').split(/[\s,]+/).filter(Boolean);
   const lifetimeMs = parseDuration(form.get('expires') ?? '');
+  const budget = budgetOf(limitIn(form, 'perMinute'), limitIn(form, 'perDay'));
   return {
     accountId: account.id,
     ...{ deployment, name, scopes: scopesOf(form) },
     ...(networks.length > 0 && { networks }),
+    ...(budget !== undefined && { budget }),
     ...(lifetimeMs !== undefined && { expiresAt: nowOf(site) + lifetimeMs }),
   };
+}
+
+/** Returns a limit of the form; `null` if it is empty. Text that is no number is refused with the budget. */
+function limitIn(form: URLSearchParams, name: string): number | null {
+  const text = form.get(name)?.trim() ?? '';
+  return text === '' ? null : Number(text);
 }
 
 /** @throws {UserError} when the form chooses single scopes, but none of them */

@@ -1,10 +1,11 @@
+import { limitsOfAccount } from '../accounts/account.ts';
 import { type Html, html, timeHtml } from '../lib/html/html.ts';
 import type { Ban } from '../limits/bans.ts';
 import { PREFIX } from '../urls.ts';
 import { type Choice, choices, field, form, notice, select } from '../web/forms.ts';
 import { titleOf } from '../web/layout.ts';
 import type { AccountVisit, View } from '../web/page.ts';
-import { EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
+import { budgetText, EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
 
 const lifetimes = {
   '': 'Never',
@@ -83,17 +84,29 @@ ${choices('checkbox', {
   })),
 })}</details>`,
   select({ name: 'expires', label: 'Expires', choices: expiries }),
-  html`<details class="more"${sent.get('networks') && html` open`}><summary>More options</summary>
+  html`<details class="more"${moreOptions.some(name => sent.get(name)) && html` open`}><summary>More options</summary>
 ${field({
   name: 'networks',
   label: 'Allowed networks',
   value: sent.get('networks') ?? '',
   hint: html`Addresses or networks such as <code>203.0.113.0/24</code>, separated by spaces. Without any, the key works from everywhere.`,
   optional: true,
-})}</details>`,
+})}
+${budgetField('perMinute', 'Requests per minute', visit)}
+${budgetField('perDay', 'Requests per day', visit)}</details>`,
 ])}
 <p><a href="/keys">Cancel</a></p>`,
   };
+}
+
+const moreOptions = ['networks', 'perMinute', 'perDay'];
+
+function budgetField(name: 'perMinute' | 'perDay', label: string, { account, form: sent }: AccountVisit): Html {
+  const max = limitsOfAccount(account)[name];
+  return field({
+    ...{ name, label, max, type: 'number', min: 1, optional: true, value: sent.get(name) ?? '' },
+    hint: `A budget of this key, within the ${max.toLocaleString('en')} of the account.`,
+  });
 }
 
 /** Returns the page that shows a token, the only time. */
@@ -119,13 +132,14 @@ ${
 
 /** Returns the page of a key. @param ban the ban that is active */
 export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now: number): View {
-  const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks } = key;
+  const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks, budget } = key;
   const state = keyState(key, now);
   const facts: readonly (readonly [string, Html | string | undefined])[] = [
     ['Id', html`<code>${id}</code>`],
     ['Deployment', titleOf(key.deployment)],
     ['Scopes', scopeList(key)],
     ['Networks', networks?.join(', ')],
+    ['Budget', budget && budgetText(budget)],
     ['Created', timeHtml(createdAt)],
     ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
     ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],

@@ -85,6 +85,23 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('give a key a budget within the limits of the account', async () => {
+    const person = await signedIn(service);
+    const form = { name: 'Small', deployment: 'staging', access: 'all' };
+    for (const perMinute of ['0', '61', '1.5', 'ten', '1e9']) {
+      const refused = await person.submit('/keys/new', { ...form, perMinute });
+      assert.equal(refused.status, 422, perMinute);
+      assert.match(refused.text, /requests per minute must be a whole number from 1 to 60/);
+    }
+    const { text } = await person.submit('/keys/new', { ...form, perMinute: '2' });
+    const token = /petstore_test_\w+/.exec(text)![0];
+    const statuses = [];
+    for (let count = 0; count < 3; count++) {
+      statuses.push((await send(`${service.urls.staging}/pets`, { key: token })).status);
+    }
+    assert.deepEqual(statuses, [200, 200, 429]);
+  });
+
   it('fit every screen, and are accessible', async () => {
     const person = await signedIn(service, { name: 'A shelter with quite a long name, Riverside and Northern Valley' });
     const key = await service.newKey({ accountId: person.accountId, name: 'x'.repeat(255) });

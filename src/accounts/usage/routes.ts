@@ -7,9 +7,10 @@ import type { Caller } from '../../lib/http/route.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { WINDOW_MS } from '../../messages/recipient-bound.ts';
 import { countOpen } from '../../orders/open-orders.ts';
-import { type Bounds, boundOf, limitsOf, plans } from '../../plans/plan.ts';
+import { type Bounds, boundOf, plans } from '../../plans/plan.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
 import { countWebhooks } from '../../webhooks/webhooks.ts';
+import { limitsOfAccount } from '../account.ts';
 import { getAccount } from '../accounts.ts';
 
 const count = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
@@ -73,8 +74,8 @@ export const get = operation({
   examples,
   async handle({ context, caller }) {
     const account = await getAccount(context.webhooks.accounts, caller.accountId);
-    const { id, name, email, plan, perMinute, perDay } = account;
-    const rateLimits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+    const { id, name, email, plan } = account;
+    const rateLimits = limitsOfAccount(account);
     return { body: { id, name, email, plan, rateLimits, bounds: await boundsOf(context, { ...caller, plan }) } };
   },
 });

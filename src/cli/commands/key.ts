@@ -1,5 +1,6 @@
 import {
   budgetOf,
+  budgetText,
   checkKeyName,
   EVERY_SCOPE,
   type IssuedKey,
@@ -103,7 +104,7 @@ export const keyList: Command = {
     const value = keys.map(key => keyValue(key, now));
     const rows = value.map(key => ({
       ...key,
-      budget: budgetText(key),
+      budget: key.budget && budgetText(key.budget),
       expiresAt: key.expiresAt ?? 'never',
       lastUsedAt: key.lastUsedAt ?? 'never',
     }));
@@ -201,17 +202,9 @@ export function keyValue(key: Key, now: number): Value {
 function issuedText(style: Style, key: IssuedKey): string {
   const { token, id, name, accountId, deployment, scopes, networks, expiresAt } = key;
   const expires = expiresAt === null ? 'never' : formatTime(expiresAt);
-  const budget = budgetText(key);
+  const budget = key.budget && budgetText(key.budget);
   const view = { token: style.bold(token), key: id, name, accountId, deployment, scopes, networks, budget, expires };
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
-}
-
-/** Returns the budget of a key as people read it: `10 per minute, 200 per day`; `undefined` if it has none. */
-function budgetText({ budget }: Value): string | undefined {
-  if (budget === undefined) return undefined;
-  const { perMinute, perDay } = budget;
-  const limits = [perMinute && `${perMinute} per minute`, perDay && `${perDay} per day`];
-  return limits.filter(Boolean).join(', ');
 }
 
 /** Returns a paragraph about webhooks; nothing if there are none. */
