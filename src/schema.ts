@@ -158,6 +158,8 @@ export interface Tables {
     email_confirmed_at: number | null;
     /** 1 if its owner asked for the deletion, and may cancel it. */
     deletion_by_owner: number | null;
+    /** 1 for an account of the sandbox, which lasts as long as its key; see `keys/sandbox.ts`. */
+    sandbox: number | null;
   };
   /** The passwords of accounts, as PHC strings. An account without one is opened by a link. */
   passwords: { account_id: number; hash: string; changed_at: number };

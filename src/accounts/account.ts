@@ -28,6 +28,8 @@ export interface Account {
   readonly emailConfirmedAt?: number;
   /** When its personal data was deleted. */
   readonly deletedAt?: number;
+  /** Whether it belongs to a key of the sandbox, with which it ends. */
+  readonly sandbox?: true;
 }
 
 /** The properties of a new account. The plan is Free by default. */

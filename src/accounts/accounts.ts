@@ -165,6 +165,7 @@ export async function findAccountByEmail(reader: Reader, email: string): Promise
   return row === undefined ? undefined : accountOf(row);
 }
 
+/** Returns all accounts, without those of the sandbox. */
 export async function listAccounts(reader: Reader): Promise<Account[]> {
   return (await reader.all(allAccounts, {})).map(accountOf);
 }
@@ -174,17 +175,18 @@ function valuesOf({ email, name, plan = 'free', perMinute, perDay, admin = false
   return { email: email.toLowerCase(), name, plan, ...limits, admin: Number(admin) };
 }
 
-/** Locks an account until the transaction ends. @throws {UserError} when it does not exist or is deleted */
+/** Locks an account until the transaction ends. @throws {UserError} when it does not exist, is deleted, or is of the sandbox */
 async function lockAccount(tx: Transaction, id: number): Promise<Account> {
   const row = await tx.first(lockedAccount, { id });
   if (row === undefined) throw unknownAccount(id);
   const account = accountOf(row);
-  requireNotDeleted(account);
+  requireLasting(account);
   return account;
 }
 
-/** @throws {UserError} when the account is deleted */
-export function requireNotDeleted({ id, deletedAt }: Account): void {
+/** @throws {UserError} when the account is deleted, or is of the sandbox, where it ends with its key */
+export function requireLasting({ id, deletedAt, sandbox }: Account): void {
+  if (sandbox) throw new UserError(`The account ${id} is of the sandbox: it ends with its key and cannot be changed.`);
   if (deletedAt !== undefined) throw new UserError(`The account ${id} was deleted at ${formatTime(deletedAt)}.`);
 }
 

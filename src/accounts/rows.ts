@@ -4,17 +4,18 @@ import type { Account } from './account.ts';
 type OptionalTime = 'suspendedAt' | 'deleteAt' | 'deletedAt' | 'emailConfirmedAt';
 
 /** An account as the queries return it. */
-export type AccountRow = Omit<Account, 'admin' | 'deletionByOwner' | OptionalTime> & {
+export type AccountRow = Omit<Account, 'admin' | 'deletionByOwner' | 'sandbox' | OptionalTime> & {
   readonly admin: number;
   readonly deletionByOwner: number | null;
   readonly emailConfirmedAt: number | null;
   readonly suspendedAt: number | null;
   readonly deleteAt: number | null;
   readonly deletedAt: number | null;
+  readonly sandbox: number | null;
 };
 
 export function accountOf(account: AccountRow): Account {
-  const { suspendedAt, deleteAt, deletionByOwner, deletedAt, emailConfirmedAt, ...row } = account;
+  const { suspendedAt, deleteAt, deletionByOwner, deletedAt, emailConfirmedAt, sandbox, ...row } = account;
   return {
     ...row,
     admin: row.admin === 1,
@@ -23,6 +24,7 @@ export function accountOf(account: AccountRow): Account {
     ...(deletionByOwner === 1 && { deletionByOwner: true }),
     ...(emailConfirmedAt !== null && { emailConfirmedAt }),
     ...(deletedAt !== null && { deletedAt }),
+    ...(sandbox !== null && { sandbox: true }),
   };
 }
 
@@ -41,6 +43,7 @@ export const accountColumns = [
   'deletion_by_owner as deletionByOwner',
   'email_confirmed_at as emailConfirmedAt',
   'deleted_at as deletedAt',
+  'sandbox',
 ] as const;
 
 /** What the operator chooses for an account. */
@@ -99,4 +102,7 @@ export const accountByEmail = query((db, p: Params<{ email: string }>) =>
   db.selectFrom('accounts').select(accountColumns).where('email', '=', p.email),
 );
 
-export const allAccounts = query(db => db.selectFrom('accounts').select(accountColumns).orderBy('id'));
+/** All accounts but those of the sandbox. */
+export const allAccounts = query(db =>
+  db.selectFrom('accounts').select(accountColumns).where('sandbox', 'is', null).orderBy('id'),
+);

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { limitsOfAccount } from '../accounts/account.ts';
-import { getAccount, requireNotDeleted } from '../accounts/accounts.ts';
+import { getAccount, requireLasting } from '../accounts/accounts.ts';
 import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
 import { DAY_MS, formatTime } from '../lib/time.ts';
@@ -27,7 +27,7 @@ import { newToken } from './token.ts';
  */
 export async function createKey(tx: Transaction, key: NewKey, maxDays?: number): Promise<IssuedKey> {
   const account = await getAccount(tx, key.accountId);
-  requireNotDeleted(account);
+  requireLasting(account);
   checkBudget(key.budget ?? {}, limitsOfAccount(account));
   requireExpiry(tx, key.expiresAt, maxDays);
   const { accountId, deployment } = key;
@@ -48,7 +48,7 @@ export async function createKey(tx: Transaction, key: NewKey, maxDays?: number):
   return issued;
 }
 
-/** Returns all keys, including revoked and expired ones, oldest first; only those of one account if `accountId` is given. */
+/** Returns all keys, including revoked and expired ones, without those of the sandbox, oldest first; only those of one account if `accountId` is given. */
 export async function listKeys(reader: Reader, accountId?: number): Promise<Key[]> {
   const rows = await (accountId === undefined ? reader.all(allKeys, {}) : reader.all(keysOfAccount, { accountId }));
   return rows.map(keyOf);
@@ -206,7 +206,8 @@ function limitsIn({ budget = {} }: Pick<Key, 'budget'>): Pick<Row, 'perMinute' |
   return { perMinute: budget.perMinute ?? null, perDay: budget.perDay ?? null };
 }
 
-async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
+/** Inserts a key without an event, and notifies the topic `registry`. */
+export async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
   const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, ...key });
   await tx.notify('registry');
@@ -295,7 +296,16 @@ const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string
 
 const keyById = query((db, p: Params<{ id: string }>) => db.selectFrom('keys').select(columns).where('id', '=', p.id));
 
-const allKeys = query(db => db.selectFrom('keys').select(columns).orderBy('created_at').orderBy('id'));
+const allKeys = query(db =>
+  db
+    .selectFrom('keys')
+    .select(columns)
+    .where('account_id', 'not in', ({ selectFrom }) =>
+      selectFrom('accounts').select('accounts.id').where('sandbox', '=', 1),
+    )
+    .orderBy('created_at')
+    .orderBy('id'),
+);
 
 const keysOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('keys').select(columns).where('account_id', '=', p.accountId).orderBy('created_at').orderBy('id'),

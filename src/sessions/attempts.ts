@@ -23,6 +23,7 @@ export const attemptLimits = {
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
   export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
+  sandboxByAddress: { action: 'get a sandbox key from', max: 5, periodMs: 60 * MINUTE_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**
@@ -54,10 +55,10 @@ export function addressSubject(address: string): string {
 }
 
 /** Returns the error for too many attempts. @param waitMs the milliseconds to wait */
-export function tooManyAttempts(waitMs: number): Problem {
+export function tooManyAttempts(waitMs: number, reason = 'Too many attempts.'): Problem {
   const seconds = Math.ceil(waitMs / 1000);
   const minutes = Math.ceil(seconds / 60);
-  const message = `Too many attempts. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
+  const message = `${reason} Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
   return new Problem('too_many_attempts', 429, message, { headers: ['Retry-After', `${seconds}`] });
 }
 

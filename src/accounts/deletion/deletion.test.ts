@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { encryptor } from '../../../test/support/delivery-store.ts';
 import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
+import { INTERRUPTED, interruptions } from '../../../test/support/interrupted.ts';
 import { type Event, operator } from '../../events/event.ts';
 import { eventsOf } from '../../events/log.ts';
 import { createHold, getHold } from '../../holds/holds.ts';
@@ -164,32 +165,13 @@ onEachEngine(engine => {
       await accounts.write(fill);
       await staging.write(fill);
       await due();
-      let writes = 0;
-      const interrupted = (database: Database): Database =>
-        new Proxy(database, {
-          get(target, name) {
-            const member = Reflect.get(target, name, target);
-            if (typeof member !== 'function') return member;
-            if (name !== 'write') return member.bind(target);
-            // Rolls back every third transaction, and loses the result of every fifth.
-            return async (work: (tx: Transaction) => Promise<unknown>) => {
-              writes++;
-              const result = await target.write(async tx => {
-                const value = await work(tx);
-                if (writes % 3 === 0) throw new Error('interrupted');
-                return value;
-              });
-              if (writes % 5 === 0) throw new Error('interrupted');
-              return result;
-            };
-          },
-        });
+      const interrupted = interruptions();
       const databases = { accounts: interrupted(accounts), staging: interrupted(staging) };
       let rows = 1;
       for (let attempt = 0; rows > 0; attempt++) {
         assert.ok(attempt < 200, 'the deletion does not end');
         rows = await deleteBatch(databases, clock.now()).catch(error => {
-          assert.equal(error.message, 'interrupted');
+          assert.equal(error.message, INTERRUPTED);
           return 1;
         });
       }

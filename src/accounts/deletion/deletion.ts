@@ -5,6 +5,7 @@ import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../../schema.ts';
 import { deleteCredentials } from '../../sessions/credentials.ts';
 import { eraseAccount, getAccount } from '../accounts.ts';
+import { deleteSandboxAccount, deleteSandboxBatch } from './sandbox.ts';
 import { type StepName, stepNames, steps } from './steps.ts';
 
 /** The databases that hold data of accounts. */
@@ -20,7 +21,8 @@ export interface DeletionDeps {
  * personal data, finally what they have on staging.
  *
  * The row of the account says what is to be done, and a fact in each database how far it is, stored with every batch. So
- * an interrupted deletion continues, and several processes can run it.
+ * an interrupted deletion continues, and several processes can run it. Accounts of the sandbox have no such fact: each
+ * batch deletes what it finds, and the last one the account itself.
  */
 export function deletionJob(deps: DeletionDeps, now: () => number): JobType<never, 'accounts'> {
   return batchJob('accounts', () => deleteBatch(deps, now()), PAUSE_MS);
@@ -34,7 +36,7 @@ export const nextDeletion =
       .selectFrom('accounts')
       .select(({ fn }) => sql<number | null>`${fn.min('delete_at')} + ${sql.lit(IN_FLIGHT_MS)}`.as('dueAt'))
       .where('delete_at', 'is not', null)
-      .$if(!staging, accounts => accounts.where('deleted_at', 'is', null));
+      .$if(!staging, accounts => accounts.where('deleted_at', 'is', null).where('sandbox', 'is', null));
 
 /**
  * Runs one transaction of the deletion that is due first.
@@ -43,8 +45,11 @@ export const nextDeletion =
 export async function deleteBatch({ accounts, staging }: DeletionDeps, now: number): Promise<number> {
   const account = await accounts.first(staging === undefined ? dueOnProduction : due, { before: now - IN_FLIGHT_MS });
   if (account === undefined) return 0;
-  const { id, deletedAt } = account;
-  if (deletedAt === null) {
+  const { id, deletedAt, sandbox } = account;
+  if (sandbox !== null && staging !== undefined) {
+    const isDone = !(await staging.write(tx => deleteSandboxBatch(tx, id)));
+    if (isDone) await accounts.write(tx => deleteSandboxAccount(tx, id));
+  } else if (deletedAt === null) {
     const isDone = !(await accounts.write(tx => deleteSome(tx, id)));
     if (isDone) await accounts.write(tx => completeAccount(tx, id));
   } else if (staging === undefined || !(await staging.write(tx => deleteSome(tx, id)))) {
@@ -97,9 +102,9 @@ const selectDue = (production: boolean) =>
   query((db, p: Params<{ before: number }>) =>
     db
       .selectFrom('accounts')
-      .select(['id', 'deleted_at as deletedAt'])
+      .select(['id', 'deleted_at as deletedAt', 'sandbox'])
       .where('delete_at', '<=', p.before)
-      .$if(production, accounts => accounts.where('deleted_at', 'is', null))
+      .$if(production, accounts => accounts.where('deleted_at', 'is', null).where('sandbox', 'is', null))
       .orderBy('delete_at')
       .limit(1),
   );

@@ -1,4 +1,4 @@
-import { getAccount, requireNotDeleted } from '../../accounts/accounts.ts';
+import { getAccount, requireLasting } from '../../accounts/accounts.ts';
 import { formatTime } from '../../lib/time.ts';
 import { createLink, linkPath } from '../../sessions/links.ts';
 import { publicUrlOf } from '../../urls.ts';
@@ -22,7 +22,7 @@ export const accountLink: Command = {
     const link = await withAccounts(invocation, accounts =>
       accounts.write(async tx => {
         const account = await getAccount(tx, id);
-        requireNotDeleted(account);
+        requireLasting(account);
         return createLink(tx, { accountId: id, purpose: 'sign_in', email: account.email });
       }),
     );

@@ -1,4 +1,4 @@
-import { getAccount, requireNotDeleted } from '../../accounts/accounts.ts';
+import { getAccount, requireLasting } from '../../accounts/accounts.ts';
 import { routes } from '../../api.ts';
 import { type Deployment, nowOf } from '../../deployment.ts';
 import { operator } from '../../events/event.ts';
@@ -78,7 +78,7 @@ export class Store {
   async requireAccount(id: number): Promise<void> {
     const isProduction = this.name === 'production';
     const find = (accounts: Reader) => getAccount(accounts, id);
-    requireNotDeleted(await (isProduction ? find(this.database) : withAccounts(this.#invocation, find)));
+    requireLasting(await (isProduction ? find(this.database) : withAccounts(this.#invocation, find)));
   }
 
   async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../../test/support/engines.ts';
+import { INTERRUPTED, interruptions } from '../../../test/support/interrupted.ts';
+import { createCategory } from '../../categories/categories.ts';
+import { createHold } from '../../holds/holds.ts';
+import { listKeys } from '../../keys/keys.ts';
+import { createSandboxKey } from '../../keys/sandbox.ts';
+import { testClock } from '../../lib/clock.ts';
+import { countOpen } from '../../orders/open-orders.ts';
+import { placeOrder } from '../../orders/orders.ts';
+import { approveOrder } from '../../orders/steps.ts';
+import { createPet, getPet } from '../../pets/pets.ts';
+import { type Database, query, sql, type Tables, type Transaction } from '../../schema.ts';
+import { createAccount, getAccount, listAccounts, suspendAccount } from '../accounts.ts';
+import { deleteBatch, nextDeletion } from './deletion.ts';
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const MINUTE = 60_000;
+
+/** Everyone else on staging. */
+const ben = { accountId: 1, admin: false };
+
+/** Fills staging: animals, categories, holds and orders of the sandbox, and what it and Ben do with each other's. */
+async function fill(tx: Transaction, accountId: number) {
+  const sandbox = { accountId, admin: false };
+  for (const owner of [ben, ben, ben, ben, sandbox, sandbox, sandbox, sandbox]) {
+    await createPet(tx, owner.accountId, { name: 'x', categoryId: 1 }, 'open');
+  }
+  const parent = await createCategory(tx, sandbox, { name: 'Above' });
+  await createCategory(tx, sandbox, { name: 'Below', parentId: parent.id });
+  const used = await createCategory(tx, sandbox, { name: 'Used by others' });
+  await createPet(tx, accountId, { name: 'x', categoryId: 9000 }, 'open');
+  await createPet(tx, ben.accountId, { name: 'x', categoryId: used.id }, 'open');
+  await placeOrder(tx, sandbox, { petId: 1, note: 'SECRET' });
+  await createHold(tx, sandbox, { petIds: [2], note: 'SECRET' }, 100);
+  // Both expire before the key ends, and nobody records it.
+  await createHold(tx, sandbox, { petIds: [3], expiresAt: new Date(NOON + 5 * MINUTE).toISOString() }, 100);
+  await placeOrder(tx, ben, { petId: 5 });
+  await approveOrder(tx, sandbox, 2, { note: 'SECRET' });
+  await createHold(tx, ben, { petIds: [4, 6] }, 100);
+  await placeOrder(tx, sandbox, { petId: 7, note: 'SECRET' });
+}
+
+onEachEngine(engine => {
+  describe('an account of the sandbox', () => {
+    async function open() {
+      const clock = testClock(NOON);
+      const [accounts, staging] = [await engine.open({ clock }), await engine.open({ clock })];
+      await accounts.write(tx => createAccount(tx, { email: 'ben@example.org', name: 'Ben' }));
+      const before = await rowsOf(accounts);
+      const key = (await accounts.write(createSandboxKey))!;
+      return { clock, accounts, staging, key, before };
+    }
+
+    it('records no event, and is on no list', async () => {
+      const { accounts, key } = await open();
+      assert.deepEqual(
+        (await listAccounts(accounts)).map(({ email }) => email),
+        ['ben@example.org'],
+      );
+      assert.deepEqual(await listKeys(accounts), []);
+      assert.equal((await accounts.all(allEvents, {})).length, 1, 'that of Ben');
+      assert.equal(key.expiresAt, NOON + 15 * MINUTE);
+      const { sandbox, email } = await getAccount(accounts, key.accountId);
+      assert.ok(sandbox);
+      assert.match(email, /^sandbox-\w{32}@account\.invalid$/);
+      await assert.rejects(
+        accounts.write(tx => suspendAccount(tx, key.accountId)),
+        /is of the sandbox/,
+      );
+    });
+
+    it('ends with its key and leaves nothing, whenever the process crashes', async () => {
+      const { clock, accounts, staging, key, before } = await open();
+      await staging.write(tx => fill(tx, key.accountId));
+      const due = query((db, _, name) => db.selectNoFrom(nextDeletion(true)(db, name).as('dueAt')));
+      assert.equal((await accounts.first(due, {}))!.dueAt, NOON + 16 * MINUTE);
+      clock.advance(16 * MINUTE - 1);
+      assert.equal(await deleteBatch({ accounts, staging }, clock.now()), 0, 'while requests may be in flight');
+      clock.advance(1);
+      const interrupted = interruptions();
+      const databases = { accounts: interrupted(accounts), staging: interrupted(staging) };
+      let crashes = 0;
+      for (let rows = 1, batches = 0; rows > 0; batches++) {
+        assert.ok(batches < 100, 'the deletion does not end');
+        rows = await deleteBatch(databases, clock.now()).catch(({ message }) => {
+          assert.equal(message, INTERRUPTED);
+          return ++crashes;
+        });
+      }
+      assert.ok(crashes > 3);
+      assert.deepEqual(await rowsOf(accounts), before);
+      await assertGone(staging, key.accountId, clock.now());
+    });
+
+    it('can be deleted by several processes at once', async () => {
+      const { clock, accounts, staging, key, before } = await open();
+      await staging.write(tx => fill(tx, key.accountId));
+      clock.advance(16 * MINUTE);
+      const finish = async () => {
+        for (let tries = 0; tries < 100; tries++) {
+          const rows = await deleteBatch({ accounts, staging }, clock.now()).catch(() => 1);
+          if (rows === 0) return;
+        }
+        assert.fail('the deletion does not end');
+      };
+      await Promise.all([finish(), finish(), finish()]);
+      assert.deepEqual(await rowsOf(accounts), before);
+      await assertGone(staging, key.accountId, clock.now());
+    });
+
+    it('waits until a process serves staging', async () => {
+      const { clock, accounts, key } = await open();
+      clock.advance(60 * MINUTE);
+      assert.equal(await deleteBatch({ accounts }, clock.now()), 0);
+      assert.equal((await getAccount(accounts, key.accountId)).id, key.accountId);
+    });
+
+    it('is not created beyond 200 at a time, also by concurrent visitors', async () => {
+      const { accounts } = await open();
+      const keys = await Promise.all(Array.from({ length: 210 }, () => accounts.write(createSandboxKey)));
+      assert.equal(keys.filter(key => key !== undefined).length, 199, 'with the first');
+    });
+  });
+});
+
+async function assertGone(staging: Database, accountId: number, now: number) {
+  for (const table of ['pets', 'orders', 'holds', 'order_counts', 'stored_bytes', 'idempotency'] as const) {
+    assert.deepEqual(await staging.all(rowsWith(table, 'account_id'), { id: accountId }), [], table);
+  }
+  for (const table of ['orders', 'reservations'] as const) {
+    const kept = await staging.all(rowsWith(table, 'owner_id'), { id: accountId });
+    // A hold of others keeps that the pet was in it.
+    assert.deepEqual(
+      kept.filter(row => row['hold_id'] === undefined || row['hold_id'] === null),
+      [],
+      table,
+    );
+  }
+  const names = (await staging.all(categoryNames, {})).map(({ name }) => name);
+  assert.ok(names.includes('Used by others'), 'a category that others use stays');
+  for (const gone of ['Above', 'Below', 'Category 9000']) assert.ok(!names.includes(gone), gone);
+  assert.deepEqual(await staging.all(rowsWith('categories', 'creator_id'), { id: accountId }), []);
+  for (const id of [1, 2, 3, 4]) assert.equal((await getPet(staging, id, now)).status, 'available', `pet ${id}`);
+  assert.equal(await countOpen(staging, ben.accountId, now), 0);
+  assert.deepEqual(await staging.all(facts, {}), []);
+  assert.ok(!JSON.stringify(await staging.all(allEvents, {})).includes('SECRET'));
+}
+
+/** Returns all rows of the tables of accounts. */
+async function rowsOf(accounts: Database) {
+  return Promise.all(tablesOfAccounts.map(({ table, rows }) => Promise.all([table, accounts.all(rows, {})])));
+}
+
+const tablesOfAccounts = (['accounts', 'keys', 'bans', 'refusals', 'day_counts', 'events', 'attempts'] as const).map(
+  table => ({ table, rows: query(db => db.selectFrom(table as 'accounts').selectAll()) }),
+);
+
+const withColumn = new Map<string, ReturnType<typeof newRowsWith>>();
+const newRowsWith = (table: keyof Tables, column: string) =>
+  query<{ id: number }, Record<string, unknown>>(
+    (db, p) => db.selectFrom(table).selectAll().where(sql.ref(column), '=', p.id) as never,
+  );
+function rowsWith(table: keyof Tables, column: string) {
+  return withColumn.getOrInsertComputed(`${table} ${column}`, () => newRowsWith(table, column));
+}
+
+const allEvents = query(db => db.selectFrom('events').select('data').orderBy('id'));
+const categoryNames = query(db => db.selectFrom('categories').select('name'));
+const facts = query(db => db.selectFrom('facts').select('name').where('name', 'like', 'deletion%'));

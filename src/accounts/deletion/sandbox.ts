@@ -1,0 +1,153 @@
+import { categoryColumns } from '../../categories/category.ts';
+import { contentsOf, deleteLocked, lockCategory } from '../../categories/deletion.ts';
+import { lockTree } from '../../categories/tree.ts';
+import { countEndedLater, isOpen } from '../../orders/open-orders.ts';
+import { lockPets } from '../../pets/lock.ts';
+import { type Params, query, sql, type Transaction } from '../../schema.ts';
+import { steps } from './steps.ts';
+
+/**
+ * Deletes some of what an account of the sandbox has on staging: its pets, categories, holds and orders, with the orders
+ * and holds of its pets. Unlike those of other accounts, its orders and holds leave no rows. Its events stay in the log,
+ * without notes, because clients that synchronize learn of the deletions from them.
+ * @returns false if nothing is left
+ */
+export async function deleteSandboxBatch(tx: Transaction, accountId: number): Promise<boolean> {
+  for (const step of batches) if (await step(tx, accountId)) return true;
+  await deleteCategories(tx, accountId);
+  for (const statement of deleteCounters) await tx.run(statement, { accountId });
+  return false;
+}
+
+/** Deletes an account of the sandbox with its keys and what refers to them. Notifies the topic `registry`. */
+export async function deleteSandboxAccount(tx: Transaction, accountId: number): Promise<void> {
+  for (const statement of deleteRegistry) await tx.run(statement, { accountId });
+  await tx.notify('registry');
+}
+
+/** The kinds in their order. Each deletes the first rows, so an interrupted deletion needs no position. */
+const batches: readonly ((tx: Transaction, accountId: number) => Promise<boolean>)[] = [
+  (tx, accountId) => deleteOrders(tx, 'orders', accountId),
+  deleteHolds,
+  async (tx, accountId) => (await steps.pets(tx, accountId, 0)) !== undefined,
+  (tx, accountId) => deleteOrders(tx, 'sales', accountId),
+];
+
+/** Ends and deletes orders of the account, or of others for its pets, which are deleted before. */
+async function deleteOrders(tx: Transaction, kind: 'orders' | 'sales', accountId: number): Promise<boolean> {
+  const last = await steps[kind](tx, accountId, 0);
+  if (last === undefined) return false;
+  await deleteReservations(tx, kind, { accountId, last });
+  const deleted = await tx.all(deleteOrdersOf[kind], { accountId, last });
+  for (const { status, buyerId } of deleted) if (isOpen(status)) countEndedLater(tx, buyerId);
+  return true;
+}
+
+async function deleteHolds(tx: Transaction, accountId: number): Promise<boolean> {
+  const last = await steps.holds(tx, accountId, 0);
+  if (last === undefined) return false;
+  await deleteReservations(tx, 'holds', { accountId, last });
+  await tx.run(deleteHoldsOf, { accountId, last });
+  return true;
+}
+
+/** Deletes the reservations of orders or holds. Those that expired and are not recorded yet are ended first. */
+async function deleteReservations(tx: Transaction, kind: keyof typeof reservations, range: Up): Promise<void> {
+  const { active, remove } = reservations[kind];
+  const pets = await tx.all(active, range);
+  if (pets.length > 0) {
+    const ids = pets.map(({ petId }) => petId).sort((a, b) => a - b);
+    await lockPets(tx, ids);
+  }
+  await tx.run(remove, range);
+}
+
+/** Deletes the empty categories of the account, children first. One that others use becomes nobody's. */
+async function deleteCategories(tx: Transaction, accountId: number): Promise<void> {
+  if ((await tx.first(anyCategory, { accountId })) === undefined) return;
+  await lockTree(tx);
+  let deleted: number;
+  do {
+    deleted = 0;
+    for (const category of await tx.all(categoriesOf, { accountId })) {
+      await tx.first(lockCategory, { id: category.id });
+      tx.refreshNow(category.updatedAt);
+      if ((await contentsOf(tx, category.id)) !== undefined) continue;
+      await deleteLocked(tx, category, 'deleted', null);
+      deleted++;
+    }
+  } while (deleted > 0);
+  await tx.run(disown, { accountId });
+}
+
+/** The rows of an account up to the last one of a batch. */
+type Up = { accountId: number; last: number };
+type Party = 'account_id' | 'owner_id';
+
+const deleteOrdersBy = (party: Party) =>
+  query((db, p: Params<Up>) =>
+    db
+      .deleteFrom('orders')
+      .where(party, '=', p.accountId)
+      .where('id', '<=', p.last)
+      .returning(['status', 'account_id as buyerId']),
+  );
+const deleteOrdersOf = { orders: deleteOrdersBy('account_id'), sales: deleteOrdersBy('owner_id') };
+
+const deleteHoldsOf = query((db, p: Params<Up>) =>
+  db.deleteFrom('holds').where('account_id', '=', p.accountId).where('id', '<=', p.last),
+);
+
+/** The reservations of orders or holds up to the last one of a batch. */
+const reservationsOf = (column: 'order_id' | 'hold_id', party: Party) => {
+  const table = sql.table(column === 'order_id' ? 'orders' : 'holds');
+  const ids = (p: Params<Up>) =>
+    sql<number>`(select id from ${table} where ${sql.ref(party)} = ${p.accountId} and id <= ${p.last})`;
+  return {
+    active: query((db, p: Params<Up>) =>
+      db.selectFrom('reservations').select('pet_id as petId').where('active', '=', 1).where(column, 'in', ids(p)),
+    ),
+    remove: query((db, p: Params<Up>) => db.deleteFrom('reservations').where(column, 'in', ids(p))),
+  };
+};
+
+const reservations = {
+  orders: reservationsOf('order_id', 'account_id'),
+  sales: reservationsOf('order_id', 'owner_id'),
+  holds: reservationsOf('hold_id', 'account_id'),
+};
+
+type Owner = { accountId: number };
+
+const anyCategory = query((db, p: Params<Owner>) =>
+  db.selectFrom('categories').select('id').where('creator_id', '=', p.accountId).limit(1),
+);
+
+const categoriesOf = query((db, p: Params<Owner>) =>
+  db
+    .selectFrom('categories')
+    .select(categoryColumns.stored())
+    .where('creator_id', '=', p.accountId)
+    .orderBy('id', 'desc'),
+);
+
+const disown = query((db, p: Params<Owner>) =>
+  db.updateTable('categories').set({ account_id: null, creator_id: null }).where('creator_id', '=', p.accountId),
+);
+
+/** What staging counts and stores for an account. */
+const deleteCounters = (['order_counts', 'stored_bytes', 'idempotency'] as const).map(table =>
+  query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
+);
+
+const deleteRegistry = [
+  query((db, p: Params<Owner>) =>
+    db
+      .deleteFrom('bans')
+      .where('key_id', 'in', ({ selectFrom }) => selectFrom('keys').select('id').where('account_id', '=', p.accountId)),
+  ),
+  ...(['refusals', 'day_counts', 'keys'] as const).map(table =>
+    query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
+  ),
+  query((db, p: Params<Owner>) => db.deleteFrom('accounts').where('id', '=', p.accountId).where('sandbox', '=', 1)),
+];
