@@ -21,6 +21,7 @@ import type { Observation } from './metrics.ts';
 import type { Database } from './schema.ts';
 import { PREFIX, publicUrlOf, urlOf } from './urls.ts';
 import type { UsageRecorder } from './usage/recorder.ts';
+import { compress } from './web/compress.ts';
 import type { PageHandler } from './web/serve.ts';
 
 /** What an address serves. */
@@ -153,20 +154,20 @@ export class Address {
     this.#deps.log.error({ requestId, code, err: cause }, message + more);
   }
 
-  /** Builds the OpenAPI document on the first request, and again if that failed. */
+  /** Builds and compresses the OpenAPI document on the first request, and again if that failed. */
   #openApi(): Promise<PageContent> {
-    const urls = { own: this.publicUrl(), pages: this.#pagesUrl() };
-    this.#document ??= import('./openapi.ts').then(
-      ({ documentOf }) => {
-        const document = json(documentOf(this.#service.name, urls));
-        return { ...document, etag: contentEtag(document.bytes as Buffer, []) };
-      },
-      error => {
-        this.#document = undefined;
-        throw error;
-      },
-    );
+    this.#document ??= this.#newDocument().catch(error => {
+      this.#document = undefined;
+      throw error;
+    });
     return this.#document;
+  }
+
+  async #newDocument(): Promise<PageContent> {
+    const { documentOf } = await import('./openapi.ts');
+    const document = json(documentOf(this.#service.name, { own: this.publicUrl(), pages: this.#pagesUrl() }));
+    const bytes = document.bytes as Buffer;
+    return { ...document, etag: contentEtag(bytes, []), compressed: await compress(bytes) };
   }
 
   async #readiness(): Promise<PageContent> {

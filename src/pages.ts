@@ -10,6 +10,8 @@ import { guideKeyPage } from './web/guides/key-prompt.ts';
 import { llmsFullPage, llmsPage } from './web/guides/llms.ts';
 import { guidePage, guidesPage, operatingGuidePage } from './web/guides/pages.ts';
 import type { Page } from './web/page.ts';
+import { collectionPage, operationPage, referenceMarkdown, referencePage } from './web/reference/pages.ts';
+import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
 
 /** Every page, in the order of the menus. */
 export const pages: readonly Page[] = [
@@ -22,6 +24,11 @@ export const pages: readonly Page[] = [
   guideKeyPage,
   llmsPage,
   llmsFullPage,
+  referencePage,
+  referenceMarkdown,
+  operationPage,
+  collectionPage,
+  sandboxKeyPage,
 
   signInPage,
   signUpPage,

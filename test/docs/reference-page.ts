@@ -3,12 +3,11 @@ import type { ErrorCode } from '../../src/errors.ts';
 import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
 import { codesOf, openApiDocument } from '../../src/openapi.ts';
 import { PREFIX } from '../../src/urls.ts';
-import { descriptionOf, memberRows, typeText } from './schema-text.ts';
+import { type DocumentedOperation, documentedOperations } from '../../src/web/reference/operations.ts';
+import { descriptionOf, type JsonSchema, typeText } from '../../src/web/reference/schema-text.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: the document is read as it comes
-type Json = any;
-
-const document: Json = openApiDocument(routes, [{ url: '/v1', description: '' }], '');
+const document = openApiDocument(routes, [{ url: '/v1', description: '' }], '');
+const { operations, schemas } = documentedOperations(document, routes as readonly Route<never>[], codesOf);
 
 /** Returns the page that lists all operations and schemas. */
 export function referencePage(all: readonly Route<never>[]): string {
@@ -29,7 +28,7 @@ ${sharedHeaders(all).join('\n')}
 
 A successful response with a body has an \`ETag\` header. A replayed response has \`Idempotency-Replayed: true\`. \`Preference-Applied\` names the preferences that
 were applied.
-${all.map(route => operationSection(route, all, [...shared.values()].flat())).join('')}
+${operations.map(operation => operationSection(operation, all, [...shared.values()].flat())).join('')}
 ## Common errors
 
 ${lists.join('\n')}
@@ -91,7 +90,12 @@ function sharedCodes(all: readonly Route<never>[]): Map<string, ErrorCode[]> {
   );
 }
 
-function operationSection(route: Route<never>, all: readonly Route<never>[], shared: readonly ErrorCode[]): string {
+function operationSection(
+  operation: DocumentedOperation,
+  all: readonly Route<never>[],
+  shared: readonly ErrorCode[],
+): string {
+  const { route } = operation;
   const { operationId, method, path, summary, description, deprecation, stability, access } = route;
   const marks = [
     deprecation && '[deprecated](versioning.md#deprecated-operations)',
@@ -99,66 +103,71 @@ function operationSection(route: Route<never>, all: readonly Route<never>[], sha
     access.scope && `scope \`${access.scope}\``,
     ...Object.keys(impliedHeadersOf(route)).map(name => isMarked(name, route, all) && `\`${name}\``),
   ].filter(mark => typeof mark === 'string');
-  const operation = document.paths[path][method.toLowerCase()];
   return `
 ## ${operationId}
 
 ${[`\`${method} ${PREFIX}${path}\``, ...marks].join(' · ')}
 
 ${summary}. ${description}
-${requestText(route, operation)}
-${responsesText(route, operation, shared)}
+${requestText(operation)}
+${responsesText(operation, shared)}
 `;
 }
 
 /** Returns the parameters of an operation, and its body: a link to the schema. */
-function requestText(route: Route<never>, { parameters = [], requestBody }: Json): string {
+function requestText({ route, parameters, body }: DocumentedOperation): string {
   const implied = Object.keys(impliedHeadersOf(route)).filter(name => route.headers?.[name] === undefined);
   const rows = parameters
-    .map((one: Json) => (one.$ref ? document.components.parameters[one.$ref.split('/').at(-1)] : one))
-    .filter(({ name }: Json) => !implied.includes(name))
-    .map(({ name, in: place, schema, required, description }: Json) => {
-      return `| \`${name}\` | ${place} | ${typeText(schema)} | ${required ? 'yes' : ''} | ${description ?? referred(schema)} |`;
+    .filter(({ name }) => !implied.includes(name))
+    .map(({ name, in: place, schema, required, description }) => {
+      return `| \`${name}\` | ${place} | ${cellText(schema)} | ${required ? 'yes' : ''} | ${description} |`;
     });
   const header = '| Name | In | Type | Required | Description |\n|---|---|---|---|---|';
   const table = rows.length === 0 ? '' : `\n${header}\n${rows.join('\n')}\n`;
-  if (requestBody === undefined) return table;
-  const body = typeText(requestBody.content['application/json'].schema);
-  return `${table}\nBody: ${body}${requestBody.required ? '' : ', optional'}.\n`;
+  if (body === undefined) return table;
+  return `${table}\nBody: ${linkedType(body.schema)}${body.required ? '' : ', optional'}.\n`;
 }
 
 /** Returns the successes of an operation with their bodies and headers, and the errors of its own. */
-function responsesText(
-  { successes, headers: _, ...route }: Route<never>,
-  { responses }: Json,
-  shared: readonly ErrorCode[],
-) {
-  const lines = successes.map(({ status, description, headers = {} }) => {
-    const [content] = Object.values(responses[status].content ?? {}) as Json[];
-    const body = content === undefined ? '' : ` Body: ${typeText(content.schema)}.`;
+function responsesText({ successes, codes }: DocumentedOperation, shared: readonly ErrorCode[]) {
+  const lines = successes.map(({ status, description, schema, headers }) => {
+    const body = schema === undefined ? '' : ` Body: ${linkedType(schema)}.`;
     const own = Object.entries(headers).map(([name, says]) => `  - \`${name}\`: ${says}`);
     return [`- ${status}: ${description}${body}`, ...own].join('\n');
   });
-  const own = codesOf(route as Route<never>).filter(code => !shared.includes(code));
+  const own = codes.filter(code => !shared.includes(code));
   return [...lines, ...(own.length > 0 ? [`- Errors: ${codeList(own)}.`] : [])].join('\n');
 }
 
 /** Returns a section for each schema that operations refer to. */
 function schemaSections(): string {
-  const sections = Object.entries(document.components.schemas as Record<string, Json>).map(([name, schema]) => {
+  const sections = Object.entries(schemas).map(([name, schema]) => {
     const rows = memberRows(schema);
     const members =
       rows.length > 0
         ? `| Member | Type | Required | Description |\n|---|---|---|---|\n${rows.join('\n')}`
-        : `Type: ${typeText(schema)}.`;
+        : `Type: ${linkedType(schema)}.`;
     return `### ${name}\n\n${schema.description ?? ''}\n\n${members}\n`.replace('\n\n\n', '\n');
   });
   return sections.join('\n');
 }
 
-/** Returns the description of the schema that a schema refers to. */
-function referred({ $ref }: Json): string {
-  return $ref === undefined ? '' : descriptionOf(document.components.schemas[$ref.split('/').at(-1)]);
+/** Returns a table row for each member of an object; none for other schemas. */
+function memberRows({ properties = {}, required = [] }: JsonSchema): string[] {
+  return Object.entries(properties).map(([name, member]) => {
+    const mark = required.includes(name) ? 'yes' : '';
+    return `| \`${name}\` | ${cellText(member)} | ${mark} | ${descriptionOf(member)} |`;
+  });
+}
+
+/** Returns the type of a schema, with links to the sections of named schemas. */
+function linkedType(schema: JsonSchema): string {
+  return typeText(schema, name => `[\`${name}\`](#${name.toLowerCase()})`);
+}
+
+/** Returns the type of a schema for a cell of a table. */
+function cellText(schema: JsonSchema): string {
+  return linkedType(schema).replaceAll('|', '\\|');
 }
 
 function codeList(codes: readonly string[]): string {

@@ -62,6 +62,7 @@ const layers = [
   'web/front',
   'pets/pages',
   'web/guides',
+  'web/reference',
   'pages.ts',
   'metrics.ts',
   'address.ts',

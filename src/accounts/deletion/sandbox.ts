@@ -19,7 +19,7 @@ export async function deleteSandboxBatch(tx: Transaction, accountId: number): Pr
   return false;
 }
 
-/** Deletes an account of the sandbox with its keys and what refers to them. Notifies the topic `registry`. */
+/** Deletes an account of the sandbox with its keys and what refers to them, but for the counts of its day. Notifies the topic `registry`. */
 export async function deleteSandboxAccount(tx: Transaction, accountId: number): Promise<void> {
   for (const statement of deleteRegistry) await tx.run(statement, { accountId });
   await tx.notify('registry');
@@ -146,7 +146,7 @@ const deleteRegistry = [
       .deleteFrom('bans')
       .where('key_id', 'in', ({ selectFrom }) => selectFrom('keys').select('id').where('account_id', '=', p.accountId)),
   ),
-  ...(['refusals', 'day_counts', 'keys'] as const).map(table =>
+  ...(['refusals', 'keys'] as const).map(table =>
     query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
   ),
   query((db, p: Params<Owner>) => db.deleteFrom('accounts').where('id', '=', p.accountId).where('sandbox', '=', 1)),

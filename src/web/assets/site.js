@@ -4,13 +4,21 @@ document.addEventListener('keydown', event => {
   const { target } = event;
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
-  const search = document.querySelector('input[type="search"]');
+  const search = document.querySelector('main input[type="search"]') ?? document.querySelector('input[type="search"]');
   if (search === null) return;
   event.preventDefault();
   search.focus();
 });
 
 for (const block of document.querySelectorAll('pre.copy')) {
+  // The frame takes the place of the block before the block moves into it.
+  const marker = document.createComment('');
+  block.replaceWith(marker);
+  marker.replaceWith(addCopyButton(block));
+}
+
+/** Puts a block of code into a frame with a button that copies it, and returns the frame. */
+export function addCopyButton(block) {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'copy';
@@ -30,6 +38,6 @@ for (const block of document.querySelectorAll('pre.copy')) {
   });
   const frame = document.createElement('div');
   frame.className = 'copyable';
-  block.replaceWith(frame);
   frame.append(block, button);
+  return frame;
 }

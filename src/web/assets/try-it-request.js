@@ -1,0 +1,37 @@
+// The request of a form of “Try it”, and its curl command.
+
+/** Returns what `fetch` sends. @param target the method, the base URL and the path with parameters in braces */
+export function requestOf(form, { method, base, path }) {
+  const headers = {};
+  const query = new URLSearchParams();
+  let filled = path;
+  let body;
+  for (const { name, value } of form.elements) {
+    const [place, ...rest] = (name ?? '').split('.');
+    const parameter = rest.join('.');
+    if (place === 'path') filled = filled.replace(`{${parameter}}`, encodeURIComponent(value));
+    else if (place === 'body' && value.trim() !== '') body = value;
+    else if (value === '') continue;
+    else if (place === 'query') query.append(parameter, value);
+    else if (place === 'header') headers[parameter] = value;
+  }
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const search = query.size === 0 ? '' : `?${query}`;
+  return { method, url: base + filled + search, headers, ...(body !== undefined && { body }) };
+}
+
+/** Returns the request as a command, with the key in a variable. */
+export function curlOf({ method, url, headers, body }) {
+  const options = [
+    `-X ${method}`,
+    shellText(url),
+    '-H "Authorization: Bearer $KEY"',
+    ...Object.entries(headers).map(([name, value]) => `-H ${shellText(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${shellText(body)}`]),
+  ];
+  return `curl -i ${options.join(' \\\n  ')}`;
+}
+
+function shellText(text) {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,91 @@
+import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
+import type { Route } from '../../lib/http/route.ts';
+import { PREFIX } from '../../urls.ts';
+import { type DocumentedOperation, type Schemas, type Shape, shapesOf, typeIn } from './operations.ts';
+import { byTag } from './parts.ts';
+import { curl, sampleOf } from './samples.ts';
+
+/** The public URL of the pages and the base URL of the API, both without a trailing slash. */
+interface Urls {
+  readonly publicUrl: string;
+  readonly baseUrl: string;
+}
+
+/** Returns the list of all operations as Markdown. */
+export function listMarkdown(routes: readonly Route<never>[], { publicUrl, baseUrl }: Urls): string {
+  const groups = byTag(routes).map(([tag, group]) => {
+    const rows = group.map(({ operationId, method, path, summary, stability, deprecation }) => {
+      const marks = [...(stability === 'stable' ? [] : [stability]), ...(deprecation ? ['deprecated'] : [])];
+      const marked = marks.length === 0 ? '' : ` (${marks.join(', ')})`;
+      return `- [${summary}](${publicUrl}/reference/${operationId}.md)${marked}: \`${method} ${path}\``;
+    });
+    return `## ${tag}\n\n${rows.join('\n')}\n`;
+  });
+  return `# API reference
+
+Base URL: \`${baseUrl}\`. Send an API key with every request: \`Authorization: Bearer <API_KEY>\`. The
+[OpenAPI document](${publicUrl}/openapi.json) describes the same operations. [Error codes](${publicUrl}/errors).
+
+${groups.join('\n')}`;
+}
+
+/** Returns the page of an operation as Markdown. */
+export function operationMarkdown(
+  { route, parameters, body, successes, codes }: DocumentedOperation,
+  schemas: Schemas,
+  urls: Urls,
+): string {
+  const { method, path, summary, description, access, stability, deprecation } = route;
+  const marks = [`\`${method} ${PREFIX}${path}\``, stability, `scope \`${access.scope}\``];
+  const rows = parameters.map(one => {
+    const type = typeIn(one.schema, schemas).replaceAll('|', '\\|');
+    return `| \`${one.name}\` | ${one.in} | ${type} | ${one.required ? 'yes' : ''} | ${one.description} |`;
+  });
+  const table = `| Name | In | Type | Required | Description |\n|---|---|---|---|---|\n${rows.join('\n')}`;
+  const sections = [
+    `# ${summary}`,
+    marks.join(' · '),
+    ...(deprecation ? [`**Deprecated.** ${deprecation.instead}`] : []),
+    description,
+    ...(rows.length > 0 ? ['## Parameters', table] : []),
+    ...(body ? ['## Body', `${typeIn(body.schema, schemas)}.`, ...shapesText(shapesOf(body.schema, schemas))] : []),
+    '## Responses',
+    ...successes.flatMap(({ status, description, headers, schema }) => [
+      `### ${status}`,
+      description,
+      ...Object.entries(headers).map(([name, says]) => `- \`${name}\`: ${says}`),
+      ...(schema ? [`${typeIn(schema, schemas)}.`, ...shapesText(shapesOf(schema, schemas))] : []),
+    ]),
+    '## Errors',
+    codes.map(code => `- [\`${code}\`](${urls.publicUrl}/errors/${code})`).join('\n'),
+    '## Examples',
+    ...route.examples.flatMap(example => examplesText(route, example, urls)),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function examplesText(route: Route<never>, example: Route<never>['examples'][number], { baseUrl }: Urls): string[] {
+  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
+  const response = responses[example.name];
+  return [
+    `### ${example.summary}`,
+    `\`\`\`sh\n${curl(sampleOf(route, example, baseUrl))}\n\`\`\``,
+    `Response: ${example.status}${response === undefined ? ', without a body' : ''}.`,
+    ...(response === undefined ? [] : [`\`\`\`json\n${JSON.stringify(response, null, 2)}\n\`\`\``]),
+  ];
+}
+
+/** Returns a list of all members, with the paths of those within others. */
+function shapesText(shapes: readonly Shape[]): string[] {
+  return shapes.map(({ name, members }) => {
+    const title = shapes.length > 1 && name !== undefined ? `\`${name}\`:\n\n` : '';
+    return title + membersText(members).join('\n');
+  });
+}
+
+function membersText(members: Shape['members']): string[] {
+  return members.flatMap(({ path, type, required, description, shapes }) => [
+    `- \`${path}\` (${type}${required ? ', required' : ''})${description === '' ? '' : `: ${description}`}`,
+    ...shapes.flatMap(shape => membersText(shape.members)),
+  ]);
+}

@@ -1,0 +1,195 @@
+import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
+import { dayHtml, type Html, html } from '../../lib/html/html.ts';
+import type { Example, Route } from '../../lib/http/route.ts';
+import { PREFIX } from '../../urls.ts';
+import {
+  type DocumentedOperation,
+  type DocumentedSuccess,
+  type Member,
+  mainExample,
+  type Parameter,
+  type Schemas,
+  type Shape,
+  shapesOf,
+  typeIn,
+} from './operations.ts';
+import { badges, codeBlock, filterField, inline, jsonBlock, methodBadge, operationMenu } from './parts.ts';
+import { languages, sampleOf } from './samples.ts';
+
+/** What the page of an operation needs. */
+export interface OperationContext {
+  readonly operation: DocumentedOperation;
+  readonly routes: readonly Route<never>[];
+  readonly schemas: Schemas;
+  /** The base URL in the samples, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The panel that sends requests to staging, or why there is none. */
+  readonly tryIt: Html;
+}
+
+/** Returns the page of an operation. */
+export function operationView(context: OperationContext): Html {
+  const { operation, routes } = context;
+  const { route } = operation;
+  const menu = operationMenu(routes, route);
+  return html`<div class="ref">
+<div class="ref-side">${filterField('')}<nav aria-label="Operations">${menu}</nav></div>
+<article>
+<details class="ref-menu"><summary>All operations</summary><nav aria-label="Operations">${menu}</nav></details>
+${heading(operation)}
+<div class="ref-columns">
+<div class="ref-text">
+${parametersSections(context)}
+${bodySection(context)}
+${successesSection(context)}
+${errorsSection(operation)}
+</div>
+<div class="ref-code">
+${samplesSection(context)}
+</div>
+</div>
+${context.tryIt}
+${neighbours(routes, route)}
+</article>
+</div>`;
+}
+
+function heading({ route }: DocumentedOperation): Html {
+  const { operationId, path, summary, description, access, deprecation } = route;
+  return html`<p class="quiet crumbs"><a href="/reference">Reference</a> / ${route.tag}</p>
+<h1>${summary}${badges(route)}</h1>
+<p class="endpoint">${methodBadge(route)} <code>${PREFIX}${path}</code></p>
+${
+  deprecation &&
+  html`<div class="notice alert"><p><strong>Deprecated</strong> since ${dayHtml(deprecation.since)}; removed on ${dayHtml(deprecation.sunset)}. ${inline(deprecation.instead)} <a href="${deprecation.page}">What to do</a></p></div>`
+}
+<p class="ref-lead">${inline(description)}</p>
+<p class="quiet facts"><span>Operation <code>${operationId}</code></span>${
+    access.scope !== undefined && html` <span>Scope <code>${access.scope}</code></span>`
+  } <span><a href="/reference/${operationId}.md">View as Markdown</a></span> <span><a href="#try">Try it</a></span></p>`;
+}
+
+const places = { path: 'Path parameters', query: 'Query parameters', header: 'Request headers' } as const;
+
+function parametersSections({ operation: { parameters }, schemas }: OperationContext): Html[] {
+  return Object.entries(places).map(([place, title]) => {
+    const own = parameters.filter(parameter => parameter.in === place);
+    if (own.length === 0) return html``;
+    return html`<h2 id="${place}">${title}</h2><ul class="members">${own.map(parameter => parameterItem(parameter, schemas))}</ul>`;
+  });
+}
+
+function parameterItem({ name, in: place, schema, required, description }: Parameter, schemas: Schemas): Html {
+  return memberItem({ anchor: `${place}.${name}`, name, type: typeIn(schema, schemas), required, description });
+}
+
+function memberItem(
+  {
+    anchor,
+    name,
+    type,
+    required,
+    description,
+  }: Pick<Member, 'name' | 'type' | 'required' | 'description'> & { anchor: string },
+  within?: Html,
+): Html {
+  return html`<li id="${anchor}"><p><a class="member" href="#${anchor}"><code>${name}</code></a> <span class="type">${inline(type)}</span>${required && html` <span class="required">required</span>`}</p>${description !== '' && html`<p>${inline(description)}</p>`}${within}</li>`;
+}
+
+function bodySection({ operation: { body }, schemas }: OperationContext): Html | undefined {
+  if (body === undefined) return undefined;
+  return html`<h2 id="body">Body</h2>
+<p class="quiet">${inline(typeIn(body.schema, schemas))}, as JSON${!body.required && ', optional'}</p>
+${shapesView(shapesOf(body.schema, schemas), 'body')}`;
+}
+
+/** Shows the members of objects. @param prefix what the anchors of the members begin with */
+function shapesView(shapes: readonly Shape[], prefix: string): Html {
+  const [only] = shapes;
+  if (only !== undefined && shapes.length === 1) return membersList(only.members, prefix);
+  return html`${shapes.map(
+    ({ name = 'Object', description, members }) => html`<details class="shape"><summary><code>${name}</code></summary>
+${description !== '' && html`<p>${inline(description)}</p>`}${membersList(members, `${prefix}.${name}`)}</details>`,
+  )}`;
+}
+
+function membersList(members: readonly Member[], prefix: string): Html {
+  return html`<ul class="members">${members.map(member => {
+    const anchor = `${prefix}.${member.name}`;
+    const within =
+      member.shapes.length > 0
+        ? html`<details class="shape"><summary>Members of <code>${member.name}</code></summary>${shapesView(member.shapes, anchor)}</details>`
+        : undefined;
+    return memberItem({ ...member, anchor }, within);
+  })}</ul>`;
+}
+
+function successesSection({ operation: { successes }, schemas }: OperationContext): Html {
+  return html`<h2 id="responses">Responses</h2>
+${successes.map(success => successView(success, schemas))}
+<p class="quiet">Every response has <a href="/reference#limits">rate limit headers</a> and <code>X-Request-Id</code>.</p>`;
+}
+
+function successView({ status, description, schema, headers }: DocumentedSuccess, schemas: Schemas): Html {
+  return html`<h3 id="${status}"><span class="status ok">${status}</span> ${inline(description)}</h3>
+${
+  Object.keys(headers).length > 0 &&
+  html`<ul class="members">${Object.entries(headers).map(([name, says]) => memberItem({ anchor: `${status}.${name}`, name, type: 'header', required: false, description: says }))}</ul>`
+}${
+  schema !== undefined &&
+  html`<p class="quiet">${inline(typeIn(schema, schemas))}</p>${shapesView(shapesOf(schema, schemas), `${status}`)}`
+}`;
+}
+
+/** Lists the error codes: those of the operation first, those of every operation in a list that opens. */
+function errorsSection({ route, codes }: DocumentedOperation): Html {
+  const own = new Set([...route.errors, ...Object.values(route.parameters ?? {}).map(({ errorCode }) => errorCode)]);
+  const [specific, common] = [codes.filter(code => own.has(code)), codes.filter(code => !own.has(code))];
+  return html`<h2 id="errors">Errors</h2>
+${specific.length > 0 && codeList(specific)}
+<details class="shape"><summary>Errors of every operation like this one</summary>${codeList(common)}</details>`;
+}
+
+function codeList(codes: readonly string[]): Html {
+  return html`<ul class="codes">${codes.map(code => html`<li><a href="/errors/${code}"><code>${code}</code></a></li>`)}</ul>`;
+}
+
+function samplesSection(context: OperationContext): Html {
+  const { route } = context.operation;
+  const first = mainExample(route);
+  const others = route.examples.filter(example => example !== first);
+  return html`<h2 id="examples">Example</h2>
+${first && exampleView(context, first, 0)}
+${
+  others.length > 0 &&
+  html`<h3>More examples</h3>${others.map(
+    (example, index) =>
+      html`<details class="shape"><summary>${example.summary} <span class="status${example.status < 400 && ' ok'}">${example.status}</span></summary>${exampleView(context, example, index + 1)}</details>`,
+  )}`
+}`;
+}
+
+/** Shows a request in every language, and its recorded response. The languages are radio buttons, which need no script. */
+function exampleView({ operation: { route }, baseUrl }: OperationContext, example: Example, number: number): Html {
+  const sample = sampleOf(route, example, baseUrl);
+  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
+  const response = responses[example.name];
+  return html`${number === 0 && html`<p>${example.summary}.</p>`}
+<fieldset class="tabs"><legend class="sr-only">Language of the example</legend>
+${languages.map(
+  ({ id, title }, index) =>
+    html`<input type="radio" name="language-${number}" id="${id}-${number}" value="${id}" class="sr-only ${id}"${index === 0 && html` checked`}><label for="${id}-${number}">${title}</label>`,
+)}
+${languages.map(({ id, codeOf }) => html`<div class="panel ${id}">${codeBlock(codeOf(sample))}</div>`)}</fieldset>
+<p class="response"><span class="status${example.status < 400 && ' ok'}">${example.status}</span>${example.code !== undefined && html` <a href="/errors/${example.code}"><code>${example.code}</code></a>`}${response === undefined && html` <span class="quiet">without a body</span>`}</p>
+${response !== undefined && jsonBlock(response)}`;
+}
+
+function neighbours(routes: readonly Route<never>[], route: Route<never>): Html {
+  const index = routes.indexOf(route);
+  const [previous, next] = [routes[index - 1], routes[index + 1]];
+  return html`<nav class="neighbours" aria-label="Previous and next operation">
+${previous && html`<a rel="prev" href="/reference/${previous.operationId}"><span class="quiet">Previous</span>${previous.summary}</a>`}
+${next && html`<a rel="next" href="/reference/${next.operationId}"><span class="quiet">Next</span>${next.summary}</a>`}
+</nav>`;
+}

@@ -1,0 +1,113 @@
+import { routes as allRoutes } from '../../api.ts';
+import type { Route } from '../../lib/http/route.ts';
+import type { DeploymentName } from '../../schema.ts';
+import { PREFIX } from '../../urls.ts';
+import { type Download, publicPage, type Visit } from '../page.ts';
+import { documentedOperations } from './operations.ts';
+
+const routes = allRoutes as readonly Route<never>[];
+
+/** Every operation. The code that renders is imported on demand, because starting does not need it. */
+export const referencePage = publicPage({
+  path: '/reference',
+  title: 'Reference',
+  menu: 'main',
+  cached: true,
+  async show({ query, request, site }) {
+    const { listView } = await import('./list-view.ts');
+    const names: readonly DeploymentName[] = ['production', 'staging'];
+    const urls = names.flatMap(name => {
+      const url = site.urlOf(name, request.tls);
+      return url === undefined ? [] : [[name, url] as const];
+    });
+    const search = (query.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
+    return {
+      title: 'API reference',
+      description: 'Every operation of the Pet Store API, with parameters, responses, errors and examples.',
+      body: listView({ routes, search, urls, publicUrl: request.publicUrl }),
+      markdown: '/reference.md',
+      scripts: ['reference.js'],
+      styles: ['reference.css'],
+    };
+  },
+});
+
+const SEARCH_LENGTH_MAX = 100;
+
+/** The same as Markdown. */
+export const referenceMarkdown = publicPage({
+  path: '/reference.md',
+  title: 'Reference',
+  cached: true,
+  async show({ request: { publicUrl } }) {
+    const { listMarkdown } = await import('./markdown.ts');
+    return markdown(listMarkdown(routes, { publicUrl, baseUrl: publicUrl + PREFIX }));
+  },
+});
+
+/** One operation; as Markdown if its name ends in `.md`. */
+export const operationPage = publicPage({
+  path: '/reference/{operationId}',
+  title: 'Operation',
+  cached: true,
+  async show(visit) {
+    const { parameters, request } = visit;
+    const [, operationId, suffix] = /^(\w+)(\.md)?$/.exec(parameters['operationId']!) ?? [];
+    if (!routes.some(route => route.operationId === operationId)) return undefined;
+    const { operations, schemas } = await documentation();
+    const operation = operations.find(({ route }) => route.operationId === operationId)!;
+    const urls = { publicUrl: request.publicUrl, baseUrl: request.publicUrl + PREFIX };
+    if (suffix !== undefined) {
+      const { operationMarkdown } = await import('./markdown.ts');
+      return markdown(operationMarkdown(operation, schemas, urls));
+    }
+    const [{ operationView }, { tryItView }] = await Promise.all([
+      import('./operation-view.ts'),
+      import('./try-it-view.ts'),
+    ]);
+    const tryIt = tryItView(operation, routes, stagingUrl(visit));
+    return {
+      title: operation.route.summary,
+      description: operation.route.description.slice(0, DESCRIPTION_LENGTH_MAX),
+      layout: 'bare',
+      body: operationView({ operation, routes, schemas, baseUrl: urls.baseUrl, tryIt }),
+      markdown: `/reference/${operationId}.md`,
+      scripts: ['reference.js', 'try-it.js'],
+      styles: ['reference.css'],
+    };
+  },
+});
+
+/** All operations as a collection for Postman, Bruno and Insomnia. */
+export const collectionPage = publicPage({
+  path: '/collections/postman.json',
+  title: 'Postman collection',
+  cached: true,
+  async show({ request: { publicUrl } }) {
+    const [{ operations }, { postmanCollection }] = await Promise.all([documentation(), import('./postman.ts')]);
+    const bytes = JSON.stringify(postmanCollection(operations, publicUrl + PREFIX), null, 2);
+    return { contentType: 'application/json; charset=utf-8', bytes };
+  },
+});
+
+/** What search engines show of a description. */
+const DESCRIPTION_LENGTH_MAX = 200;
+
+/** Returns the base URL of staging, if it is served. */
+function stagingUrl({ site, request }: Visit): string | undefined {
+  const url = site.urlOf('staging', request.tls);
+  return url && url + PREFIX;
+}
+
+/** Reads the OpenAPI document; the pages of all operations share it. */
+async function documentation() {
+  const { codesOf, openApiDocument } = await import('../../openapi.ts');
+  documented ??= documentedOperations(openApiDocument(routes, [{ url: PREFIX, description: '' }], ''), routes, codesOf);
+  return documented;
+}
+
+let documented: ReturnType<typeof documentedOperations> | undefined;
+
+function markdown(bytes: string): Download {
+  return { contentType: 'text/markdown; charset=utf-8', bytes };
+}

@@ -1,0 +1,116 @@
+import type { Example, Method, Route } from '../../lib/http/route.ts';
+
+/** A request in the documentation. */
+export interface Sample {
+  readonly method: Method;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A JSON value; text is sent as it is. */
+  readonly body?: unknown;
+  /** What the response has. */
+  readonly returns: 'json' | 'nothing' | 'stream';
+}
+
+/** A language that samples are shown in. */
+export interface Language {
+  readonly id: string;
+  readonly title: string;
+  codeOf(sample: Sample): string;
+}
+
+/** All of them read the API key from the environment variable `KEY`. */
+export const languages: readonly Language[] = [
+  { id: 'curl', title: 'curl', codeOf: curl },
+  { id: 'javascript', title: 'JavaScript', codeOf: javascript },
+  { id: 'python', title: 'Python', codeOf: python },
+];
+
+/** Returns the request of an example. @param baseUrl the base URL of the API, without a trailing slash */
+export function sampleOf(route: Route<never>, example: Example, baseUrl: string): Sample {
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(example.path?.[name] ?? ''));
+  const status = route.successes.some(one => one.status === example.status) ? example.status : undefined;
+  return {
+    method: route.method,
+    url: baseUrl + path + (example.query === undefined ? '' : `?${example.query}`),
+    headers: { ...(example.body !== undefined && { 'Content-Type': 'application/json' }), ...example.headers },
+    ...(example.body !== undefined && { body: example.body }),
+    returns: status === 204 || status === 304 ? 'nothing' : route.streams && status !== undefined ? 'stream' : 'json',
+  };
+}
+
+/** The variable in JavaScript; in parts, because this program reads its environment elsewhere. */
+const NODE_KEY = ['process', 'env', 'KEY'].join('.');
+
+export function curl({ method, url, headers, body, returns }: Sample): string {
+  const sends = body !== undefined;
+  const options = [
+    ...(returns === 'stream' ? ['-N'] : []),
+    ...(method === 'GET' || (method === 'POST' && sends) ? [] : [`-X ${method}`]),
+    shellText(url),
+    '-H "Authorization: Bearer $KEY"',
+    ...Object.entries(headers).map(([name, value]) => `-H ${shellText(`${name}: ${value}`)}`),
+    ...(sends ? [`-d ${shellText(typeof body === 'string' ? body : jsonText(body))}`] : []),
+  ];
+  return `curl ${options.join(' \\\n  ')}`;
+}
+
+function javascript({ method, url, headers, body, returns }: Sample): string {
+  const entries = Object.entries(headers).map(([name, value]) => `    ${literal(name)}: ${literal(value)},\n`);
+  const content = typeof body === 'string' ? literal(body) : `JSON.stringify(${indented(jsonText(body), '  ')})`;
+  const options = [
+    ...(method === 'GET' ? [] : [`  method: '${method}',\n`]),
+    `  headers: {\n    Authorization: \`Bearer \${${NODE_KEY}}\`,\n${entries.join('')}  },\n`,
+    ...(body === undefined ? [] : [`  body: ${content},\n`]),
+  ];
+  const call = `const response = await fetch(${literal(url)}, {\n${options.join('')}});\n`;
+  if (returns === 'nothing') return `${call}console.log(response.status);`;
+  if (returns === 'json') return `${call}console.log(response.status, await response.json());`;
+  return `${call}for await (const part of response.body.pipeThrough(new TextDecoderStream())) {\n  console.log(part);\n}`;
+}
+
+function python({ method, url, headers, body, returns }: Sample): string {
+  // `json=` sends the type itself.
+  const own = Object.entries(headers).filter(([name]) => name !== 'Content-Type' || typeof body === 'string');
+  const entries = own.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`);
+  const key = `"Authorization": f"Bearer {os.environ['KEY']}"`;
+  const content =
+    typeof body === 'string' ? `data=${JSON.stringify(body)}` : `json=${indented(pythonText(body), '    ')}`;
+  const options = [
+    `    ${JSON.stringify(url)},\n`,
+    own.length === 0 ? `    headers={${key}},\n` : `    headers={\n        ${key},\n${entries.join('')}    },\n`,
+    ...(body === undefined ? [] : [`    ${content},\n`]),
+    ...(returns === 'stream' ? ['    stream=True,\n'] : []),
+  ];
+  const call = `import os\nimport requests\n\nresponse = requests.${method.toLowerCase()}(\n${options.join('')})\n`;
+  if (returns === 'nothing') return `${call}print(response.status_code)`;
+  if (returns === 'json') return `${call}print(response.status_code, response.json())`;
+  return `${call}for line in response.iter_lines(decode_unicode=True):\n    print(line)`;
+}
+
+/** Returns JSON on one line if it is short. */
+export function jsonText(value: unknown): string {
+  const line = JSON.stringify(value) ?? '';
+  return line.length <= LINE_MAX ? line : JSON.stringify(value, null, 2);
+}
+
+const LINE_MAX = 50;
+
+function pythonText(value: unknown): string {
+  // Strings are matched first, so that only literals outside of them are replaced.
+  return jsonText(value).replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, text => pythonLiterals[text] ?? text);
+}
+
+const pythonLiterals: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' };
+
+function shellText(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Returns a text as a literal of JavaScript. */
+function literal(text: string): string {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
+
+function indented(text: string, by: string): string {
+  return text.replaceAll('\n', `\n${by}`);
+}

@@ -1,0 +1,28 @@
+import { createSandboxKey } from '../../keys/sandbox.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { formatTime } from '../../lib/time.ts';
+import { addressSubject, attemptLimits, countAttempt, tooManyAttempts } from '../../sessions/attempts.ts';
+import { publicPage } from '../page.ts';
+
+/** Creates a key of the sandbox for the visitor, as JSON. It acts for nobody, so its form needs no token. */
+export const sandboxKeyPage = publicPage({
+  path: '/try/key',
+  title: 'A key to try the API',
+  withoutToken: true,
+  async submit({ site, request }) {
+    if (site.urlOf('staging', request.tls) === undefined) {
+      throw new Problem('staging_not_served', 404, 'Staging is not served here, so there are no keys to try it.');
+    }
+    const subject = addressSubject(request.address);
+    const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.sandboxByAddress, subject));
+    if (waitMs > 0) throw tooManyAttempts(waitMs, `Your network has had ${attemptLimits.sandboxByAddress.max} keys.`);
+    const key = await site.accounts.write(createSandboxKey);
+    if (key === undefined) {
+      throw new Problem('sandbox_full', 503, FULL, { headers: ['Retry-After', '60'] });
+    }
+    const body = { token: key.token, expiresAt: formatTime(key.expiresAt!) };
+    return { status: 201, contentType: 'application/json; charset=utf-8', bytes: JSON.stringify(body) };
+  },
+});
+
+const FULL = 'Too many people are trying the API right now. Try again in a few minutes, or paste a key of your own.';
