@@ -153,7 +153,7 @@ async function rowsOf(accounts: Database) {
   return Promise.all(tablesOfAccounts.map(({ table, rows }) => Promise.all([table, accounts.all(rows, {})])));
 }
 
-const tablesOfAccounts = (['accounts', 'keys', 'bans', 'refusals', 'day_counts', 'events', 'attempts'] as const).map(
+const tablesOfAccounts = (['accounts', 'keys', 'bans', 'refusals', 'usage', 'requests', 'events'] as const).map(
   table => ({ table, rows: query(db => db.selectFrom(table as 'accounts').selectAll()) }),
 );
 

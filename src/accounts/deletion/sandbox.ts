@@ -146,7 +146,7 @@ const deleteRegistry = [
       .deleteFrom('bans')
       .where('key_id', 'in', ({ selectFrom }) => selectFrom('keys').select('id').where('account_id', '=', p.accountId)),
   ),
-  ...(['refusals', 'keys'] as const).map(table =>
+  ...(['refusals', 'usage', 'requests', 'usage_alerts', 'keys'] as const).map(table =>
     query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
   ),
   query((db, p: Params<Owner>) => db.deleteFrom('accounts').where('id', '=', p.accountId).where('sandbox', '=', 1)),
