@@ -1,0 +1,110 @@
+// Takes a screenshot of every page, at the width of a phone and of a desk, in light and dark, for `docs/images/`. Run it
+// with `npm run screenshots` after a change of the pages: the README and the documentation show the images.
+
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { pages } from '../../src/pages.ts';
+import { cookieNames } from '../../src/sessions/cookies.ts';
+import type { Page as SitePage } from '../../src/web/page.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { launchBrowser } from './browser.ts';
+import { signedIn, type Visitor } from './session.ts';
+
+const directory = new URL('../../docs/images/', import.meta.url);
+/** The tallest part of a page that is shown. */
+const HEIGHT_MAX = 1600;
+const QUALITY = 70;
+
+const service = await serve({ environment: { PETSTORE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') } });
+const browser = await launchBrowser();
+try {
+  await takeAll(service, browser);
+} finally {
+  await browser.close();
+  await service.stop();
+}
+
+async function takeAll(service: TestService, browser: Browser): Promise<void> {
+  const person = await signedIn(service, { name: 'Riverside Shelter', email: 'riverside@example.org', admin: true });
+  const parameters = await prepare(service, person);
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  const origin = new URL(service.urls.production).origin;
+  for (const page of pages.filter(({ show }) => show)) {
+    const path = pathOf(page, parameters);
+    const reply = await person.open(path);
+    if (reply.status !== 200 || !String(reply.headers['content-type']).startsWith('text/html')) {
+      console.log(`no image of ${path}: ${reply.status} ${reply.headers['content-type']}`);
+      continue;
+    }
+    for (const width of [390, 1280]) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+        if (page.access !== 'everyone') {
+          const { session } = cookieNames(origin);
+          await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
+        }
+        const tab = await context.newPage();
+        await tab.goto(origin + path);
+        writeFileSync(new URL(`${nameOf(page)}-${width}-${colorScheme}.webp`, directory), await imageOf(tab, width));
+        await context.close();
+      }
+    }
+  }
+}
+
+/** Fills the service with what the pages show. Returns the values of the path parameters, by page and name. */
+async function prepare(service: TestService, person: Visitor): Promise<Record<string, string>> {
+  const { accountId } = person;
+  const key = await service.newKey({ accountId, deployment: 'production', name: 'Adoption site' });
+  await service.newKey({ accountId, deployment: 'staging', name: 'Laptop', scopes: ['pets:read'] });
+  const pets = `${service.urls.production}/pets`;
+  for (const [name, categoryId] of [
+    ['Bella', 1],
+    ['Oliver', 2],
+    ['Coco', 3],
+    ['Nala', 2],
+    ['Rex', 1],
+  ] as const) {
+    await send(pets, { method: 'POST', key, body: { name, categoryId } });
+  }
+  for (const query of ['', '?limit=5', '?limit=0', '/99', '?status=available', '?categoryId=2']) {
+    await send(pets + query, { key });
+  }
+  const message = { message: 'Is Bella good with children?', petId: 1, replyTo: 'ann@example.org' };
+  await send(`${service.urls.production}/messages`, { method: 'POST', key, body: message });
+  return {
+    code: 'rate_limit_exceeded',
+    operationId: 'createPet',
+    '/deprecations/{operationId}': 'getPet',
+    petId: '1',
+    id: '1',
+    accountId: String(accountId),
+    keyId: key.id,
+    name: 'quickstart',
+    '/guides/operating/{name}': 'install',
+  };
+}
+
+/** @throws {Error} when a page has a parameter without a value in `prepare` */
+function pathOf({ path }: SitePage, parameters: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = parameters[path] ?? parameters[name];
+    if (value === undefined) throw new Error(`${path}: prepare() has no value of ${name}`);
+    return value;
+  });
+}
+
+/** Returns the name of a page's images: `keys-new` for `/keys/new`, `front` for `/`. */
+function nameOf({ path }: SitePage): string {
+  return path.replaceAll(/[{}]/g, '').split('/').filter(Boolean).join('-') || 'front';
+}
+
+/** Returns an image as WebP, which is a quarter of a PNG. */
+async function imageOf(tab: Page, width: number): Promise<Buffer> {
+  const height = Math.min(HEIGHT_MAX, await tab.evaluate(() => document.documentElement.scrollHeight));
+  await tab.setViewportSize({ width, height });
+  const devtools = await tab.context().newCDPSession(tab);
+  const { data } = await devtools.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
+  return Buffer.from(data, 'base64');
+}
