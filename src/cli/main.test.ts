@@ -148,6 +148,7 @@ describe('wrong usage', () => {
     ['account update 7 --per-minute 0', /--per-minute must be/],
     ['account suspend', /needs ID\./],
     ['account resume 7 8', /takes no argument "8"/],
+    ['account link me', /^ID must be a whole number/],
     ['account revoke-keys', /needs ID\./],
     ['audit list --types pet.sold', /--types must be /],
     ['audit refusals --account me', /^--account must be a whole number/],
