@@ -95,7 +95,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const emailSender = config.mail && (await openEmailSender(config.mail));
   const usage = new UsageRecorder({ database: databases.production, clock, log });
   opened.defer(() => usage.close());
-  const emailQueued = () => jobs.get('production')?.wake('account_emails');
+  const emailQueued = () => {
+    jobs.get('production')?.wake('account_emails');
+    jobs.get('production')?.wake('visitor_emails');
+  };
   const parts = { deployments, limiter, emailSender, emailQueued, usage };
   const { addresses, metrics } = createAddresses(options, parts, opened);
   const resources = opened.move();

@@ -13,6 +13,7 @@ import { StorageError } from './lib/storage/database.ts';
 import { emailDelivery, nextEmailDelivery } from './messages/email-delivery.ts';
 import type { EmailSender } from './messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
+import { nextVisitorEmail, visitorEmails } from './messages/visitors/email-job.ts';
 import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
@@ -46,7 +47,7 @@ export interface JobDeps {
 }
 
 /** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail,
- * `account_emails` sends links, and `authority` disables the webhooks of keys that have ended. */
+ * `account_emails` and `visitor_emails` send links, and `authority` disables the webhooks of keys that have ended. */
 export type JobName =
   | 'pets'
   | 'holds'
@@ -54,6 +55,7 @@ export type JobName =
   | 'messages'
   | 'mail'
   | 'account_emails'
+  | 'visitor_emails'
   | 'events'
   | 'deliveries'
   | 'authority'
@@ -68,6 +70,7 @@ const dueQueries = {
   messages: [nextInboxDelivery],
   mail: [nextEmailDelivery],
   account_emails: [nextAccountEmail],
+  visitor_emails: [nextVisitorEmail],
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   accounts: [nextDeletion(true)],
@@ -149,6 +152,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     { type: inboxDelivery({ database, emailQueued }), due: dueQueries.messages },
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: dueQueries.mail }] : []),
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
+    ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]

@@ -1,5 +1,6 @@
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
+import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
@@ -18,6 +19,7 @@ export const pages: readonly Page[] = [
   frontPage,
   animalsPage,
   animalPage,
+  confirmMessagePage,
   guidesPage,
   guidePage,
   operatingGuidePage,

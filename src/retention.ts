@@ -7,6 +7,7 @@ import { expireIdleKeys } from './keys/keys.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
 import { deleteOldMessages } from './messages/retention.ts';
+import { deleteUnconfirmed } from './messages/visitors/visitor-messages.ts';
 import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from './schema.ts';
 import { deleteOldAttempts } from './sessions/attempts.ts';
 import { deleteOldEmails } from './sessions/emails.ts';
@@ -38,6 +39,7 @@ const allRules = ({
   deleteExpiredLinks,
   deleteOldAttempts,
   deleteOldEmails,
+  deleteUnconfirmed,
   purgeDeletedWebhooks,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),

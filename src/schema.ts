@@ -85,6 +85,23 @@ export interface Tables {
     outcome: 'delivered' | 'failed';
     reason: string | null;
   };
+  /** The messages of visitors that wait until the link in an e-mail is opened. */
+  visitor_messages: {
+    id: Generated<number>;
+    pet_id: number;
+    name: string;
+    email: string;
+    text: string;
+    /** The public URL of the pages that the link leads to. */
+    url: string;
+    /** The hash of the secret of the link; null before an e-mail was made. */
+    hash: string | null;
+    created_at: number;
+    expires_at: number;
+    /** When to send the e-mail, or when the lease of a process expires; null once it was sent. */
+    due_at: number | null;
+    failures: Generated<number>;
+  };
   /** The append-only event log, which `events/` writes and reads. Only PostgreSQL has `seq`. */
   events: {
     id: Generated<number>;

@@ -93,11 +93,14 @@ export const messageFields = {
     recorded: true,
     view: 'plain',
   }),
-  accountId: field(idSchema('The account that sent it; absent for the store itself.'), {
-    column: 'account_id',
-    nullable: true,
-    recorded: true,
-  }),
+  accountId: field(
+    idSchema('The account that sent it; absent for the store itself, and for visitors of the page of an animal.'),
+    {
+      column: 'account_id',
+      nullable: true,
+      recorded: true,
+    },
+  ),
   toAccountId: field(idSchema('The account that receives it; absent for the store itself.'), {
     column: 'to_account_id',
     nullable: true,

@@ -31,6 +31,18 @@ export async function sendMessage(
   return row;
 }
 
+/**
+ * Queues a message to the owner of a pet from someone without an account. The caller limits how many.
+ * @throws {Problem} `pet_not_found`
+ */
+export async function sendVisitorMessage(
+  tx: Transaction,
+  message: NewMessage & { readonly petId: number },
+): Promise<MessageRow> {
+  const { accountId: toAccountId } = await getPet(tx, message.petId, tx.now);
+  return enqueue(tx, message, { accountId: null, toAccountId, sequence: null });
+}
+
 /** Queues a message from the store itself to an account. */
 export function sendNotification(tx: Transaction, toAccountId: number, text: string): Promise<MessageRow> {
   return enqueue(tx, { message: text }, { accountId: null, toAccountId, sequence: null });

@@ -12,6 +12,7 @@ import { audit } from './0014-audit.ts';
 import { keyBudgets } from './0015-key-budgets.ts';
 import { sessions } from './0016-sessions.ts';
 import { usage } from './0017-usage.ts';
+import { visitorMessages } from './0018-visitor-messages.ts';
 import { sandbox } from './0019-sandbox.ts';
 import { accountEmails } from './0020-account-emails.ts';
 
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   keyBudgets,
   sessions,
   usage,
+  visitorMessages,
   sandbox,
   accountEmails,
 ];

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../lib/http/problem.ts';
+import { DAY_MS } from '../lib/time.ts';
 import { canonicalAddress } from '../limits/address.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 
@@ -24,6 +25,10 @@ export const attemptLimits = {
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
   export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
   sandboxByAddress: { action: 'get a sandbox key from', max: 5, periodMs: 60 * MINUTE_MS },
+  askFromAddress: { action: 'ask from', max: 10, periodMs: 60 * MINUTE_MS },
+  askByEmail: { action: 'ask as', max: 3, periodMs: DAY_MS },
+  askOwner: { action: 'ask', max: 30, periodMs: 60 * MINUTE_MS },
+  askOwnerUnconfirmed: { action: 'ask unconfirmed', max: 200, periodMs: DAY_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**

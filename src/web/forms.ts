@@ -36,6 +36,24 @@ ${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
 </div>`;
 }
 
+/** Returns a labelled field for several lines, likewise. */
+export function textArea({
+  name,
+  label,
+  value,
+  error,
+  maxLength,
+}: Pick<Field, 'name' | 'label' | 'value' | 'error' | 'maxLength'>): Html {
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<textarea id="${name}" name="${name}" rows="6" required dir="auto"${maxLength !== undefined && html` maxlength="${maxLength}"`}${
+    error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`
+  }>
+${value ?? ''}</textarea>
+${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+</div>`;
+}
+
 /** A choice of a select, radio buttons or checkboxes. */
 export interface Choice {
   readonly value: string;

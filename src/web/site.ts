@@ -20,7 +20,7 @@ export interface Site {
   readonly passwords: PasswordHasher;
   /** Sends e-mail; absent if no mail server is set. */
   readonly emailSender: EmailSender | undefined;
-  /** Notifies the job that e-mail about an account was queued. */
+  /** Notifies the jobs that a link by e-mail was queued. */
   emailQueued(): void;
   /** The deployment whose address has the pages of accounts: production, or staging if production is not served. */
   readonly portal: DeploymentName;

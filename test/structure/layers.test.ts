@@ -42,6 +42,7 @@ const layers = [
   'audit',
   'usage',
   'sessions',
+  'messages/visitors',
   'accounts/usage',
   'accounts/deletion',
   'retention.ts',

@@ -8,18 +8,30 @@ import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { petHistory } from '../history.ts';
 import { type FullPet, type PetHistoryEntry, petValues } from '../pet.ts';
 import { getPet } from '../pets.ts';
+import { type Attempt, ask, askView } from './ask.ts';
 import { drawing, isolated, priceText, statusBadge, statusNames } from './parts.ts';
 
 /** One animal, with what every key can read of it. */
 export const animalPage = publicPage({
   path: '/animals/{petId}',
   title: 'Animal',
-  show: visit => animalView(visit),
+  // A message of someone who is not signed in acts for nobody. The cookie of a session does not come with forms of other sites.
+  withoutToken: true,
+  async show(visit) {
+    const pet = await findPet(visit);
+    return pet && animalView(visit, pet);
+  },
+  async submit(visit) {
+    const pet = await findPet(visit);
+    if (pet === undefined) return undefined;
+    const outcome = await ask(visit, pet.id);
+    if (typeof outcome === 'string') return { location: `/animals/${pet.id}?asked=${outcome}#ask` };
+    return { ...(await animalView(visit, pet, outcome)), status: outcome.refusal?.status ?? 422 };
+  },
 });
 
-async function animalView(visit: Visit): Promise<View | undefined> {
-  const pet = await findPet(visit);
-  if (pet === undefined) return undefined;
+/** @param attempt a message that could not be sent */
+async function animalView(visit: Visit, pet: FullPet, attempt?: Attempt): Promise<View> {
   const { database } = visit.deployment;
   const path = (await categoryPaths(database, [pet.categoryId])).get(pet.categoryId) ?? [];
   const owner = await accountName(visit.site.accounts, pet.accountId);
@@ -39,6 +51,7 @@ ${drawing(path)}
 ${facts(pet, path, owner)}
 </div>
 </div>
+${askView(visit, pet, attempt)}
 <h2 id="history">History</h2>
 <ol class="history">${history.rows.map(entryView)}</ol>
 ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSearchParams({ history: history.next }).toString()}#history">Later changes</a></p>`}

@@ -1,0 +1,144 @@
+import { isEmail } from '../../lib/email.ts';
+import { nameError } from '../../lib/text.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import { getPet } from '../../pets/pets.ts';
+import { type Params, query, type Reader, type Transaction } from '../../schema.ts';
+import { addressSubject, attemptLimits, countAttempt, emailSubject, tooManyAttempts } from '../../sessions/attempts.ts';
+import { hashSecret } from '../../sessions/session.ts';
+import { type MessageRow, textError } from '../message.ts';
+import { sendVisitorMessage } from '../messages.ts';
+
+/** A message about an animal from someone without an account. */
+export interface VisitorMessage {
+  readonly petId: number;
+  readonly name: string;
+  /** Where replies go. */
+  readonly email: string;
+  readonly text: string;
+}
+
+/** In code points, so that a message with its introduction stays below the bound of all messages. */
+export const VISITOR_TEXT_LENGTH_MAX = 2000;
+/** How long a message waits until its e-mail address is confirmed. */
+export const WAITING_MS = 2 * DAY_MS;
+
+/** Returns what is wrong with a message, as a sentence for each field; no member for those that are valid. */
+export function visitorMessageErrors({ name, email, text }: Omit<VisitorMessage, 'petId'>) {
+  const isLong = [...text].length > VISITOR_TEXT_LENGTH_MAX;
+  const ofName = name === '' ? 'must not be empty' : nameError(name);
+  const ofText = isLong ? 'must have at most 2,000 characters' : textError(text);
+  return {
+    ...(ofName !== undefined && { name: `Your name ${ofName}.` }),
+    ...(!isEmail(email) && { email: 'Write an e-mail address like name@example.org.' }),
+    ...(ofText !== undefined && { text: `Your message ${ofText}.` }),
+  };
+}
+
+/** What the limits of visitors count: the network of the sender, the address for replies, and the owner of the animal. */
+interface Parties {
+  readonly address: string;
+  readonly message: VisitorMessage;
+}
+
+/**
+ * Sends a message to the owner of an animal at once. The text says that nobody has confirmed the address for replies.
+ * @throws {Problem} `pet_not_found`; `too_many_attempts` by network and by owner
+ */
+export async function sendUnconfirmed(tx: Transaction, { message, address }: Parties): Promise<MessageRow> {
+  await requireAttempts(tx, [
+    [attemptLimits.askFromAddress, addressSubject(address)],
+    [attemptLimits.askOwner, await ownerOf(tx, message)],
+  ]);
+  return send(tx, message, false);
+}
+
+/**
+ * Keeps a message until its e-mail address is confirmed, for two days. The job `visitor_emails` sends the link.
+ * @param url the public URL of the pages, without a trailing slash
+ * @throws {Problem} `pet_not_found`; `too_many_attempts` by network, by e-mail address and by owner
+ */
+export async function keepUntilConfirmed(tx: Transaction, { message, address }: Parties, url: string): Promise<void> {
+  await requireAttempts(tx, [
+    [attemptLimits.askFromAddress, addressSubject(address)],
+    [attemptLimits.askByEmail, emailSubject(message.email)],
+    [attemptLimits.askOwnerUnconfirmed, await ownerOf(tx, message)],
+  ]);
+  await tx.run(insertMessage, { ...message, url, now: tx.now, expiresAt: tx.now + WAITING_MS });
+}
+
+/** Returns the message that a link confirms, without sending it; `undefined` if it was sent, has expired or never was. */
+export async function findWaiting(reader: Reader, secret: string, now: number): Promise<VisitorMessage | undefined> {
+  const found = await reader.first(messageByHash, { hash: hashSecret(secret) });
+  return found !== undefined && found.expiresAt > now ? found : undefined;
+}
+
+/**
+ * Sends the message that a link confirms. Returns it; `undefined` if it was sent, has expired or never was.
+ * @throws {Problem} `pet_not_found`, `too_many_attempts` by owner: the message keeps waiting
+ */
+export async function sendConfirmed(tx: Transaction, secret: string): Promise<VisitorMessage | undefined> {
+  const message = await tx.first(deleteByHash, { hash: hashSecret(secret), now: tx.now });
+  if (message === undefined) return undefined;
+  await requireAttempts(tx, [[attemptLimits.askOwner, await ownerOf(tx, message)]]);
+  await send(tx, message, true);
+  return message;
+}
+
+/** Deletes messages whose address was not confirmed in time; a retention rule. */
+export function deleteUnconfirmed(tx: Transaction, limit: number): Promise<number> | number {
+  return tx.run(deleteExpired, { now: tx.now, limit });
+}
+
+/** Counts attempts. An error takes the counts of this transaction back: those that are full stay so. */
+async function requireAttempts(
+  tx: Transaction,
+  attempts: readonly (readonly [Parameters<typeof countAttempt>[1], string])[],
+): Promise<void> {
+  for (const [limit, subject] of attempts) {
+    const waitMs = await countAttempt(tx, limit, subject);
+    if (waitMs > 0) throw tooManyAttempts(waitMs);
+  }
+}
+
+async function ownerOf(tx: Transaction, { petId }: VisitorMessage): Promise<string> {
+  return String((await getPet(tx, petId, tx.now)).accountId);
+}
+
+function send(tx: Transaction, { petId, name, email, text }: VisitorMessage, isConfirmed: boolean) {
+  const state = isConfirmed ? 'This address is confirmed.' : 'Nobody has confirmed this address.';
+  const introduction = `${name} <${email}> wrote this on the page of animal ${petId}. ${state}`;
+  return sendVisitorMessage(tx, { petId, replyTo: email, message: `${introduction}\n\n${text}` });
+}
+
+const columns = ['id', 'pet_id as petId', 'name', 'email', 'text', 'expires_at as expiresAt'] as const;
+
+const insertMessage = query((db, p: Params<VisitorMessage & { url: string; now: number; expiresAt: number }>) =>
+  db.insertInto('visitor_messages').values({
+    pet_id: p.petId,
+    name: p.name,
+    email: p.email,
+    text: p.text,
+    url: p.url,
+    created_at: p.now,
+    expires_at: p.expiresAt,
+    due_at: p.now,
+  }),
+);
+
+const messageByHash = query((db, p: Params<{ hash: string }>) =>
+  db.selectFrom('visitor_messages').select(columns).where('hash', '=', p.hash),
+);
+
+const deleteByHash = query((db, p: Params<{ hash: string; now: number }>) =>
+  db.deleteFrom('visitor_messages').where('hash', '=', p.hash).where('expires_at', '>', p.now).returning(columns),
+);
+
+const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
+  db.deleteFrom('visitor_messages').where('id', 'in', ({ selectFrom }) =>
+    selectFrom('visitor_messages')
+      .select('id')
+      .where('expires_at', '<=', p.now)
+      .limit(p.limit)
+      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+  ),
+);
