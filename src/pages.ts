@@ -13,6 +13,7 @@ import { guidePage, guidesPage, operatingGuidePage } from './web/guides/pages.ts
 import type { Page } from './web/page.ts';
 import { collectionPage, operationPage, referenceMarkdown, referencePage } from './web/reference/pages.ts';
 import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
+import { searchPage } from './web/search/search-page.ts';
 
 /** Every page, in the order of the menus. */
 export const pages: readonly Page[] = [
@@ -31,6 +32,7 @@ export const pages: readonly Page[] = [
   operationPage,
   collectionPage,
   sandboxKeyPage,
+  searchPage,
 
   signInPage,
   signUpPage,

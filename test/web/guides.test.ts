@@ -5,14 +5,18 @@ import { type Reply, send, serve, type TestService } from '../support/serving.ts
 import { signedIn } from './session.ts';
 
 const { guides, groups } = await getCatalog();
-const searches: string[] = [];
+const searches = ['/search', '/search?q=pagination', '/search?q=qqqqzzzz'];
 
 describe('the guides over HTTP', () => {
   let service: TestService;
   let origin: string;
   const replies = new Map<string, Promise<Reply>>();
-  const get = (path: string) =>
-    replies.getOrInsertComputed(path, () => send(origin + path, { headers: { Accept: 'text/html' } }));
+  const get = (path: string): Promise<Reply> =>
+    replies.getOrInsertComputed(path, async () => {
+      const reply = await send(origin + path, { headers: { Accept: 'text/html' } });
+      // Pages of accounts lead to the form for signing in.
+      return reply.status === 303 ? get(reply.headers.location!) : reply;
+    });
   before(async () => {
     service = await serve();
     origin = new URL(service.urls.production).origin;

@@ -45,7 +45,7 @@ describe('renderMarkdown', () => {
 
   it('writes tables that scroll and can have the focus', async () => {
     const table = await bodyOf('## Limits\n\n| A | |\n|---|---|\n| `a` | [b](/b) |');
-    assert.match(table, /<div class="scroll" role="region" tabindex="0" aria-label="Table: Limits"><table>/);
+    assert.match(table, /<div class="scroll" role="group" tabindex="0" aria-label="Table: Limits"><table>/);
     assert.match(table, /<th scope="col">A<\/th><td><\/td>/);
     assert.match(table, /<td><code>a<\/code><\/td><td><a href="\/b">b<\/a><\/td>/);
     assert.doesNotMatch(await bodyOf('| | |\n|---|---|\n| a | b |'), /thead/);

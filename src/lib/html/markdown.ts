@@ -135,7 +135,7 @@ class Renderer {
     const { heading } = this.#sections.at(-1)!;
     const isNamed = header.some(({ text }) => text !== '');
     // Browsers scroll it with the keyboard only if it can have the focus.
-    return html`<div class="scroll" role="region" tabindex="0" aria-label="Table: ${heading === '' ? this.#title : heading}"><table>
+    return html`<div class="scroll" role="group" tabindex="0" aria-label="Table: ${heading === '' ? this.#title : heading}"><table>
 ${isNamed && html`<thead><tr>${header.map(({ text, tokens }) => (text === '' ? html`<td></td>` : html`<th scope="col">${this.#inline(tokens)}</th>`))}</tr></thead>`}
 <tbody>${rows.map(cells => html`<tr>${cells.map(({ tokens }) => html`<td>${this.#inline(tokens)}</td>`)}</tr>\n`)}</tbody>
 </table></div>

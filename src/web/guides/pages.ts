@@ -84,8 +84,8 @@ ${contents(article.sections, 'wide')}
 }
 
 function groupList({ title, entries }: Catalog['groups'][number], current: GuideEntry): Html {
-  return html`<p>${title}</p>
-<ul>${entries.map(entry => html`<li><a href="${entry.path}"${entry === current && html` aria-current="page"`}>${entry.title}</a></li>\n`)}</ul>
+  return html`<details${entries.includes(current) && html` open`}><summary>${title}</summary>
+<ul>${entries.map(entry => html`<li><a href="${entry.path}"${entry === current && html` aria-current="page"`}>${entry.title}</a></li>\n`)}</ul></details>
 `;
 }
 

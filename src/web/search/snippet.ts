@@ -1,0 +1,30 @@
+import { type Html, html } from '../../lib/html/html.ts';
+
+/** The length of a snippet, in characters. */
+const LENGTH = 180;
+/** How much of it is before the first match. */
+const BEFORE = 60;
+
+/** Returns the part of a text around the first match, with all matches marked. @param terms the words that match, in lower case */
+export function snippet(text: string, terms: readonly string[]): Html {
+  const pattern = patternOf(terms);
+  const plain = text.replaceAll(/\s+/g, ' ');
+  const first = pattern === undefined ? 0 : Math.max(0, plain.search(pattern));
+  const from = first <= BEFORE ? 0 : plain.indexOf(' ', first - BEFORE) + 1;
+  const end = from + LENGTH >= plain.length ? plain.length : Math.max(plain.lastIndexOf(' ', from + LENGTH), first + 1);
+  return html`${from > 0 && '… '}${marked(plain.slice(from, end), terms)}${end < plain.length && ' …'}`;
+}
+
+/** Returns a text with its matches marked. */
+export function marked(text: string, terms: readonly string[]): Html {
+  const pattern = patternOf(terms);
+  const parts = pattern === undefined ? [text] : text.split(pattern);
+  return html`${parts.map((part, index) => (index % 2 === 0 ? part : html`<mark>${part}</mark>`))}`;
+}
+
+/** Returns the pattern of the words with one group around it. */
+function patternOf(terms: readonly string[]): RegExp | undefined {
+  if (terms.length === 0) return undefined;
+  const words = terms.toSorted((a, b) => b.length - a.length).map(term => RegExp.escape(term));
+  return new RegExp(`(?<![\\p{L}\\p{N}])(${words.join('|')})(?![\\p{L}\\p{N}])`, 'iu');
+}
