@@ -6,6 +6,8 @@ import type { Catalog } from './catalog.ts';
  * @param from the file with the link, below `docs/`
  */
 export function addressOf(catalog: Catalog, from: string, href: string): string | undefined {
+  // The site itself, at its usual address.
+  if (href.startsWith('http://localhost:8080/')) return new URL(href).pathname;
   if (href.startsWith('#') || /^(https?|mailto):/i.test(href)) return href;
   const base = 'file:///docs/';
   if (!URL.canParse(href, base + from)) return undefined;
