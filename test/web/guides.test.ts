@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { routes } from '../../src/api.ts';
 import { getCatalog } from '../../src/web/guides/catalog.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { signedIn } from './session.ts';
@@ -120,7 +121,10 @@ describe('the guides over HTTP', () => {
     const { text, status, headers } = await get('/llms.txt');
     assert.deepEqual([status, headers['content-type']], [200, 'text/plain; charset=utf-8']);
     assert.match(text, /^# Pet Store\n\n> [^\n]+\n\n/);
-    for (const { path } of guides) assert.ok(text.includes(`](${origin}${path}.md): `), path);
+    const operations = routes.map(({ operationId }) => `/reference/${operationId}`);
+    for (const path of [...guides.map(({ path }) => path), '/reference', ...operations]) {
+      assert.ok(text.includes(`](${origin}${path}.md): `), path);
+    }
     for (const line of text.split('\n').filter(one => one.startsWith('- '))) {
       assert.match(line, /^- \[[^\]]+\]\(http[^)]+\): \S.*\.$/);
     }

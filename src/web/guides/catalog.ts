@@ -62,9 +62,7 @@ async function readCatalog(): Promise<Catalog> {
 }
 
 async function groupOf(part: string): Promise<Group> {
-  const rows = [...part.matchAll(/^\| \[([^\]]+)\]\(([\w/-]+\.md)\) \| (.*) \|$/gm)].filter(
-    ([, , file]) => file !== REFERENCE,
-  );
+  const rows = [...part.matchAll(/^\| \[([^\]]+)\]\(([\w/-]+\.md)\) \| (.*) \|$/gm)];
   return {
     title: part.slice(0, part.indexOf('\n')),
     entries: await Promise.all(

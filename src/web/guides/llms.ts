@@ -1,3 +1,4 @@
+import { routes } from '../../api.ts';
 import { PREFIX } from '../../urls.ts';
 import { publicPage, type Visit } from '../page.ts';
 import { type Catalog, getCatalog } from './catalog.ts';
@@ -35,12 +36,16 @@ function llmsText(visit: Visit, { groups }: Catalog): string {
     const lines = entries.map(({ title, path, summary }) => `- [${title}](${publicUrl}${twinOf(path)}): ${summary}.`);
     return `## ${title}\n\n${lines.join('\n')}\n`;
   });
+  const operations = routes.map(
+    ({ operationId, method, path, summary }) =>
+      `- [${operationId}](${publicUrl}${twinOf(`/reference/${operationId}`)}): ${summary}, \`${method} ${PREFIX}${path}\`.`,
+  );
   const optional = [
     `- [OpenAPI document](${publicUrl}/openapi.json): Every operation with its schemas and examples, as OpenAPI 3.1.`,
     `- [All guides in one file](${publicUrl}/llms-full.txt): The guides for API users.`,
     `- [Error codes](${publicUrl}/errors): Every error code with its cause and fix.`,
   ];
-  return `${introductionOf(visit)}\n${sections.join('\n')}\n## Optional\n\n${optional.join('\n')}\n`;
+  return `${introductionOf(visit)}\n${sections.join('\n')}\n## Operations\n\n${operations.join('\n')}\n\n## Optional\n\n${optional.join('\n')}\n`;
 }
 
 function introductionOf({ site, request }: Visit): string {

@@ -20,7 +20,7 @@ export function markdownOf(visit: Visit, catalog: Catalog, { entry, source }: Gu
 
 /** Returns the path of the Markdown twin of a page, or the path itself if the page has none. */
 export function twinOf(address: string): string {
-  return address.replace(/^(\/guides\/[\w/-]+)/, '$1.md');
+  return address.replace(/^(\/guides\/[\w/-]+|\/reference(?:\/\w+)?)/, '$1.md');
 }
 
 /** Changes the text of Markdown but not its code blocks. */

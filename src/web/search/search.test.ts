@@ -8,6 +8,8 @@ describe('search', () => {
     pagination: '/guides/pagination',
     pagintaion: '/guides/pagination',
     pagin: '/guides/pagination',
+    'create pet': '/reference/createPet',
+    listWebhooks: '/reference/listWebhooks',
     pet_not_found: '/errors/pet_not_found',
     'exponential backoff': '/guides/backoff',
     'How do I rotate a key?': '/guides/authentication',
