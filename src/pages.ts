@@ -1,8 +1,18 @@
+import {
+  account,
+  changeEmail,
+  changeName,
+  changePassword,
+  changePlan,
+  confirmAgain,
+} from './accounts/pages/account.ts';
+import { cancelDeletion, deleteAccount, exportData } from './accounts/pages/leaving.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
 import { linkPage } from './sessions/link-page.ts';
+import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
@@ -39,11 +49,23 @@ export const pages: readonly Page[] = [
   forgotPasswordPage,
   linkPage,
   signOutPage,
+  account,
+  changeName,
+  changeEmail,
+  confirmAgain,
+  changePassword,
+  changePlan,
+  exportData,
+  deleteAccount,
+  cancelDeletion,
   keysPage,
   newKeyPage,
   keyPage,
   rotateKeyPage,
   revokeKeyPage,
+  sessionsPage,
+  endOtherSessionsPage,
+  endSessionPage,
 
   errorCodes,
   errorCode,

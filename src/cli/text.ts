@@ -1,4 +1,5 @@
-import { formatTime } from '../lib/time.ts';
+export { withTimes } from '../lib/time.ts';
+
 import type { Style } from './command.ts';
 import { priceText } from './store/money.ts';
 import { list, table } from './terminal.ts';
@@ -6,15 +7,6 @@ import { list, table } from './terminal.ts';
 /** A JSON object to print. */
 // biome-ignore lint/suspicious/noExplicitAny: the members differ from command to command
 export type Value = Record<string, any>;
-
-/** Returns an object as `--json` shows it: its times, in milliseconds since the Unix epoch, become RFC 3339. */
-export function withTimes(value: object): Value {
-  const members = Object.entries(value).map(([name, member]) => {
-    const isTime = typeof member === 'number' && /At$|^until$/.test(name);
-    return [name, isTime ? formatTime(member) : member];
-  });
-  return Object.fromEntries(members);
-}
 
 /** Returns the members of an object as names and values. Absent members are left out. */
 export function describe(value: Value): string {

@@ -44,3 +44,13 @@ export function formatTime(ms: number): string {
 /** Recent texts: the changes of one commit have the same times, and each is in a response and an event. */
 const formatted = new Map<number, string>();
 const FORMATTED_MAX = 64;
+
+/** Returns an object with its times, in milliseconds since the Unix epoch, as RFC 3339: the members `…At` and `until`. */
+// biome-ignore lint/suspicious/noExplicitAny: the members differ from object to object
+export function withTimes(value: object): Record<string, any> {
+  const members = Object.entries(value).map(([name, member]) => {
+    const isTime = typeof member === 'number' && /At$|^until$/.test(name);
+    return [name, isTime ? formatTime(member) : member];
+  });
+  return Object.fromEntries(members);
+}

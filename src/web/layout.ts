@@ -76,7 +76,7 @@ function who({ tokenField }: Frame, account: Account | undefined): Html {
   if (account === undefined) {
     return html`<a href="/sign-in">Sign in</a> <a class="button" href="/sign-up">Sign up</a>`;
   }
-  return html`<a href="/keys">${account.name}</a>
+  return html`<a href="/account">${account.name}</a>
 <form method="post" action="/sign-out">${tokenField}<button class="plain">Sign out</button></form>`;
 }
 

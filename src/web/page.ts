@@ -94,6 +94,8 @@ export interface Redirect {
 export interface Download {
   readonly contentType: string;
   readonly bytes: string | Buffer;
+  /** The content in parts, in place of the bytes, if it may be large. */
+  readonly parts?: AsyncIterable<string>;
   readonly status?: number;
   /** The name under which browsers save the file; without it they show it. */
   readonly fileName?: string;

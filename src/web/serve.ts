@@ -226,10 +226,11 @@ function download({
   status = 200,
   contentType,
   bytes,
+  parts,
   fileName,
 }: Extract<PageResult, { bytes: unknown }>): PageContent {
   const headers = fileName === undefined ? [] : ['Content-Disposition', `attachment; filename="${fileName}"`];
-  return { status, contentType, bytes, headers };
+  return { status, contentType, bytes, headers, ...(parts && { parts }) };
 }
 
 /** Returns the path of an address without a trailing slash: a proxy may have put one in front; otherwise ''. */

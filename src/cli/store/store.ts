@@ -1,32 +1,23 @@
 import { getAccount, requireLasting } from '../../accounts/accounts.ts';
-import { routes } from '../../api.ts';
-import { type Deployment, nowOf } from '../../deployment.ts';
-import { operator } from '../../events/event.ts';
-import type { Caller, Route, RouteRequest } from '../../lib/http/route.ts';
+import { nowOf } from '../../deployment.ts';
+import {
+  callList,
+  callOperation,
+  type LocalContext,
+  type LocalPage,
+  type LocalRequest,
+  type LocalRoute,
+  operationNamed,
+} from '../../local-call.ts';
 import type { Database, DeploymentName, Reader } from '../../schema.ts';
 import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import type { Value } from '../text.ts';
 
-export interface StoreRequest {
-  readonly path?: Readonly<Record<string, unknown>>;
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-  /** The account that the request is for; the operator where it is absent. */
-  readonly accountId?: number | undefined;
-}
+export { type LocalRequest as StoreRequest, type LocalRoute as StoreRoute, operationNamed };
 
-export interface StorePage {
+export interface StorePage extends LocalPage {
   readonly items: readonly Value[];
-  /** The cursor of the next page; `undefined` at the end. */
-  readonly next: string | undefined;
-}
-
-/** An operation that commands call. */
-export type StoreRoute = Route<Deployment>;
-
-export function operationNamed(operationId: string): StoreRoute {
-  return routes.find(route => route.operationId === operationId)!;
 }
 
 /** One deployment, whose operations the command line calls without HTTP. */
@@ -47,17 +38,13 @@ export class Store {
   }
 
   /** Runs an operation and returns the body of its response. @throws {Problem} as the operation does */
-  async send(operationId: string, request: StoreRequest): Promise<Value> {
-    return (await this.#handle(operationId, request)).value;
+  async send(operationId: string, request: LocalRequest): Promise<Value> {
+    return (await callOperation(this.#context, operationId, request)).value as Value;
   }
 
   /** Runs a list operation and returns one page. @throws {Problem} as the operation does */
-  async page(operationId: string, request: StoreRequest): Promise<StorePage> {
-    const { value, headers } = await this.#handle(operationId, request);
-    const index = headers.indexOf('x-next');
-    const next = index < 0 ? '' : headers[index + 1]!;
-    const cursor = new URLSearchParams(next.slice(next.indexOf('?'))).get('cursor');
-    return { items: value as unknown as Value[], next: cursor ?? undefined };
+  async page(operationId: string, request: LocalRequest): Promise<StorePage> {
+    return callList(this.#context, operationId, request);
   }
 
   /** Runs several operations in one transaction. `work` may run more than once. */
@@ -81,37 +68,11 @@ export class Store {
     requireLasting(await (isProduction ? find(this.database) : withAccounts(this.#invocation, find)));
   }
 
-  async #handle(operationId: string, { path = {}, query = {}, body, accountId }: StoreRequest) {
-    const route = operationNamed(operationId);
+  get #context(): LocalContext {
     const { name, database } = this;
     const { clock, config } = this.#invocation;
     // Operations that need more of a deployment have no command.
-    const context = { name, database, clock, categories: config.categories, bounds: config.bounds };
-    // Handlers pass the caller on as an Actor, which the operator is, too: with `null` for the account. The bounds of
-    // plans do not apply to the operator.
-    const actor = accountId === undefined ? operator : { accountId, admin: false };
-    const search = `?${new URLSearchParams(query as Record<string, string>)}`;
-    const request: RouteRequest<unknown, unknown, unknown, unknown> = {
-      context,
-      caller: { ...actor, deployment: name, plan: 'enterprise' } as Caller,
-      path,
-      query,
-      body,
-      header: () => undefined,
-      prefer: new Map(),
-      operationId,
-      requestId: '',
-      origin: undefined,
-      checkPreconditions() {},
-      isStillAuthorized: () => true,
-      connection: { destroyed: false, readableEnded: false },
-      baseUrl: '',
-      url: route.path + search,
-      search,
-      routePath: route.path,
-    };
-    const { body: json, headers = [] } = await route.handle(request as never);
-    return { value: (Buffer.isBuffer(json) ? JSON.parse(String(json)) : json) as Value, headers };
+    return { name, database, clock, categories: config.categories, bounds: config.bounds };
   }
 }
 

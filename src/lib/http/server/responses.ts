@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
 import { isKnown } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
@@ -76,7 +77,12 @@ export interface PageContent extends ResponseContent {
   readonly headers?: readonly string[];
   /** The bytes in the encodings that most browsers accept, for those that do. */
   readonly compressed?: Compressed;
+  /** The body in parts, in place of the bytes. The client must take it within `STREAM_MS`. */
+  readonly parts?: AsyncIterable<string>;
 }
+
+/** The longest that a client may take for a page in parts. */
+const STREAM_MS = 10 * 60_000;
 
 /** The same bytes in two encodings. */
 export interface Compressed {
@@ -119,6 +125,12 @@ export function writePage(
   if (etag !== undefined) all.push('ETag', etag);
   if (compressed !== undefined) all.push('Vary', 'Accept-Encoding');
   if (encoding !== undefined && !isCurrent) all.push('Content-Encoding', encoding);
+  if (page.parts !== undefined && request.method !== 'HEAD' && !response.headersSent && !response.destroyed) {
+    response.writeHead(page.status, ['Content-Type', page.contentType ?? JSON_TYPE, ...all, ...connection]);
+    // If reading fails, the connection breaks off, so that the client sees that the response is not complete.
+    pipeline(page.parts, response, { signal: AbortSignal.timeout(STREAM_MS) }).catch(() => {});
+    return;
+  }
   writeResponse(response, isCurrent ? { status: 304, bytes: '' } : content, all.concat(connection));
 }
 

@@ -1,0 +1,125 @@
+import { UserError } from '../../lib/user-error.ts';
+import { attemptLimits, emailSubject, forgetAttempts, requireAttempt } from '../../sessions/attempts.ts';
+import { queueEmail } from '../../sessions/emails.ts';
+import { findPassword, passwordError } from '../../sessions/passwords.ts';
+import { replacePassword } from '../../sessions/recovery.ts';
+import { startSession } from '../../sessions/sessions.ts';
+import { browserOf, changeError, sessionCookie } from '../../sessions/visits.ts';
+import { type AccountVisit, accountPage, type PageResult } from '../../web/page.ts';
+import { updateAccount } from '../accounts.ts';
+import { accountView } from './view.ts';
+
+/** The account: its name, address, password, plan and bounds. */
+export const account = accountPage({
+  path: '/account',
+  title: 'Account',
+  menu: 'account',
+  whileSuspended: true,
+  show: visit => accountView(visit),
+});
+
+/** Defines the page that a form of the account page is sent to. */
+function change(path: string, title: string, submit: (visit: AccountVisit) => Promise<PageResult>) {
+  return accountPage({ path, title, show: () => ({ location: '/account' }), submit });
+}
+
+export const changeName = change('/account/name', 'Change the name', async visit => {
+  const { site, account, origin, form } = visit;
+  const name = form.get('name')?.trim() ?? '';
+  const error = changeError({ name });
+  if (error !== undefined) return accountView(visit, { values: { name }, errors: { name: error } });
+  await site.accounts.write(tx => updateAccount(tx, account.id, { name }), origin);
+  return { location: '/account?done=name' };
+});
+
+export const changeEmail = change('/account/email', 'Change the e-mail address', async visit => {
+  const { site, account, origin, form, request } = visit;
+  const email = form.get('email')?.trim().toLowerCase() ?? '';
+  const errors = {
+    email: changeError({ email }) ?? (email === account.email ? 'This is your address already.' : undefined),
+    emailPassword: await currentPasswordError(visit, 'emailPassword'),
+  };
+  const rejected = (error?: string) =>
+    accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
+  if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
+  await requireAttempt(site.accounts, attemptLimits.emailChange, String(account.id));
+  const url = request.publicUrl;
+  if (site.emailSender !== undefined) {
+    // The same answer whether or not the address has an account: the e-mail tells its owner.
+    await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: account.id, email, url }));
+    site.emailQueued();
+    return { location: '/account?done=sent#email' };
+  }
+  try {
+    await site.accounts.write(tx => updateAccount(tx, account.id, { email }), origin);
+    return { location: '/account?done=email' };
+  } catch (error) {
+    if (error instanceof UserError) return rejected('This address cannot be used.');
+    throw error;
+  }
+});
+
+export const confirmAgain = change(
+  '/account/email/confirm',
+  'Send the link again',
+  async ({ site, account, request }) => {
+    const { id: accountId, email } = account;
+    if (site.emailSender !== undefined) {
+      const url = request.publicUrl;
+      await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url }));
+      site.emailQueued();
+    }
+    return { location: '/account?done=sent#email' };
+  },
+);
+
+export const changePassword = change('/account/password', 'Change the password', async visit => {
+  const { site, account, origin, form, request } = visit;
+  const password = form.get('password') ?? '';
+  const errors = {
+    current: await currentPasswordError(visit, 'current'),
+    password: passwordError(password, account.email),
+  };
+  if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
+  const hash = await site.passwords.hash(password);
+  const { id: accountId, email } = account;
+  // This browser gets a new session, too: its cookie may have been seen by whoever knew the old password.
+  const { secret } = await site.accounts.write(async tx => {
+    await replacePassword(tx, account, hash);
+    if (site.emailSender !== undefined) {
+      await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
+    }
+    return startSession(tx, account.id, browserOf(visit));
+  }, origin);
+  site.emailQueued();
+  return { location: '/account?done=password', cookies: [sessionCookie(visit, secret)] };
+});
+
+export const changePlan = change('/account/plan', 'Change the plan', async visit => {
+  const { site, account, origin, form } = visit;
+  const plan = form.get('plan');
+  const rejected = (error: string) => accountView(visit, { errors: { plan: error } });
+  if (plan !== 'free' && plan !== 'pro') return rejected('Choose Free or Pro. Ask the operator for other plans.');
+  if (account.plan !== 'free' && account.plan !== 'pro') return rejected('Ask the operator for another plan.');
+  if (plan === 'pro' && account.emailConfirmedAt === undefined) return rejected('Confirm your e-mail address first.');
+  await site.accounts.write(tx => updateAccount(tx, account.id, { plan }), origin);
+  return { location: '/account?done=plan#plan' };
+});
+
+/**
+ * Returns what is wrong with the current password in a field of the form; `undefined` if nothing is, or the account has
+ * none.
+ * @throws {Problem} `too_many_attempts`: as many as for signing in
+ */
+export async function currentPasswordError(
+  { site, account, form }: AccountVisit,
+  name: string,
+): Promise<string | undefined> {
+  const stored = await findPassword(site.accounts, account.id);
+  if (stored === undefined) return undefined;
+  const [limit, subject] = [attemptLimits.signInByAccount, emailSubject(account.email)];
+  await requireAttempt(site.accounts, limit, subject);
+  if (!(await site.passwords.verify(form.get(name) ?? '', stored))) return 'The password is wrong.';
+  await site.accounts.write(tx => forgetAttempts(tx, limit, subject));
+  return undefined;
+}

@@ -1,0 +1,97 @@
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
+import { findPassword } from '../../sessions/passwords.ts';
+import { field, form } from '../../web/forms.ts';
+import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
+import { nowOf } from '../../web/site.ts';
+import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
+import { cancelOwnDeletion, requestOwnDeletion } from '../accounts.ts';
+import { exportAccount } from '../export/export.ts';
+import { currentPasswordError } from './account.ts';
+import { currentPassword, type Sent } from './view.ts';
+
+/** How long an owner can cancel the deletion of an account. */
+const GRACE_MS = 30 * DAY_MS;
+
+/** Downloads everything that the account has. */
+export const exportData = accountPage({
+  path: '/account/export',
+  title: 'Export the data',
+  whileSuspended: true,
+  show: () => ({ location: '/account' }),
+  async submit({ site, account }) {
+    await requireAttempt(site.accounts, attemptLimits.export, String(account.id));
+    const options = { accounts: site.accounts, deployments: [...site.deployments.values()], now: nowOf(site) };
+    return {
+      contentType: 'application/json; charset=utf-8',
+      bytes: '',
+      parts: exportAccount(options, account.id),
+      fileName: `petstore-account-${account.id}.json`,
+    };
+  },
+});
+
+/** Asks for the deletion of the account. */
+export const deleteAccount = accountPage({
+  path: '/account/delete',
+  title: 'Delete the account',
+  show: visit => deletionView(visit),
+  async submit(visit) {
+    const { site, account, origin, form } = visit;
+    const name = form.get('name')?.trim() ?? '';
+    const errors = {
+      name: name === account.name.trim() ? undefined : `Type the name of the account: ${account.name}`,
+      password: await currentPasswordError(visit, 'password'),
+    };
+    if (errors.name !== undefined || errors.password !== undefined) {
+      return deletionView(visit, { values: { name }, errors });
+    }
+    const databases = { accounts: site.accounts, staging: site.deployments.get('staging')?.database };
+    await suspendWithWebhooks(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
+    return { location: '/account' };
+  },
+});
+
+/** Cancels the deletion that the owner asked for. */
+export const cancelDeletion = accountPage({
+  path: '/account/delete/cancel',
+  title: 'Keep the account',
+  whileSuspended: true,
+  show: () => ({ location: '/account' }),
+  async submit({ site, account, origin }) {
+    try {
+      await site.accounts.write(tx => cancelOwnDeletion(tx, account.id), origin);
+      return { location: '/account?done=resumed' };
+    } catch (error) {
+      // The account page says what the owner can do.
+      if (error instanceof UserError) return { location: '/account' };
+      throw error;
+    }
+  },
+});
+
+async function deletionView(visit: AccountVisit, { values, errors }: Sent = {}): Promise<View> {
+  const { site, account } = visit;
+  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  return {
+    status: errors === undefined ? 200 : 422,
+    body: html`<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.
+On <strong>${timeHtml(nowOf(site) + GRACE_MS)}</strong> we delete it for good, on both deployments:</p>
+<ul>
+<li>your animals, webhooks, API keys, notes and the texts of your messages are deleted;</li>
+<li>your open orders are cancelled and your holds released;</li>
+<li>your name and e-mail address are replaced. Your orders stay for those that you dealt with.</li>
+</ul>
+<p>Until that day, sign in and choose “Keep the account” to cancel. <a href="/account#data">Export your data</a> first if you need it.</p>
+${form(visit, { action: '/account/delete', submit: 'Delete the account', danger: true }, [
+  field({
+    ...{ name: 'name', label: `Type the name of the account: ${account.name}`, value: values?.['name'] },
+    ...{ error: errors?.['name'] },
+  }),
+  currentPassword('password', errors?.['password'], hasPassword),
+])}
+<p><a href="/account">Back to the account</a></p>`,
+  };
+}

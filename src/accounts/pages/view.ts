@@ -1,0 +1,242 @@
+import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
+import { type Limits, limitsOf, MEBIBYTE, plans } from '../../plans/plan.ts';
+import { findPassword } from '../../sessions/passwords.ts';
+import { doneNotice, newPasswordField, operatorHelp } from '../../sessions/visits.ts';
+import { choices, field, form, notice } from '../../web/forms.ts';
+import { titleOf } from '../../web/layout.ts';
+import type { AccountVisit, View } from '../../web/page.ts';
+import type { Account } from '../account.ts';
+import { boundsOf } from '../usage/routes.ts';
+
+/** What a form of the page was sent with, and what is wrong with it: by the name of the field. */
+export interface Sent {
+  readonly values?: Readonly<Record<string, string>>;
+  readonly errors?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Returns the page of the account, with the errors of the form that was sent. */
+export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise<View> {
+  const { site, account } = visit;
+  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  const body =
+    account.suspendedAt === undefined
+      ? [
+          profile(visit, sent),
+          email(visit, sent, hasPassword),
+          password(visit, sent, hasPassword),
+          plan(visit, sent),
+          await usage(visit),
+          data(visit),
+          deletion(),
+        ]
+      : [suspension(visit), data(visit)];
+  return {
+    title: 'Account',
+    styles: ['account.css'],
+    status: sent.errors === undefined ? 200 : 422,
+    body: html`${doneNotice(visit, done)}${body}`,
+  };
+}
+
+const done = {
+  confirmed: 'Your e-mail address is confirmed.',
+  name: 'Your name is changed.',
+  email: 'Your e-mail address is changed.',
+  sent: 'We sent a link to the address. Open it within seven days to confirm the address.',
+  password: 'Your password is changed. All other browsers are signed out.',
+  plan: 'Your plan is changed.',
+  resumed: 'The deletion is cancelled. Activate your webhooks again.',
+};
+
+function section(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
+  return html`<section class="setting" id="${id}">
+<div><h2>${title}</h2>
+<p class="hint">${about}</p></div>
+<div>${content}</div>
+</section>
+`;
+}
+
+function profile(visit: AccountVisit, { values, errors }: Sent): Html {
+  const { id, name, createdAt } = visit.account;
+  return section(
+    'profile',
+    'Profile',
+    html`Account ${id}, since ${timeHtml(createdAt)}.`,
+    form(visit, { action: '/account/name', submit: 'Change the name' }, [
+      field({
+        ...{ name: 'name', label: 'Name', value: values?.['name'] ?? name, error: errors?.['name'] },
+        ...{ hint: 'Others see it.', autocomplete: 'organization', maxLength: 255 },
+      }),
+    ]),
+  );
+}
+
+/** Returns the field for the current password, if the account has one. */
+export function currentPassword(name: string, error: string | undefined, hasPassword: boolean): Html | false {
+  return hasPassword && field({ name, label: 'Password', type: 'password', error, autocomplete: 'current-password' });
+}
+
+function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boolean): Html {
+  const { account, site } = visit;
+  const isConfirmed = account.emailConfirmedAt !== undefined;
+  const badge = isConfirmed
+    ? html`<span class="badge good">Confirmed</span>`
+    : html`<span class="badge warn">Not confirmed</span>`;
+  const confirm =
+    site.emailSender === undefined
+      ? operatorHelp()
+      : form(
+          visit,
+          { action: '/account/email/confirm', submit: 'Send the link again', className: 'inline' },
+          undefined,
+        );
+  return section(
+    'email',
+    'E-mail address',
+    site.emailSender === undefined
+      ? 'You sign in with it.'
+      : 'You sign in with it. A new address counts once you open the link that we send to it.',
+    html`<p>${account.email} ${badge}</p>
+${!isConfirmed && html`<div class="part">${confirm}</div>`}
+${form(visit, { action: '/account/email', submit: 'Change the address' }, [
+  field({
+    ...{ name: 'email', label: 'New e-mail address', type: 'email', value: values?.['email'] },
+    ...{ error: errors?.['email'], autocomplete: 'email' },
+  }),
+  currentPassword('emailPassword', errors?.['emailPassword'], hasPassword),
+])}`,
+  );
+}
+
+function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): Html {
+  return section(
+    'password',
+    'Password',
+    'A new password signs out all other browsers.',
+    html`${!hasPassword && html`<p>Your account has no password yet. Choose one, so that you can sign in without a link.</p>`}
+${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password' }, [
+  // Password managers want to know whose password it is.
+  html`<input type="hidden" name="username" value="${visit.account.email}" autocomplete="username">`,
+  hasPassword &&
+    field({
+      ...{ name: 'current', label: 'Current password', type: 'password' },
+      ...{ error: errors?.['current'], autocomplete: 'current-password' },
+    }),
+  newPasswordField({ error: errors?.['password'] }),
+])}`,
+  );
+}
+
+function plan(visit: AccountVisit, { errors }: Sent): Html {
+  const { account } = visit;
+  const byOneself = ['free', 'pro'] as const;
+  const isOwn = account.plan === 'free' || account.plan === 'pro';
+  const about = html`Requests that your keys may send to each deployment.`;
+  const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOf({ plan: account.plan, per_minute: account.perMinute, per_day: account.perDay }))}</p>`;
+  const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
+  if (!isOwn)
+    return section(
+      'plan',
+      'Plan',
+      about,
+      html`${current}<p class="hint">Ask the operator of the store for another plan.</p>`,
+    );
+  return section(
+    'plan',
+    'Plan',
+    about,
+    html`${form(visit, { action: '/account/plan', submit: 'Change the plan' }, [
+      choices('radio', {
+        name: 'plan',
+        label: 'Plan',
+        error: errors?.['plan'],
+        choices: byOneself.map(value => ({
+          value,
+          label: plans[value].title,
+          hint: limitsText(plans[value].limits),
+          checked: value === account.plan,
+        })),
+      }),
+    ])}
+${account.emailConfirmedAt === undefined && html`<p class="hint">Pro needs a confirmed e-mail address.</p>`}
+${ask}`,
+  );
+}
+
+function limitsText({ perMinute, perDay }: Limits): string {
+  return `${perMinute.toLocaleString('en')} a minute and ${perDay.toLocaleString('en')} a day`;
+}
+
+const boundNames = {
+  openOrders: 'Open orders',
+  heldPets: 'Animals on hold',
+  categories: 'Categories',
+  webhooks: 'Webhooks',
+  streams: 'Event streams',
+  storedBytes: 'Stored texts',
+  scans: 'Lists that scan',
+} as const;
+
+async function usage({ site, account }: AccountVisit): Promise<Html> {
+  const { id: accountId, plan } = account;
+  const deployments = [...site.deployments.values()];
+  const bounds = await Promise.all(deployments.map(deployment => boundsOf(deployment, { accountId, plan })));
+  const names = Object.keys(boundNames) as (keyof typeof boundNames)[];
+  const amount = (name: string, value: number) =>
+    name === 'storedBytes' ? `${Math.ceil((value / MEBIBYTE) * 10) / 10} MiB` : value.toLocaleString('en');
+  return section(
+    'usage',
+    'Usage',
+    'What you have, of what your plan allows.',
+    html`<div class="scroll"><table>
+<caption class="sr-only">What your account has on each deployment</caption>
+<thead><tr><td></td>${deployments.map(({ name }) => html`<th scope="col">${titleOf(name)}</th>`)}</tr></thead>
+<tbody>${names.map(
+      name => html`<tr><th scope="row">${boundNames[name]}</th>${bounds.map(
+        ({ [name]: { used, maximum } }) =>
+          html`<td>${amount(name, used)} <span class="quiet">of ${amount(name, maximum)}</span></td>`,
+      )}</tr>
+`,
+    )}</tbody></table></div>`,
+  );
+}
+
+function data(visit: AccountVisit): Html {
+  return section(
+    'data',
+    'Your data',
+    'Everything that your account has on both deployments, as one JSON file.',
+    form(visit, { action: '/account/export', submit: 'Export the data', className: 'inline' }, undefined),
+  );
+}
+
+function deletion(): Html {
+  return section(
+    'delete',
+    'Delete the account',
+    'You can change your mind for 30 days.',
+    html`<a class="button secondary" href="/account/delete">Delete the account …</a>`,
+  );
+}
+
+/** Says why nothing works, and what the owner can do. */
+function suspension(visit: AccountVisit): Html {
+  const { suspendedAt, deleteAt, deletionByOwner }: Account = visit.account;
+  if (deleteAt === undefined) {
+    return notice(
+      'alert',
+      html`<p><strong>Your account is suspended</strong> since ${timeHtml(suspendedAt!)}. Its API keys are rejected and its webhooks are disabled.</p>
+<p>Ask the operator of the store why. You can still export your data.</p>`,
+    );
+  }
+  return notice(
+    'alert',
+    html`<p><strong>Your account will be deleted</strong> on ${timeHtml(deleteAt)}. Until then its API keys are rejected and its webhooks are disabled.</p>
+${
+  deletionByOwner
+    ? form(visit, { action: '/account/delete/cancel', submit: 'Keep the account', className: 'inline' }, undefined)
+    : html`<p>Ask the operator of the store why. You can still export your data.</p>`
+}`,
+  );
+}
