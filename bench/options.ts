@@ -22,6 +22,7 @@ export interface Options {
 const otherRows = {
   [orderRow.name]: `${orderRow.title}: compared with nginx, and in a large store compared with a small one`,
   mixed: 'reads and writes at once',
+  pages: 'the list, while 50 pages a second are read',
   memory: 'memory with the large store, idle and under load',
   start: 'second start to the first 200',
   latency: 'from a change to its webhook receiver, at 100 changes per second',

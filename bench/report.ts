@@ -16,6 +16,7 @@ export interface Results {
   readonly growth?: readonly Comparison<'small' | 'large'>[];
   readonly orders?: Rounds<'product' | 'many' | 'nginx'>;
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
+  readonly pages?: Rounds<'alone' | 'besidePages'>;
   readonly memory?: { readonly idleMb: number; readonly loadedMb: number };
   readonly startsMs?: readonly number[];
   readonly latency?: readonly Measured[];
@@ -71,6 +72,7 @@ export function report(results: Results): string {
     ),
     ...section('Orders', results.orders && ordersTable(results.orders)),
     ...section('Reads and writes at once', results.mixed && mixedTable(results.mixed)),
+    ...section('The list while 50 pages a second are read', results.pages && pagesTable(results.pages)),
     ...section('Webhooks and event streams', eventTable(results)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
@@ -248,6 +250,19 @@ function ordersTable(rounds: Rounds<'product' | 'many' | 'nginx'>): string {
       const { p50Ms, p99Ms } = medianOf(rounds[side]);
       const share = side === 'nginx' ? '' : ratio(rounds, side, 'nginx').median.toFixed(2);
       return [titles[side], perSecond(rounds[side]), share, ms(p50Ms), ms(p99Ms)];
+    }),
+  );
+}
+
+function pagesTable(rounds: Rounds<'alone' | 'besidePages'>): string {
+  const { median, min, max } = ratio(rounds, 'besidePages', 'alone');
+  const share = `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;
+  return table(
+    ['Row', 'responses', 'beside pages / alone', 'p50', 'p99'],
+    (['alone', 'besidePages'] as const).map(side => {
+      const { p50Ms, p99Ms } = medianOf(rounds[side]);
+      const title = side === 'alone' ? 'the list alone' : 'the list while pages are read';
+      return [title, perSecond(rounds[side]), side === 'alone' ? '' : share, ms(p50Ms), ms(p99Ms)];
     }),
   );
 }

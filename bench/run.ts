@@ -11,6 +11,7 @@ import {
   measureLatency,
   measureStreams,
 } from './measure-events.ts';
+import { measurePages } from './measure-pages.ts';
 import {
   type Effort,
   measureGrowth,
@@ -89,6 +90,7 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
   if (wants('start')) results.startsMs = await measureStart(small, effort);
   // The measurements from here on add pets.
   if (wanted(peerRows).length > 0) results.peers = await measurePeers(small, wanted(peerRows), effort);
+  if (wants('pages')) results.pages = await measurePages(small, effort);
   if (wants('mixed')) results.mixed = await measureMixed(small, effort);
   // The rounds of these rows take longer.
   const brief: Effort = { ...effort, rounds: Math.min(rounds, BRIEF_ROUNDS) };
