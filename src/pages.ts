@@ -14,6 +14,8 @@ import { animalsPage } from './pets/pages/list-page.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
+import { requestPage, requestsPage } from './usage/pages/requests-page.ts';
+import { usagePage } from './usage/pages/usage-page.ts';
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
 import { frontPage } from './web/front/front-page.ts';
@@ -63,6 +65,9 @@ export const pages: readonly Page[] = [
   keyPage,
   rotateKeyPage,
   revokeKeyPage,
+  usagePage,
+  requestsPage,
+  requestPage,
   sessionsPage,
   endOtherSessionsPage,
   endSessionPage,

@@ -61,6 +61,20 @@ onEachEngine(engine => {
       assert.equal((await count()).outcome, 'accepted');
     });
 
+    test('shows what is left of both windows without counting', async () => {
+      const { limiter, clock, count } = await begin(engine);
+      const left = async () => {
+        const { minuteLeft, minuteReset, dayLeft, dayReset } = await limiter.status(caller().account);
+        return [minuteLeft, minuteReset, dayLeft, dayReset];
+      };
+      assert.deepEqual(await left(), [60, second + 60, 1000, midnight]);
+      for (let i = 0; i < 3; i++) await count();
+      assert.deepEqual(await left(), [57, second + 60, 997, midnight]);
+      assert.deepEqual(await left(), [57, second + 60, 997, midnight]);
+      clock.advance(61_000);
+      assert.deepEqual((await left()).slice(0, 3), [60, second + 121, 997]);
+    });
+
     test('takes a count back from both windows, with the reset of the requests that are left', async () => {
       const { limiter, clock, count } = await begin(engine);
       const first = await count();

@@ -4,10 +4,10 @@ import type { Database, MaybePromise } from '../schema.ts';
 import type { Bans } from './bans.ts';
 import type { Nodes } from './nodes.ts';
 import type { Subject } from './subject.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict, WindowState } from './verdict.ts';
 import type { WriteBehind } from './write-behind.ts';
 
-export type { Verdict } from './verdict.ts';
+export type { Verdict, WindowState } from './verdict.ts';
 
 /** The caller of a request, with the limits that apply. */
 export interface CountedCaller {
@@ -43,6 +43,8 @@ export interface Limiter {
    * @returns the state of the windows without the request; always `accepted`
    */
   uncount(caller: CountedCaller, at: number): MaybePromise<Verdict>;
+  /** Returns the state of both windows of an account or a key. Counts nothing. */
+  status(subject: Subject): MaybePromise<WindowState>;
   /** Counts a request without a valid key against `address` (see `canonicalAddress`): never `banned`. */
   countAddress(address: string): MaybePromise<Verdict>;
   /** Returns the headers of `address` without counting a request; always `accepted`. */

@@ -79,6 +79,15 @@ export class LocalLimiter implements Limiter {
     return counts.windows(now, secondOf(now));
   }
 
+  status(subject: Subject): MaybePromise<WindowState> {
+    const state = () => {
+      const now = this.#clock.now();
+      return this.#countsOf(subject, now).windows(now, secondOf(now));
+    };
+    const now = this.#clock.now();
+    return this.#countsOf(subject, now).load(this.#deps, this.#outages, now)?.then(state) ?? state();
+  }
+
   countAddress(address: string): Verdict {
     const now = this.#clock.now();
     const minute = this.#addressCounts(address, now);

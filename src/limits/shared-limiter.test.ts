@@ -54,6 +54,32 @@ describeUnless(withoutValkey, 'counts that nodes share', () =>
       assert.match(fields(await nodes[1]!.count(caller())).RateLimit!, /^"minute";r=54;.*"day";r=994;/);
     });
 
+    test('shows what is left on every node without counting, also before the first request of a day', async () => {
+      const { nodes } = await begin(engine, valkeyUrl, 2);
+      const { account } = caller();
+      const left = async (node: number) => {
+        const { minuteLeft, dayLeft, minuteReset } = await nodes[node]!.status(account);
+        assert.ok(minuteReset > Date.now() / 1000);
+        return [minuteLeft, dayLeft];
+      };
+      assert.deepEqual(
+        [await left(0), await left(0)],
+        [
+          [60, 1000],
+          [60, 1000],
+        ],
+      );
+      for (let i = 0; i < 3; i++) await nodes[0]!.count(caller());
+      assert.deepEqual(
+        [await left(0), await left(1)],
+        [
+          [57, 997],
+          [57, 997],
+        ],
+      );
+      assert.match(fields(await nodes[1]!.count(caller())).RateLimit!, /^"minute";r=56;.*"day";r=996;/);
+    });
+
     test('takes counts back, whichever node counted, and lets only others in for them', async () => {
       const { nodes } = await begin(engine, valkeyUrl, 2);
       const limits = { perMinute: 60, perDay: 10 };

@@ -11,13 +11,15 @@ import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
 import { secondOf } from './minute-window.ts';
 import { SharedClock } from './shared-clock.ts';
 import { SharedDay, valkeyKeys } from './shared-day.ts';
-import { type AddressReply, type Reply, type SubjectReply, verdictOfReply } from './shared-reply.ts';
+import { type AddressReply, type Reply, type SubjectReply, verdictOfReply, windowsOf } from './shared-reply.ts';
 import { countAddressScript, countScript, markScript, syncScript, uncountScript } from './shared-scripts.ts';
 import { type Subject, valkeyName } from './subject.ts';
 import { connectValkey, type Valkey } from './valkey.ts';
-import { addressWindows, type Verdict, verdictOf } from './verdict.ts';
+import { addressWindows, type Verdict, verdictOf, type WindowState } from './verdict.ts';
 
 const RETRY_MS = 250;
+/** The second and the day of no request. */
+const NEVER = -1;
 /** The number of subjects and addresses sent to Valkey at a time. */
 const SYNC_BATCH_SIZE = 200;
 
@@ -60,6 +62,11 @@ export class SharedLimiter implements Limiter {
   uncount(caller: CountedCaller, at: number): MaybePromise<Verdict> {
     if (this.#valkey !== undefined) return this.#uncount(caller, at, this.#valkey);
     return this.#countingAlone().uncount(caller, at);
+  }
+
+  status(subject: Subject): MaybePromise<WindowState> {
+    if (this.#valkey !== undefined) return this.#status(subject, this.#valkey);
+    return this.#countingAlone().status(subject);
   }
 
   countAddress(address: string): MaybePromise<Verdict> {
@@ -141,6 +148,23 @@ export class SharedLimiter implements Limiter {
       day.follow(now, counts[i]!);
     }
     return verdictOfReply(reply, caller);
+  }
+
+  async #status(subject: Subject, valkey: Valkey): Promise<WindowState> {
+    const day = new SharedDay(subject.name, this.#deps.prefix, dayOf(this.#clock.now()));
+    // The script takes back a request that was counted in no second and on no day: none.
+    const args = [NEVER, NEVER, finite(subject.limits.perMinute)];
+    const reply = await valkey.run<Reply>(uncountScript, day.keys, args).catch(() => undefined);
+    if (reply === undefined) return await this.status(subject);
+    const [, sec, us, , , counts] = reply;
+    const windows = windowsOf(subject, this.#clock.follow(sec, us), counts);
+    if (counts[3] > 0) return windows;
+    // Valkey does not know the day before its first request, or after it has lost its data.
+    let reserved = 0;
+    await readReserved(this.#deps, day, rows => {
+      for (const row of rows) reserved += row.reserved;
+    });
+    return { ...windows, dayLeft: windows.dayLeft - reserved };
   }
 
   async #runCountScript(

@@ -38,7 +38,8 @@ export function verdictOfReply(reply: Reply, { account, budget }: Pick<CountedCa
   return verdictOf('banned', windows, budgetWindows, banUntil / 1000);
 }
 
-function windowsOf(
+/** Returns the state of a subject after a script. @param now Valkey's time in milliseconds */
+export function windowsOf(
   { limits, prefix }: Subject,
   now: number,
   [minuteLeft, minuteReset, , used]: SubjectReply,

@@ -66,6 +66,7 @@ const layers = [
   'keys/pages.ts',
   'web/front',
   'pets/pages',
+  'usage/pages',
   'web/guides',
   'web/reference',
   'web/search',

@@ -1,0 +1,153 @@
+import { routes } from '../../api.ts';
+import { listKeys } from '../../keys/keys.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import type { Page } from '../../lib/http/pagination/paginate.ts';
+import { field, select } from '../../web/forms.ts';
+import { titleOf } from '../../web/layout.ts';
+import { type AccountVisit, accountPage } from '../../web/page.ts';
+import { findRequest, listRequests } from '../log.ts';
+import type { LoggedRequestRow } from '../logged-request.ts';
+import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
+
+const PAGE_SIZE = 50;
+
+/** The requests of the account. */
+export const requestsPage = accountPage({
+  path: '/requests',
+  title: 'Request log',
+  menu: 'account',
+  async show(visit) {
+    const { site, account, query } = visit;
+    const keys = await listKeys(site.accounts, account.id);
+    const status = query.get('status')?.trim().toLowerCase() ?? '';
+    const isStatus = status === '' || /^([1-5]\d\d|[1-5]xx)$/.test(status);
+    const filter = {
+      deployment: chosenDeployment(visit),
+      requestId: query.get('requestId')?.trim() ?? '',
+      status: isStatus ? status : '',
+      operation: routes.find(({ operationId }) => operationId === query.get('operation'))?.operationId ?? '',
+      keyId: chosenKey(visit, keys) ?? '',
+    };
+    const cursor = query.get('cursor') || undefined;
+    const request = {
+      context: visit.deployment,
+      caller: { accountId: account.id, plan: account.plan },
+      // Pages do not notice when a client leaves.
+      connection: { destroyed: false, readableEnded: false },
+    };
+    const page = await listRequests(site.accounts, account.id, filter, { limit: PAGE_SIZE, cursor, request });
+    const isFiltered = Object.values(filter).some(value => value !== undefined && value !== '');
+    return {
+      status: isStatus ? 200 : 422,
+      styles: ['usage.css'],
+      body: html`<p class="lead">Your latest 10,000 requests of the last seven days.</p>
+<form action="/requests" class="filters">
+${field({ name: 'requestId', label: 'Request ID', type: 'search', value: filter.requestId, optional: true, maxLength: 128 })}
+${field({
+  name: 'status',
+  label: 'Status',
+  value: status,
+  optional: true,
+  maxLength: 3,
+  ...(!isStatus && { error: 'Use a status such as 404, or a class such as 4xx.' }),
+})}
+${selectOperation(filter.operation)}
+${selectKey(keys, filter.keyId)}
+${selectDeployment(visit, filter.deployment, 'Both')}
+<button class="secondary">Search</button>
+</form>
+${page.rows.length === 0 ? emptyView(isFiltered, page) : table(page.rows, keyNames(keys))}
+${pageLinks(query, page)}`,
+    };
+  },
+});
+
+/** One request of the account. */
+export const requestPage = accountPage({
+  path: '/requests/{entryId}',
+  title: 'Request',
+  async show(visit) {
+    const { site, account, parameters } = visit;
+    const { entryId = '' } = parameters;
+    const row = /^[1-9]\d{0,14}$/.test(entryId)
+      ? await findRequest(site.accounts, account.id, Number(entryId))
+      : undefined;
+    if (row === undefined) return undefined;
+    const names = keyNames(await listKeys(site.accounts, account.id));
+    return {
+      title: `${row.method} ${row.path?.split('?', 1)[0] ?? 'of an unknown path'}`,
+      styles: ['usage.css'],
+      body: entryView(row, names.get(row.keyId), visit),
+    };
+  },
+});
+
+function entryView(row: LoggedRequestRow, keyName: string | undefined, { site }: AccountVisit): Html {
+  const { keyId, requestId, operation, code } = row;
+  return html`<dl class="entry">
+<dt>Status</dt><dd>${statusBadge(row.status)}${code !== null && html` <a href="/errors/${code}"><code>${code}</code></a>`}</dd>
+<dt>Time</dt><dd>${timeHtml(row.time)}<br><span class="quiet">${new Date(row.time).toISOString()}</span></dd>
+<dt>Path</dt><dd>${row.path === null ? html`<span class="quiet">Not kept: there is no operation at this path</span>` : html`<code>${row.path}</code>`}</dd>
+<dt>Operation</dt><dd>${operation === null ? html`<span class="quiet">None</span>` : html`<a href="/requests?operation=${operation}">${operation}</a>`}</dd>
+<dt>Duration</dt><dd>${durationText(row.durationMs)}</dd>
+<dt>API key</dt><dd><a href="/keys/${keyId}">${keyName ?? html`<code>${keyId}</code>`}</a>${keyName !== undefined && html` <code>${keyId}</code>`}</dd>
+${site.deployments.size > 1 && html`<dt>Deployment</dt><dd>${titleOf(row.deployment)}</dd>`}
+<dt>Request ID</dt><dd><pre class="copy"><code>${requestId}</code></pre></dd>
+</dl>
+<p><a href="/requests">All requests</a></p>`;
+}
+
+function selectOperation(chosen: string): Html {
+  const names = routes.map(({ operationId }) => operationId).sort();
+  const choices = names.map(value => ({ value, label: value, checked: value === chosen }));
+  return select({
+    name: 'operation',
+    label: 'Operation',
+    choices: [{ value: '', label: 'All operations' }, ...choices],
+  });
+}
+
+function table(rows: readonly LoggedRequestRow[], names: ReadonlyMap<string, string>): Html {
+  return html`<table class="log">
+<caption class="sr-only">Requests, newest first</caption>
+<thead><tr><th scope="col">Request</th><th scope="col">Status</th><th scope="col">Time</th><th scope="col">Duration</th><th scope="col">API key</th></tr></thead>
+<tbody>${rows.map(
+    ({ id, method, path, status, code, time, durationMs, keyId }) => html`<tr>
+<th scope="row" class="what"><a href="/requests/${id}"><code>${method} ${path ?? '(unknown path)'}</code></a></th>
+<td class="status">${statusBadge(status)}${code !== null && html` <span class="quiet">${code}</span>`}</td>
+<td class="when">${timeHtml(time)}</td>
+<td class="when">${durationText(durationMs)}</td>
+<td>${names.get(keyId) ?? html`<code>${keyId}</code>`}</td>
+</tr>
+`,
+  )}</tbody></table>`;
+}
+
+function statusBadge(status: number): Html {
+  const kind = status < 400 ? 'good' : status < 500 ? 'warn' : 'bad';
+  return html`<span class="badge ${kind}">${status}</span>`;
+}
+
+/** @param us whole microseconds */
+function durationText(us: number): string {
+  const ms = us / 1000;
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString('en')} ms`;
+}
+
+function emptyView(isFiltered: boolean, { next }: Page<unknown>): Html {
+  if (next !== undefined) return html`<p class="empty">No such request so far. Continue with the older ones.</p>`;
+  return isFiltered
+    ? html`<p class="empty">No request matches. <a href="/requests">Show all requests</a></p>`
+    : html`<p class="empty">No requests in the last seven days.<br>Send one with one of your <a href="/keys">API keys</a>: the <a href="/guides/quickstart">quickstart</a> shows how.</p>`;
+}
+
+function pageLinks(query: URLSearchParams, { previous, next }: Page<unknown>): Html | undefined {
+  if (previous === undefined && next === undefined) return undefined;
+  const link = (cursor: string | undefined, label: string, rel: string) => {
+    if (cursor === undefined) return undefined;
+    const other = new URLSearchParams([...query].filter(([, value]) => value !== ''));
+    other.set('cursor', cursor);
+    return html`<a class="button secondary" rel="${rel}" href="/requests?${other.toString()}">${label}</a>`;
+  };
+  return html`<nav class="pages" aria-label="Pages">${link(previous, 'Newer', 'prev')}${link(next, 'Older', 'next')}</nav>`;
+}

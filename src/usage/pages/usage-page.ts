@@ -1,0 +1,165 @@
+import { keyState } from '../../keys/key.ts';
+import { listKeys } from '../../keys/keys.ts';
+import { barChart, type Series } from '../../lib/html/chart.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import { findActiveBan } from '../../limits/bans.ts';
+import type { WindowState } from '../../limits/limiter.ts';
+import { accountSubject } from '../../limits/subject.ts';
+import { limitsOf } from '../../plans/plan.ts';
+import { notice } from '../../web/forms.ts';
+import { type AccountVisit, accountPage } from '../../web/page.ts';
+import { nowOf } from '../../web/site.ts';
+import { HOUR_MS, type OutcomeName } from '../counts.ts';
+import { type Usage, type UsageReport, usageReport } from '../report.ts';
+import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
+
+/** How many requests the account sends, and what is left of its limits. */
+export const usagePage = accountPage({
+  path: '/usage',
+  title: 'Usage',
+  menu: 'account',
+  async show(visit) {
+    const { site, account } = visit;
+    const deployment = chosenDeployment(visit) ?? 'production';
+    const hours = visit.query.get('hours') === '48' ? 48 : 24;
+    const now = nowOf(site);
+    const keys = await listKeys(site.accounts, account.id);
+    const keyId = chosenKey(visit, keys);
+    const request = { accountId: account.id, deployment, keyId };
+    const to = Math.ceil((now + 1) / HOUR_MS) * HOUR_MS;
+    const byHour = await usageReport(
+      site.accounts,
+      { ...request, interval: 'hour', from: to - hours * HOUR_MS, to },
+      now,
+    );
+    const byDay = await usageReport(site.accounts, { ...request, interval: 'day', to: now + 1 }, now);
+    const { plan, perMinute, perDay } = account;
+    const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+    const left = await site.limiter.status(accountSubject(deployment, account.id, limits));
+    const names = keyNames(keys);
+    return {
+      styles: ['chart.css', 'usage.css'],
+      body: html`<form action="/usage" class="filters">
+${selectDeployment(visit, deployment)}${selectKey(keys, keyId)}
+<input type="hidden" name="hours" value="${hours}"><button class="secondary">Show</button>
+</form>
+${await bansView(visit, byHour)}
+${leftView(left)}
+${
+  byDay.total.requests === 0
+    ? emptyView(keys.some(key => key.deployment === deployment && keyState(key, now) === 'active'))
+    : html`${hoursView(byHour, visit, hours)}${daysView(byDay)}${keysView(byDay, names)}`
+}`,
+    };
+  },
+});
+
+const series: readonly (Series & { readonly outcome: OutcomeName })[] = [
+  { outcome: 'succeeded', name: 'Succeeded', className: 'succeeded' },
+  { outcome: 'clientErrors', name: 'Client errors', className: 'client' },
+  { outcome: 'rateLimited', name: 'Rate limited', className: 'limited' },
+  { outcome: 'banned', name: 'Banned', className: 'banned' },
+  { outcome: 'serverErrors', name: 'Server errors', className: 'server' },
+];
+
+/** Returns what is left in both windows of the account. */
+function leftView(windows: WindowState): Html {
+  const { limits, minuteLeft, minuteReset, dayLeft, dayReset, now } = windows;
+  const seconds = Math.max(1, Math.ceil(minuteReset - now / 1000));
+  return html`<div class="grid">
+${window('Left this minute', minuteLeft, limits.perMinute, html`The first comes back in ${seconds} s`, minuteLeft === limits.perMinute)}
+${window('Left today', dayLeft, limits.perDay, html`All come back on ${timeHtml(dayReset * 1000)}`, false)}
+</div>`;
+}
+
+function window(label: string, left: number, limit: number, reset: Html, isFull: boolean): Html {
+  const shown = Math.max(0, left);
+  return html`<div class="card left ${shown <= limit / 5 && 'low'}">
+<p class="quiet">${label}</p>
+<p class="big">${shown.toLocaleString('en')} <small>of ${limit.toLocaleString('en')}</small></p>
+<svg aria-hidden="true" viewBox="0 0 100 1" preserveAspectRatio="none"><rect width="${Math.round((100 * shown) / limit)}" height="1"></rect></svg>
+<p class="hint">${isFull ? 'Nothing used' : reset}</p>
+</div>`;
+}
+
+/** Names the keys that are banned now, of those that were used. */
+async function bansView({ site }: AccountVisit, { keys }: UsageReport): Promise<Html | undefined> {
+  const suspects = keys.filter(({ rateLimited, banned }) => rateLimited + banned > 0);
+  const bans = await Promise.all(suspects.map(({ keyId }) => findActiveBan(site.accounts, keyId, nowOf(site))));
+  const active = bans.filter(ban => ban !== undefined);
+  if (active.length === 0) return undefined;
+  return notice('alert', [
+    html`<p>Too many requests came while the rate limit rejected them, so these keys are banned:</p>`,
+    html`<ul>${active.map(({ keyId, until }) => html`<li><a href="/keys/${keyId}"><code>${keyId}</code></a> until ${timeHtml(until)}</li>`)}</ul>`,
+    html`<p>Wait as long as <code>Retry-After</code> says. <a href="/guides/rate-limits">Rate limits and bans</a></p>`,
+  ]);
+}
+
+function emptyView(hasKey: boolean): Html {
+  return html`<p class="empty">No requests in the last 30 days.<br>${
+    hasKey
+      ? html`Send one with one of your <a href="/keys">API keys</a>: the <a href="/guides/quickstart">quickstart</a> shows how.`
+      : html`<a href="/keys/new">Create an API key</a> and send your first one.`
+  }</p>`;
+}
+
+function hoursView(report: UsageReport, { query }: AccountVisit, hours: number): Html {
+  const other = new URLSearchParams(query);
+  other.set('hours', hours === 24 ? '48' : '24');
+  const axis = [report.from, (report.from + report.to) / 2].map(at => clockText(at));
+  return html`<h2>By hour</h2>
+${barChart({
+  title: `Requests in the last ${hours} hours`,
+  unit: 'Hour (UTC)',
+  series,
+  bars: report.buckets.map(bucket => ({
+    label: `${dayText(bucket.start)}, ${clockText(bucket.start)}`,
+    values: valuesOf(bucket),
+  })),
+  axis: [...axis, 'now'],
+})}
+<p><a href="/usage?${other.toString()}">Show ${hours === 24 ? 48 : 24} hours</a></p>`;
+}
+
+function daysView(report: UsageReport): Html {
+  const middle = report.from + Math.floor((report.to - report.from) / DAY_MS / 2) * DAY_MS;
+  return html`<h2>By day</h2>
+${barChart({
+  title: 'Requests in the last 30 days',
+  unit: 'Day (UTC)',
+  series,
+  bars: report.buckets.map(bucket => ({ label: dayText(bucket.start), values: valuesOf(bucket) })),
+  axis: [dayText(report.from), dayText(middle), 'today'],
+})}`;
+}
+
+function keysView({ keys, total }: UsageReport, names: ReadonlyMap<string, string>): Html {
+  return html`<h2>By key</h2>
+<p class="quiet">The last 30 days. <a href="/requests">See each request</a></p>
+<div class="scroll" role="region" aria-label="Requests by key" tabindex="0"><table>
+<caption class="sr-only">Requests by key in the last 30 days</caption>
+<thead><tr><th scope="col">Key</th>${series.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}<th scope="col" class="number">All</th></tr></thead>
+<tbody>${keys.map(
+    usage => html`<tr><th scope="row"><a href="/keys/${usage.keyId}">${names.get(usage.keyId) ?? html`<code>${usage.keyId}</code>`}</a></th>${[
+      ...valuesOf(usage),
+      usage.requests,
+    ].map(value => html`<td class="number">${value.toLocaleString('en')}</td>`)}</tr>
+`,
+  )}</tbody></table></div>
+${total.unlogged > 0 && html`<p class="hint">${total.unlogged.toLocaleString('en')} of these requests are not in the request log, because too many came in one second.</p>`}`;
+}
+
+function valuesOf(usage: Usage): number[] {
+  return series.map(({ outcome }) => usage[outcome]);
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+function dayText(at: number): string {
+  return dayFormat.format(at);
+}
+
+function clockText(at: number): string {
+  return new Date(at).toISOString().slice(11, 16);
+}
