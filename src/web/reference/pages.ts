@@ -73,7 +73,7 @@ export const operationPage = publicPage({
       body: operationView({ operation, routes, schemas, baseUrl: urls.baseUrl, tryIt }),
       markdown: `/reference/${operationId}.md`,
       scripts: ['reference.js', 'try-it.js'],
-      styles: ['reference.css'],
+      styles: ['reference.css', 'operation.css'],
     };
   },
 });
