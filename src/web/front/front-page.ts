@@ -1,16 +1,97 @@
 import { html } from '../../lib/html/html.ts';
-import { PREFIX } from '../../urls.ts';
-import { titleOf } from '../layout.ts';
-import { publicPage } from '../page.ts';
+import { publicPage, type Visit } from '../page.ts';
+import { exampleView } from './example-view.ts';
+import { planCards } from './plan-cards.ts';
 
 export const frontPage = publicPage({
   path: '/',
   title: 'Pet Store',
   cached: true,
-  show: ({ deployment, request }) => ({
+  show: visit => ({
     title: 'Pet Store',
-    description: 'List, reserve and sell animals over a small, exact and fast JSON API.',
-    body: html`<p class="lead">A pet store as a service over HTTP: list, reserve and sell animals through a small, exact, fast JSON API.</p>
-<p>This is <strong>${titleOf(deployment.name)}</strong>. The base URL of the API is <code>${request.publicUrl + PREFIX}</code>.</p>`,
+    description: 'List, hold and sell animals over a small, exact and fast JSON API.',
+    layout: 'bare',
+    scripts: ['front.js'],
+    styles: ['front.css'],
+    body: html`<section class="hero"><div class="band">
+<div>
+<h1>${visit.deployment.name === 'staging' ? 'Try the whole store on staging' : 'The pet store you can build on'}</h1>
+<p class="lead">${leadOf(visit)}</p>
+<p class="actions"><a class="button" href="/sign-up">Create a free account</a> <a class="button secondary" href="/animals">Browse the animals</a></p>
+<p class="quiet">Or <a href="/guides/operating/install">run your own store</a>: one command, open source.</p>
+</div>
+${exampleView(visit)}
+</div></section>
+<section class="band" aria-labelledby="features">
+<h2 id="features">Small surface, exact behaviour</h2>
+<ul class="grid features">${features.map(
+      ({ title, text, path, more }) => html`<li>
+<h3>${title}</h3>
+<p>${text}</p>
+<p><a href="${path}">${more}</a></p>
+</li>
+`,
+    )}</ul>
+</section>
+<section class="sunken"><div class="band">
+<h2 id="plans">Plans</h2>
+<p class="lead">The limits are exact, and every response says what is left of them. A larger plan changes numbers, nothing else.</p>
+${planCards(visit.site.config.bounds)}
+<p class="quiet">Every account has its limits once on production and once on staging. <a href="/guides/account">All bounds of the plans</a></p>
+</div></section>
+<section class="band" aria-labelledby="start">
+<h2 id="start">Start here</h2>
+<ul class="grid start">
+<li><a href="/guides/quickstart">Quickstart</a> From a key to your first animal.</li>
+<li><a href="/reference">API reference</a> Every operation, with examples that you can send.</li>
+<li><a href="/guides">Guides</a> Pagination, retries, webhooks, synchronization and more.</li>
+<li><a href="/openapi.json">OpenAPI document</a> Version 3.1, for generated clients and tools.</li>
+</ul>
+</section>`,
   }),
 });
+
+function leadOf({ deployment }: Visit): string {
+  return deployment.name === 'staging'
+    ? 'Staging has the same API as production, with sample animals. Hold, order and delete whatever you like: nothing here is for real.'
+    : 'List, hold and sell animals through a JSON API: with orders that never collide, limits that are exact, and an event for every change.';
+}
+
+const features = [
+  {
+    title: 'Exact limits',
+    text: 'Sixty requests a minute are sixty, in any sixty seconds and over all nodes. A crash does not reset them.',
+    path: '/guides/rate-limits',
+    more: 'Rate limits and backoff',
+  },
+  {
+    title: 'Holds and orders',
+    text: 'A unique index of the database keeps two people from getting one animal. Holds end to the second.',
+    path: '/guides/holds',
+    more: 'Reserve an animal',
+  },
+  {
+    title: 'Events and webhooks',
+    text: 'Every change is in one ordered log: as pages, as a live stream, or signed to your endpoint, with retries.',
+    path: '/guides/webhooks',
+    more: 'Receive webhooks',
+  },
+  {
+    title: 'Safe retries',
+    text: 'Send an Idempotency-Key, and a repeated request gets the first response again instead of a second order.',
+    path: '/guides/idempotency',
+    more: 'Idempotent requests',
+  },
+  {
+    title: 'Written to disk',
+    text: 'A 201 means that the data is flushed. Power cuts, kills and full disks are part of the test suite.',
+    path: '/guides/operating/durability',
+    more: 'What survives a crash',
+  },
+  {
+    title: 'Yours in one command',
+    text: 'npm start serves everything from one process and one directory: SQLite, or PostgreSQL. Apache-2.0.',
+    path: '/guides/operating/install',
+    more: 'Install and run',
+  },
+] as const;

@@ -1,0 +1,35 @@
+import { type Html, html } from '../../lib/html/html.ts';
+import { type BoundSettings, type Bounds, boundOf, type PlanName, plans } from '../../plans/plan.ts';
+
+/** Returns a card per plan, from the table that the limiter and the bounds use. @param set the bounds of the operator */
+export function planCards(set: BoundSettings): Html {
+  const names = Object.keys(plans) as PlanName[];
+  return html`<ul class="grid plans">${names.map(plan => card(plan, set))}</ul>`;
+}
+
+function card(plan: PlanName, set: BoundSettings): Html {
+  const { title, limits } = plans[plan];
+  return html`<li class="card">
+<h3>${title}</h3>
+${
+  limits === undefined
+    ? html`<p class="rate"><strong>Custom</strong> requests a minute</p>
+<p class="quiet">As agreed with the operator</p>`
+    : html`<p class="rate"><strong>${number(limits.perMinute)}</strong> requests a minute</p>
+<p class="quiet">${number(limits.perDay)} a day</p>`
+}
+<dl>${shown.map(([bound, label]) => html`<div><dt>${label}</dt><dd>${number(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
+</li>`;
+}
+
+const shown: readonly (readonly [keyof Bounds, string])[] = [
+  ['openOrders', 'Open orders'],
+  ['heldPets', 'Animals on hold'],
+  ['categories', 'Categories'],
+  ['webhooks', 'Webhooks'],
+  ['streams', 'Live streams'],
+];
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}

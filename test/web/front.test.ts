@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { plans } from '../../src/plans/plan.ts';
+import { seedStaging } from '../../src/seeds/staging.ts';
+import { recordedResponse } from '../../src/web/front/example-view.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+
+describe('the front page', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origins: Record<'production' | 'staging', string>;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    const { production, staging } = service.urls;
+    origins = { production: new URL(production).origin, staging: new URL(staging).origin };
+    await seedStaging(service.app.databases.production, service.app.databases.staging!);
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  it('shows a recorded response that is what a new staging answers, also without a script', async () => {
+    const key = await service.newKey({ plan: 'free', deployment: 'staging' });
+    const { status, headers, body } = await send(`${service.urls.staging}/pets?limit=3`, { key });
+    assert.equal(`${status} OK`, recordedResponse.status);
+    assert.deepEqual(body, recordedResponse.body);
+    for (const [name, value] of Object.entries(recordedResponse.headers)) {
+      assert.equal(headers[name.toLowerCase()], value, name);
+    }
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${origins.production}/`);
+    assert.ok((await page.locator('.example .response').innerText()).includes('"name":"Bella"'));
+    assert.equal(await page.getByRole('button', { name: 'Run it' }).count(), 0);
+    await context.close();
+  });
+
+  for (const deployment of ['production', 'staging'] as const) {
+    it(`runs the example against staging on ${deployment}`, async () => {
+      const page = await browser.newPage();
+      await page.goto(`${origins[deployment]}/`);
+      await page.getByRole('button', { name: 'Run it' }).click();
+      await page.getByText(/Staging answered just now, in \d+ ms/).waitFor();
+      assert.equal(await page.locator('.example .status').innerText(), '200 OK');
+      const shown = await page.locator('.example .response').innerText();
+      assert.match(shown, /^X-RateLimit-Limit: \d+\nX-RateLimit-Remaining: \d+\n/);
+      assert.deepEqual(JSON.parse(shown.slice(shown.indexOf('['))), recordedResponse.body);
+      await page.close();
+    });
+  }
+
+  it('says why the example cannot run when staging is not served, or cannot be reached', async t => {
+    const alone = await serve({ environment: { PETSTORE_STAGING_PORT: '' } });
+    t.after(() => alone.stop());
+    const page = await browser.newPage();
+    await page.goto(`${new URL(alone.urls.production).origin}/`);
+    assert.match(await page.locator('.example').innerText(), /staging is not served here/);
+    assert.equal(await page.getByRole('button', { name: 'Run it' }).count(), 0);
+    await page.goto(`${origins.production}/`);
+    await page.route(`${origins.staging}/**`, route => route.abort());
+    await page.getByRole('button', { name: 'Run it' }).click();
+    await page.getByText('Staging cannot be reached from this browser at the moment.').waitFor();
+    assert.equal(await page.locator('.example .status').innerText(), 'No response');
+    await page.close();
+  });
+
+  it('shows the limits of the plans, and says on staging that nothing there is for real', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origins.staging}/`);
+    const text = await page.locator('body').innerText();
+    assert.match(text, /sample data, nothing here is for real/);
+    const cards = await page.locator('.plans > li').allInnerTexts();
+    assert.equal(cards.length, Object.keys(plans).length);
+    for (const [index, { title, limits, bounds }] of Object.values(plans).entries()) {
+      const numbers = [...(limits ? [limits.perMinute, limits.perDay] : []), bounds.openOrders, bounds.webhooks];
+      for (const shown of [title, ...numbers.map(number => number.toLocaleString('en'))]) {
+        assert.ok(cards[index]!.includes(shown), `${title}: ${shown}`);
+      }
+    }
+    await page.close();
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`is accessible and fits the screen in the ${colorScheme} scheme`, async () => {
+      for (const width of [320, 390, 1280]) {
+        const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+        await page.goto(`${origins.production}/`);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+        assert.deepEqual(await violationsOn(page), [], `at ${width}`);
+        await page.close();
+      }
+    });
+  }
+
+  it('loads at most 100 KB, paints within half a second on a slow processor, and does not shift', async t => {
+    // Other work of the machine delays the paint of a line of text as well.
+    const text = await measure(browser, `${origins.staging}/livez`);
+    for (const path of ['/', '/animals', '/animals/1']) {
+      const { bytes, paintMs, shift } = await measure(browser, origins.staging + path);
+      const times = `${Math.round(paintMs)} ms (a line of text: ${Math.round(text.paintMs)} ms)`;
+      t.diagnostic(`${path}: ${bytes} bytes, first paint after ${times}, shift ${shift}`);
+      assert.ok(bytes <= 100_000, `${path} has ${bytes} bytes`);
+      assert.ok(paintMs - text.paintMs <= 500, `${path} paints after ${times}`);
+      assert.equal(shift, 0, path);
+    }
+  });
+});
+
+/** Loads a page with a processor that is four times slower; the best of five, because the machine has other work. */
+async function measure(browser: Browser, url: string) {
+  const runs = [];
+  for (let run = 0; run < 5; run++) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await session.send('Network.enable');
+    await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+    let bytes = 0;
+    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    await page.goto(url, { waitUntil: 'networkidle' });
+    runs.push({ bytes, ...(await paintOf(page)) });
+    await context.close();
+  }
+  return runs.toSorted((one, other) => one.paintMs - other.paintMs)[0]!;
+}
+
+/** Returns the time of the first contentful paint, and the sum of all layout shifts. */
+function paintOf(page: Page) {
+  return page.evaluate(async () => {
+    const observed = (type: string) =>
+      new Promise<PerformanceEntryList>(resolve => {
+        new PerformanceObserver(list => resolve(list.getEntries())).observe({ type, buffered: true });
+        setTimeout(() => resolve([]), 200);
+      });
+    const paints = await observed('paint');
+    const shifts = (await observed('layout-shift')) as (PerformanceEntry & { value: number })[];
+    const first = paints.find(({ name }) => name === 'first-contentful-paint');
+    return {
+      paintMs: first?.startTime ?? Number.POSITIVE_INFINITY,
+      shift: shifts.reduce((sum, one) => sum + one.value, 0),
+    };
+  });
+}
