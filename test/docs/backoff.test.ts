@@ -25,9 +25,9 @@ const noPython = withoutPython !== undefined && process.env.CI !== 'true' && 'le
 
 /** The programs of the page: where each is saved, how it is run, and how it writes the longest first wait. */
 const programs = [
-  { language: 'sh', file: 'backoff.sh', base: /base=1\b/, faster: 'base=0.01', leftOut: false },
-  { language: 'js', file: 'backoff.mjs', base: /= \[1,/, faster: '= [0.01,', leftOut: false },
-  { language: 'py', file: 'backoff.py', base: /LONGEST = 1,/, faster: 'LONGEST = 0.01,', leftOut: noPython },
+  { language: 'sh', file: 'backoff.sh', base: /base=1\b/, faster: 'base=0', leftOut: false },
+  { language: 'js', file: 'backoff.mjs', base: /= \[1,/, faster: '= [0,', leftOut: false },
+  { language: 'py', file: 'backoff.py', base: /LONGEST = 1,/, faster: 'LONGEST = 0,', leftOut: noPython },
 ] as const;
 
 /** How long a busy machine may take to start a program or a request. */
