@@ -156,7 +156,6 @@ describe('wrong usage', () => {
     ['account transfer 7', /needs --to ID\./],
     ['account transfer 7 --to 7', /--to must be another account/],
     ['account export 7 --now', /no option --now/],
-    ['account link seven', /must be/],
     ['account delete 7 --grace never', /--grace must be a duration/],
     ['key create', /needs --account ID/],
     ['key create --account me', /--account must be a whole number from 1 to 9007199254740991\./],

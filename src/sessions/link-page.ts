@@ -11,7 +11,15 @@ import { findPassword, passwordError } from './passwords.ts';
 import { confirmByLink, resetPassword, signInByLink } from './recovery.ts';
 import { startSession } from './sessions.ts';
 import { verifyCredentials } from './sign-in.ts';
-import { browserOf, cookieNotice, linkOrigin, newPasswordField, operatorHelp, sessionCookie } from './visits.ts';
+import {
+  browserOf,
+  cookieNotice,
+  linkOrigin,
+  newPasswordField,
+  operatorHelp,
+  sessionCookie,
+  signInDeps,
+} from './visits.ts';
 
 /**
  * The page that a link opens. Opening it changes nothing, because mail scanners open links; its button uses the link up.
@@ -85,7 +93,9 @@ async function confirm(visit: Visit, opened: Opened) {
     const isRight = (await verifyCredentials(deps, credentials, browserOf(visit))) !== undefined;
     if (!isRight) return confirmView(visit, opened, 'The password is wrong.');
   }
-  const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, account.id));
+  const { emailUrl } = signInDeps(visit);
+  const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, account.id), emailUrl);
+  site.emailQueued();
   if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
   if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
   const started = await site.accounts.write(tx => startSession(tx, account.id, browserOf(visit)));

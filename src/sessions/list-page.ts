@@ -47,7 +47,7 @@ async function sessionsView(visit: AccountVisit): Promise<View> {
   return {
     styles: ['account.css'],
     body: html`${doneNotice(visit, done)}
-<p class="lead">The browsers that are signed in to your account. End those that you do not know, and <a href="/account#password">change your password</a>.</p>
+<p class="lead">The browsers that are signed in to your account. End those that you do not know, and <a href="/account#new-password">change your password</a>.</p>
 <ul class="sessions">${ordered.map(session => sessionView(visit, session))}</ul>
 ${
   sessions.length > 1 &&

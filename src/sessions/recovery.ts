@@ -35,15 +35,29 @@ export type LinkResult =
   /** Another account has the address that it confirms. */
   | 'taken';
 
-/** Confirms the address that a link was sent to, and gives it to the account if it has another one. */
-export async function confirmByLink(database: Database, secret: string, origin: SessionOrigin): Promise<LinkResult> {
+/**
+ * Confirms the address that a link was sent to, and gives it to the account if it has another one; then that one gets an
+ * e-mail.
+ * @param emailUrl the public URL of the pages; absent if the process sends no e-mail
+ */
+export async function confirmByLink(
+  database: Database,
+  secret: string,
+  origin: SessionOrigin,
+  emailUrl?: string,
+): Promise<LinkResult> {
   try {
     return await database.write(async tx => {
       const taken = await takenLink(tx, secret, 'confirm');
       if (taken === undefined) return 'ended';
       const { link, account } = taken;
-      const changed = link.email === account.email ? account : await updateAccount(tx, account.id, link);
-      await confirmEmail(tx, changed);
+      if (link.email === account.email) {
+        await confirmEmail(tx, account);
+        return 'done';
+      }
+      const { id: accountId, email } = account;
+      await confirmEmail(tx, await updateAccount(tx, accountId, { email: link.email }));
+      if (emailUrl !== undefined) await queueEmail(tx, { kind: 'email_changed', accountId, email, url: emailUrl });
       return 'done';
     }, origin);
   } catch (error) {

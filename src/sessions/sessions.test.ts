@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Engine, onEachEngine, silent } from '../../test/support/engines.ts';
+import { type Engine, onEachEngine, onPostgres, silent } from '../../test/support/engines.ts';
 import { createAccount, findAccountByEmail, getAccount, updateAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
@@ -17,7 +17,15 @@ import { PasswordHasher } from './password-hasher.ts';
 import { findPassword, storePassword } from './passwords.ts';
 import { confirmByLink, requestReset, resetPassword, signInByLink } from './recovery.ts';
 import { IDLE_MS, SESSION_MS, SESSIONS_MAX } from './session.ts';
-import { deleteExpiredSessions, endSessions, findSession, listSessions, recordSeen, startSession } from './sessions.ts';
+import {
+  deleteExpiredSessions,
+  endSession,
+  endSessions,
+  findSession,
+  listSessions,
+  recordSeen,
+  startSession,
+} from './sessions.ts';
 import { signIn, signUp } from './sign-in.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -367,5 +375,35 @@ onEachEngine(engine => {
 
   it('gives equal addresses in any case one subject', () => {
     assert.equal(emailSubject('Ann@Example.org'), emailSubject('ann@example.org'));
+  });
+});
+
+onPostgres(engine => {
+  it('shares sessions, links and attempts between nodes', async () => {
+    const location = await engine.newLocation();
+    const clock = testClock(NOON);
+    const [one, other] = [await engine.open({ location, clock }), await engine.open({ location, clock })];
+    const account = await one.write(tx => createAccount(tx, { email: credentials.email, name: 'Ann' }));
+    const { id, secret } = await one.write(tx => startSession(tx, account.id, browser));
+    assert.equal((await findSession(other, secret, NOON))?.account.id, account.id);
+    await other.write(tx => endSession(tx, account.id, id));
+    assert.equal(await findSession(one, secret, NOON), undefined);
+
+    const link = { accountId: account.id, purpose: 'sign_in', email: account.email } as const;
+    const origin = { accountId: account.id, requestId: 'r', address: browser.address };
+    const created = await one.write(tx => createLink(tx, link));
+    const used = await Promise.all(
+      [one, other, one, other].map(node => signInByLink(node, created.secret, undefined, browser, origin)),
+    );
+    assert.equal(used.filter(session => session !== undefined).length, 1);
+
+    const limit = { action: 'try', max: 5, periodMs: HOUR };
+    const waits = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => (i % 2 ? one : other).write(tx => countAttempt(tx, limit, 'a'))),
+    );
+    assert.equal(waits.filter(waitMs => waitMs === 0).length, 5);
+    const ben = { email: 'ben@example.org', password: credentials.password, name: 'Ben' };
+    const nodes = [one, other].map(database => ({ database, passwords, emailUrl: URL }));
+    await Promise.all([...nodes, ...nodes].map(node => signUp(node, ben, browser)));
   });
 });

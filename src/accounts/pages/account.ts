@@ -48,7 +48,7 @@ export const changeEmail = change('/account/email', 'Change the e-mail address',
     // The same answer whether or not the address has an account: the e-mail tells its owner.
     await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: account.id, email, url }));
     site.emailQueued();
-    return { location: '/account?done=sent#email' };
+    return { location: '/account?done=sent#address' };
   }
   try {
     await site.accounts.write(tx => updateAccount(tx, account.id, { email }), origin);
@@ -69,7 +69,7 @@ export const confirmAgain = change(
       await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url }));
       site.emailQueued();
     }
-    return { location: '/account?done=sent#email' };
+    return { location: '/account?done=sent#address' };
   },
 );
 

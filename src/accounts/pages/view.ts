@@ -92,7 +92,7 @@ function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boole
           undefined,
         );
   return section(
-    'email',
+    'address',
     'E-mail address',
     site.emailSender === undefined
       ? 'You sign in with it.'
@@ -111,7 +111,7 @@ ${form(visit, { action: '/account/email', submit: 'Change the address' }, [
 
 function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): Html {
   return section(
-    'password',
+    'new-password',
     'Password',
     'A new password signs out all other browsers.',
     html`${!hasPassword && html`<p>Your account has no password yet. Choose one, so that you can sign in without a link.</p>`}
