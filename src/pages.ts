@@ -22,6 +22,14 @@ import { frontPage } from './web/front/front-page.ts';
 import { guideKeyPage } from './web/guides/key-prompt.ts';
 import { llmsFullPage, llmsPage } from './web/guides/llms.ts';
 import { guidePage, guidesPage, operatingGuidePage } from './web/guides/pages.ts';
+import { accountPage, deletePage, resumePage, suspendPage } from './web/operator/account-page.ts';
+import { accountsPage } from './web/operator/accounts-page.ts';
+import { auditPage, refusalsPage } from './web/operator/audit-page.ts';
+import { categoriesPage, categoryPage, mergePage } from './web/operator/categories-page.ts';
+import * as allKeys from './web/operator/keys-page.ts';
+import { messagePage, messagesPage } from './web/operator/messages-page.ts';
+import { webhooksPage } from './web/operator/webhooks-page.ts';
+import { workPage } from './web/operator/work-page.ts';
 import type { Page } from './web/page.ts';
 import { collectionPage, operationPage, referenceMarkdown, referencePage } from './web/reference/pages.ts';
 import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
@@ -71,6 +79,25 @@ export const pages: readonly Page[] = [
   sessionsPage,
   endOtherSessionsPage,
   endSessionPage,
+
+  accountsPage,
+  accountPage,
+  suspendPage,
+  resumePage,
+  deletePage,
+  allKeys.keysPage,
+  allKeys.keyPage,
+  allKeys.revokePage,
+  allKeys.liftPage,
+  categoriesPage,
+  categoryPage,
+  mergePage,
+  messagesPage,
+  messagePage,
+  webhooksPage,
+  workPage,
+  auditPage,
+  refusalsPage,
 
   errorCodes,
   errorCode,

@@ -4,7 +4,7 @@ import type { Visit } from './page.ts';
 /** A field of a form. */
 export interface Field {
   readonly name: string;
-  readonly label: string;
+  readonly label: HtmlValue;
   /** The type of the input; `text` by default. */
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
   readonly value?: string | number | null | undefined;

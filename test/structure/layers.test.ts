@@ -67,6 +67,7 @@ const layers = [
   'web/front',
   'pets/pages',
   'usage/pages',
+  'web/operator',
   'web/guides',
   'web/reference',
   'web/search',

@@ -1,0 +1,179 @@
+import { EVERY_SCOPE, type Key, keyState } from '../../keys/key.ts';
+import { getKey } from '../../keys/keys.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
+import { revokeKeyAndWebhooks } from '../../webhooks/key-changes.ts';
+import { choices, form, notice } from '../forms.ts';
+import { titleOf } from '../layout.ts';
+import { type AccountVisit, operatorPage, type View } from '../page.ts';
+import { nowOf } from '../site.ts';
+import {
+  accountLink,
+  badge,
+  count,
+  facts,
+  keyLink,
+  pathWith,
+  searchField,
+  searchForm,
+  searchText,
+  styles,
+  table,
+} from './parts.ts';
+
+/** The bans that the page shows; a ban lasts an hour at most. */
+const BANS_MAX = 200;
+
+/** The active bans, and a search for keys. */
+export const keysPage = operatorPage({
+  path: '/operator/keys',
+  title: 'Keys and bans',
+  menu: 'operator',
+  async show(visit) {
+    const { site } = visit;
+    const id = searchText(visit, 'id');
+    const key = id === undefined ? undefined : await findKey(visit, id);
+    if (key !== undefined) return { location: `/operator/keys/${key.id}` };
+    const bans = await listBans(site.accounts, nowOf(site));
+    return {
+      styles,
+      body: html`${id !== undefined && notice('alert', html`<p>There is no key <code>${id}</code>. The id is the 12 characters after <code>petstore_live_</code> or <code>petstore_test_</code>.</p>`)}
+${searchForm('/operator/keys', searchField(visit, 'id', 'Key id'))}
+<h2>Active bans</h2>
+<p>A key is banned when it keeps sending requests after 429 responses, before the time in <code>Retry-After</code>.</p>
+${table(
+  'Active bans',
+  ['Key', 'Account', 'Deployment', 'Since', 'Until', 'Step', 'Action'],
+  bans
+    .slice(0, BANS_MAX)
+    .map(ban => [
+      keyLink(ban.keyId),
+      accountLink(ban.accountId),
+      titleOf(ban.deployment),
+      timeHtml(ban.bannedAt),
+      timeHtml(ban.until),
+      stepText(ban),
+      liftForm(visit, ban.keyId),
+    ]),
+  'No key is banned.',
+)}
+${bans.length > BANS_MAX && html`<p class="quiet">${count(bans.length - BANS_MAX)} more keys are banned.</p>`}`,
+    };
+  },
+});
+
+/** One key of any account. */
+export const keyPage = operatorPage({
+  path: '/operator/keys/{keyId}',
+  title: 'Key',
+  async show(visit) {
+    const key = await findKey(visit, visit.parameters['keyId']!);
+    if (key === undefined) return undefined;
+    return keyView(visit, key, await findActiveBan(visit.site.accounts, key.id, nowOf(visit.site)));
+  },
+});
+
+/** Revokes a key, and disables its webhooks. */
+export const revokePage = operatorPage({
+  path: '/operator/keys/{keyId}/revoke',
+  title: 'Revoke a key',
+  async submit(visit) {
+    const { site, form: sent, origin } = visit;
+    const key = await findKey(visit, visit.parameters['keyId']!);
+    if (key === undefined) return undefined;
+    const databases = { accounts: site.accounts, webhooks: site.deployments.get(key.deployment)?.database };
+    await revokeKeyAndWebhooks(databases, key.id, { keepWebhooks: sent.get('keepWebhooks') === 'yes', origin });
+    return { location: `/operator/keys/${key.id}?done=revoked` };
+  },
+});
+
+/** Lifts the ban of a key; nothing if it has ended meanwhile. */
+export const liftPage = operatorPage({
+  path: '/operator/keys/{keyId}/lift-ban',
+  title: 'Lift a ban',
+  async submit(visit) {
+    const { site, origin } = visit;
+    const key = await findKey(visit, visit.parameters['keyId']!);
+    if (key === undefined) return undefined;
+    const lifted = await site.accounts.write(tx => liftBan(tx, key.id), origin);
+    return { location: `/operator/keys/${key.id}?done=${lifted ? 'lifted' : 'ended'}` };
+  },
+});
+
+const doneTexts: Readonly<Record<string, string>> = {
+  revoked: 'The key is revoked. Requests with it get 401 from now on.',
+  lifted: 'The ban is lifted. The next request with the key is accepted.',
+  ended: 'The key is not banned: its ban has ended, or was lifted.',
+};
+
+async function findKey({ site }: AccountVisit, id: string): Promise<Key | undefined> {
+  if (!/^\w{1,64}$/.test(id)) return undefined;
+  try {
+    return await getKey(site.accounts, id);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
+function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
+  const { id, name, accountId, scopes, networks, budget, createdAt, lastUsedAt, expiresAt, revokedAt } = key;
+  const state = keyState(key, nowOf(visit.site));
+  const done = doneTexts[visit.query.get('done') ?? ''];
+  const looks = { active: 'good', expired: 'warn', revoked: 'bad' } as const;
+  const limits = [
+    budget?.perMinute !== undefined && `${count(budget.perMinute)} per minute`,
+    budget?.perDay !== undefined && `${count(budget.perDay)} per day`,
+  ];
+  return {
+    title: name ?? id,
+    styles,
+    body: html`${done !== undefined && notice('status', html`<p>${done}</p>`)}
+<p><a href="/operator/keys">Keys and bans</a></p>
+<p>${badge(looks[state], state)}${ban !== undefined && html` ${badge('bad', 'banned')}`}</p>
+${facts([
+  ['Id', html`<code>${id}</code>`],
+  ['Account', accountLink(accountId)],
+  ['Deployment', titleOf(key.deployment)],
+  ['Scopes', scopes.includes(EVERY_SCOPE) ? 'Every scope' : scopes.map(scope => html`<code>${scope}</code> `)],
+  ['Networks', networks?.join(', ')],
+  ['Budget', budget && limits.filter(Boolean).join(', ')],
+  ['Created', timeHtml(createdAt)],
+  ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
+  ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],
+  ['Revoked', revokedAt === null ? undefined : timeHtml(revokedAt)],
+])}
+<p><a href="${pathWith('/operator/audit', { deployment: key.deployment, key: id })}">What was done with it</a> ·
+<a href="${pathWith('/operator/audit/refusals', { key: id })}">Its refused requests</a></p>
+${
+  ban !== undefined &&
+  html`<h2>Ban</h2>
+<p>Since ${timeHtml(ban.bannedAt)} until ${timeHtml(ban.until)}: ${stepText(ban)}.</p>
+${liftForm(visit, id)}`
+}
+${
+  state === 'active' &&
+  html`<h2>Revoke</h2>
+<p>Requests with this key get 401 at once. There is no way back.</p>
+${form(
+  visit,
+  { action: `/operator/keys/${id}/revoke`, submit: 'Revoke key', danger: true },
+  choices('checkbox', {
+    name: 'keepWebhooks',
+    label: 'Webhooks',
+    choices: [{ value: 'yes', label: 'Keep its webhooks active' }],
+  }),
+)}`
+}`,
+  };
+}
+
+function stepText({ step }: Ban): string {
+  const minutes = stepMinutes(step);
+  return `step ${step + 1}, ${minutes === 1 ? '1 minute' : `${minutes} minutes`}`;
+}
+
+function liftForm(visit: AccountVisit, keyId: string) {
+  return form(visit, { action: `/operator/keys/${keyId}/lift-ban`, submit: 'Lift ban', className: 'inline' }, '');
+}

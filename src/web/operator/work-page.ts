@@ -1,0 +1,148 @@
+import { stat } from 'node:fs/promises';
+import packageJson from '../../../package.json' with { type: 'json' };
+import type { DatabaseLocation } from '../../config.ts';
+import type { Deployment } from '../../deployment.ts';
+import { nextDueTimes } from '../../jobs.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { titleOf } from '../layout.ts';
+import { type AccountVisit, operatorPage } from '../page.ts';
+import { nowOf } from '../site.ts';
+import { badge, bytesText, count, facts, pathWith, styles, table } from './parts.ts';
+import { COUNTED_MAX, countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
+
+/** What waits to be done, what is stored, and how the service does. Every number is bounded in what it reads. */
+export const workPage = operatorPage({
+  path: '/operator/work',
+  title: 'Work and storage',
+  menu: 'operator',
+  async show(visit) {
+    const parts: Html[] = [];
+    for (const deployment of visit.site.deployments.values()) parts.push(await deploymentPart(visit, deployment));
+    return { styles, body: html`${await serviceFacts(visit)}${parts}` };
+  },
+});
+
+async function serviceFacts({ site }: AccountVisit): Promise<Html> {
+  const { counts, day } = site.limiter.health();
+  const nodes = await listNodes(site.accounts);
+  const engine = site.accounts.engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  return html`${facts([
+    ['Version', html`${packageJson.version} <span class="quiet">on Node.js ${process.versions.node}, ${engine}</span>`],
+    [
+      'This process',
+      html`since ${timeHtml(nowOf(site) - Math.floor(process.uptime() * 1000))}, ${bytesText(process.memoryUsage.rss())} of memory`,
+    ],
+    ['Rate limits', counts === 'exact' ? badge('good', 'Exact') : badge('warn', 'Each node counts its share')],
+    ['Counts of the day', day === 'durable' ? badge('good', 'Saved') : badge('warn', 'In memory only')],
+  ])}
+${
+  nodes.length > 0 &&
+  html`<h2>Nodes</h2>
+${table(
+  'Nodes',
+  ['Node', 'Started', 'Last heartbeat'],
+  nodes.map(({ id, startedAt, seenAt }) => [html`<code>${id}</code>`, timeHtml(startedAt), timeHtml(seenAt)]),
+  '',
+)}
+<p class="quiet">A node sends a heartbeat every five seconds, by its own clock.</p>`
+}`;
+}
+
+async function deploymentPart({ site }: AccountVisit, deployment: Deployment): Promise<Html> {
+  const { name, database } = deployment;
+  const { ok, writes, detail } = await database.health();
+  const waiting = await countWaiting(database);
+  const webhooks = (state: string, text: string) =>
+    html`<a href="${pathWith('/operator/webhooks', { deployment: name, state })}">${text}</a>`;
+  const isPortal = database === site.accounts;
+  return html`<section>
+<h2>${titleOf(name)}</h2>
+${facts([
+  [
+    'Storage',
+    ok && writes === 'ok' ? badge('good', 'Ready') : html`${badge('bad', ok ? 'Reads only' : 'Unavailable')} ${detail}`,
+  ],
+  ['Pending deliveries', count(waiting.pendingDeliveries)],
+  ['Failing webhooks', webhooks('failing', atMost(waiting.failingWebhooks))],
+  ['Disabled webhooks', webhooks('disabled', atMost(waiting.disabledWebhooks))],
+  ['Messages to inboxes', atMost(waiting.inbox)],
+  ['Messages by e-mail', atMost(waiting.emails)],
+  ['E-mail about accounts', isPortal ? atMost(waiting.accountEmails) : undefined],
+  [
+    'Deletions of accounts',
+    isPortal ? html`<a href="/operator/accounts?state=deleting">${atMost(waiting.deletions)}</a>` : undefined,
+  ],
+])}
+<h3>Jobs of ${name}</h3>
+${await jobTable(site.clock.now(), deployment, isPortal)}
+<h3>Storage of ${name}</h3>
+${await storageTables(deployment, site.config.locations[name])}
+</section>`;
+}
+
+const jobNames = {
+  pets: 'End of reservations',
+  holds: 'End of holds',
+  orders: 'End of orders',
+  messages: 'Delivery to inboxes',
+  mail: 'Messages by e-mail',
+  account_emails: 'E-mail about accounts',
+  events: 'Dispatch of events to webhooks',
+  deliveries: 'Delivery to webhooks',
+  accounts: 'Deletion of accounts',
+  retention: 'Retention',
+} as const;
+
+/** A job that is due for longer than this is late. */
+const LATE_MS = 60_000;
+
+async function jobTable(now: number, { database, name }: Deployment, isPortal: boolean): Promise<Html> {
+  const times = await nextDueTimes(database);
+  const rows = Object.entries(jobNames)
+    .filter(([job]) => isPortal || !['mail', 'account_emails', 'accounts'].includes(job))
+    .map(([job, label]) => {
+      const dueAt = times[job as keyof typeof jobNames];
+      if (dueAt === null) return [label, badge('', 'Nothing to do'), ''];
+      const state =
+        dueAt > now ? badge('', 'Scheduled') : now - dueAt > LATE_MS ? badge('warn', 'Late') : badge('good', 'Due');
+      // A job that looks for work by itself is due at any time.
+      return [label, state, dueAt <= 0 ? 'Now' : timeHtml(dueAt)];
+    });
+  return table(`Jobs of ${name}`, ['Job', 'State', 'Oldest due'], rows, '');
+}
+
+async function storageTables({ database, name }: Deployment, location: DatabaseLocation): Promise<Html> {
+  if ('file' in location) {
+    const sizes = await Promise.all([location.file, `${location.file}-wal`].map(sizeOf));
+    const ids = await newestIds(database);
+    return html`${facts([
+      ['Database file', bytesText(sizes[0]!)],
+      ['Write-ahead log', bytesText(sizes[1]!)],
+    ])}
+${table(
+  `Tables of ${name}`,
+  ['Table', 'Newest id'],
+  ids.map(({ name, newestId }) => [html`<code>${name}</code>`, newestId === null ? 'Empty' : count(newestId)]),
+  '',
+)}`;
+  }
+  const tables = await tableSizes(database);
+  return table(
+    `Tables of ${name}`,
+    ['Table', 'Size with indexes', 'Rows, estimated'],
+    tables.map(({ name, bytes, rows }) => [html`<code>${name}</code>`, bytesText(bytes), count(rows)]),
+    'The tables cannot be read.',
+  );
+}
+
+/** Returns the size of a file; 0 if there is none. */
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+function atMost(number: number): string {
+  return number > COUNTED_MAX ? `${count(COUNTED_MAX)}+` : count(number);
+}

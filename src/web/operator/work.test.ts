@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onEachEngine } from '../../../test/support/engines.ts';
+import { createAccount, requestDeletion } from '../../accounts/accounts.ts';
+import { createHold } from '../../holds/holds.ts';
+import { nextDueTimes } from '../../jobs.ts';
+import { testClock } from '../../lib/clock.ts';
+import { formatTime } from '../../lib/time.ts';
+import { sendMessage } from '../../messages/messages.ts';
+import { createPet } from '../../pets/pets.ts';
+import { type Params, query } from '../../schema.ts';
+import { COUNTED_MAX, countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
+
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+const caller = { accountId: 1, admin: false };
+
+onEachEngine(engine => {
+  async function open() {
+    const database = await engine.open({ clock: testClock(NOON) });
+    await database.write(tx => createAccount(tx, { email: 'a@example.org', name: 'A' }));
+    return database;
+  }
+
+  describe('countWaiting', () => {
+    it('counts messages, deletions and webhooks, and the pending deliveries of active ones', async () => {
+      const database = await open();
+      for (let n = 0; n < 3; n++) await database.write(tx => sendMessage(tx, caller, { message: 'Hello' }));
+      await database.write(tx => requestDeletion(tx, 1, 1000));
+      const webhooks = [
+        { status: 'active', failing_since: null, pending: 3 },
+        { status: 'active', failing_since: 5, pending: 4, due_at: 6 },
+        { status: 'disabled', disabled_reason: 'gone', failing_since: null, pending: 5 },
+      ] as const;
+      for (const webhook of webhooks)
+        await database.write(tx => tx.run(insertWebhook, { due_at: null, disabled_reason: null, ...webhook }));
+      assert.deepEqual(await countWaiting(database), {
+        ...{ pendingDeliveries: 7, failingWebhooks: 1, disabledWebhooks: 1 },
+        ...{ inbox: 3, emails: 0, accountEmails: 0, deletions: 1 },
+      });
+    });
+
+    it('counts up to a bound', async () => {
+      const database = await open();
+      await database.write(async tx => {
+        for (let n = 0; n < COUNTED_MAX + 5; n++)
+          await sendMessage(tx, { ...caller, accountId: n + 1 }, { message: 'x' });
+      });
+      assert.equal((await countWaiting(database)).inbox, COUNTED_MAX + 1);
+    });
+  });
+
+  describe('nextDueTimes', () => {
+    it('returns when the oldest job of each type is due', async () => {
+      const database = await open();
+      assert.equal((await nextDueTimes(database)).holds, null);
+      await database.write(async tx => {
+        for (const minutes of [9, 5, 7]) {
+          const { id } = await createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open');
+          const expiresAt = formatTime(NOON + minutes * 60_000);
+          await createHold(tx, { accountId: 2, admin: false }, { petIds: [id], expiresAt }, 10);
+        }
+      });
+      const times = await nextDueTimes(database);
+      assert.equal(times.holds, NOON + 5 * 60_000);
+      assert.equal(times.deliveries, null);
+    });
+  });
+
+  describe('the sizes of tables', () => {
+    it('are the newest ids, and on PostgreSQL bytes', async () => {
+      const database = await open();
+      await database.write(tx => createPet(tx, 1, { name: 'x', categoryId: 2 }, 'open'));
+      const ids = Object.fromEntries((await newestIds(database)).map(({ name, newestId }) => [name, newestId]));
+      assert.deepEqual([ids['pets'], ids['orders'], ids['accounts']], [1, null, 1]);
+      assert.deepEqual(await listNodes(database), []);
+      if (engine.name !== 'postgres') return;
+      const sizes = await tableSizes(database);
+      const pets = sizes.find(({ name }) => name === 'pets');
+      assert.ok(pets !== undefined && pets.bytes >= 8192 && Number.isInteger(pets.rows), JSON.stringify(pets));
+    });
+  });
+});
+
+interface TestWebhook {
+  readonly status: 'active' | 'disabled';
+  readonly disabled_reason: 'gone' | null;
+  readonly failing_since: number | null;
+  readonly pending: number;
+  readonly due_at: number | null;
+}
+
+const insertWebhook = query((db, p: Params<TestWebhook>) =>
+  db.insertInto('webhooks').values({
+    ...{ url: 'https://example.org', account_id: 1, scopes: '*', created_at: 0, updated_at: 0 },
+    ...{ status: p.status, disabled_reason: p.disabled_reason, failing_since: p.failing_since },
+    ...{ pending: p.pending, due_at: p.due_at },
+  } as never),
+);

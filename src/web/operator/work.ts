@@ -1,0 +1,105 @@
+import { type Params, query, type Reader, sql } from '../../schema.ts';
+
+/** The most rows that are counted; the page shows more as `1,000+`. */
+export const COUNTED_MAX = 1000;
+/** The most webhooks whose pending deliveries are added up. */
+const WEBHOOKS_MAX = 10_000;
+
+/** What waits in a database. Every number but `pendingDeliveries` ends at `COUNTED_MAX + 1`. */
+export interface Waiting {
+  /** The pending deliveries of active webhooks. */
+  readonly pendingDeliveries: number;
+  readonly failingWebhooks: number;
+  readonly disabledWebhooks: number;
+  /** Messages that are not in an inbox yet. */
+  readonly inbox: number;
+  /** Messages to be sent by e-mail. */
+  readonly emails: number;
+  /** E-mail about accounts, such as links. */
+  readonly accountEmails: number;
+  /** Accounts in their grace period, or being deleted. */
+  readonly deletions: number;
+}
+
+/** Counts what waits in a database. It follows indexes and reads a limited number of rows. */
+export async function countWaiting(reader: Reader): Promise<Waiting> {
+  return (await reader.first(waiting, {}))!;
+}
+
+/** A process that serves a database. Times are milliseconds since the Unix epoch, by its own clock. */
+export interface ServingNode {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly seenAt: number;
+}
+
+/** Returns the nodes that serve PostgreSQL, also those that were killed within the last minute; none on SQLite. */
+export async function listNodes(reader: Reader): Promise<ServingNode[]> {
+  return await reader.all(allNodes, {});
+}
+
+/** A table with its newest id, which is about the number of rows that it ever had. */
+export interface TableSize {
+  readonly name: string;
+  readonly newestId: number | null;
+}
+
+/** Returns the newest ids of the tables that grow, each from the end of an index. */
+export async function newestIds(reader: Reader): Promise<TableSize[]> {
+  const row = (await reader.first(newest, {}))! as Record<string, number | null>;
+  return growing.map(name => ({ name, newestId: row[name] ?? null }));
+}
+
+/** Returns the size of each table of PostgreSQL with its indexes, largest first, and an estimate of its rows. */
+export async function tableSizes(reader: Reader): Promise<{ name: string; bytes: number; rows: number }[]> {
+  return await reader.all(postgresTables, {});
+}
+
+const growing = ['pets', 'orders', 'holds', 'messages', 'events', 'deliveries', 'webhooks', 'accounts'] as const;
+
+const counted = (rows: string) =>
+  sql<number>`(select count(*) from (select 1 as one ${sql.raw(rows)} limit ${sql.lit(COUNTED_MAX + 1)}) as counted)`;
+
+const waiting = query(db =>
+  db.selectNoFrom([
+    sql<number>`(select cast(coalesce(sum(pending), 0) as bigint) from (
+      select pending from webhooks where status = 'active' limit ${sql.lit(WEBHOOKS_MAX)}) as counted)`.as(
+      'pendingDeliveries',
+    ),
+    counted(`from webhooks where status = 'active' and failing_since is not null and due_at is not null`).as(
+      'failingWebhooks',
+    ),
+    counted(`from (select status, deleted_at from webhooks order by id desc limit ${WEBHOOKS_MAX}) as latest
+      where status = 'disabled' and deleted_at is null`).as('disabledWebhooks'),
+    counted('from messages where arrived_at is null').as('inbox'),
+    counted('from messages where due_at is not null').as('emails'),
+    counted('from account_emails').as('accountEmails'),
+    counted('from accounts where delete_at is not null').as('deletions'),
+  ]),
+);
+
+const allNodes = query(db =>
+  db.selectFrom('nodes').select(['id', 'started_at as startedAt', 'seen_at as seenAt']).orderBy('started_at'),
+);
+
+const newest = query(db =>
+  db.selectNoFrom(eb =>
+    growing.map(name =>
+      eb
+        .selectFrom(name)
+        .select(({ fn }) => fn.max('id').as('id'))
+        .as(name),
+    ),
+  ),
+);
+
+const postgresTables = query((db, _: Params<Record<never, never>>) =>
+  db
+    .selectFrom(
+      sql<{ name: string; bytes: number; rows: number }>`(
+        select relname as name, pg_total_relation_size(oid) as bytes, cast(greatest(reltuples, 0) as bigint) as rows
+        from pg_class where relnamespace = cast(current_schema() as regnamespace) and relkind = 'r'
+        order by 2 desc limit 40)`.as('sizes'),
+    )
+    .selectAll(),
+);
