@@ -63,6 +63,7 @@ const pageQuery = queriesByShape(['byText', 'state', 'descending'], ({ byText, s
     const rows = db
       .selectFrom('accounts')
       .select(accountColumns)
+      .where('sandbox', 'is', null)
       .$if(byText, rows => rows.where(({ or, eb }) => or([eb('id', '=', p.id), contains('name'), contains('email')])))
       .$if(state === 'admin', rows => rows.where('admin', '=', sql.lit(1)))
       .$if(state === 'suspended', rows => rows.where('suspended_at', 'is not', null))

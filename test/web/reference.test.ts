@@ -54,6 +54,13 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
       await page.waitForURL(`${origin}/reference/rotateWebhookSecret`);
     }));
 
+  it('leaves the slash to the search of the site where the filter is hidden', () =>
+    withPage({ viewport: { width: 390, height: 800 } }, async page => {
+      await page.goto(`${origin}/reference/createPet`);
+      await page.keyboard.press('/');
+      assert.ok(await page.locator('header input[type=search]:focus').isVisible());
+    }));
+
   it('shows code in the language that one chooses, and opens what a link leads to', () =>
     withPage({}, async page => {
       await page.goto(`${origin}/reference/createPet#body.price.amount`);

@@ -13,6 +13,7 @@ import { approveOrder } from '../../orders/steps.ts';
 import { createPet, getPet } from '../../pets/pets.ts';
 import { type Database, query, sql, type Tables, type Transaction } from '../../schema.ts';
 import { createAccount, getAccount, listAccounts, suspendAccount } from '../accounts.ts';
+import { searchAccounts } from '../search.ts';
 import { deleteBatch, nextDeletion } from './deletion.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -59,6 +60,8 @@ onEachEngine(engine => {
         (await listAccounts(accounts)).map(({ email }) => email),
         ['ben@example.org'],
       );
+      const searched = await searchAccounts(accounts, { text: 'sandbox', state: 'deleting' }, { limit: 20 });
+      assert.deepEqual(searched.rows, []);
       assert.deepEqual(await listKeys(accounts), []);
       assert.equal((await accounts.all(allEvents, {})).length, 1, 'that of Ben');
       assert.equal(key.expiresAt, NOON + 15 * MINUTE);

@@ -4,8 +4,10 @@ document.addEventListener('keydown', event => {
   const { target } = event;
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
-  const search = document.querySelector('main input[type="search"]') ?? document.querySelector('input[type="search"]');
-  if (search === null) return;
+  // That of the page before that of the site; on a phone it can be hidden.
+  const searches = ['main input[type="search"]', 'input[type="search"]'].map(one => document.querySelector(one));
+  const search = searches.find(one => one?.checkVisibility());
+  if (search === undefined) return;
   event.preventDefault();
   search.focus();
 });

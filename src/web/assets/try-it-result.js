@@ -16,7 +16,7 @@ export function showResponse(result, response, text, milliseconds) {
   const parts = [heading('Response'), line];
   const [limit, left] = ['x-ratelimit-limit', 'x-ratelimit-remaining'].map(name => headers.get(name));
   if (left !== null) parts.push(element('p', 'left', `${left} of ${limit} requests left.`));
-  parts.push(headerTable(headers), text === '' ? element('p', 'quiet', 'Without a body.') : code(pretty(text)));
+  parts.push(text === '' ? element('p', 'quiet', 'Without a body.') : code(pretty(text)), headerTable(headers));
   finish(result, parts);
 }
 

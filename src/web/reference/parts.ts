@@ -51,7 +51,7 @@ export function found(routes: readonly Route<never>[], search: string): readonly
 
 /** Returns the field that filters operations: by a script while one types, otherwise on the server. */
 export function filterField(value: string): Html {
-  return html`<form class="filter" action="/reference" role="search" data-filter>
+  return html`<form class="filter" action="/reference" role="search" aria-label="Operations" data-filter>
 <label for="filter">Find an operation</label>
 <input id="filter" type="search" name="q" value="${value}" maxlength="100" autocomplete="off" spellcheck="false" placeholder="order, POST, webhooks:write …" aria-keyshortcuts="/">
 <p class="hint" role="status" data-count></p>
