@@ -29,6 +29,7 @@ import { boundOf } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PasswordHasher } from './sessions/password-hasher.ts';
 import { PREFIX, urlOf } from './urls.ts';
+import { ALERT_FROM } from './usage/alerts.ts';
 import { UsageRecorder } from './usage/recorder.ts';
 import { PageHandler } from './web/serve.ts';
 import type { Site } from './web/site.ts';
@@ -226,13 +227,14 @@ function createAddresses(
     config.metricsPort === undefined ? undefined : observe([...deployments.values()], limiter, bodies);
   const metrics = observation && new MetricsServer(observation.metrics);
   resources.defer(() => metrics?.close());
+  const dayAlerts = { from: ALERT_FROM, note: usage.alerts.note.bind(usage.alerts) };
   const addresses = new Map<AddressName, Address>();
   const add = (service: Omit<Service, 'authenticator'>, accepted: readonly DeploymentName[]) => {
     const baseUrlOf = (name: DeploymentName) => {
       const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
       return publicUrl && publicUrl + PREFIX;
     };
-    const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, baseUrlOf });
+    const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, dayAlerts, baseUrlOf });
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {

@@ -13,6 +13,7 @@ import { deleteOldAttempts } from './sessions/attempts.ts';
 import { deleteOldEmails } from './sessions/emails.ts';
 import { deleteExpiredLinks } from './sessions/links.ts';
 import { deleteExpiredSessions } from './sessions/sessions.ts';
+import { deleteOldAlerts } from './usage/alerts.ts';
 import { deleteOldUsage } from './usage/counts.ts';
 import { deleteOldRequests } from './usage/log.ts';
 import { deleteExpiredSecrets } from './webhooks/secrets.ts';
@@ -34,6 +35,7 @@ const allRules = ({
   deleteOldDayCounts,
   deleteOldUsage,
   deleteOldRequests,
+  deleteOldAlerts,
   deleteExpiredSecrets,
   deleteExpiredSessions,
   deleteExpiredLinks,

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NewEvent } from '../events/event.ts';
 import { formatTime } from '../lib/time.ts';
+import type { DeploymentName } from '../schema.ts';
 import { type Account, limitsOfAccount } from './account.ts';
 
 export type AccountAction =
   | 'created'
   | 'updated'
   | 'password_changed'
+  | 'usage_alert'
   | 'suspended'
   | 'resumed'
   | 'transferred'
@@ -37,6 +39,12 @@ export function accountEvent(
   const was = before && changesOf(stateOf(before), state);
   const data: AccountEventData = { account: state, ...(was && { was }), ...more, ownerId: account.id };
   return { kind: 'account', action, subjectId: account.id, accountId: null, data };
+}
+
+/** Returns the event that an account has used `threshold` percent of its requests of a day to a deployment. */
+export function usageAlertEvent(account: Account, deployment: DeploymentName, threshold: number): NewEvent {
+  const data: AccountEventData = { account: { ...stateOf(account), deployment, threshold }, ownerId: account.id };
+  return { kind: 'account', action: 'usage_alert', subjectId: account.id, accountId: null, data, automatic: true };
 }
 
 type State = Readonly<Record<string, unknown>>;

@@ -18,6 +18,8 @@ export interface KeyAuthenticatorOptions {
   readonly limiter: Limiter;
   readonly clock: Clock;
   readonly deployments: readonly DeploymentName[];
+  /** What is told when an account has used much of its day: from so many percent, with each request. */
+  readonly dayAlerts?: { readonly from: number; note(caller: Caller, percent: number, at: number): void };
   /** Returns the URL that accepts keys of a deployment. */
   baseUrlOf(deployment: DeploymentName): string | undefined;
 }
@@ -83,7 +85,9 @@ export class KeyAuthenticator implements Authenticator {
       : this.#decide(key, now, verdict);
   }
 
-  #decide(key: CachedKey, now: number, { outcome, headers, at }: Verdict): AuthenticationResult {
+  #decide(key: CachedKey, now: number, { outcome, headers, at, dayPercent }: Verdict): AuthenticationResult {
+    const { dayAlerts } = this.#options;
+    if (dayAlerts !== undefined && dayPercent >= dayAlerts.from) dayAlerts.note(key.caller, dayPercent, at);
     if (outcome === 'accepted') {
       this.#options.keys.recordUse(key.keyId, now);
       return { authenticated: true, caller: key.caller, headers, countedAt: at };

@@ -15,6 +15,8 @@ export interface Verdict {
   readonly headers: readonly string[];
   /** When the request was decided on, in milliseconds since the Unix epoch. */
   readonly at: number;
+  /** How much of its day the account has used, in whole percent; 0 without a limit. */
+  readonly dayPercent: number;
 }
 
 /** The state of both windows of a subject. Resets are Unix seconds, always later than `now`. */
@@ -88,7 +90,16 @@ export function verdictOf(
     budget === undefined ? items : `${items}, ${itemsOf(budget, 'key-', budget.minuteLeft, budget.minuteReset)}`,
   ];
   if (rejected) headers.push('Retry-After', `${secondsUntil(reset, now)}`);
-  return { outcome: outcome === 'limited' && isBudget ? 'overBudget' : outcome, headers, at: now };
+  return {
+    outcome: outcome === 'limited' && isBudget ? 'overBudget' : outcome,
+    headers,
+    at: now,
+    dayPercent: dayPercentOf(windows),
+  };
+}
+
+function dayPercentOf({ limits: { perDay }, dayLeft }: WindowState): number {
+  return perDay === UNLIMITED ? 0 : Math.floor((100 * (perDay - dayLeft)) / perDay);
 }
 
 /** Reports whether all windows of a subject accept a request. */

@@ -6,6 +6,7 @@ import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
 import type { Database, DeploymentName } from '../schema.ts';
+import { UsageAlerts } from './alerts.ts';
 import { addUsage, HOUR_MS, type KeyHour, type OutcomeName, outcomeOf } from './counts.ts';
 import { addRequests, trimRequests } from './log.ts';
 import type { NewLoggedRequest } from './logged-request.ts';
@@ -47,6 +48,8 @@ const CLOSE_MS = 5000;
  */
 export class UsageRecorder {
   readonly #deps: UsageRecorderDeps;
+  /** The alerts of accounts, which are written with the usage. */
+  readonly alerts: UsageAlerts;
   readonly #throttle = new LogThrottle();
   /** The requests since the last write by key, all of them in the hour that they name. */
   #usage = new Map<string, Mutable<KeyHour>>();
@@ -66,6 +69,7 @@ export class UsageRecorder {
 
   constructor(deps: UsageRecorderDeps) {
     this.#deps = deps;
+    this.alerts = new UsageAlerts(deps.database);
   }
 
   /** Records the response to a request. Does nothing for callers without a valid key. @param prefix of the API's paths */
@@ -153,7 +157,7 @@ export class UsageRecorder {
       const lines = this.#lines.slice(0, Math.min(LINES_AT_ONCE, left));
       left -= lines.length;
       const usage = [...this.#pastHours, ...this.#usage.values()];
-      if (usage.length === 0 && lines.length === 0) return;
+      if (usage.length === 0 && lines.length === 0) break;
       this.#pastHours = [];
       this.#usage = new Map();
       try {
@@ -165,6 +169,7 @@ export class UsageRecorder {
       this.#lines.splice(0, lines.length);
       for (const { search, path } of lines) this.#characters -= path.length + search.length;
     } while (left > 0);
+    await this.alerts.write();
   }
 
   /** Adds counts that could not be written to those of their key and hour. */

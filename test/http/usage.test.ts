@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { eventsOf } from '../../src/events/log.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { newToken } from '../../src/keys/token.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
@@ -136,6 +138,59 @@ overEachEngine(engine => {
       const key = await service.newKey({ scopes: ['pets:read'] });
       for (const path of ['/account/usage', '/account/requests']) {
         assert.equal((await send(service.urls.production + path, { key })).body.code, 'insufficient_scope');
+      }
+    });
+  });
+
+  describe('an account that uses its day', () => {
+    it('is alerted at 80 and at 100 percent, by an event and a message', async () => {
+      const clock = testClock(Date.parse('2026-11-22T12:00:00Z'));
+      const service = await serve({ clock, environment: await engine.settings() });
+      try {
+        const agreed = { plan: 'enterprise', perMinute: 1000, perDay: 10 } as const;
+        const { id: accountId } = await service.app.databases.production.write(tx =>
+          createAccount(tx, { email: 'small@example.org', name: 'Small', ...agreed }),
+        );
+        const key = await service.newKey({ accountId });
+        const staging = await service.newKey({ accountId, deployment: 'staging' });
+        const alerts = async () => {
+          await service.app.usage.write();
+          const events = await eventsOf<{ account: Record<string, unknown> }>(
+            service.app.databases.production,
+            'account',
+            accountId,
+          );
+          return events
+            .filter(({ action }) => action === 'usage_alert')
+            .map(({ data: { account } }) => [account['deployment'], account['threshold']]);
+        };
+        const spend = async (requests: number, url = service.urls.production, with_ = key) => {
+          for (let round = 0; round < requests; round++) await send(`${url}/pets`, { key: with_ });
+          return alerts();
+        };
+        assert.deepEqual(await spend(7), []);
+        assert.deepEqual(await spend(1), [['production', 80]]);
+        assert.deepEqual(await spend(1), [['production', 80]]);
+        const both = [
+          ['production', 80],
+          ['production', 100],
+        ];
+        assert.deepEqual(await spend(1), both);
+        assert.deepEqual(await spend(3), both);
+        assert.deepEqual(await spend(8, service.urls.staging, staging), [...both, ['staging', 80]]);
+        clock.advance(12 * 3_600_000);
+        const { body: events } = await send(`${service.urls.production}/events?types=account.usage_alert`, { key });
+        assert.deepEqual(
+          events.map(({ data }: { data: Record<string, unknown> }) => [
+            data['id'],
+            data['deployment'],
+            data['threshold'],
+          ]),
+          [...both, ['staging', 80]].map(alert => [accountId, ...alert]),
+        );
+        assert.deepEqual(await spend(7), [...both, ['staging', 80], ['production', 80]]);
+      } finally {
+        await service.stop();
       }
     });
   });

@@ -95,6 +95,12 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
     createdAt,
     suspendedAt: Type.Optional(timeSchema('Since when its keys are rejected; absent if they are not.')),
     deleteAt: Type.Optional(timeSchema('When it will be deleted; absent if it will not.')),
+    deployment: optionalText('The deployment of a usage alert.'),
+    threshold: Type.Optional(
+      Type.Integer({
+        description: 'How much of its requests of the day a usage alert is about, in percent: 80 or 100.',
+      }),
+    ),
   }),
   key: data('KeyEventData', 'An API key, without its secret.', Type.String({ description: 'The id of the key.' }), {
     accountId,

@@ -11,6 +11,7 @@ export const actions = {
     'created',
     'updated',
     'password_changed',
+    'usage_alert',
     'suspended',
     'resumed',
     'transferred',

@@ -1,3 +1,4 @@
+import { limitsOfAccount } from '../../accounts/account.ts';
 import { keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { barChart, type Series } from '../../lib/html/chart.ts';
@@ -6,7 +7,6 @@ import { DAY_MS } from '../../lib/time.ts';
 import { findActiveBan } from '../../limits/bans.ts';
 import type { WindowState } from '../../limits/limiter.ts';
 import { accountSubject } from '../../limits/subject.ts';
-import { limitsOf } from '../../plans/plan.ts';
 import { notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
@@ -34,8 +34,7 @@ export const usagePage = accountPage({
       now,
     );
     const byDay = await usageReport(site.accounts, { ...request, interval: 'day', to: now + 1 }, now);
-    const { plan, perMinute, perDay } = account;
-    const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+    const limits = limitsOfAccount(account);
     const left = await site.limiter.status(accountSubject(deployment, account.id, limits));
     const names = keyNames(keys);
     return {
