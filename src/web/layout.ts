@@ -68,7 +68,7 @@ ${deploymentBar(frame)}
 function deploymentBar({ deployment, urls }: Frame): Html {
   const other: DeploymentName = deployment === 'production' ? 'staging' : 'production';
   return html`<p class="deployment ${deployment}"><span><strong>${titleOf(deployment)}</strong>${
-    deployment === 'staging' && ' · sample data, nothing here is for real'
+    deployment === 'staging' && ' · sample data only'
   }</span>${urls[other] !== undefined && html` <a href="${urls[other]}/">${`Switch to ${other}`}</a>`}</p>`;
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism, loadavg } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { plans } from '../../src/plans/plan.ts';
@@ -72,7 +73,7 @@ describe('the front page', { skip: skipBrowser }, () => {
     const page = await browser.newPage();
     await page.goto(`${origins.staging}/`);
     const text = await page.locator('body').innerText();
-    assert.match(text, /sample data, nothing here is for real/);
+    assert.match(text, /Staging · sample data only/);
     const cards = await page.locator('.plans > li').allInnerTexts();
     assert.equal(cards.length, Object.keys(plans).length);
     for (const [index, { title, limits, bounds }] of Object.values(plans).entries()) {
@@ -97,37 +98,41 @@ describe('the front page', { skip: skipBrowser }, () => {
   }
 
   it('loads at most 100 KB, paints within half a second on a slow processor, and does not shift', async t => {
-    // Other work of the machine delays the paint of a line of text as well.
-    const text = await measure(browser, `${origins.staging}/livez`);
     for (const path of ['/', '/animals', '/animals/1']) {
-      const { bytes, paintMs, shift } = await measure(browser, origins.staging + path);
-      const times = `${Math.round(paintMs)} ms (a line of text: ${Math.round(text.paintMs)} ms)`;
-      t.diagnostic(`${path}: ${bytes} bytes, first paint after ${times}, shift ${shift}`);
-      assert.ok(bytes <= 100_000, `${path} has ${bytes} bytes`);
-      assert.ok(paintMs - text.paintMs <= 500, `${path} paints after ${times}`);
-      assert.equal(shift, 0, path);
+      let best = Number.POSITIVE_INFINITY;
+      // Other work of the machine delays a paint: a page that is slow by itself exceeds the limit every time.
+      for (let run = 1; run <= RUNS_MAX && best > PAINT_MAX_MS; run++) {
+        const { bytes, paintMs, shift } = await load(browser, origins.staging + path);
+        t.diagnostic(`${path}: ${bytes} bytes, first paint after ${Math.round(paintMs)} ms, shift ${shift}`);
+        assert.ok(bytes <= 100_000, `${path} has ${bytes} bytes`);
+        assert.equal(shift, 0, path);
+        best = Math.min(best, paintMs);
+      }
+      // More work than processors: times say nothing about the page.
+      if (loadavg()[0]! > availableParallelism()) t.diagnostic('the paint is not judged: the machine is busy');
+      else assert.ok(best <= PAINT_MAX_MS, `${path} paints after ${best} ms at the earliest`);
     }
   });
 });
 
-/** Loads a page with a processor that is four times slower; the best of five, because the machine has other work. */
-async function measure(browser: Browser, url: string) {
-  const runs = [];
-  for (let run = 0; run < 5; run++) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    const page = await context.newPage();
-    const session = await context.newCDPSession(page);
-    await session.send('Network.enable');
-    await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
-    let bytes = 0;
-    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
-      bytes += encodedDataLength;
-    });
-    await page.goto(url, { waitUntil: 'networkidle' });
-    runs.push({ bytes, ...(await paintOf(page)) });
-    await context.close();
-  }
-  return runs.toSorted((one, other) => one.paintMs - other.paintMs)[0]!;
+const PAINT_MAX_MS = 500;
+const RUNS_MAX = 5;
+
+/** Loads a page with an empty cache and a processor that is four times slower. */
+async function load(browser: Browser, url: string) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send('Network.enable');
+  await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  let bytes = 0;
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  await page.goto(url, { waitUntil: 'networkidle' });
+  const painted = await paintOf(page);
+  await context.close();
+  return { bytes, ...painted };
 }
 
 /** Returns the time of the first contentful paint, and the sum of all layout shifts. */

@@ -14,7 +14,7 @@ function card(plan: PlanName, set: BoundSettings): Html {
 ${
   limits === undefined
     ? html`<p class="rate"><strong>Custom</strong> requests a minute</p>
-<p class="quiet">As agreed with the operator</p>`
+<p class="quiet">As agreed</p>`
     : html`<p class="rate"><strong>${number(limits.perMinute)}</strong> requests a minute</p>
 <p class="quiet">${number(limits.perDay)} a day</p>`
 }
