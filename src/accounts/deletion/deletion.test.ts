@@ -14,6 +14,9 @@ import { approveOrder, deliverOrder } from '../../orders/steps.ts';
 import { createPet, getPet } from '../../pets/pets.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
 import { type Database, query, type Transaction } from '../../schema.ts';
+import { createLink, findLink } from '../../sessions/links.ts';
+import { findPassword, storePassword } from '../../sessions/passwords.ts';
+import { listSessions, startSession } from '../../sessions/sessions.ts';
 import { createWebhook, getWebhook } from '../../webhooks/webhooks.ts';
 import { createAccount, getAccount, requestDeletion, resumeAccount } from '../accounts.ts';
 import { deleteBatch, nextDeletion } from './deletion.ts';
@@ -73,6 +76,22 @@ const facts = query(db => db.selectFrom('facts').select('name').where('name', 'l
 
 onEachEngine(engine => {
   describe('the deletion of an account', () => {
+    it('deletes its password, sessions and links', async () => {
+      const { accounts, due, finish, clock } = await openStore(engine);
+      const { email } = await getAccount(accounts, 1);
+      const { secret } = await accounts.write(async tx => {
+        await storePassword(tx, 1, 'a hash');
+        await startSession(tx, 1, { address: '', userAgent: '' });
+        return createLink(tx, { accountId: 1, purpose: 'confirm', email });
+      });
+      await due();
+      assert.notEqual(await findLink(accounts, secret, clock.now()), undefined);
+      await finish();
+      assert.equal(await findPassword(accounts, 1), undefined);
+      assert.deepEqual(await listSessions(accounts, 1, clock.now()), []);
+      assert.equal(await findLink(accounts, secret, clock.now()), undefined);
+    });
+
     it('ends its orders and holds and deletes its animals, webhooks and texts on both deployments', async () => {
       const { accounts, staging, clock, due, finish } = await openStore(engine);
       await accounts.write(fill);
