@@ -25,7 +25,7 @@ const attempts: readonly SearchOptions[] = [
   { combineWith: 'AND' },
   // One letter may differ in words of four letters, two in words of eight.
   { combineWith: 'AND', fuzzy: word => (word.length > 3 ? 0.25 : false), maxFuzzy: 2 },
-  { combineWith: 'OR', fuzzy: word => (word.length > 3 ? 0.25 : false), maxFuzzy: 2 },
+  { combineWith: 'OR' },
 ];
 
 let index: Promise<MiniSearch<SearchDocument>> | undefined;
