@@ -2,13 +2,15 @@
 // with `npm run screenshots` after a change of the pages: the README and the documentation show the images.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { pages } from '../../src/pages.ts';
 import { cookieNames } from '../../src/sessions/cookies.ts';
+import { createLink } from '../../src/sessions/links.ts';
 import type { Page as SitePage } from '../../src/web/page.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { launchBrowser } from './browser.ts';
-import { signedIn, type Visitor } from './session.ts';
+import { anonymous, signedIn, type Visitor } from './session.ts';
 
 const directory = new URL('../../docs/images/', import.meta.url);
 /** The tallest part of a page that is shown. */
@@ -32,7 +34,8 @@ async function takeAll(service: TestService, browser: Browser): Promise<void> {
   const origin = new URL(service.urls.production).origin;
   for (const page of pages.filter(({ show }) => show)) {
     const path = pathOf(page, parameters);
-    const reply = await person.open(path);
+    const visitor = page.access === 'everyone' ? anonymous(service) : person;
+    const reply = await visitor.open(path);
     if (reply.status !== 200 || !String(reply.headers['content-type']).startsWith('text/html')) {
       console.log(`no image of ${path}: ${reply.status} ${reply.headers['content-type']}`);
       continue;
@@ -71,9 +74,21 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
   for (const query of ['', '?limit=5', '?limit=0', '/99', '?status=available', '?categoryId=2']) {
     await send(pets + query, { key });
   }
+  // The usage and the requests are written once a second.
+  await sleep(2000);
   const message = { message: 'Is Bella good with children?', petId: 1, replyTo: 'ann@example.org' };
   await send(`${service.urls.production}/messages`, { method: 'POST', key, body: message });
+  const link = { accountId, purpose: 'reset' as const, email: 'riverside@example.org' };
+  const { secret } = await service.app.databases.production.write(tx => createLink(tx, link));
   return {
+    secret,
+    entryId: '1',
+    orderId: '1',
+    messageId: 'msg_1',
+    sessionId: '1',
+    webhookId: '1',
+    categoryId: '1',
+    '/search': '/search?q=rate+limit',
     code: 'rate_limit_exceeded',
     operationId: 'createPet',
     '/deprecations/{operationId}': 'getPet',
@@ -88,6 +103,8 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
 
 /** @throws {Error} when a page has a parameter without a value in `prepare` */
 function pathOf({ path }: SitePage, parameters: Readonly<Record<string, string>>): string {
+  const whole = parameters[path];
+  if (whole?.startsWith('/')) return whole;
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = parameters[path] ?? parameters[name];
     if (value === undefined) throw new Error(`${path}: prepare() has no value of ${name}`);
