@@ -17,6 +17,7 @@ const MINUTE_MS = 60_000;
 /** The limits of what a page offers to everyone. Each is counted over all nodes. */
 export const attemptLimits = {
   signInByAccount: { action: 'sign in to', max: 10, periodMs: 15 * MINUTE_MS },
+  signInByKnownBrowser: { action: 'sign in again to', max: 10, periodMs: 15 * MINUTE_MS },
   signInByAddress: { action: 'sign in from', max: 50, periodMs: 15 * MINUTE_MS },
   signUpByAddress: { action: 'sign up from', max: 10, periodMs: 60 * MINUTE_MS },
   newKeys: { action: 'create keys of', max: 60, periodMs: 60 * MINUTE_MS },

@@ -10,12 +10,18 @@ export interface CookieNames {
   readonly session: string;
   /** Holds a random secret, from which the form tokens of visitors derive who are not signed in. */
   readonly visitor: string;
+  /** Proves that someone has signed in to an account from this browser; see `known-browser.ts`. */
+  readonly known: string;
 }
 
 /** @param publicUrl the public URL of the address, without a trailing slash */
 export function cookieNames(publicUrl: string): CookieNames {
   const suffix = hash('sha256', publicUrl, 'hex').slice(0, 8);
-  return { session: `__Host-petstore-session-${suffix}`, visitor: `__Host-petstore-visitor-${suffix}` };
+  return {
+    session: `__Host-petstore-session-${suffix}`,
+    visitor: `__Host-petstore-visitor-${suffix}`,
+    known: `__Host-petstore-known-${suffix}`,
+  };
 }
 
 /** Returns the value of a cookie in a `Cookie` header; `undefined` if it is absent, or not of the form of a secret. */
@@ -25,7 +31,7 @@ export function cookieOf(header: string | undefined, name: string): string | und
   return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;
 }
 
-/** Returns the `Set-Cookie` header that keeps a secret until the session ends. `__Host-` requires the attributes. */
+/** Returns the `Set-Cookie` header that keeps a secret for as long as a session lasts at most. `__Host-` requires the attributes. */
 export function setCookie(name: string, secret: string): string {
   return `${name}=${secret}; Path=/; Max-Age=${SESSION_MS / 1000}; ${attributes}`;
 }

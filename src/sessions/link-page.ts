@@ -6,6 +6,7 @@ import { choices, field, form } from '../web/forms.ts';
 import { publicPage, type View, type Visit } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
 import { revokeKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { knownBrowserOf } from './known-browser.ts';
 import { findLink, type Link, linkPath } from './links.ts';
 import { findPassword, passwordError } from './passwords.ts';
 import { confirmByLink, resetPassword, signInByLink } from './recovery.ts';
@@ -14,6 +15,7 @@ import { verifyCredentials } from './sign-in.ts';
 import {
   browserOf,
   cookieNotice,
+  knownCookie,
   linkOrigin,
   newPasswordField,
   operatorHelp,
@@ -90,8 +92,8 @@ async function confirm(visit: Visit, opened: Opened) {
   if (needed) {
     const credentials = { email: account.email, password: form.get('password') ?? '' };
     const deps = { database: site.accounts, passwords: site.passwords };
-    const isRight = (await verifyCredentials(deps, credentials, browserOf(visit))) !== undefined;
-    if (!isRight) return confirmView(visit, opened, 'The password is wrong.');
+    const verified = await verifyCredentials(deps, credentials, browserOf(visit));
+    if (verified === undefined) return confirmView(visit, opened, 'The password is wrong.');
   }
   const { emailUrl } = signInDeps(visit);
   const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, account.id), emailUrl);
@@ -139,7 +141,7 @@ async function reset(visit: Visit, opened: Opened) {
       await revokeKeyAndWebhooks({ accounts: site.accounts, webhooks }, id, { origin });
     }
   }
-  return { location: '/sign-in?done=password' };
+  return { location: '/sign-in?done=password', cookies: [knownCookie(visit, knownBrowserOf(hash))] };
 }
 
 function signInView(visit: Visit, { secret, account, link, hasPassword }: Opened, error?: string): View {
@@ -172,7 +174,8 @@ async function openAccount(visit: Visit, opened: Opened) {
   const origin = linkOrigin(visit, account.id);
   const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (session === undefined) return endedView(visit);
-  return { location: '/account', cookies: [sessionCookie(visit, session)] };
+  const known = hash === undefined ? [] : [knownCookie(visit, knownBrowserOf(hash))];
+  return { location: '/account', cookies: [sessionCookie(visit, session), ...known] };
 }
 
 function endedView({ site }: Visit): View {

@@ -11,6 +11,7 @@ import {
   changeError,
   cookieNotice,
   doneNotice,
+  knownCookie,
   newPasswordField,
   operatorHelp,
   sessionCookie,
@@ -29,7 +30,7 @@ export const signInPage = publicPage({
     if (started === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
     // A suspended account can open little more than its page.
     const location = started.account.suspendedAt === undefined ? nextOf(visit) : '/account';
-    return { location, cookies: [sessionCookie(visit, started.secret)] };
+    return { location, cookies: [sessionCookie(visit, started.secret), knownCookie(visit, started.known)] };
   },
 });
 

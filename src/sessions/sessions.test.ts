@@ -253,6 +253,21 @@ onEachEngine(engine => {
       await assert.rejects(signIn(withoutEmail, unknown, browser), tooMany);
     });
 
+    it('uses up no count of accounts once the network is at its limit', async () => {
+      const { database, all } = await setUp(engine);
+      const quick = new PasswordHasher(async () => Buffer.alloc(32, 1));
+      const guess = (name: string) =>
+        signIn(
+          { database, passwords: quick, emailUrl: undefined },
+          { email: `${name}@example.org`, password: 'x' },
+          browser,
+        );
+      for (let i = 0; i < attemptLimits.signInByAddress.max; i++) assert.equal(await guess(`nobody-${i}`), undefined);
+      const counts = (await all('attempts')).length;
+      for (let i = 0; i < 3; i++) await assert.rejects(guess(`another-${i}`), tooMany);
+      assert.equal((await all('attempts')).length, counts);
+    });
+
     it('rejects what is no e-mail address like a wrong password', async () => {
       const { withoutEmail } = await setUp(engine);
       for (const email of ['', 'a\0b@example.org', 'x'.repeat(60_000)]) {

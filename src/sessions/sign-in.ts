@@ -4,6 +4,7 @@ import { isEmail } from '../lib/email.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { Database, Transaction } from '../schema.ts';
 import {
+  type AttemptLimit,
   addressSubject,
   attemptLimits,
   countAttempt,
@@ -13,13 +14,17 @@ import {
   tooManyAttempts,
 } from './attempts.ts';
 import { queueEmail } from './emails.ts';
+import { isKnownBrowser, knownBrowserOf } from './known-browser.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 import { findPassword, storePassword } from './passwords.ts';
 import type { Session } from './session.ts';
 import { startSession } from './sessions.ts';
 
 /** Who signs in or up: the address and the `User-Agent` of the browser. */
-export type Browser = Pick<Session, 'address' | 'userAgent'>;
+export interface Browser extends Pick<Session, 'address' | 'userAgent'> {
+  /** The cookie of a browser that has signed in before; see `known-browser.ts`. */
+  readonly known?: string | undefined;
+}
 
 /** What people sign in with. */
 export interface Credentials {
@@ -40,43 +45,58 @@ export interface SignInDeps {
  * Signs a browser in. Takes equally long for unknown addresses and wrong passwords. If e-mail is sent, an account whose
  * address was never confirmed is rejected like a wrong password: otherwise signing up and in would tell who has an
  * account.
- * @returns the account with the secret of the session's cookie; `undefined` if the address or the password is wrong
+ * @returns the account with the values of the cookies of the session and of the browser; `undefined` if the address or the
+ *   password is wrong
  * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
  */
 export async function signIn(
   { database, passwords, emailUrl }: SignInDeps,
   { email, password }: Credentials,
   browser: Browser,
-): Promise<{ readonly account: Account; readonly secret: string } | undefined> {
-  const account = await verifyCredentials({ database, passwords }, { email, password }, browser);
-  if (account === undefined) return undefined;
+): Promise<{ readonly account: Account; readonly secret: string; readonly known: string } | undefined> {
+  const verified = await verifyCredentials({ database, passwords }, { email, password }, browser);
+  if (verified === undefined) return undefined;
+  const { account, known } = verified;
   if (emailUrl !== undefined && account.emailConfirmedAt === undefined) return undefined;
   const { secret } = await database.write(async tx => {
-    await forgetAttempts(tx, attemptLimits.signInByAccount, emailSubject(email));
+    await forgetAttempts(tx, ...accountLimit(email, account, true));
+    await forgetAttempts(tx, ...accountLimit(email, account, false));
     return startSession(tx, account.id, browser);
   });
-  return { account, secret };
+  return { account, secret, known };
 }
 
 /**
- * Returns the account with this address and password, and counts the attempt.
+ * Returns the account with this address and password, with the cookie of a browser that has signed in, and counts the
+ * attempt: by network, and by account. Browsers that have signed in before have a count of their own. A network at its limit
+ * uses up no other.
  * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
  */
 export async function verifyCredentials(
   { database, passwords }: Pick<SignInDeps, 'database' | 'passwords'>,
   { email, password }: Credentials,
-  { address }: Pick<Browser, 'address'>,
-): Promise<Account | undefined> {
-  const waitMs = await database.write(async tx =>
-    Math.max(
-      await countAttempt(tx, attemptLimits.signInByAddress, addressSubject(address)),
-      await countAttempt(tx, attemptLimits.signInByAccount, emailSubject(email)),
-    ),
-  );
-  if (waitMs > 0) throw tooManyAttempts(waitMs);
+  { address, known }: Pick<Browser, 'address' | 'known'>,
+): Promise<{ readonly account: Account; readonly known: string } | undefined> {
   const account = isEmail(email) ? await findAccountByEmail(database, email) : undefined;
-  const stored = account && (await findPassword(database, account.id));
-  return (await passwords.verify(password, stored)) ? account : undefined;
+  const stored = await findPassword(database, account?.id ?? NOBODY);
+  const isKnown = known !== undefined && stored !== undefined && isKnownBrowser(known, stored);
+  const waitMs = await database.write(async tx => {
+    const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, addressSubject(address));
+    return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...accountLimit(email, account, isKnown));
+  });
+  if (waitMs > 0) throw tooManyAttempts(waitMs);
+  if (!(await passwords.verify(password, stored))) return undefined;
+  return { account: account!, known: knownBrowserOf(stored!) };
+}
+
+/** No account has this id. */
+const NOBODY = 0;
+
+/** Returns the limit of attempts to sign in to an account, and their subject. @param account absent if there is none */
+function accountLimit(email: string, account: Account | undefined, isKnown: boolean): [AttemptLimit, string] {
+  return isKnown && account !== undefined
+    ? [attemptLimits.signInByKnownBrowser, String(account.id)]
+    : [attemptLimits.signInByAccount, emailSubject(email)];
 }
 
 /**

@@ -5,7 +5,7 @@ import { UserError } from '../lib/user-error.ts';
 import { type Field, field, notice } from '../web/forms.ts';
 import type { Visit } from '../web/page.ts';
 import { COOKIES_NEED_HTTPS } from '../web/same-site.ts';
-import { cookieNames, setCookie } from './cookies.ts';
+import { cookieNames, cookieOf, setCookie } from './cookies.ts';
 import type { Browser, SignInDeps } from './sign-in.ts';
 
 /** Returns what signing in and up need, from a visit. */
@@ -18,12 +18,18 @@ export function signInDeps({ site, request }: Visit): SignInDeps {
 }
 
 export function browserOf({ request }: Visit): Browser {
-  return { address: request.address, userAgent: request.header('user-agent') ?? '' };
+  const known = cookieOf(request.header('cookie'), cookieNames(request.publicUrl).known);
+  return { address: request.address, userAgent: request.header('user-agent') ?? '', known };
 }
 
 /** Returns the `Set-Cookie` header of a session that started. */
 export function sessionCookie({ request }: Visit, secret: string): string {
   return setCookie(cookieNames(request.publicUrl).session, secret);
+}
+
+/** Returns the `Set-Cookie` header of a browser from which someone signed in. @param known from `knownBrowserOf` */
+export function knownCookie({ request }: Visit, known: string): string {
+  return setCookie(cookieNames(request.publicUrl).known, known);
 }
 
 /** Returns the origin of a change by someone who is not signed in, but has a link to the account. */

@@ -1,10 +1,11 @@
 import { UserError } from '../../lib/user-error.ts';
 import { attemptLimits, emailSubject, forgetAttempts, requireAttempt } from '../../sessions/attempts.ts';
 import { queueEmail } from '../../sessions/emails.ts';
+import { knownBrowserOf } from '../../sessions/known-browser.ts';
 import { findPassword, passwordError } from '../../sessions/passwords.ts';
 import { replacePassword } from '../../sessions/recovery.ts';
 import { startSession } from '../../sessions/sessions.ts';
-import { browserOf, changeError, sessionCookie } from '../../sessions/visits.ts';
+import { browserOf, changeError, knownCookie, sessionCookie } from '../../sessions/visits.ts';
 import { type AccountVisit, accountPage, type PageResult } from '../../web/page.ts';
 import { updateAccount } from '../accounts.ts';
 import { accountView } from './view.ts';
@@ -92,7 +93,8 @@ export const changePassword = change('/account/password', 'Change the password',
     return startSession(tx, account.id, browserOf(visit));
   }, origin);
   site.emailQueued();
-  return { location: '/account?done=password', cookies: [sessionCookie(visit, secret)] };
+  const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
+  return { location: '/account?done=password', cookies };
 });
 
 export const changePlan = change('/account/plan', 'Change the plan', async visit => {

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { attemptLimits } from '../../src/sessions/attempts.ts';
+import { cookieNames } from '../../src/sessions/cookies.ts';
+import { PasswordHasher } from '../../src/sessions/password-hasher.ts';
+import { storePassword } from '../../src/sessions/passwords.ts';
+import { type Reply, serve, type TestService } from '../support/serving.ts';
+import { anonymous, signedIn, type Visitor } from './session.ts';
+
+const PASSWORD = 'correct horse battery';
+
+describe('someone who guesses passwords', () => {
+  let service: TestService;
+  let hash: string;
+  before(async () => {
+    // The peer is a trusted proxy, so that requests can come from many networks.
+    service = await serve({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.1' } });
+    hash = await new PasswordHasher().hash(PASSWORD);
+  });
+  after(() => service.stop());
+
+  /** Creates an account with the password. */
+  async function accountOf(email: string): Promise<Visitor> {
+    const owner = await signedIn(service, { email });
+    await service.app.databases.production.write(tx => storePassword(tx, owner.accountId, hash));
+    return owner;
+  }
+
+  function signIn(visitor: Visitor, email: string, password: string, headers: Readonly<Record<string, string>>) {
+    return visitor.submit('/sign-in', { email, password }, headers);
+  }
+
+  it('cannot lock the owner out of a browser that has signed in before', async () => {
+    await accountOf('ann@example.org');
+    const owner = anonymous(service);
+    const home = { 'X-Forwarded-For': '192.0.2.1' };
+    const first = await signIn(owner, 'ann@example.org', PASSWORD, home);
+    assert.equal(first.status, 303);
+    const cookie = `${visitorCookie(owner, service)}; ${cookieIn(first, 'known')}`;
+
+    const guess = () => signIn(anonymous(service), 'ann@example.org', 'wrong', { 'X-Forwarded-For': '192.0.2.66' });
+    for (let i = 0; i < attemptLimits.signInByAccount.max; i++) assert.equal((await guess()).status, 401);
+    assert.equal((await guess()).status, 429);
+    assert.equal((await signIn(owner, 'ann@example.org', PASSWORD, home)).status, 429);
+    assert.equal((await signIn(owner, 'ann@example.org', PASSWORD, { ...home, Cookie: cookie })).status, 303);
+
+    // The cookie does not help to guess, nor to sign in to another account.
+    for (let i = 0; i < attemptLimits.signInByKnownBrowser.max; i++) {
+      assert.equal((await signIn(owner, 'ann@example.org', 'wrong', { ...home, Cookie: cookie })).status, 401);
+    }
+    assert.equal((await signIn(owner, 'ann@example.org', PASSWORD, { ...home, Cookie: cookie })).status, 429);
+  });
+});
+
+/** Returns a cookie that a response sets, as browsers send it. */
+function cookieIn({ all }: Reply, name: string): string {
+  const header = all['set-cookie']?.find(one => one.startsWith(`__Host-petstore-${name}-`));
+  assert.ok(header, `sets the cookie ${name}`);
+  return header.split(';', 1)[0]!;
+}
+
+function visitorCookie({ secret }: Visitor, { urls }: TestService): string {
+  return `${cookieNames(new URL(urls.production).origin).visitor}=${secret}`;
+}
