@@ -95,6 +95,9 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The account is changed.').waitFor();
     assert.equal(await limit(), '4321');
+    await page.reload();
+    const left = page.getByRole('region', { name: 'Use' }).getByRole('row').filter({ hasText: 'Left of this minute' });
+    assert.match(await left.innerText(), /4,318 of 4,321\s+4,321 of 4,321/);
     await page.context().close();
   });
 

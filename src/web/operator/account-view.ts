@@ -3,7 +3,10 @@ import { boundsOf } from '../../accounts/usage/routes.ts';
 import { type Key, keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { accountSubject } from '../../limits/subject.ts';
 import { LIMIT_MAX, limitsOf, plans } from '../../plans/plan.ts';
+import type { DeploymentName } from '../../schema.ts';
+import { usageReport } from '../../usage/report.ts';
 import { listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts';
 import { choices, field, form, notice, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
@@ -46,6 +49,7 @@ ${!isOver && planForm(visit, account)}
 <h2>Keys</h2>
 ${keyTable(keys, nowOf(site))}
 ${await webhookTables(visit, account.id)}
+${await usageTable(visit, account)}
 ${await boundsTable(visit, account)}
 ${!isOver && [lifeForms(visit, account), deletionForm(visit, account)]}`,
   };
@@ -144,6 +148,34 @@ ${next !== undefined && html`<p><a href="${path}">All of them</a></p>`}`);
 
 function webhookRow(webhook: WebhookHealth) {
   return [String(webhook.id), html`<bdi>${webhook.url}</bdi>`, webhookState(webhook), count(webhook.pending)];
+}
+
+/** Returns what an account has sent, and what is left of its limits. */
+async function usageTable({ site }: AccountVisit, { id, plan, perMinute, perDay }: Account): Promise<Html> {
+  const deployments = [...site.deployments.keys()] as DeploymentName[];
+  const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+  const now = nowOf(site);
+  const columns = await Promise.all(
+    deployments.map(async deployment => {
+      const range = { accountId: id, deployment };
+      const day = (await usageReport(site.accounts, { ...range, interval: 'hour' }, now)).total;
+      const month = (await usageReport(site.accounts, { ...range, interval: 'day' }, now)).total;
+      const left = await site.limiter.status(accountSubject(deployment, id, limits));
+      return {
+        'Left of this minute': `${count(left.minuteLeft)} of ${count(limits.perMinute)}`,
+        'Left of today': `${count(left.dayLeft)} of ${count(limits.perDay)}`,
+        'Requests in 24 hours': count(day.requests),
+        'Rate limited or banned': count(day.rateLimited + day.banned),
+        'Errors of the client': count(day.clientErrors),
+        'Errors of the server': count(day.serverErrors),
+        'Requests in 30 days': count(month.requests),
+      };
+    }),
+  );
+  const names = Object.keys(columns[0] ?? {}) as (keyof (typeof columns)[number])[];
+  const rows = names.map(name => [name, ...columns.map(column => column[name])]);
+  return html`<h2>Use</h2>
+${table('Use', ['What', ...deployments.map(titleOf)], rows, '')}`;
 }
 
 const boundNames = {

@@ -100,7 +100,7 @@ export function facts(list: readonly (readonly [name: string, value: HtmlValue])
 
 /** Returns a form that searches: its fields become parameters of the address. */
 export function searchForm(action: string, fields: HtmlValue, submit = 'Search'): Html {
-  return html`<form action="${action}" class="filter" role="search">
+  return html`<form action="${action}" class="filter">
 ${fields}
 <button class="secondary">${submit}</button>
 </form>`;

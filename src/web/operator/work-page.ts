@@ -128,7 +128,7 @@ ${table(
   }
   const tables = await tableSizes(database);
   return table(
-    `Tables of ${name}`,
+    `Largest tables of ${name}`,
     ['Table', 'Size with indexes', 'Rows, estimated'],
     tables.map(({ name, bytes, rows }) => [html`<code>${name}</code>`, bytesText(bytes), count(rows)]),
     'The tables cannot be read.',

@@ -50,7 +50,7 @@ export async function newestIds(reader: Reader): Promise<TableSize[]> {
   return growing.map(name => ({ name, newestId: row[name] ?? null }));
 }
 
-/** Returns the size of each table of PostgreSQL with its indexes, largest first, and an estimate of its rows. */
+/** Returns the sizes of the 15 largest tables of PostgreSQL with their indexes, and an estimate of their rows. */
 export async function tableSizes(reader: Reader): Promise<{ name: string; bytes: number; rows: number }[]> {
   return await reader.all(postgresTables, {});
 }
@@ -99,7 +99,7 @@ const postgresTables = query((db, _: Params<Record<never, never>>) =>
       sql<{ name: string; bytes: number; rows: number }>`(
         select relname as name, pg_total_relation_size(oid) as bytes, cast(greatest(reltuples, 0) as bigint) as rows
         from pg_class where relnamespace = cast(current_schema() as regnamespace) and relkind = 'r'
-        order by 2 desc limit 40)`.as('sizes'),
+        order by 2 desc limit 15)`.as('sizes'),
     )
     .selectAll(),
 );
