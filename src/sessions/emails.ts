@@ -28,7 +28,9 @@ const warnings: readonly EmailKind[] = ['email_changed', 'password_changed'];
  */
 export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {
   const isLimited = !warnings.includes(queued.kind);
-  const waitMs = isLimited ? await countAttempt(tx, attemptLimits.emailByRecipient, emailSubject(email)) : 0;
+  // On its own: an e-mail that resets has a link, so that others who use up its count help the owner rather than harm.
+  const limit = queued.kind === 'reset' ? attemptLimits.resetByRecipient : attemptLimits.emailByRecipient;
+  const waitMs = isLimited ? await countAttempt(tx, limit, emailSubject(email)) : 0;
   if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
 }
 

@@ -307,6 +307,16 @@ onEachEngine(engine => {
       assert.deepEqual(others, []);
     });
 
+    it('with the address of another person uses up none of the e-mails that reset a password', async () => {
+      const { database, withEmail, account, send } = await setUp(engine);
+      const quick = { ...withEmail, passwords: new PasswordHasher(async () => Buffer.alloc(32, 1)) };
+      const eve = { ...credentials, name: 'Eve' };
+      for (let i = 0; i <= attemptLimits.emailByRecipient.max; i++) await signUp(quick, eve, browser);
+      assert.equal((await send()).length, attemptLimits.emailByRecipient.max);
+      await requestReset(database, account.email, browser, URL);
+      assert.equal((await send()).length, 1);
+    });
+
     it('e-mails a link whose secret is stored nowhere', async () => {
       const { database, withEmail, all, send } = await setUp(engine);
       await signUp(withEmail, ben, browser);
