@@ -1,5 +1,5 @@
 import { UserError } from '../../lib/user-error.ts';
-import { attemptLimits, emailSubject, forgetAttempts, requireAttempt } from '../../sessions/attempts.ts';
+import { attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
 import { queueEmail } from '../../sessions/emails.ts';
 import { knownBrowserOf } from '../../sessions/known-browser.ts';
 import { findPassword, passwordError } from '../../sessions/passwords.ts';
@@ -111,7 +111,8 @@ export const changePlan = change('/account/plan', 'Change the plan', async visit
 /**
  * Returns what is wrong with the current password in a field of the form; `undefined` if nothing is, or the account has
  * none.
- * @throws {Problem} `too_many_attempts`: as many as for signing in
+ * @throws {Problem} `too_many_attempts`: by account, also of right passwords, because each costs a hash. Attempts to sign in
+ *   do not count: others can make them.
  */
 export async function currentPasswordError(
   { site, account, form }: AccountVisit,
@@ -119,9 +120,7 @@ export async function currentPasswordError(
 ): Promise<string | undefined> {
   const stored = await findPassword(site.accounts, account.id);
   if (stored === undefined) return undefined;
-  const [limit, subject] = [attemptLimits.signInByAccount, emailSubject(account.email)];
-  await requireAttempt(site.accounts, limit, subject);
+  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(account.id));
   if (!(await site.passwords.verify(form.get(name) ?? '', stored))) return 'The password is wrong.';
-  await site.accounts.write(tx => forgetAttempts(tx, limit, subject));
   return undefined;
 }
