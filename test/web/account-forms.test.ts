@@ -224,7 +224,7 @@ describe('the forms of accounts', () => {
       assert.equal(status, 200);
       assert.match(text, /is suspended|will be deleted/);
       assert.deepEqual(
-        [...text.matchAll(/action="([^"]+)"/g)].map(([, action]) => action),
+        [...text.matchAll(/method="post" action="([^"]+)"/g)].map(([, action]) => action),
         ['/sign-out', '/account/export'],
       );
       assert.equal((await ann.submit('/account/export')).status, 200);
