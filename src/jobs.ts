@@ -77,7 +77,8 @@ const dueQueries = {
   retention: [nextRetention],
 } satisfies Partial<Record<JobName, readonly NextDue[]>>;
 
-type QueuedJob = keyof typeof dueQueries;
+/** A job whose next due time a query knows. */
+export type QueuedJob = keyof typeof dueQueries;
 
 /**
  * Returns when the oldest job of each type in a database is due, in milliseconds since the Unix epoch; null for types without

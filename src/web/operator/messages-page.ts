@@ -38,7 +38,7 @@ ${table(
   ['Message', 'From', 'Sent', 'Delivery'],
   page.rows.map(message => [
     html`<a href="${pathWith(`${PATH}/${messageIdOf(message.id)}`, { deployment: deployment.name })}"><bdi>${excerpt(message.message)}</bdi></a>`,
-    accountLink(message.accountId) ?? 'The store',
+    accountLink(message.accountId) ?? 'A visitor',
     timeHtml(message.createdAt),
     deliveryState(message),
   ]),
@@ -59,6 +59,8 @@ export const messagePage = operatorPage({
     if (deployment === undefined || !/^msg_[1-9]\d{0,14}$/.test(id)) return undefined;
     try {
       const message = await getMessage(deployment.database, actorOf(visit), idOf(id));
+      // A message of the admin's own account is none to the store.
+      if (message.toAccountId !== null) return undefined;
       return {
         title: `Message ${id}`,
         styles,
@@ -89,7 +91,7 @@ function excerpt(text: string): string {
 
 function messageFacts({ accountId, petId, replyTo, createdAt, ...message }: MessageRow): Html {
   return facts([
-    ['From', accountLink(accountId) ?? 'The store'],
+    ['From', accountLink(accountId) ?? 'A visitor'],
     ['Reply to', replyTo === null ? 'No address given' : html`<bdi>${replyTo}</bdi>`],
     ['About', petId === null ? undefined : html`<a href="/animals/${petId}">Animal ${petId}</a>`],
     ['Sent', timeHtml(createdAt)],

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { DatabaseLocation } from '../../config.ts';
 import type { Deployment } from '../../deployment.ts';
-import { nextDueTimes } from '../../jobs.ts';
+import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
@@ -80,28 +80,32 @@ ${await storageTables(deployment, site.config.locations[name])}
 </section>`;
 }
 
-const jobNames = {
+const jobNames: Readonly<Record<QueuedJob, string>> = {
   pets: 'End of reservations',
   holds: 'End of holds',
   orders: 'End of orders',
   messages: 'Delivery to inboxes',
   mail: 'Messages by e-mail',
   account_emails: 'E-mail about accounts',
+  visitor_emails: 'E-mail to visitors',
   events: 'Dispatch of events to webhooks',
   deliveries: 'Delivery to webhooks',
   accounts: 'Deletion of accounts',
   retention: 'Retention',
-} as const;
+};
+
+/** Only production sends e-mail, and has accounts. */
+const ofProduction: readonly QueuedJob[] = ['mail', 'account_emails', 'visitor_emails', 'accounts'];
 
 /** A job that is due for longer than this is late. */
 const LATE_MS = 60_000;
 
 async function jobTable(now: number, { database, name }: Deployment, isPortal: boolean): Promise<Html> {
   const times = await nextDueTimes(database);
-  const rows = Object.entries(jobNames)
-    .filter(([job]) => isPortal || !['mail', 'account_emails', 'accounts'].includes(job))
+  const rows = (Object.entries(jobNames) as [QueuedJob, string][])
+    .filter(([job]) => isPortal || !ofProduction.includes(job))
     .map(([job, label]) => {
-      const dueAt = times[job as keyof typeof jobNames];
+      const dueAt = times[job];
       if (dueAt === null) return [label, badge('', 'Nothing to do'), ''];
       const state =
         dueAt > now ? badge('', 'Scheduled') : now - dueAt > LATE_MS ? badge('warn', 'Late') : badge('good', 'Due');
