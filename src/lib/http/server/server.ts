@@ -37,7 +37,7 @@ interface RoutedExchange<Context> extends Exchange {
 }
 
 /**
- * Serves routes, and a few pages beside them, on one address.
+ * Serves routes, and pages beside them, on one address.
  *
  * The methods stand in the order in which a request passes them: receive, authenticate, authorize, read the body, handle,
  * respond; each can reject it. Every response under the prefix carries the rate limit headers and a request id, and an
