@@ -57,7 +57,7 @@ export class Address {
   readonly prefix: string;
   readonly #service: Service;
   readonly #deps: AddressDeps;
-  readonly #storageErrors = new LogThrottle();
+  readonly #throttle = new LogThrottle();
   readonly #server: HttpServer<Deployment>;
   #port: number | undefined;
   #isClosing = false;
@@ -146,11 +146,11 @@ export class Address {
     return problem;
   }
 
-  /** Logs every internal error, but only the first of a series of storage errors. */
-  #logProblem({ code, message, cause }: Problem, requestId: string): void {
-    const isStorageError = cause instanceof StorageError;
-    if (isStorageError && !this.#storageErrors.shouldLog(code)) return;
-    const more = isStorageError ? ' Further requests that fail for this reason are not logged.' : '';
+  /** Logs every internal error, but only the first of a series of storage errors, or of rejections for lack of capacity. */
+  #logProblem({ code, status, message, cause }: Problem, requestId: string): void {
+    const isThrottled = cause instanceof StorageError || status === 503;
+    if (isThrottled && !this.#throttle.shouldLog(code)) return;
+    const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
     this.#deps.log.error({ requestId, code, err: cause }, message + more);
   }
 

@@ -9,6 +9,7 @@ const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 /** The most passwords that wait; about three seconds of work. */
 const WAITING_MAX = 20;
+const BUSY = 'Too many passwords are being checked at the moment; nothing was changed. Try again in a few seconds.';
 
 const argon2Hash = promisify(argon2) as (algorithm: 'argon2id', options: Argon2Parameters) => Promise<Buffer>;
 
@@ -49,7 +50,7 @@ export class PasswordHasher {
   }
 
   async #compute(password: string, nonce: Buffer, parameters: typeof current): Promise<Buffer> {
-    if (this.#waiting >= WAITING_MAX) throw problem('overloaded', undefined, { headers: ['Retry-After', '3'] });
+    if (this.#waiting >= WAITING_MAX) throw problem('overloaded', BUSY, { headers: ['Retry-After', '3'] });
     this.#waiting++;
     const slot = this.#slots.acquire('');
     try {

@@ -61,6 +61,16 @@ describe('someone who guesses passwords', () => {
     for (let i = 0; i < attemptLimits.passwordByAccount.max; i++) assert.equal((await confirm()).status, 422);
     assert.equal((await confirm()).status, 429);
   });
+
+  it('fills neither the queue of hashes for long nor the log', async () => {
+    const flood = Array.from({ length: 40 }, (_, i) =>
+      signIn(anonymous(service), `flood-${i}@example.org`, 'wrong', { 'X-Forwarded-For': `198.51.100.${i}` }),
+    );
+    const rejected = (await Promise.all(flood)).filter(({ status }) => status === 503);
+    assert.ok(rejected.length > 1);
+    assert.match(rejected[0]!.text, /Too many passwords are being checked/);
+    assert.equal(service.lines.filter(line => line.includes('"overloaded"')).length, 1);
+  });
 });
 
 /** Returns a cookie that a response sets, as browsers send it. */
