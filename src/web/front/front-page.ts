@@ -23,7 +23,7 @@ export const frontPage = publicPage({
 ${exampleView(visit)}
 </div></section>
 <section class="band" aria-labelledby="features">
-<h2 id="features">Small surface, exact behaviour</h2>
+<h2 id="features">Small surface, exact behavior</h2>
 <ul class="grid features">${features.map(
       ({ title, text, path, more }) => html`<li>
 <h3>${title}</h3>
@@ -60,7 +60,7 @@ function leadOf({ deployment }: Visit): string {
 const features = [
   {
     title: 'Exact limits',
-    text: 'Sixty requests a minute are sixty, in any sixty seconds and over all nodes. A crash does not reset them.',
+    text: 'Sixty requests a minute are sixty, in any sixty seconds and over all nodes. A restart does not reset them.',
     path: '/guides/rate-limits',
     more: 'Rate limits and backoff',
   },
