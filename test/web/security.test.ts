@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { pages } from '../../src/pages.ts';
 import { attemptLimits } from '../../src/sessions/attempts.ts';
 import { cookieNames } from '../../src/sessions/cookies.ts';
 import { PasswordHasher } from '../../src/sessions/password-hasher.ts';
 import { storePassword } from '../../src/sessions/passwords.ts';
-import { type Reply, serve, type TestService } from '../support/serving.ts';
+import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { anonymous, signedIn, type Visitor } from './session.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -70,6 +71,67 @@ describe('someone who guesses passwords', () => {
     assert.ok(rejected.length > 1);
     assert.match(rejected[0]!.text, /Too many passwords are being checked/);
     assert.equal(service.lines.filter(line => line.includes('"overloaded"')).length, 1);
+  });
+});
+
+describe('pages', () => {
+  let service: TestService;
+  let origin: string;
+  before(async () => {
+    service = await serve();
+    origin = new URL(service.urls.production).origin;
+  });
+  after(() => service.stop());
+
+  const browser = { Accept: 'text/html', 'Content-Type': 'application/x-www-form-urlencoded' };
+
+  it('have the security headers whatever their status, and other sites cannot read them', async () => {
+    for (const [method, path, expected, body] of [
+      ['GET', '/', 200],
+      ['GET', '/animals?cursor=x', 400],
+      ['POST', '/sign-in', 403, 'token=x'],
+      ['GET', '/animals/%00', 404],
+      ['DELETE', '/sign-in', 405],
+      ['GET', '/links/x', 410],
+      ['POST', '/sign-in', 413, `x=${'y'.repeat(70_000)}`],
+    ] as const) {
+      const { status, headers } = await send(origin + path, { method, headers: browser, body });
+      assert.equal(status, expected, path);
+      assert.match(String(headers['content-security-policy']), /^default-src 'none'; .*frame-ancestors 'none'/, path);
+      assert.equal(headers['x-content-type-options'], 'nosniff', path);
+      assert.equal(headers['access-control-allow-origin'], undefined, path);
+    }
+  });
+
+  it('that are cached contain nothing of the visitor for whom they were rendered', async () => {
+    const examples: Readonly<Record<string, string>> = {
+      '/guides/{name}': '/guides/quickstart',
+      '/guides/operating/{name}': '/guides/operating/install',
+      '/reference/{operationId}': '/reference/listPets',
+      '/errors/{code}': '/errors/invalid_body',
+      '/deprecations/{operationId}': '/deprecations/getPet',
+    };
+    for (const { path } of pages.filter(({ cached }) => cached)) {
+      const example = examples[path] ?? path;
+      const { status, headers, text } = await send(origin + example, { headers: { ...browser, Host: 'evil.example' } });
+      assert.equal(status, 200, example);
+      assert.equal(headers['set-cookie'], undefined, example);
+      assert.doesNotMatch(text, /name="token"|evil\.example/, example);
+    }
+  });
+
+  it('send nobody to another site after signing in', async () => {
+    const person = await signedIn(service);
+    for (const next of [
+      '//evil.example',
+      '/\\evil.example',
+      '/\t/evil.example',
+      'https://evil.example',
+      '/a\r\nX-Y: z',
+    ]) {
+      const { headers } = await person.open(`/sign-in?next=${encodeURIComponent(next)}`);
+      assert.equal(headers['location'], '/keys', next);
+    }
   });
 });
 
