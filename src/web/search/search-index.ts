@@ -69,7 +69,8 @@ async function buildIndex(): Promise<MiniSearch<SearchDocument>> {
     storeFields: ['kind', 'title', 'heading', 'text', 'path'],
     searchOptions: {
       boost: { title: 4, heading: 3 },
-      prefix: word => word.length > 1,
+      // Two letters begin too many words to be of use, and cost the most.
+      prefix: word => word.length > 2,
       // The beginning of a guide is about all of it; the reference of the command line has every word.
       boostDocument: (_id, _word, stored) => weightOf(stored as Pick<SearchDocument, 'path' | 'kind'>),
     },

@@ -22,6 +22,11 @@ describe('search', () => {
     });
   }
 
+  it('finds words by their first three letters, but not by two', async () => {
+    assert.ok((await search('web')).some(({ terms }) => terms.includes('webhooks')));
+    assert.ok((await search('we')).every(({ terms }) => !terms.includes('webhooks')));
+  });
+
   it('leads to the section', async () => {
     const paths = (await search('rate limit bans')).map(({ path }) => path);
     assert.ok(paths.includes('/guides/rate-limits#bans'), paths.join());
