@@ -2,6 +2,7 @@ import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
+import { countText } from '../lib/text.ts';
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { lockOwnCategory } from './categories.ts';
 import { type CategoryRow, categoryColumns } from './category.ts';
@@ -83,8 +84,8 @@ export async function contentsOf(reader: Reader, id: number): Promise<Contents |
 
 function inUse(id: number, { pets, categories }: Contents) {
   const parts = [
-    ...(pets > 0 ? [pets === 1 ? '1 animal' : `${pets.toLocaleString('en')} animals`] : []),
-    ...(categories > 0 ? [categories === 1 ? '1 category' : `${categories.toLocaleString('en')} categories`] : []),
+    ...(pets > 0 ? [pets === 1 ? '1 animal' : `${countText(pets)} animals`] : []),
+    ...(categories > 0 ? [categories === 1 ? '1 category' : `${countText(categories)} categories`] : []),
   ];
   const message = `Category ${id} contains ${parts.join(' and ')}. Merge it into another category, which takes over its contents.`;
   return problem('category_in_use', message);

@@ -1,6 +1,7 @@
 import { problem } from '../errors.ts';
 import { recordEvents } from '../events/log.ts';
 import { type ScanRequest, startScan } from '../lib/http/pagination/scan-queue.ts';
+import { countText } from '../lib/text.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import { categoryColumns } from './category.ts';
 import { categoryEvent, categoryNotFound, findCategory } from './rows.ts';
@@ -93,7 +94,7 @@ export async function requireParent(
   if (newLevel <= oldLevel) return;
   const rows = await tx.all(subtree, { id: moving, rows: MOVED_DOWN_MAX + 1 });
   if (rows.length > MOVED_DOWN_MAX) {
-    const message = `Category ${moving} has more than ${MOVED_DOWN_MAX.toLocaleString('en')} descendants; it cannot move further down.`;
+    const message = `Category ${moving} has more than ${countText(MOVED_DOWN_MAX)} descendants; it cannot move further down.`;
     throw problem('invalid_body', message, { errors: [{ path, code: 'too_many_below', message }] });
   }
   requireLevels(newLevel + Math.max(...rows.map(({ level }) => level)), path);

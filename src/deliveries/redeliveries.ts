@@ -6,6 +6,7 @@ import { eventsAt, lastPosition, positionBefore } from '../events/ordering.ts';
 import { withOwners } from '../events/owners.ts';
 import { positionOf } from '../events/public/public-event.ts';
 import { canSee } from '../events/public/visibility.ts';
+import { countText } from '../lib/text.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Database, type Params, query, sql, type Tables, type Transaction } from '../schema.ts';
 import { webhookEvent } from '../webhooks/events.ts';
@@ -38,7 +39,7 @@ export async function redeliverEvent(
   }
   const { pending } = (await tx.first(pendingOf, { webhookId }))!;
   if (pending >= PENDING_MAX) {
-    const message = `Webhook ${webhookId} already has the maximum of ${PENDING_MAX.toLocaleString('en')} pending deliveries.`;
+    const message = `Webhook ${webhookId} already has the maximum of ${countText(PENDING_MAX)} pending deliveries.`;
     throw problem('delivery_limit_exceeded', message);
   }
   await insertDeliveries(tx, webhookId, [newDelivery(event)]);

@@ -1,10 +1,12 @@
 import { limitsOfAccount } from '../accounts/account.ts';
 import { type Html, html, timeHtml } from '../lib/html/html.ts';
+import { countText } from '../lib/text.ts';
 import type { Ban } from '../limits/bans.ts';
 import { PREFIX } from '../urls.ts';
 import { type Choice, choices, field, form, notice, select } from '../web/forms.ts';
 import { titleOf } from '../web/layout.ts';
 import type { AccountVisit, View } from '../web/page.ts';
+import { badge, facts, table } from '../web/parts.ts';
 import { budgetText, EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
 
 const lifetimes = {
@@ -105,7 +107,7 @@ function budgetField(name: 'perMinute' | 'perDay', label: string, { account, for
   const max = limitsOfAccount(account)[name];
   return field({
     ...{ name, label, max, type: 'number', min: 1, optional: true, value: sent.get(name) ?? '' },
-    hint: `A budget of this key, within the ${max.toLocaleString('en')} of the account.`,
+    hint: `A budget of this key, within the ${countText(max)} of the account.`,
   });
 }
 
@@ -134,7 +136,7 @@ ${
 export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now: number): View {
   const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks, budget } = key;
   const state = keyState(key, now);
-  const facts: readonly (readonly [string, Html | string | undefined])[] = [
+  const properties = [
     ['Id', html`<code>${id}</code>`],
     ['Deployment', titleOf(key.deployment)],
     ['Scopes', scopeList(key)],
@@ -144,13 +146,13 @@ export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now
     ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
     ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],
     ['Revoked', revokedAt === null ? undefined : timeHtml(revokedAt)],
-  ];
+  ] as const;
   return {
     title: key.name ?? id,
     body: html`<p><a href="/keys">All keys</a></p>
 <p>${stateBadge(state)}</p>
 ${ban !== undefined && banNotice(ban)}
-<dl class="facts">${facts.map(([name, value]) => value !== undefined && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${facts(properties)}
 ${state === 'active' && [rotateForm(visit, id), revokeForm(visit, id)]}`,
   };
 }
@@ -179,16 +181,19 @@ function banNotice({ until, bannedAt }: Ban): Html {
 }
 
 function keyTable(keys: readonly Key[], now: number, caption: string): Html {
-  return html`<div class="scroll"><table>
-<caption class="sr-only">${caption}</caption>
-<thead><tr><th scope="col">Name</th><th scope="col">Deployment</th><th scope="col">Access</th><th scope="col">State</th><th scope="col">Created</th><th scope="col">Last used</th></tr></thead>
-<tbody>${keys.map(
-    key => html`<tr>
-<th scope="row"><a href="/keys/${key.id}">${key.name ?? key.id}</a></th><td>${titleOf(key.deployment)}</td><td>${accessText(key)}</td>
-<td>${stateBadge(keyState(key, now))}</td><td>${timeHtml(key.createdAt)}</td><td>${key.lastUsedAt === null ? 'Never' : timeHtml(key.lastUsedAt)}</td>
-</tr>
-`,
-  )}</tbody></table></div>`;
+  return table(
+    caption,
+    ['Name', 'Deployment', 'Access', 'State', 'Created', 'Last used'],
+    keys.map(key => [
+      html`<a href="/keys/${key.id}">${key.name ?? key.id}</a>`,
+      titleOf(key.deployment),
+      accessText(key),
+      stateBadge(keyState(key, now)),
+      timeHtml(key.createdAt),
+      key.lastUsedAt === null ? 'Never' : timeHtml(key.lastUsedAt),
+    ]),
+    '',
+  );
 }
 
 function accessText({ scopes: own }: Key): string {
@@ -200,9 +205,10 @@ function scopeList({ scopes: own }: Key): Html | string {
   return own.includes(EVERY_SCOPE) ? 'Every scope' : html`${own.map(scope => html`<code>${scope}</code> `)}`;
 }
 
-function stateBadge(state: ReturnType<typeof keyState>): Html {
+/** Returns the state of a key: `Active`, `Expired` or `Revoked`. */
+export function stateBadge(state: ReturnType<typeof keyState>): Html {
   const look = { active: 'good', expired: 'warn', revoked: 'bad' } as const;
-  return html`<span class="badge ${look[state]}">${state[0]!.toUpperCase() + state.slice(1)}</span>`;
+  return badge(look[state], state[0]!.toUpperCase() + state.slice(1));
 }
 
 function deploymentChoices({ site, form: sent }: AccountVisit): Choice[] {

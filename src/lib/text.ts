@@ -53,3 +53,8 @@ function textError(text: string, lengthMax: number, controlsError: string | unde
     ? `must have at most ${lengthMax} characters`
     : undefined;
 }
+
+/** Returns a whole number as people read it: `10,000`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en');
+}

@@ -1,6 +1,7 @@
 import { descendantsOf } from '../categories/tree.ts';
 import type { ScanRequest } from '../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
+import { countText } from '../lib/text.ts';
 import type { Reader } from '../schema.ts';
 import type { PetStatus } from './pet.ts';
 
@@ -42,7 +43,7 @@ export async function categoriesOf(
   if (!includeDescendants) return [categoryId];
   const ids = await descendantsOf(reader, categoryId, CATEGORIES_MAX, request);
   if (ids !== undefined) return ids;
-  const message = `Must be a category with at most ${CATEGORIES_MAX.toLocaleString('en')} descendants.`;
+  const message = `Must be a category with at most ${countText(CATEGORIES_MAX)} descendants.`;
   throw invalidParameter('categoryId', message);
 }
 

@@ -3,6 +3,7 @@ import { getAccount } from '../accounts/accounts.ts';
 import { usageAlertEvent } from '../accounts/events.ts';
 import { record } from '../events/log.ts';
 import type { Caller } from '../lib/http/route.ts';
+import { countText } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { sendNotification } from '../messages/messages.ts';
 import { type Database, type DeploymentName, type Params, query, type Transaction } from '../schema.ts';
@@ -72,7 +73,7 @@ async function sendAlert(tx: Transaction, alert: Alert): Promise<void> {
   const account = await getAccount(tx, accountId);
   if (account.deletedAt !== undefined) return;
   await record(tx, usageAlertEvent(account, deployment, threshold));
-  const limit = limitsOfAccount(account).perDay.toLocaleString('en');
+  const limit = countText(limitsOfAccount(account).perDay);
   await sendNotification(
     tx,
     accountId,

@@ -1,4 +1,5 @@
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { type Limits, limitsOf, MEBIBYTE, plans } from '../../plans/plan.ts';
 import { findPassword } from '../../sessions/passwords.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../../sessions/visits.ts';
@@ -165,7 +166,7 @@ ${ask}`,
 }
 
 function limitsText({ perMinute, perDay }: Limits): string {
-  return `${perMinute.toLocaleString('en')} a minute and ${perDay.toLocaleString('en')} a day`;
+  return `${countText(perMinute)} a minute and ${countText(perDay)} a day`;
 }
 
 const boundNames = {
@@ -184,7 +185,7 @@ async function usage({ site, account }: AccountVisit): Promise<Html> {
   const bounds = await Promise.all(deployments.map(deployment => boundsOf(deployment, { accountId, plan })));
   const names = Object.keys(boundNames) as (keyof typeof boundNames)[];
   const amount = (name: string, value: number) =>
-    name === 'storedBytes' ? `${Math.ceil((value / MEBIBYTE) * 10) / 10} MiB` : value.toLocaleString('en');
+    name === 'storedBytes' ? `${Math.ceil((value / MEBIBYTE) * 10) / 10} MiB` : countText(value);
   return section(
     'usage',
     'Usage',

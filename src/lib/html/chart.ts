@@ -1,3 +1,4 @@
+import { countText } from '../text.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
 /** What the parts of bars mean: the same in every bar. */
@@ -42,7 +43,7 @@ export function barChart({ title, unit, series, bars, axis }: BarChart): Html {
 <figcaption><span class="title">${title}</span>
 <ul class="legend">${shown.map(({ name, className }) => html`<li class="${className}">${name}</li>`)}</ul></figcaption>
 <div class="plot" aria-hidden="true">
-<div class="scale"><span>${top.toLocaleString('en')}</span><span>${(top / 2).toLocaleString('en')}</span><span>0</span></div>
+<div class="scale"><span>${countText(top)}</span><span>${countText(top / 2)}</span><span>0</span></div>
 <svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" focusable="false">
 <path class="grid" d="M0 0.5H${width}M0 ${HEIGHT / 2}H${width}M0 ${HEIGHT - 0.5}H${width}"></path>
 ${bars.map((bar, index) => drawBar(bar, index * BAR_WIDTH + GAP / 2, series, top))}</svg>
@@ -65,7 +66,7 @@ function drawBar({ label, values }: Bar, x: number, series: readonly Series[], t
     );
   });
   const total = totalOf({ label, values });
-  return html`<g><title>${label}: ${total.toLocaleString('en')}</title><rect class="hit" x="${x - GAP / 2}" y="0" width="${BAR_WIDTH}" height="${HEIGHT}"></rect>${parts}</g>
+  return html`<g><title>${label}: ${countText(total)}</title><rect class="hit" x="${x - GAP / 2}" y="0" width="${BAR_WIDTH}" height="${HEIGHT}"></rect>${parts}</g>
 `;
 }
 
@@ -75,7 +76,7 @@ function chartTable({ title, unit, series, bars }: Omit<BarChart, 'axis'>): Html
 <thead><tr><th scope="col">${unit}</th>${series.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}<th scope="col" class="number">All</th></tr></thead>
 <tbody>${bars.toReversed().map(
     bar => html`<tr><th scope="row">${bar.label}</th>${[...bar.values, totalOf(bar)].map(
-      value => html`<td class="number">${value.toLocaleString('en')}</td>`,
+      value => html`<td class="number">${countText(value)}</td>`,
     )}</tr>
 `,
   )}</tbody></table></div>`;

@@ -4,6 +4,7 @@ import { nowOf } from '../../deployment.ts';
 import { dayHtml, type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { PREFIX } from '../../urls.ts';
+import { idOf } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { petHistory } from '../history.ts';
 import { type FullPet, type PetHistoryEntry, petValues } from '../pet.ts';
@@ -63,10 +64,10 @@ ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSea
 const anyone = { accountId: 0, admin: false };
 
 async function findPet({ deployment, parameters }: Visit): Promise<FullPet | undefined> {
-  const { petId = '' } = parameters;
-  if (!/^[1-9]\d{0,14}$/.test(petId)) return undefined;
+  const petId = idOf(parameters['petId']);
+  if (petId === undefined) return undefined;
   try {
-    return petValues.fullOf(await getPet(deployment.database, Number(petId), nowOf(deployment)));
+    return petValues.fullOf(await getPet(deployment.database, petId, nowOf(deployment)));
   } catch (error) {
     if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
     throw error;

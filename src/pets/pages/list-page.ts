@@ -4,8 +4,10 @@ import { hashNumber } from '../../lib/hash-number.ts';
 import { dayHtml, type Html, html } from '../../lib/html/html.ts';
 import type { Page } from '../../lib/http/pagination/paginate.ts';
 import type { ScanRequest } from '../../lib/http/pagination/scan-queue.ts';
+import { countText } from '../../lib/text.ts';
 import { addressSubject } from '../../sessions/attempts.ts';
 import { select } from '../../web/forms.ts';
+import { idOf, pageLinks } from '../../web/lists.ts';
 import { publicPage, type Visit } from '../../web/page.ts';
 import { countPets } from '../counts.ts';
 import { categoriesOf, type PetSort } from '../filter.ts';
@@ -34,7 +36,7 @@ export const animalsPage = publicPage({
       title: path.at(-1)?.name ?? 'Animals',
       description: 'Animals that look for a home: browse them by category, and ask about the one you like.',
       styles: ['animals.css'],
-      body: html`${total !== undefined && html`<p class="lead">${countText(total, choice)}</p>`}
+      body: html`${total !== undefined && html`<p class="lead">${totalText(total, choice)}</p>`}
 ${categoryLinks(choice, path, children)}
 ${filterForm(choice)}
 ${
@@ -42,7 +44,7 @@ ${
     ? emptyView(page, choice)
     : html`<ul class="grid animals">${page.rows.map(pet => card(pet, paths.get(pet.categoryId)))}</ul>`
 }
-${pageLinks(page, choice)}`,
+${pageLinks(visit, page)}`,
     };
   },
 });
@@ -71,7 +73,7 @@ const CATEGORIES_MAX = 40;
 function choiceOf(query: URLSearchParams): Choice {
   const [status, sort, category] = ['status', 'sort', 'category'].map(name => query.get(name) ?? '');
   return {
-    category: /^[1-9]\d{0,14}$/.test(category!) ? Number(category) : undefined,
+    category: idOf(category),
     status: status === 'any' || Object.hasOwn(statusNames, status!) ? (status as Choice['status']) : DEFAULTS.status,
     sort: Object.hasOwn(sorts, sort!) ? (sort as PetSort) : DEFAULTS.sort,
     cursor: query.get('cursor') || undefined,
@@ -106,22 +108,21 @@ function scanOf({ deployment, request }: Visit): ScanRequest {
   };
 }
 
-/** Returns the path of the list with another choice. */
-function pathOf(choice: Choice, change: Partial<Choice>): string {
-  const { category, status, sort, cursor } = { ...choice, cursor: undefined, ...change };
+/** Returns the path of the first page of the list with another choice. */
+function pathOf(choice: Choice, change: Partial<Omit<Choice, 'cursor'>>): string {
+  const { category, status, sort } = { ...choice, ...change };
   const query = new URLSearchParams({
     ...(category !== undefined && { category: String(category) }),
     ...(status !== DEFAULTS.status && { status }),
     ...(sort !== DEFAULTS.sort && { sort }),
-    ...(cursor !== undefined && { cursor }),
   });
   return query.size === 0 ? '/animals' : `/animals?${query}`;
 }
 
-function countText(total: number, { status }: Choice): string {
+function totalText(total: number, { status }: Choice): string {
   const noun = total === 1 ? 'animal' : 'animals';
-  const number = total.toLocaleString('en');
-  return status === 'any' ? `${number} ${noun}` : `${number} ${noun} ${statusNames[status].toLowerCase()}`;
+  const text = `${countText(total)} ${noun}`;
+  return status === 'any' ? text : `${text} ${statusNames[status].toLowerCase()}`;
 }
 
 function categoryLinks(choice: Choice, path: readonly NamedCategory[], children: readonly NamedCategory[]): Html {
@@ -175,12 +176,4 @@ function emptyView({ next }: Page<FullPet>, choice: Choice): Html {
     return html`<p class="empty">None of the animals read so far match. There are more to look through.</p>`;
   return html`<div class="empty"><p>${choice.cursor === undefined ? 'No animals match.' : 'There are no further animals.'}</p>
 <p><a href="${pathOf(choice, { status: 'any' })}">Show any status</a> or <a href="/animals">start again</a></p></div>`;
-}
-
-function pageLinks({ previous, next }: Page<FullPet>, choice: Choice): Html | undefined {
-  if (previous === undefined && next === undefined) return undefined;
-  const link = (cursor: string | undefined, rel: string, text: string) =>
-    cursor !== undefined &&
-    html`<a class="button secondary" rel="${rel}" href="${pathOf(choice, { cursor })}">${text}</a>`;
-  return html`<nav class="pages" aria-label="Pages">${link(previous, 'prev', '← Previous')}${link(next, 'next', 'Next →')}</nav>`;
 }

@@ -1,6 +1,7 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { assetPath } from '../../web/assets.ts';
+import { badge } from '../../web/parts.ts';
 import type { PetStatus, Price } from '../pet.ts';
 
 /** The name of a status on pages. */
@@ -10,10 +11,10 @@ export const statusNames: Readonly<Record<PetStatus, string>> = {
   sold: 'Sold',
 };
 
-const badges: Readonly<Record<PetStatus, string>> = { available: 'good', pending: 'warn', sold: '' };
+const badges = { available: 'good', pending: 'warn', sold: '' } as const;
 
 export function statusBadge(status: PetStatus): Html {
-  return html`<span class="badge ${badges[status]}">${statusNames[status]}</span>`;
+  return badge(badges[status], statusNames[status]);
 }
 
 /** The drawings, by the slug of the category or of one above it. */

@@ -2,14 +2,15 @@ import { routes } from '../../api.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import type { Page } from '../../lib/http/pagination/paginate.ts';
+import { countText } from '../../lib/text.ts';
 import { field, select } from '../../web/forms.ts';
 import { titleOf } from '../../web/layout.ts';
+import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage } from '../../web/page.ts';
+import { badge } from '../../web/parts.ts';
 import { findRequest, listRequests } from '../log.ts';
 import type { LoggedRequestRow } from '../logged-request.ts';
 import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
-
-const PAGE_SIZE = 50;
 
 /** The requests of the account. */
 export const requestsPage = accountPage({
@@ -28,14 +29,7 @@ export const requestsPage = accountPage({
       operation: routes.find(({ operationId }) => operationId === query.get('operation'))?.operationId ?? '',
       keyId: chosenKey(visit, keys) ?? '',
     };
-    const cursor = query.get('cursor') || undefined;
-    const request = {
-      context: visit.deployment,
-      caller: { accountId: account.id, plan: account.plan },
-      // Pages do not notice when a client leaves.
-      connection: { destroyed: false, readableEnded: false },
-    };
-    const page = await listRequests(site.accounts, account.id, filter, { limit: PAGE_SIZE, cursor, request });
+    const page = await listRequests(site.accounts, account.id, filter, listPage(visit));
     const isFiltered = Object.values(filter).some(value => value !== undefined && value !== '');
     return {
       status: isStatus ? 200 : 422,
@@ -57,7 +51,7 @@ ${selectDeployment(visit, filter.deployment, 'Both')}
 <button class="secondary">Search</button>
 </form>
 ${page.rows.length === 0 ? emptyView(isFiltered, page) : table(page.rows, keyNames(keys))}
-${pageLinks(query, page)}`,
+${pageLinks(visit, page, { previous: 'Newer', next: 'Older' })}`,
     };
   },
 });
@@ -68,10 +62,8 @@ export const requestPage = accountPage({
   title: 'Request',
   async show(visit) {
     const { site, account, parameters } = visit;
-    const { entryId = '' } = parameters;
-    const row = /^[1-9]\d{0,14}$/.test(entryId)
-      ? await findRequest(site.accounts, account.id, Number(entryId))
-      : undefined;
+    const id = idOf(parameters['entryId']);
+    const row = id === undefined ? undefined : await findRequest(site.accounts, account.id, id);
     if (row === undefined) return undefined;
     const names = keyNames(await listKeys(site.accounts, account.id));
     return {
@@ -125,13 +117,13 @@ function table(rows: readonly LoggedRequestRow[], names: ReadonlyMap<string, str
 
 function statusBadge(status: number): Html {
   const kind = status < 400 ? 'good' : status < 500 ? 'warn' : 'bad';
-  return html`<span class="badge ${kind}">${status}</span>`;
+  return badge(kind, String(status));
 }
 
 /** @param us whole microseconds */
 function durationText(us: number): string {
   const ms = us / 1000;
-  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString('en')} ms`;
+  return `${ms < 10 ? ms.toFixed(1) : countText(Math.round(ms))} ms`;
 }
 
 function emptyView(isFiltered: boolean, { next }: Page<unknown>): Html {
@@ -139,15 +131,4 @@ function emptyView(isFiltered: boolean, { next }: Page<unknown>): Html {
   return isFiltered
     ? html`<p class="empty">No request matches. <a href="/requests">Show all requests</a></p>`
     : html`<p class="empty">No requests in the last seven days.<br>Send one with one of your <a href="/keys">API keys</a>: the <a href="/guides/quickstart">quickstart</a> shows how.</p>`;
-}
-
-function pageLinks(query: URLSearchParams, { previous, next }: Page<unknown>): Html | undefined {
-  if (previous === undefined && next === undefined) return undefined;
-  const link = (cursor: string | undefined, label: string, rel: string) => {
-    if (cursor === undefined) return undefined;
-    const other = new URLSearchParams([...query].filter(([, value]) => value !== ''));
-    other.set('cursor', cursor);
-    return html`<a class="button secondary" rel="${rel}" href="/requests?${other.toString()}">${label}</a>`;
-  };
-  return html`<nav class="pages" aria-label="Pages">${link(previous, 'Newer', 'prev')}${link(next, 'Older', 'next')}</nav>`;
 }

@@ -3,6 +3,7 @@ import { keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { barChart, type Series } from '../../lib/html/chart.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { findActiveBan } from '../../limits/bans.ts';
 import type { WindowState } from '../../limits/limiter.ts';
@@ -76,7 +77,7 @@ function window(label: string, left: number, limit: number, reset: Html, isFull:
   const shown = Math.max(0, left);
   return html`<div class="card left ${shown <= limit / 5 && 'low'}">
 <p class="quiet">${label}</p>
-<p class="big">${shown.toLocaleString('en')} <small>of ${limit.toLocaleString('en')}</small></p>
+<p class="big">${countText(shown)} <small>of ${countText(limit)}</small></p>
 <svg aria-hidden="true" viewBox="0 0 100 1" preserveAspectRatio="none"><rect width="${Math.round((100 * shown) / limit)}" height="1"></rect></svg>
 <p class="hint">${isFull ? 'Nothing used' : reset}</p>
 </div>`;
@@ -143,10 +144,10 @@ function keysView({ keys, total }: UsageReport, names: ReadonlyMap<string, strin
     usage => html`<tr><th scope="row"><a href="/keys/${usage.keyId}">${names.get(usage.keyId) ?? html`<code>${usage.keyId}</code>`}</a></th>${[
       ...valuesOf(usage),
       usage.requests,
-    ].map(value => html`<td class="number">${value.toLocaleString('en')}</td>`)}</tr>
+    ].map(value => html`<td class="number">${countText(value)}</td>`)}</tr>
 `,
   )}</tbody></table></div>
-${total.unlogged > 0 && html`<p class="hint">${total.unlogged.toLocaleString('en')} of these requests are not in the request log, because too many came in one second.</p>`}`;
+${total.unlogged > 0 && html`<p class="hint">${countText(total.unlogged)} of these requests are not in the request log, because too many came in one second.</p>`}`;
 }
 
 function valuesOf(usage: Usage): number[] {

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { type BoundSettings, type Bounds, boundOf, type PlanName, plans } from '../../plans/plan.ts';
 
 /** Returns a card per plan, from the table that the limiter and the bounds use. @param set the bounds of the operator */
@@ -15,10 +16,10 @@ ${
   limits === undefined
     ? html`<p class="rate"><strong>Custom</strong> requests a minute</p>
 <p class="quiet">As agreed</p>`
-    : html`<p class="rate"><strong>${number(limits.perMinute)}</strong> requests a minute</p>
-<p class="quiet">${number(limits.perDay)} a day</p>`
+    : html`<p class="rate"><strong>${countText(limits.perMinute)}</strong> requests a minute</p>
+<p class="quiet">${countText(limits.perDay)} a day</p>`
 }
-<dl>${shown.map(([bound, label]) => html`<div><dt>${label}</dt><dd>${number(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
+<dl>${shown.map(([bound, label]) => html`<div><dt>${label}</dt><dd>${countText(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
 </li>`;
 }
 
@@ -29,7 +30,3 @@ const shown: readonly (readonly [keyof Bounds, string])[] = [
   ['webhooks', 'Webhooks'],
   ['streams', 'Live streams'],
 ];
-
-function number(value: number): string {
-  return value.toLocaleString('en');
-}

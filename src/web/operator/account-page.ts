@@ -6,9 +6,10 @@ import { UserError } from '../../lib/user-error.ts';
 import type { PlanName } from '../../plans/plan.ts';
 import type { Transaction } from '../../schema.ts';
 import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
+import { idOf } from '../lists.ts';
 import { type AccountVisit, operatorPage, type PageResult } from '../page.ts';
 import { accountView, GRACES } from './account-view.ts';
-import { databasesOf, errorText, idOf } from './parts.ts';
+import { databasesOf, errorText } from './parts.ts';
 
 /** One account: what it has, and the forms to change, suspend, resume and delete it. */
 export const accountPage = operatorPage({

@@ -3,6 +3,7 @@ import { boundsOf } from '../../accounts/usage/routes.ts';
 import { type Key, keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { accountSubject } from '../../limits/subject.ts';
 import { LIMIT_MAX, limitsOf, plans } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
@@ -11,9 +12,10 @@ import { listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts'
 import { choices, field, form, notice, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import type { AccountVisit, View } from '../page.ts';
+import { bytesText, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
 import { stateBadges } from './accounts-page.ts';
-import { bytesText, count, facts, keyLink, pathWith, styles, table } from './parts.ts';
+import { keyLink, pathWith, styles } from './parts.ts';
 import { webhookState } from './webhooks-page.ts';
 
 /** The grace periods to choose from. */
@@ -66,7 +68,10 @@ function accountFacts(account: Account): Html {
       'E-mail address',
       html`<bdi>${email}</bdi> <span class="quiet">${emailConfirmedAt === undefined ? 'not confirmed' : 'confirmed'}</span>`,
     ],
-    ['Plan', `${plans[plan].title}: ${count(limits.perMinute)} requests per minute, ${count(limits.perDay)} per day`],
+    [
+      'Plan',
+      `${plans[plan].title}: ${countText(limits.perMinute)} requests per minute, ${countText(limits.perDay)} per day`,
+    ],
     ['Created', timeHtml(createdAt)],
     ['Suspended', suspendedAt === undefined ? undefined : timeHtml(suspendedAt)],
     ['Will be deleted', deleteAt === undefined ? undefined : html`${timeHtml(deleteAt)}${deletion}`],
@@ -130,7 +135,7 @@ function keyTable(keys: readonly Key[], now: number): Html {
         key.lastUsedAt === null ? 'Never' : timeHtml(key.lastUsedAt),
       ]),
     'This account has no keys.',
-  )}${more > 0 && html`<p class="quiet">${count(more)} older keys are not shown.</p>`}`;
+  )}${more > 0 && html`<p class="quiet">${countText(more)} older keys are not shown.</p>`}`;
 }
 
 async function webhookTables({ site }: AccountVisit, accountId: number): Promise<Html[]> {
@@ -147,7 +152,7 @@ ${next !== undefined && html`<p><a href="${path}">All of them</a></p>`}`);
 }
 
 function webhookRow(webhook: WebhookHealth) {
-  return [String(webhook.id), html`<bdi>${webhook.url}</bdi>`, webhookState(webhook), count(webhook.pending)];
+  return [String(webhook.id), html`<bdi>${webhook.url}</bdi>`, webhookState(webhook), countText(webhook.pending)];
 }
 
 /** Returns what an account has sent, and what is left of its limits. */
@@ -162,13 +167,13 @@ async function usageTable({ site }: AccountVisit, { id, plan, perMinute, perDay 
       const month = (await usageReport(site.accounts, { ...range, interval: 'day' }, now)).total;
       const left = await site.limiter.status(accountSubject(deployment, id, limits));
       return {
-        'Left of this minute': `${count(left.minuteLeft)} of ${count(limits.perMinute)}`,
-        'Left of today': `${count(left.dayLeft)} of ${count(limits.perDay)}`,
-        'Requests in 24 hours': count(day.requests),
-        'Rate limited or banned': count(day.rateLimited + day.banned),
-        'Errors of the client': count(day.clientErrors),
-        'Errors of the server': count(day.serverErrors),
-        'Requests in 30 days': count(month.requests),
+        'Left of this minute': `${countText(left.minuteLeft)} of ${countText(limits.perMinute)}`,
+        'Left of today': `${countText(left.dayLeft)} of ${countText(limits.perDay)}`,
+        'Requests in 24 hours': countText(day.requests),
+        'Rate limited or banned': countText(day.rateLimited + day.banned),
+        'Errors of the client': countText(day.clientErrors),
+        'Errors of the server': countText(day.serverErrors),
+        'Requests in 30 days': countText(month.requests),
       };
     }),
   );
@@ -192,7 +197,7 @@ async function boundsTable({ site }: AccountVisit, { id, plan }: Account): Promi
   const deployments = [...site.deployments.values()];
   const bounds = await Promise.all(deployments.map(deployment => boundsOf(deployment, { accountId: id, plan })));
   const rows = Object.entries(boundNames).map(([name, label]) => {
-    const text = (number: number) => (name === 'storedBytes' ? bytesText(number) : count(number));
+    const text = (number: number) => (name === 'storedBytes' ? bytesText(number) : countText(number));
     const cells = bounds.map(own => {
       const { used, maximum } = own[name as keyof typeof boundNames];
       return `${text(used)} of ${text(maximum)}`;

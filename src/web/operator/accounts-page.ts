@@ -3,19 +3,10 @@ import { type AccountState, searchAccounts } from '../../accounts/search.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { plans } from '../../plans/plan.ts';
 import { select } from '../forms.ts';
+import { listPage, pageLinks } from '../lists.ts';
 import { operatorPage } from '../page.ts';
-import {
-  accountLink,
-  badge,
-  emptyText,
-  listPage,
-  pageLinks,
-  searchField,
-  searchForm,
-  searchText,
-  styles,
-  table,
-} from './parts.ts';
+import { badge, table } from '../parts.ts';
+import { accountLink, emptyText, searchField, searchForm, searchText, styles } from './parts.ts';
 
 const states: Readonly<Record<AccountState, string>> = {
   admin: 'Admins',

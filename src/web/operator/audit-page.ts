@@ -3,26 +3,24 @@ import { type AuditFilter, listAuditEntries } from '../../audit/list.ts';
 import { refusalOf } from '../../audit/refusal.ts';
 import { listRefusals } from '../../audit/refusals.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { parseTime } from '../../lib/time.ts';
 import { notice } from '../forms.ts';
+import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
+import { table } from '../parts.ts';
 import {
   accountLink,
   actorOf,
-  count,
   deploymentOf,
   deploymentTabs,
   emptyText,
-  idOf,
   keyLink,
-  listPage,
-  pageLinks,
   pathWith,
   searchField,
   searchForm,
   searchText,
   styles,
-  table,
 } from './parts.ts';
 
 const PATH = '/operator/audit';
@@ -80,7 +78,7 @@ ${table(
       accountLink(accountId),
       day,
       html`<a href="/errors/${code}"><code>${code}</code></a>`,
-      count(requests),
+      countText(requests),
       timeHtml(row.lastAt),
       html`<code>${lastRequestId}</code>`,
       lastAddress,

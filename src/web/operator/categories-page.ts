@@ -7,28 +7,14 @@ import { withSlugConflict } from '../../categories/slugs.ts';
 import type { Deployment } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { nameError } from '../../lib/text.ts';
+import { countText, nameError } from '../../lib/text.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { countByCategory } from '../../pets/counts.ts';
 import { field, form, notice } from '../forms.ts';
+import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, operatorPage, type PageResult, type View } from '../page.ts';
-import {
-  accountLink,
-  actorOf,
-  badge,
-  count,
-  deploymentOf,
-  deploymentTabs,
-  emptyText,
-  errorText,
-  facts,
-  idOf,
-  listPage,
-  pageLinks,
-  pathWith,
-  styles,
-  table,
-} from './parts.ts';
+import { badge, facts, table } from '../parts.ts';
+import { accountLink, actorOf, deploymentOf, deploymentTabs, emptyText, errorText, pathWith, styles } from './parts.ts';
 
 const PATH = '/operator/categories';
 
@@ -185,7 +171,7 @@ ${placeholder === 1 && html`<p>${badge('warn', 'Placeholder')} An animal named t
 ${facts([
   ['Id', html`<code>${id}</code>`],
   ['Path', pathText(path)],
-  ['Animals', count(animals)],
+  ['Animals', countText(animals)],
   [
     'Subcategories',
     children.rows.length === 0
@@ -207,7 +193,7 @@ ${form(visit, { action: action(`${PATH}/${id}`), submit: 'Save' }, [
   }),
 ])}
 <h2>Merge</h2>
-<p>Moves its ${count(animals)} ${animals === 1 ? 'animal' : 'animals'} and its subcategories into another category, and deletes this one. There is no way back.</p>
+<p>Moves its ${countText(animals)} ${animals === 1 ? 'animal' : 'animals'} and its subcategories into another category, and deletes this one. There is no way back.</p>
 ${form(visit, { action: action(`${PATH}/${id}/merge`), submit: 'Merge category', danger: true }, [
   field({
     name: 'into',
@@ -234,7 +220,7 @@ async function categoryTable(
       html`<a href="${pathWith(`${PATH}/${id}`, { deployment })}"><bdi>${name}</bdi></a>${placeholder === 1 && html` ${badge('warn', 'Placeholder')}`}`,
       String(id),
       html`<code>${slug}</code>`,
-      count(counts.get(id) ?? 0),
+      countText(counts.get(id) ?? 0),
       pathText((paths.get(id) ?? []).slice(0, -1)),
       accountLink(creatorId),
     ]),

@@ -1,26 +1,17 @@
-import { EVERY_SCOPE, type Key, keyState } from '../../keys/key.ts';
+import { budgetText, EVERY_SCOPE, type Key, keyState } from '../../keys/key.ts';
 import { getKey } from '../../keys/keys.ts';
+import { stateBadge } from '../../keys/views.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
 import { revokeKeyAndWebhooks } from '../../webhooks/key-changes.ts';
 import { choices, form, notice } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage, type View } from '../page.ts';
+import { badge, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
-import {
-  accountLink,
-  badge,
-  count,
-  facts,
-  keyLink,
-  pathWith,
-  searchField,
-  searchForm,
-  searchText,
-  styles,
-  table,
-} from './parts.ts';
+import { accountLink, keyLink, pathWith, searchField, searchForm, searchText, styles } from './parts.ts';
 
 /** The bans that the page shows; a ban lasts an hour at most. */
 const BANS_MAX = 200;
@@ -58,7 +49,7 @@ ${table(
     ]),
   'No key is banned.',
 )}
-${bans.length > BANS_MAX && html`<p class="quiet">${count(bans.length - BANS_MAX)} more keys are banned.</p>`}`,
+${bans.length > BANS_MAX && html`<p class="quiet">${countText(bans.length - BANS_MAX)} more keys are banned.</p>`}`,
     };
   },
 });
@@ -121,24 +112,19 @@ function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
   const { id, name, accountId, scopes, networks, budget, createdAt, lastUsedAt, expiresAt, revokedAt } = key;
   const state = keyState(key, nowOf(visit.site));
   const done = doneTexts[visit.query.get('done') ?? ''];
-  const looks = { active: 'good', expired: 'warn', revoked: 'bad' } as const;
-  const limits = [
-    budget?.perMinute !== undefined && `${count(budget.perMinute)} per minute`,
-    budget?.perDay !== undefined && `${count(budget.perDay)} per day`,
-  ];
   return {
     title: name ?? id,
     styles,
     body: html`${done !== undefined && notice('status', html`<p>${done}</p>`)}
 <p><a href="/operator/keys">Keys and bans</a></p>
-<p>${badge(looks[state], state)}${ban !== undefined && html` ${badge('bad', 'banned')}`}</p>
+<p>${stateBadge(state)}${ban !== undefined && html` ${badge('bad', 'Banned')}`}</p>
 ${facts([
   ['Id', html`<code>${id}</code>`],
   ['Account', accountLink(accountId)],
   ['Deployment', titleOf(key.deployment)],
   ['Scopes', scopes.includes(EVERY_SCOPE) ? 'Every scope' : scopes.map(scope => html`<code>${scope}</code> `)],
   ['Networks', networks?.join(', ')],
-  ['Budget', budget && limits.filter(Boolean).join(', ')],
+  ['Budget', budget && budgetText(budget)],
   ['Created', timeHtml(createdAt)],
   ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
   ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],

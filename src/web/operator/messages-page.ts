@@ -3,20 +3,10 @@ import { Problem } from '../../lib/http/problem.ts';
 import { listEveryMessage } from '../../messages/list.ts';
 import { idOf, type MessageRow, messageIdOf } from '../../messages/message.ts';
 import { getMessage } from '../../messages/messages.ts';
+import { listPage, pageLinks } from '../lists.ts';
 import { operatorPage } from '../page.ts';
-import {
-  accountLink,
-  actorOf,
-  badge,
-  deploymentOf,
-  deploymentTabs,
-  facts,
-  listPage,
-  pageLinks,
-  pathWith,
-  styles,
-  table,
-} from './parts.ts';
+import { badge, facts, table } from '../parts.ts';
+import { accountLink, actorOf, deploymentOf, deploymentTabs, pathWith, styles } from './parts.ts';
 
 const PATH = '/operator/messages';
 

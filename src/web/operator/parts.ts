@@ -7,22 +7,8 @@ import type { AccountDatabases } from '../../webhooks/account-changes.ts';
 import { titleOf } from '../layout.ts';
 import type { AccountVisit } from '../page.ts';
 
-/** The rows of a page of a list. */
-export const PAGE_SIZE = 50;
-
 /** The style sheets of the pages for operators. */
 export const styles = ['operator.css'];
-
-/** Returns the page of a list that the address asks for; its scans wait for their turns, as in the API. */
-export function listPage({ query, deployment, account }: AccountVisit, limit = PAGE_SIZE) {
-  const request = {
-    context: deployment,
-    caller: { accountId: account.id, plan: account.plan },
-    // Pages do not notice when a client leaves.
-    connection: { destroyed: false, readableEnded: false },
-  };
-  return { limit, cursor: query.get('cursor') || undefined, request };
-}
 
 /** Returns the actor of a change: the admin whose session it is. */
 export function actorOf({ account }: AccountVisit) {
@@ -57,45 +43,9 @@ export function pathWith(path: string, parameters: Readonly<Record<string, strin
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
-/** Returns the links to the pages before and after one of a list. */
-export function pageLinks(
-  { request, query }: AccountVisit,
-  { previous, next }: { readonly previous?: string | undefined; readonly next?: string | undefined },
-): Html | undefined {
-  if (previous === undefined && next === undefined) return undefined;
-  const link = (cursor: string | undefined, rel: string, text: string) => {
-    const path = pathWith(request.path, { ...Object.fromEntries(query), cursor });
-    return cursor !== undefined && html`<a class="button secondary" rel="${rel}" href="${path}">${text}</a>`;
-  };
-  return html`<nav class="pages" aria-label="Pages">${link(previous, 'prev', '← Previous')}${link(next, 'next', 'Next →')}</nav>`;
-}
-
-/** Returns a table that scrolls by itself on small screens; `empty` in its place if it has no rows. */
-export function table(
-  caption: string,
-  columns: readonly string[],
-  rows: readonly (readonly HtmlValue[])[],
-  empty: HtmlValue,
-): Html {
-  if (rows.length === 0) return html`<div class="empty"><p>${empty}</p></div>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table>
-<caption class="sr-only">${caption}</caption>
-<thead><tr>${columns.map(column => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>${rows.map(
-    ([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map(value => html`<td>${value}</td>`)}</tr>
-`,
-  )}</tbody></table></div>`;
-}
-
 /** Returns a text that is not found in full because the list was read up to a bound. */
 export function emptyText(text: string, { next }: { readonly next?: string | undefined }): string {
   return next === undefined ? text : 'Nothing of what was read so far matches. There is more to look through.';
-}
-
-export function facts(list: readonly (readonly [name: string, value: HtmlValue])[]): Html {
-  return html`<dl class="facts">${list.map(
-    ([name, value]) => value !== undefined && html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
-  )}</dl>`;
 }
 
 /** Returns a form that searches: its fields become parameters of the address. */
@@ -119,10 +69,6 @@ export function searchField(
 </div>`;
 }
 
-export function badge(look: 'good' | 'warn' | 'bad' | '', text: string): Html {
-  return html`<span class="badge ${look}">${text}</span>`;
-}
-
 export function accountLink(id: number | null | undefined, name?: string): Html | undefined {
   if (id === null || id === undefined) return undefined;
   return html`<a href="/operator/accounts/${id}">${name === undefined ? html`Account ${id}` : html`<bdi>${name}</bdi>`}</a>`;
@@ -132,27 +78,9 @@ export function keyLink(id: string): Html {
   return html`<a href="/operator/keys/${encodeURIComponent(id)}"><code>${id}</code></a>`;
 }
 
-/** Returns an id of a path or query; `undefined` for everything that is none. */
-export function idOf(text: string | null | undefined): number | undefined {
-  return text != null && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
-}
-
 /** Returns the text of a search, without NUL, which PostgreSQL has no place for; `undefined` if it is empty. */
 export function searchText({ query }: AccountVisit, name: string): string | undefined {
   return query.get(name)?.replaceAll('\0', '').trim() || undefined;
-}
-
-/** Returns a number as people read it. */
-export function count(number: number): string {
-  return number.toLocaleString('en');
-}
-
-/** Returns a number of bytes as people read it: `12.3 MiB`. */
-export function bytesText(bytes: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  const scaled = bytes / 1024 ** power;
-  return `${scaled.toLocaleString('en', { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`;
 }
 
 /** Returns what is wrong with a form, as a sentence for the admin. @throws every error that is not about the form */

@@ -1,23 +1,12 @@
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { type HealthFilter, listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts';
 import type { DisabledReason } from '../../webhooks/webhook.ts';
 import { select } from '../forms.ts';
+import { idOf, listPage, pageLinks } from '../lists.ts';
 import { operatorPage } from '../page.ts';
-import {
-  accountLink,
-  badge,
-  count,
-  deploymentOf,
-  deploymentTabs,
-  emptyText,
-  idOf,
-  listPage,
-  pageLinks,
-  searchField,
-  searchForm,
-  styles,
-  table,
-} from './parts.ts';
+import { badge, table } from '../parts.ts';
+import { accountLink, deploymentOf, deploymentTabs, emptyText, searchField, searchForm, styles } from './parts.ts';
 
 const states = { '': 'All', active: 'Active', failing: 'Failing', disabled: 'Disabled', inactive: 'Inactive' };
 
@@ -60,7 +49,7 @@ ${table(
     html`<bdi>${webhook.url}</bdi>`,
     accountLink(webhook.accountId),
     webhookState(webhook),
-    html`${count(webhook.pending)}${webhook.waits === 1 && html` <span class="quiet">and more events wait in the log</span>`}`,
+    html`${countText(webhook.pending)}${webhook.waits === 1 && html` <span class="quiet">and more events wait in the log</span>`}`,
     webhook.dueAt !== null && webhook.status === 'active' && timeHtml(webhook.dueAt),
   ]),
   emptyText('No webhook matches.', page),

@@ -4,10 +4,12 @@ import type { DatabaseLocation } from '../../config.ts';
 import type { Deployment } from '../../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
+import { badge, bytesText, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
-import { badge, bytesText, count, facts, pathWith, styles, table } from './parts.ts';
+import { pathWith, styles } from './parts.ts';
 import { COUNTED_MAX, countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 
 /** What waits to be done, what is stored, and how the service does. Every number is bounded in what it reads. */
@@ -62,7 +64,7 @@ ${facts([
     'Storage',
     ok && writes === 'ok' ? badge('good', 'Ready') : html`${badge('bad', ok ? 'Reads only' : 'Unavailable')} ${detail}`,
   ],
-  ['Pending deliveries', count(waiting.pendingDeliveries)],
+  ['Pending deliveries', countText(waiting.pendingDeliveries)],
   ['Failing webhooks', webhooks('failing', atMost(waiting.failingWebhooks))],
   ['Disabled webhooks', webhooks('disabled', atMost(waiting.disabledWebhooks))],
   ['Messages to inboxes', atMost(waiting.inbox)],
@@ -126,7 +128,7 @@ async function storageTables({ database, name }: Deployment, location: DatabaseL
 ${table(
   `Tables of ${name}`,
   ['Table', 'Newest id'],
-  ids.map(({ name, newestId }) => [html`<code>${name}</code>`, newestId === null ? 'Empty' : count(newestId)]),
+  ids.map(({ name, newestId }) => [html`<code>${name}</code>`, newestId === null ? 'Empty' : countText(newestId)]),
   '',
 )}`;
   }
@@ -134,7 +136,7 @@ ${table(
   return table(
     `Largest tables of ${name}`,
     ['Table', 'Size with indexes', 'Rows, estimated'],
-    tables.map(({ name, bytes, rows }) => [html`<code>${name}</code>`, bytesText(bytes), count(rows)]),
+    tables.map(({ name, bytes, rows }) => [html`<code>${name}</code>`, bytesText(bytes), countText(rows)]),
     'The tables cannot be read.',
   );
 }
@@ -148,5 +150,5 @@ async function sizeOf(file: string): Promise<number> {
 }
 
 function atMost(number: number): string {
-  return number > COUNTED_MAX ? `${count(COUNTED_MAX)}+` : count(number);
+  return number > COUNTED_MAX ? `${countText(COUNTED_MAX)}+` : countText(number);
 }

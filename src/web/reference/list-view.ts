@@ -1,5 +1,6 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
+import { countText } from '../../lib/text.ts';
 import { plans } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { PREFIX } from '../../urls.ts';
@@ -63,7 +64,7 @@ ${codeBlock(`curl -H "Authorization: Bearer $KEY" \\\n  ${url + PREFIX}/pets`)}
       html`<tr><th scope="row">${title}</th>${
         limits === undefined
           ? html`<td colspan="2">as agreed</td>`
-          : html`<td>${limits.perMinute.toLocaleString('en')}</td><td>${limits.perDay.toLocaleString('en')}</td>`
+          : html`<td>${countText(limits.perMinute)}</td><td>${countText(limits.perDay)}</td>`
       }</tr>`,
   )}</tbody></table>
 <h2 id="stability">Stability</h2>

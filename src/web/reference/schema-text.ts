@@ -1,3 +1,4 @@
+import { countText } from '../../lib/text.ts';
 /** A JSON Schema of the OpenAPI document, as far as the documentation shows it. */
 export interface JsonSchema {
   readonly $ref?: string;
@@ -92,10 +93,6 @@ function rangeText(from: number | undefined, to: number | undefined, unit = ''):
   if (from === undefined) return to === undefined ? undefined : `at most ${countText(to)}${after}`;
   if (to === undefined) return `${countText(from)} or more${after}`;
   return from === to ? `${countText(from)}${after}` : `${countText(from)}–${countText(to)}${after}`;
-}
-
-function countText(count: number): string {
-  return count.toLocaleString('en');
 }
 
 function code(value: unknown): string {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { countText } from '../../text.ts';
 
 /** Reports that a body is not JSON; the message is a sentence for the caller. */
 export class NotJson extends Error {}
@@ -39,9 +40,9 @@ function requireReadable(bytes: Buffer): void {
     else if (byte === COMMA) values++;
     else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth++;
     else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
-    if (values > VALUES_MAX) throw new NotJson(`The body has more than ${VALUES_MAX.toLocaleString('en')} values.`);
+    if (values > VALUES_MAX) throw new NotJson(`The body has more than ${countText(VALUES_MAX)} values.`);
     if (depth > NESTING_MAX) {
-      throw new NotJson(`The body is nested more than ${NESTING_MAX.toLocaleString('en')} levels deep.`);
+      throw new NotJson(`The body is nested more than ${countText(NESTING_MAX)} levels deep.`);
     }
   }
 }
