@@ -1,6 +1,7 @@
-export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
 
-const MS_OF = { s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS } as const;
+const MS_OF = { s: 1000, m: 60_000, h: HOUR_MS, d: DAY_MS } as const;
 
 /** The maximum duration: a hundred years of 365 days. */
 const DURATION_MS_MAX = 100 * 365 * MS_OF.d;

@@ -13,7 +13,7 @@ import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { requireScanRoom, startScan } from '../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
-import { formatTime, parseTime } from '../lib/time.ts';
+import { DAY_MS, formatTime, HOUR_MS, parseTime } from '../lib/time.ts';
 import { amongNumbers, type Database, type Params, query, type Reader } from '../schema.ts';
 import type { PetEventData } from './change.ts';
 import { expireReservations } from './expiry.ts';
@@ -63,7 +63,7 @@ export async function changedPets<View extends keyof PetViews = 'plain'>(
   const rows = found.map(pet => itemOf<View>(pet, view));
   return upTo < range.end
     ? { rows, next: encodeListToken(listOf(filter), [upTo, range.end]) }
-    : { rows, token: encodeToken({ position: range.end, issuedAt: Math.ceil(now / HOUR_MS) * HOUR_MS }) };
+    : { rows, token: encodeToken({ position: range.end, issuedAt: Math.ceil(now / TOKEN_STEP_MS) * TOKEN_STEP_MS }) };
 }
 
 /** A range of the log: after one position, up to another. */
@@ -187,9 +187,9 @@ interface SyncToken {
 }
 
 /** How long a sync token is valid. */
-const TOKEN_MS = 30 * 24 * 60 * 60 * 1000;
+const TOKEN_MS = 30 * DAY_MS;
 /** Without changes, a token stays the same for this time, and with it the ETag of the response. */
-const HOUR_MS = 60 * 60 * 1000;
+const TOKEN_STEP_MS = HOUR_MS;
 
 const VERSION = 1;
 

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../lib/time.ts';
+import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import { type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { hashSecret, newSecret } from './session.ts';
 
@@ -14,7 +14,6 @@ export interface Link {
   readonly expiresAt: number;
 }
 
-const HOUR_MS = 60 * 60_000;
 /** How long a link works. */
 export const LINK_MS = { confirm: 7 * DAY_MS, reset: HOUR_MS, sign_in: HOUR_MS } as const;
 /** The most links of an account for one purpose; the oldest is deleted when another is made. */

@@ -1,4 +1,5 @@
 import { html, timeHtml } from '../lib/html/html.ts';
+import { DAY_MS } from '../lib/time.ts';
 import { form } from '../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
@@ -57,7 +58,7 @@ ${
     undefined,
   )
 }
-<p class="quiet">A session ends after ${IDLE_MS / 86_400_000} days without a visit.</p>`,
+<p class="quiet">A session ends after ${IDLE_MS / DAY_MS} days without a visit.</p>`,
   };
 }
 

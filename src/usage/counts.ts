@@ -1,4 +1,5 @@
 import type { Builder, EngineName } from '../lib/storage/query.ts';
+import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import {
   type DeploymentName,
   type Params,
@@ -9,9 +10,6 @@ import {
   type Tables,
   type Transaction,
 } from '../schema.ts';
-
-/** The hours are counted from 1970-01-01T00:00:00Z. */
-export const HOUR_MS = 3_600_000;
 
 /** How requests were answered. Their sum is the number of requests. */
 export const outcomes = ['succeeded', 'clientErrors', 'rateLimited', 'banned', 'serverErrors'] as const;
@@ -25,6 +23,7 @@ export type UsageCounts = Readonly<Record<OutcomeName | 'unlogged', number>>;
 export interface KeyHour extends UsageCounts {
   readonly accountId: number;
   readonly deployment: DeploymentName;
+  /** Hours since 1970-01-01T00:00:00Z. */
   readonly hour: number;
   readonly keyId: string;
 }
@@ -92,7 +91,7 @@ export async function deleteOldUsage(tx: Transaction, limit: number): Promise<nu
 }
 
 /** How long the usage of an hour is kept. */
-export const USAGE_KEPT_MS = 90 * 24 * HOUR_MS;
+export const USAGE_KEPT_MS = 90 * DAY_MS;
 
 /** Deletes the usage of an account, `limit` rows at most. Returns how many. */
 export async function deleteUsageOf(tx: Transaction, accountId: number, limit: number): Promise<number> {

@@ -1,7 +1,7 @@
 import { invalidParameter } from '../lib/http/problem.ts';
-import { DAY_MS } from '../lib/time.ts';
+import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import type { DeploymentName, Reader } from '../schema.ts';
-import { HOUR_MS, outcomes, USAGE_KEPT_MS, type UsageCounts, usageByHour, usageByKey } from './counts.ts';
+import { outcomes, USAGE_KEPT_MS, type UsageCounts, usageByHour, usageByKey } from './counts.ts';
 
 export const intervals = ['hour', 'day'] as const;
 

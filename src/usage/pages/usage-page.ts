@@ -4,14 +4,14 @@ import { listKeys } from '../../keys/keys.ts';
 import { barChart, type Series } from '../../lib/html/chart.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { DAY_MS } from '../../lib/time.ts';
+import { DAY_MS, HOUR_MS } from '../../lib/time.ts';
 import { findActiveBan } from '../../limits/bans.ts';
 import type { WindowState } from '../../limits/limiter.ts';
 import { accountSubject } from '../../limits/subject.ts';
 import { notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
-import { HOUR_MS, type OutcomeName } from '../counts.ts';
+import type { OutcomeName } from '../counts.ts';
 import { type Usage, type UsageReport, usageReport } from '../report.ts';
 import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
 

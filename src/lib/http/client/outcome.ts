@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { DAY_MS } from '../../time.ts';
 
 /** Why a request got no response. Stored with the attempt, and shown as its `fault`. */
 export type Fault =
@@ -55,7 +56,7 @@ export class RequestError extends Error {
 export const BODY_KEPT_BYTES = 1024;
 
 /** The longest `Retry-After` that is returned. */
-const RETRY_AFTER_MAX_MS = 365 * 86_400_000;
+const RETRY_AFTER_MAX_MS = 365 * DAY_MS;
 
 /** @param now milliseconds since the Unix epoch, to compare `Retry-After` dates with */
 export function outcomeOf(head: IncomingMessage, body: Buffer, durationMs: number, now: number): OutgoingResponse {
