@@ -11,7 +11,7 @@ import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.
 import { PREFIX, publicUrlOf } from './urls.ts';
 
 /** The version of the API (contract, Versioning). */
-export const interfaceVersion = '1.0.0';
+const interfaceVersion = '1.0.0';
 
 const descriptions: Record<AddressName, string> = {
   production: 'Production',

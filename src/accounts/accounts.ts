@@ -207,7 +207,7 @@ async function recordChange(tx: Transaction, action: AccountAction, before: Acco
   return after;
 }
 
-/** Records an event: of the account whose session asked for it, otherwise of the operator. */
+/** Records an event. Its actor is the account of the session, or the operator if there is no session. */
 async function recordAction(tx: Transaction, ...[action, account, before, more]: Parameters<typeof accountEvent>) {
   const accountId = tx.origin && 'accountId' in tx.origin ? tx.origin.accountId : null;
   await record(tx, { ...accountEvent(action, account, before, more), accountId });

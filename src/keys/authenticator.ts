@@ -18,7 +18,7 @@ export interface KeyAuthenticatorOptions {
   readonly limiter: Limiter;
   readonly clock: Clock;
   readonly deployments: readonly DeploymentName[];
-  /** What is told when an account has used much of its day: from so many percent, with each request. */
+  /** Receives each request of an account that has used at least this part of its day, in percent. */
   readonly dayAlerts?: { readonly from: number; note(caller: Caller, percent: number, at: number): void };
   /** Returns the URL that accepts keys of a deployment. */
   baseUrlOf(deployment: DeploymentName): string | undefined;

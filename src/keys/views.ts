@@ -167,7 +167,7 @@ ${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ n
 function revokeForm(visit: AccountVisit, id: string): Html {
   const keep = { value: 'yes', label: 'Keep its webhooks active' };
   return html`<h2>Revoke</h2>
-<p>Requests with this key get 401 at once. There is no way back.</p>
+<p>Requests with this key get 401 at once. You cannot undo this.</p>
 ${form(visit, { action: `/keys/${id}/revoke`, submit: 'Revoke key', danger: true }, choices('checkbox', { name: 'keepWebhooks', label: 'Webhooks', choices: [keep] }))}`;
 }
 

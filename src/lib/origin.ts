@@ -10,7 +10,7 @@ export interface RequestOrigin {
 }
 
 export interface SessionOrigin extends Omit<RequestOrigin, 'keyId'> {
-  /** Absent for what is done by a link from an e-mail. */
+  /** Absent for a change by a link from an e-mail. */
   readonly sessionId?: number;
 }
 

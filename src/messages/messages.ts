@@ -32,7 +32,7 @@ export async function sendMessage(
 }
 
 /**
- * Queues a message to the owner of a pet from someone without an account. The caller limits how many.
+ * Queues a message of a visitor to the owner of a pet. The caller limits how many.
  * @throws {Problem} `pet_not_found`
  */
 export async function sendVisitorMessage(

@@ -4,7 +4,7 @@ import { DAY_MS } from '../lib/time.ts';
 import { canonicalAddress } from '../limits/address.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 
-/** How often something may be tried, in total and then again. */
+/** The number of attempts that an action allows in a period. */
 export interface AttemptLimit {
   /** The action, as the subject of the counter begins. */
   readonly action: string;
@@ -70,7 +70,7 @@ export function tooManyAttempts(waitMs: number, reason = 'Too many attempts.'): 
   return new Problem('too_many_attempts', 429, message, { headers: ['Retry-After', `${seconds}`] });
 }
 
-/** Forgets the attempts of a subject, after it has proven itself. */
+/** Deletes the count of a subject, after an attempt that succeeded. */
 export async function forgetAttempts(tx: Transaction, { action }: AttemptLimit, subject: string): Promise<void> {
   await tx.run(deleteAttempts, { subject: `${action} ${subject}` });
 }

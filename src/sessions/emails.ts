@@ -8,7 +8,7 @@ export type EmailKind = Tables['account_emails']['kind'];
 /** An e-mail to queue. */
 export interface QueuedEmail {
   readonly kind: EmailKind;
-  /** The account that it is about; `null` if that is the one with this address when it is sent, if there is one. */
+  /** Its account; `null` stands for the account that has the address when the e-mail is sent, if any. */
   readonly accountId: number | null;
   /** The recipient. */
   readonly email: string;

@@ -71,9 +71,9 @@ export const forgotPasswordPage = publicPage({
     site.emailQueued();
     // The same page whether or not the address has an account.
     return {
-      title: 'Look into your mailbox',
+      title: 'Check your inbox',
       body: html`<p>If <strong>${email}</strong> has an account here, we sent a link to it. It works once, for an hour.</p>
-<p>Nothing arrived? Look into the spam folder, check the address, and <a href="/forgot-password">try again</a> after some minutes.</p>
+<p>Nothing arrived? Check the spam folder and the address, and <a href="/forgot-password">try again</a> after some minutes.</p>
 <p><a href="/sign-in">Back to signing in</a></p>`,
     };
   },
@@ -157,7 +157,7 @@ function signUpView(visit: Visit, { name, email, errors = {} }: SignUpValues): V
       newPasswordField({ label: 'Password', error: errors.password }),
     ])}
 ${cookieNotice(visit)}
-<p>You have an account? <a href="/sign-in">Sign in</a></p>`,
+<p>Already have an account? <a href="/sign-in">Sign in</a></p>`,
   };
 }
 
@@ -169,7 +169,7 @@ function forgotView(visit: Visit, email?: string, error?: string): View {
       visit.site.emailSender === undefined
         ? html`${operatorHelp()}
 <p><a href="/sign-in">Back to signing in</a></p>`
-        : html`<p>We send you a link with which you choose a new password.</p>
+        : html`<p>We send you a link to choose a new password.</p>
 ${form(visit, { action: '/forgot-password', submit: 'Send the link' }, [
   field({ name: 'email', label: 'E-mail address', type: 'email', value: email, error, autocomplete: 'username' }),
 ])}

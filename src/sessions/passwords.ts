@@ -1,8 +1,8 @@
 import { type Params, query, type Reader, type Transaction } from '../schema.ts';
 
-export const PASSWORD_LENGTH_MIN = 10;
-/** In code points; a bound on what is hashed. */
-export const PASSWORD_LENGTH_MAX = 200;
+const PASSWORD_LENGTH_MIN = 10;
+/** In code points. Bounds the work of hashing. */
+const PASSWORD_LENGTH_MAX = 200;
 
 /** Returns what is wrong with a new password, as a sentence; `undefined` if nothing is. */
 export function passwordError(password: string, email: string): string | undefined {
@@ -19,7 +19,7 @@ export async function findPassword(reader: Reader, accountId: number): Promise<s
   return (await reader.first(passwordOf, { accountId }))?.hash;
 }
 
-/** Stores the hash of an account's password, in place of the one before. */
+/** Replaces the hash of an account's password. */
 export async function storePassword(tx: Transaction, accountId: number, hash: string): Promise<void> {
   await tx.run(upsertPassword, { accountId, hash, now: tx.now });
 }

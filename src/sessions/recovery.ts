@@ -78,7 +78,7 @@ export function resetPassword(
     const taken = await takenLink(tx, secret, 'reset');
     if (taken === undefined) return 'ended';
     const { link, account } = taken;
-    // The account has got another address since: whoever reads the old mailbox may not open it.
+    // The account has another address now: a reader of the old mailbox must not open it.
     if (link.email !== account.email) return 'ended';
     await replacePassword(tx, account, hash);
     await deleteLinks(tx, account.id);

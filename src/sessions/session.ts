@@ -37,7 +37,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Returns what is stored of a secret: its SHA-256 in base64. 256 random bits need no slow hash. */
+/** Returns the SHA-256 of a secret in base64, which is stored in its place. 256 random bits need no slow hash. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64');
 }

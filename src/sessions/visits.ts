@@ -27,12 +27,12 @@ export function sessionCookie({ request }: Visit, secret: string): string {
   return setCookie(cookieNames(request.publicUrl).session, secret);
 }
 
-/** Returns the `Set-Cookie` header of a browser from which someone signed in. @param known from `knownBrowserOf` */
+/** Returns the `Set-Cookie` header that marks a browser as known to an account. @param known from `knownBrowserOf` */
 export function knownCookie({ request }: Visit, known: string): string {
   return setCookie(cookieNames(request.publicUrl).known, known);
 }
 
-/** Returns the origin of a change by someone who is not signed in, but has a link to the account. */
+/** Returns the origin of a change by a link to the account, without a session. */
 export function linkOrigin({ request }: Visit, accountId: number): SessionOrigin {
   return { accountId, requestId: request.requestId, address: request.address };
 }

@@ -17,7 +17,7 @@ import { type LoggedRequestRow, loggedRequestColumns, type NewLoggedRequest } fr
 /** How many requests of an account the log keeps at least, if they are not too old. */
 export const REQUESTS_KEPT = 10_000;
 /** How long it keeps a request at most. */
-export const REQUESTS_KEPT_MS = 7 * DAY_MS;
+const REQUESTS_KEPT_MS = 7 * DAY_MS;
 
 /** Which requests to list. */
 export interface RequestFilter {

@@ -20,7 +20,7 @@ const lists = {
   webhooks: ['listWebhooks', {}],
 } as const satisfies Record<string, readonly [operation: string, query: object]>;
 
-/** What is exported, and how. */
+/** The options of an export. */
 export interface ExportOptions {
   /** Production's database. */
   readonly accounts: Database;

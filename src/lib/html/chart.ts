@@ -10,7 +10,7 @@ export interface Series {
 
 /** A bar of a chart. */
 export interface Bar {
-  /** What it stands for: text for the table and for the pointer. */
+  /** Its label, in the table and under the pointer. */
   readonly label: string;
   /** A number for each series, from the bottom up. */
   readonly values: readonly number[];

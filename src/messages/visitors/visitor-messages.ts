@@ -8,7 +8,7 @@ import { hashSecret } from '../../sessions/session.ts';
 import { type MessageRow, textError } from '../message.ts';
 import { sendVisitorMessage } from '../messages.ts';
 
-/** A message about an animal from someone without an account. */
+/** A message of a visitor about an animal. */
 export interface VisitorMessage {
   readonly petId: number;
   readonly name: string;

@@ -60,7 +60,7 @@ ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSea
   };
 }
 
-/** Sees of a history what is public. No account has this id. */
+/** A reader who sees only the public part of a history. No account has this id. */
 const anyone = { accountId: 0, admin: false };
 
 async function findPet({ deployment, parameters }: Visit): Promise<FullPet | undefined> {

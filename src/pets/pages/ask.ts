@@ -25,7 +25,7 @@ export interface Attempt {
 /** What became of a message; part of the address of the page that shows it. */
 export type Outcome = 'sent' | 'confirm';
 
-/** Sends a message about an animal to its owner, or keeps it until its sender confirms it. Returns what is wrong, if it is. */
+/** Sends a message about an animal to its owner, or keeps it until its sender confirms it. Returns the errors of the form, if it has any. */
 export async function ask(visit: Visit, petId: number): Promise<Outcome | Attempt> {
   const account = accountOf(visit);
   const value = (name: string) => visit.form.get(name)?.trim().replaceAll('\r\n', '\n') ?? '';

@@ -193,7 +193,7 @@ ${form(visit, { action: action(`${PATH}/${id}`), submit: 'Save' }, [
   }),
 ])}
 <h2>Merge</h2>
-<p>Moves its ${countText(animals)} ${animals === 1 ? 'animal' : 'animals'} and its subcategories into another category, and deletes this one. There is no way back.</p>
+<p>Moves its ${countText(animals)} ${animals === 1 ? 'animal' : 'animals'} and its subcategories into another category, and deletes this one. You cannot undo this.</p>
 ${form(visit, { action: action(`${PATH}/${id}/merge`), submit: 'Merge category', danger: true }, [
   field({
     name: 'into',

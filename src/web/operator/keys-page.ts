@@ -141,7 +141,7 @@ ${liftForm(visit, id)}`
 ${
   state === 'active' &&
   html`<h2>Revoke</h2>
-<p>Requests with this key get 401 at once. There is no way back.</p>
+<p>Requests with this key get 401 at once. You cannot undo this.</p>
 ${form(
   visit,
   { action: `/operator/keys/${id}/revoke`, submit: 'Revoke key', danger: true },
