@@ -52,8 +52,10 @@ export async function usageReport(reader: Reader, request: ReportRequest, now: n
   const { ms, count, max, maxText } = rules[interval];
   const to = Math.ceil((request.to ?? now) / ms) * ms;
   const from = request.from === undefined ? to - count * ms : Math.floor(request.from / ms) * ms;
-  if (from >= to) throw invalidParameter('from', 'Must be before `to`, which is now by default.');
-  if (to - from > max * ms) throw invalidParameter('from', `Must be at most ${maxText} before \`to\`.`);
+  if (from >= to)
+    throw invalidParameter('from', 'Must be before `to`, which is now by default.', 'invalid_combination');
+  if (to - from > max * ms)
+    throw invalidParameter('from', `Must be at most ${maxText} before \`to\`.`, 'invalid_combination');
   const range = { accountId, deployment, keyId, from: from / HOUR_MS, until: to / HOUR_MS };
   const hours = await usageByHour(reader, range);
   const buckets = Array.from({ length: (to - from) / ms }, (_, index) => ({ start: from + index * ms, ...noUsage }));
