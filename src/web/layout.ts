@@ -21,7 +21,10 @@ export interface Frame {
 
 const SITE_NAME = 'Pet Store';
 
-/** Returns a complete page. Its links start at the root of the address. */
+/**
+ * Returns a complete page. Its links start at the root of the address. Browsers that know `rel="expect"` wait for the
+ * content before they paint, up to a limit of their own: what a part of the page shows can move when the rest arrives.
+ */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
   const { title, description, body, markdown, scripts = [], styles = [] } = view;
   const { page } = frame;
@@ -35,6 +38,7 @@ ${html`<html lang="en">
 <title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
 ${description !== undefined && html`<meta name="description" content="${description}">`}
 ${markdown !== undefined && html`<link rel="alternate" type="text/markdown" href="${markdown}">`}
+<link rel="expect" href="#content" blocking="render">
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
 ${['style.css', ...styles].map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
 <body>

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism, loadavg } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { plans } from '../../src/plans/plan.ts';
@@ -96,22 +97,31 @@ describe('the front page', { skip: skipBrowser }, () => {
     });
   }
 
-  it('loads at most 100 KB, and does not shift on a slow processor', async t => {
+  it('loads at most 100 KB, paints within half a second on a slow processor, and does not shift', async t => {
     for (const path of ['/', '/animals', '/animals/1']) {
+      let best = Number.POSITIVE_INFINITY;
       let least = Number.POSITIVE_INFINITY;
-      // Other work of the machine can divide the first paint: a page that shifts by itself does so every time.
-      for (let run = 1; run <= RUNS_MAX && least > 0; run++) {
+      // Other work of the machine delays a paint: a page that is slow by itself exceeds the limit every time.
+      for (let run = 1; run <= RUNS_MAX && (best > PAINT_MAX_MS || least > 0); run++) {
         const { bytes, paintMs, shift } = await load(browser, origins.staging + path);
         t.diagnostic(`${path}: ${bytes} bytes, first paint after ${Math.round(paintMs)} ms, shift ${shift}`);
         assert.ok(bytes <= 100_000, `${path} has ${bytes} bytes`);
+        assert.ok(shift < SHIFT_MAX, `${path} shifts by ${shift}`);
+        best = Math.min(best, paintMs);
         least = Math.min(least, shift);
       }
       assert.equal(least, 0, path);
+      // More work than processors: times say nothing about the page.
+      if (loadavg()[0]! > availableParallelism()) t.diagnostic('the paint is not judged: the machine is busy');
+      else assert.ok(best <= PAINT_MAX_MS, `${path} paints after ${best} ms at the earliest`);
     }
   });
 });
 
+const PAINT_MAX_MS = 500;
 const RUNS_MAX = 5;
+/** A slow processor can paint in the middle of an element, which then grows: a tenth of what counts as good. */
+const SHIFT_MAX = 0.01;
 
 /** Loads a page with an empty cache and a processor that is four times slower. */
 async function load(browser: Browser, url: string) {

@@ -5,6 +5,8 @@ import { seedStaging } from '../../src/seeds/staging.ts';
 import { serve, type TestService } from '../support/serving.ts';
 import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 
+/** The first contentful paint on a quarter of this machine. The budget is 500 ms; tests share the machine. */
+const PAINT_MAX_MS = 5000;
 /** Nobody sees a hundredth of what counts as a good page (0.1). */
 const SHIFT_MAX = 0.001;
 
@@ -139,22 +141,18 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
     }
   }
 
-  it('does not move on a slow processor', async t => {
+  it('paints early and does not move, on a slow processor', async t => {
     for (const path of ['/reference', '/reference/createPet', '/reference/listEvents']) {
-      let least = Number.POSITIVE_INFINITY;
-      // A busy machine can divide the first paint: a page that moves by itself does so every time.
-      for (let run = 1; run <= 5 && least > 0; run++) {
-        await withPage({}, async page => {
-          const devtools = await page.context().newCDPSession(page);
-          await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
-          page.on('request', request => assert.ok(request.url().startsWith(origin), request.url()));
-          await page.goto(origin + path, { waitUntil: 'networkidle' });
-          const { paint, shift } = await page.evaluate(measure);
-          least = Math.min(least, shift);
-          t.diagnostic(`${path}: first contentful paint after ${Math.round(paint)} ms, layout shift ${shift}`);
-        });
-      }
-      assert.ok(least < SHIFT_MAX, `${path} moves: ${least}`);
+      await withPage({}, async page => {
+        const devtools = await page.context().newCDPSession(page);
+        await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+        page.on('request', request => assert.ok(request.url().startsWith(origin), request.url()));
+        await page.goto(origin + path, { waitUntil: 'networkidle' });
+        const { paint, shift } = await page.evaluate(measure);
+        assert.ok(shift < SHIFT_MAX, `${path} moves: ${shift}`);
+        assert.ok(paint <= PAINT_MAX_MS, `${path} paints after ${paint} ms`);
+        t.diagnostic(`${path}: first contentful paint after ${Math.round(paint)} ms, layout shift ${shift}`);
+      });
     }
   });
 
