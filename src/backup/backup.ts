@@ -1,0 +1,174 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Config, DatabaseLocation } from '../config.ts';
+import type { Clock } from '../lib/clock.ts';
+import { StorageError } from '../lib/storage/database.ts';
+import { type PostgresSnapshot, withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
+import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
+import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
+import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
+import { formatTime } from '../lib/time.ts';
+import { UserError } from '../lib/user-error.ts';
+import { type DeploymentName, query, type Reader } from '../schema.ts';
+import { keyCheckOf } from '../webhooks/secret-key.ts';
+import { digestOf } from './digest.ts';
+import { type BackedUpDeployment, type Manifest, writeManifest } from './manifest.ts';
+import { type Environment, runOnPostgres } from './postgres-programs.ts';
+import { requireSpace, watchSpace } from './space.ts';
+
+/** What a backup needs. */
+export interface BackupDeps {
+  readonly config: Pick<Config, 'locations'>;
+  readonly clock: Clock;
+  /** The version of the product. */
+  readonly version: string;
+  /** For the client programs of PostgreSQL. */
+  readonly environment: Environment;
+  /** Called while work goes on, with what is being done and the done share of it, from 0 to 1. */
+  onProgress?(step: string, share: number): void;
+}
+
+/** The deployments of a backup in the order in which they are copied: staging's rows name accounts in production's. */
+type Deployments = Partial<Record<DeploymentName, BackedUpDeployment>>;
+
+/**
+ * Backs up both deployments into a new or empty directory, while a server may run. Each deployment is backed up as of one
+ * moment, and production has every account that staging names. `secret.key` is not part of a backup.
+ *
+ * Everything is written to a directory beside it, verified and flushed before that gets its name. A backup that was
+ * interrupted leaves a directory whose name has `.partial-` in it.
+ * @throws {UserError} if the directory holds something or cannot be written, its disk has too little space, or a database is
+ *   missing or damaged
+ */
+export async function createBackup(deps: BackupDeps, directory: string): Promise<Manifest> {
+  const target = resolve(directory);
+  requireEmpty(target);
+  let draft: string | undefined;
+  try {
+    createDirectory(dirname(target));
+    requireSpace(dirname(target), sizeOf(deps.config.locations));
+    draft = mkdtempSync(`${target}.partial-`);
+    const manifest = await writeBackup(deps, draft);
+    writeManifest(draft, manifest);
+    flushDirectory(draft);
+    renameSync(draft, target);
+    flushDirectory(dirname(target));
+    return manifest;
+  } catch (error) {
+    if (draft !== undefined) rmSync(draft, { recursive: true, force: true });
+    throw writingError(error, target);
+  }
+}
+
+function requireEmpty(target: string): void {
+  try {
+    if (!existsSync(target) || readdirSync(target).length === 0) return;
+  } catch (error) {
+    throw writingError(error, target);
+  }
+  throw new UserError(`${target} is not empty: name a new directory for each backup.`);
+}
+
+/** Returns the size of the copies of the embedded databases. The size of a dump is not known. */
+function sizeOf(locations: Config['locations']): number {
+  return filesOf(locations).reduce((sum, [, file]) => sum + statSync(file).size, 0);
+}
+
+/** Returns a sentence for the operator if `error` says why nothing can be written to `target`; else returns `error`. */
+export function writingError(error: unknown, target: string): unknown {
+  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  const isFull = error instanceof StorageError ? error.reason === 'full' : code === 'ENOSPC' || code === 'EDQUOT';
+  if (isFull) return new UserError(`The disk of ${target} is full.`, { cause: error });
+  if (syscall === undefined) return error;
+  if (code === 'EBUSY' || code === 'EXDEV') {
+    return new UserError(`${target} is a mount point: name a new directory in it.`, { cause: error });
+  }
+  return new UserError(`The backup cannot be written to ${target} (${code}).`, { cause: error });
+}
+
+async function writeBackup(deps: BackupDeps, draft: string): Promise<Manifest> {
+  const { clock, version, config, onProgress } = deps;
+  const startedAt = formatTime(clock.now());
+  const embedded = 'file' in config.locations.production;
+  const deployments = await (embedded ? copyFiles(deps, draft) : dumpPostgres(deps, draft));
+  const paths = new Set(Object.values(deployments).map(({ file }) => file));
+  const files: Manifest['files'] = [];
+  for (const path of paths) {
+    onProgress?.('Verifying', files.length / paths.size);
+    files.push({ path, ...(await digestOf(join(draft, path))) });
+  }
+  return {
+    product: 'petstore',
+    version,
+    engine: embedded ? 'sqlite' : 'postgres',
+    startedAt,
+    finishedAt: formatTime(clock.now()),
+    deployments: deployments as Manifest['deployments'],
+    files,
+  };
+}
+
+async function copyFiles({ config: { locations }, onProgress }: BackupDeps, draft: string): Promise<Deployments> {
+  const copies = filesOf(locations).map(([name, from]) => ({ name, from, to: join(draft, basename(from)) }));
+  await copySqlite(copies, share => onProgress?.('Copying', share));
+  const deployments: Deployments = {};
+  for (const [index, { name, from, to }] of copies.entries()) {
+    onProgress?.('Checking', index / copies.length);
+    const copy = openCopy(to);
+    try {
+      const [damage] = copy.damage('quick', 1);
+      if (damage !== undefined) throw new UserError(`The database ${from} is damaged: ${damage}.`);
+      deployments[name] = await describe(copy.reader, basename(to));
+    } finally {
+      copy.close();
+    }
+  }
+  return deployments;
+}
+
+/** Returns the files of the embedded engine that exist, staging's first. */
+export function filesOf(locations: Config['locations']): [DeploymentName, string][] {
+  const all = (['staging', 'production'] as const).map(name => [name, locations[name]] as const);
+  return all.flatMap(([name, location]) =>
+    'file' in location && existsSync(location.file) ? [[name, location.file]] : [],
+  );
+}
+
+async function dumpPostgres({ config, environment, onProgress }: BackupDeps, draft: string): Promise<Deployments> {
+  const { production, staging } = config.locations as Record<
+    DeploymentName,
+    Extract<DatabaseLocation, { url: string }>
+  >;
+  const shared = staging.url === production.url;
+  // With two databases, accounts must not change between the moments of the two.
+  return withPostgresSnapshots([staging, production], shared ? undefined : 'accounts', async snapshots => {
+    const deployments: Deployments = {};
+    const [ofStaging, ofProduction] = snapshots as [PostgresSnapshot, PostgresSnapshot];
+    const file = (name: DeploymentName) => (shared ? 'petstore.dump' : `${name}.dump`);
+    deployments.staging = await describe(ofStaging, file('staging'));
+    deployments.production = await describe(ofProduction, file('production'));
+    for (const [name, snapshot] of shared
+      ? ([['production', ofProduction]] as const)
+      : ([
+          ['staging', ofStaging],
+          ['production', ofProduction],
+        ] as const)) {
+      const path = join(draft, file(name));
+      onProgress?.(`Dumping ${shared ? 'both deployments' : name}`, 0);
+      const args = ['--format=custom', '--no-owner', '--no-privileges', `--snapshot=${snapshot.id}`, `--file=${path}`];
+      using space = watchSpace(draft);
+      await runOnPostgres('pg_dump', args, { url: snapshot.location.url, environment, signal: space.signal });
+      chmodSync(path, 0o600);
+      // Reads the table of contents.
+      await runOnPostgres('pg_restore', ['--list', path], { environment });
+    }
+    return deployments;
+  });
+}
+
+async function describe(reader: Reader, file: string): Promise<BackedUpDeployment> {
+  const schema = (await reader.first(lastMigration, {}))!.name;
+  return { file, schema, secretKeyCheck: (await keyCheckOf(reader)) ?? null };
+}
+
+const lastMigration = query(db => db.selectFrom('migrations').select('name').orderBy('name', 'desc').limit(1));

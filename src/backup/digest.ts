@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** The size and SHA-256 of a file. */
+export interface Digest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Reads a file, flushes it, and returns its digest.
+ * @param onBytes called with the number of bytes read so far
+ */
+export async function digestOf(file: string, onBytes?: (bytes: number) => void): Promise<Digest> {
+  await using source = await open(file, 'r');
+  await source.sync();
+  return await read(source, onBytes);
+}
+
+/** Copies a file to a new one with mode 0600, flushes that, and returns the digest of what was copied. */
+export async function copyFile(from: string, to: string, onBytes?: (bytes: number) => void): Promise<Digest> {
+  await using source = await open(from, 'r');
+  await using target = await open(to, 'wx', 0o600);
+  const digest = await read(source, onBytes, target);
+  await target.sync();
+  return digest;
+}
+
+async function read(source: FileHandle, onBytes?: (bytes: number) => void, target?: FileHandle): Promise<Digest> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let bytes = 0;
+  for (;;) {
+    const { bytesRead } = await source.read(buffer, 0, CHUNK_BYTES);
+    if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
+    const chunk = buffer.subarray(0, bytesRead);
+    hash.update(chunk);
+    await target?.writeFile(chunk);
+    bytes += bytesRead;
+    onBytes?.(bytes);
+  }
+}

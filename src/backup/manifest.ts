@@ -1,0 +1,105 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { Check } from 'typebox/value';
+import { UserError } from '../lib/user-error.ts';
+import { migrations } from '../migrations/index.ts';
+import { digestOf } from './digest.ts';
+
+/** The file that describes a backup. It is written last: a directory without it is no backup. */
+export const MANIFEST = 'manifest.json';
+
+const Time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z$' });
+
+const Deployment = Type.Object({
+  /** The file that contains it. On PostgreSQL both deployments may be in one file. */
+  file: Type.String({ pattern: '^[a-z]+\\.(db|dump)$' }),
+  /** The last migration that the database had. */
+  schema: Type.String(),
+  /** See `keyCheckOf`: tells whether a secret key can decrypt the secrets; null if there are none. */
+  secretKeyCheck: Type.Union([Type.String(), Type.Null()]),
+});
+
+const Manifest = Type.Object({
+  product: Type.Literal('petstore'),
+  version: Type.String(),
+  engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
+  startedAt: Time,
+  finishedAt: Time,
+  deployments: Type.Object({ production: Deployment, staging: Type.Optional(Deployment) }),
+  /** Every other file of the backup, by its path in the directory. */
+  files: Type.Array(
+    Type.Object({
+      path: Type.String({ pattern: '^[a-z]+\\.(db|dump)$' }),
+      bytes: Type.Integer({ minimum: 0 }),
+      sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    }),
+  ),
+});
+
+/** What a backup contains. */
+export type Manifest = Static<typeof Manifest>;
+export type BackedUpDeployment = Static<typeof Deployment>;
+
+export function writeManifest(directory: string, manifest: Manifest): void {
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  writeFileSync(join(directory, MANIFEST), text, { flag: 'wx', mode: 0o600, flush: true });
+}
+
+/**
+ * Reads the manifest of a backup, without its files.
+ * @throws {UserError} if the directory has none, or it is of a newer release
+ */
+export function readManifest(directory: string): Manifest {
+  const manifest = parseManifest(directory);
+  const { version, deployments } = manifest;
+  for (const { schema } of Object.values(deployments)) {
+    if (migrations.some(({ name }) => name === schema)) continue;
+    throw new UserError(`The backup in ${directory} was made by a newer release, ${version}: use that one.`);
+  }
+  return manifest;
+}
+
+/** Like `readManifest`, also of a newer release. */
+export function parseManifest(directory: string): Manifest {
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(readFileSync(join(directory, MANIFEST), 'utf8'));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw changed(directory, MANIFEST);
+    throw new UserError(`There is no backup in ${directory}: its ${MANIFEST} cannot be read (${code}).`);
+  }
+  if (!Check(Manifest, manifest)) throw changed(directory, MANIFEST);
+  const { deployments, files } = manifest;
+  for (const { file } of Object.values(deployments)) {
+    if (!files.some(({ path }) => path === file)) throw changed(directory, MANIFEST);
+  }
+  return manifest;
+}
+
+/**
+ * Reads every file of a backup and compares it with the manifest.
+ * @param onProgress called with the share of bytes that were read
+ * @throws {UserError} naming the first file that is missing, truncated or changed
+ */
+export async function verifyFiles(
+  directory: string,
+  { files }: Manifest,
+  onProgress?: (share: number) => void,
+): Promise<void> {
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let before = 0;
+  for (const { path, bytes, sha256 } of files) {
+    const digest = await digestOf(join(directory, path), done => onProgress?.((before + done) / total)).catch(error => {
+      throw new UserError(`The backup in ${directory} is incomplete: ${path} cannot be read (${error.code}).`);
+    });
+    if (digest.bytes !== bytes || digest.sha256 !== sha256) throw changed(directory, path);
+    before += bytes;
+  }
+}
+
+/** Returns the error for a file of a backup that differs from what was written. */
+export function changed(directory: string, path: string): UserError {
+  return new UserError(`The backup in ${directory} is damaged: ${path} is not what was backed up. Use another backup.`);
+}

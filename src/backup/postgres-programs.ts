@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { UserError } from '../lib/user-error.ts';
+
+/** The environment of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How much of what a program writes to standard error is read. */
+const ERROR_BYTES_MAX = 16 * 1024;
+
+export interface ProgramOptions {
+  /** The database to connect to. */
+  readonly url?: string;
+  readonly environment: Environment;
+  /** Ends the program, and is then what the call throws. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Runs a client program of PostgreSQL until it ends. A password is in the environment of the program only.
+ * @throws {UserError} if the program is not installed or fails, with the last line that it wrote
+ */
+export async function runOnPostgres(
+  program: 'pg_dump' | 'pg_restore',
+  args: readonly string[],
+  { url, environment, signal: stopping }: ProgramOptions,
+): Promise<void> {
+  const { options, password } = url === undefined ? { options: [] } : connectionOf(url);
+  const inherited = Object.entries(environment).filter(([name]) => !name.startsWith('PETSTORE_'));
+  const env = { ...Object.fromEntries(inherited), ...(password !== undefined && { PGPASSWORD: password }) };
+  const child = spawn(program, [...options, ...args], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...(stopping && { signal: stopping }),
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-ERROR_BYTES_MAX);
+  });
+  const [code, signal] = await once(child, 'close').catch((error: NodeJS.ErrnoException) => {
+    if (stopping?.aborted) throw stopping.reason;
+    if (error.code !== 'ENOENT') throw error;
+    throw new UserError(
+      `${program} is not installed: install PostgreSQL's client programs in the version of the server or a later one.`,
+    );
+  });
+  if (code === 0) return;
+  const lines = errors.split('\n').filter(line => line !== '');
+  const line =
+    lines.find(text => /error:/.test(text)) ??
+    lines.at(-1) ??
+    (signal === null ? `exit code ${code}` : `${signal} ended it`);
+  throw new UserError(`${program} failed: ${line.replace(/^pg_\w+: (error: )?/, '')}`);
+}
+
+/** Returns the options that connect a program to a database, and the password that no command line may show. */
+function connectionOf(url: string): { readonly options: readonly string[]; readonly password?: string | undefined } {
+  const parts = new URL(url);
+  const password = parts.searchParams.get('password') ?? (decodeURIComponent(parts.password) || undefined);
+  parts.password = '';
+  // The first belongs on no command line, and only the driver knows the second.
+  for (const name of ['password', 'uselibpqcompat']) parts.searchParams.delete(name);
+  // The programs read a plus sign as such.
+  parts.search = parts.search.replaceAll('+', '%20');
+  return { options: ['--no-password', `--dbname=${parts.href}`], password };
+}

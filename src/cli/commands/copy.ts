@@ -1,0 +1,65 @@
+import { resolve } from 'node:path';
+import { locationsAt, locationsIn, sameDatabase } from '../../config.ts';
+import type { Copied, StoreLocations } from '../../copy/copy.ts';
+import { type Command, type Invocation, type Option, UsageError } from '../command.ts';
+import { table } from '../terminal.ts';
+
+const STORE = 'sqlite:DIRECTORY, a data directory, or postgres://user@host/database';
+
+const options: Readonly<Record<string, Option>> = {
+  from: { description: `The store to copy: ${STORE}.`, value: 'URL', required: true },
+  to: { description: 'The empty store to copy to, likewise.', value: 'URL', required: true },
+  'from-staging': { description: "The source's separate PostgreSQL database of staging.", value: 'URL' },
+  'to-staging': { description: "The target's separate PostgreSQL database of staging.", value: 'URL' },
+};
+
+export const copy: Command = {
+  name: 'copy',
+  summary: 'Copy production and staging between the embedded database and PostgreSQL.',
+  details:
+    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets. Compares every table afterwards, and changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
+  options,
+  examples: {
+    'petstore copy --from sqlite:./data --to postgres://petstore@db.example.org/petstore':
+      'from the data directory to PostgreSQL',
+  },
+  async run({ options, clock, json, terminal }) {
+    const from = storeOf('from', options);
+    const to = storeOf('to', options);
+    const { copyStore } = await import('../../copy/copy.ts');
+    const onProgress = json ? undefined : terminal.showProgress;
+    const { rows, needsSecretKey } = await copyStore(from, to, { clock, ...(onProgress && { onProgress }) });
+    return {
+      value: rows,
+      text: style => table(style, ['TABLE', 'PRODUCTION', 'STAGING'], linesOf(rows), ''),
+      ...(needsSecretKey && {
+        hint: 'The webhook secrets are still encrypted with the secret key of the source: set PETSTORE_SECRET_KEY to it, or copy secret.key into the data directory of the new server.',
+      }),
+    };
+  },
+};
+
+/** @throws {UsageError} if a value is no location of a store */
+function storeOf(option: 'from' | 'to', options: Invocation['options']): StoreLocations {
+  const url = options[option]!;
+  const staging = options[`${option}-staging`];
+  if (isPostgres(url)) {
+    if (staging === undefined) return locationsAt(url, undefined);
+    if (isPostgres(staging) && !sameDatabase(url, staging)) return locationsAt(url, staging);
+    throw new UsageError(`--${option}-staging must be the URL of another PostgreSQL database than --${option}.`);
+  }
+  if (staging !== undefined) throw new UsageError(`--${option}-staging requires PostgreSQL in --${option}.`);
+  const path = url.replace(/^sqlite:(\/\/(?=\/))?/, '');
+  if (path === '' || /^[a-z][a-z\d+.-]+:/i.test(path)) throw new UsageError(`--${option} must be ${STORE}.`);
+  return locationsIn(resolve(path));
+}
+
+function isPostgres(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
+}
+
+function linesOf({ production, staging }: Copied['rows']): string[][] {
+  return Object.entries(production)
+    .filter(([name, rows]) => rows + (staging?.[name] ?? 0) > 0)
+    .map(([name, rows]) => [name, String(rows), String(staging?.[name] ?? '')]);
+}

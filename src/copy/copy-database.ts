@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import type { OfflineDatabase } from '../lib/storage/offline.ts';
+import { type Table, tablesOf } from '../lib/storage/tables.ts';
+import { UserError } from '../lib/user-error.ts';
+import { migrations } from '../migrations/index.ts';
+import type { Tables } from '../schema.ts';
+
+/** Describe the database itself and the processes that serve it; the target has its own. */
+const notCopied: readonly (keyof Tables)[] = ['migrations', 'nodes', 'announcements'];
+
+/** Every table that is copied. */
+export const copiedTables: readonly Table[] = tablesOf(migrations).filter(
+  ({ name }) => !notCopied.includes(name as keyof Tables),
+);
+
+/** The number of rows of each table. */
+export type RowCounts = Readonly<Record<string, number>>;
+
+/** How many rows are in memory at a time. */
+const BATCH_SIZE = 200;
+
+/**
+ * Replaces the content of a database by that of another one, in one transaction of the target. Reads the target again and
+ * compares each table before the commit.
+ * @param source has an open transaction
+ * @param onRows called with the number of rows that were copied or compared, and the name of the table
+ * @throws {UserError} if a table differs
+ */
+export async function copyDatabase(
+  source: OfflineDatabase,
+  target: OfflineDatabase,
+  onRows: (rows: number, table: string) => void,
+): Promise<RowCounts> {
+  const counts: Record<string, number> = {};
+  await target.begin(copiedTables.map(({ name }) => name));
+  const fingerprints = new Map<Table, string>();
+  await target.deferForeignKeys(async () => {
+    for (const { name } of copiedTables) await target.rows(`delete from "${name}"`);
+    for (const table of copiedTables) {
+      const hash = createHash('sha256');
+      let count = 0;
+      for await (const rows of readRows(source, table, target.engine, source.engine)) {
+        await insertRows(target, table, rows);
+        hash.update(JSON.stringify(rows));
+        count += rows.length;
+        onRows(rows.length, table.name);
+      }
+      counts[table.name] = count;
+      fingerprints.set(table, hash.digest('hex'));
+    }
+  });
+  for (const table of copiedTables) {
+    if (table.assignsIds) await target.setLastId(table.name, await source.lastId(table.name));
+    const hash = createHash('sha256');
+    for await (const rows of readRows(target, table, target.engine, target.engine)) {
+      hash.update(JSON.stringify(rows));
+      onRows(rows.length, table.name);
+    }
+    if (hash.digest('hex') !== fingerprints.get(table)) {
+      throw new UserError(`The copy of the table ${table.name} at ${target.location} differs; nothing was copied.`);
+    }
+  }
+  await target.commit();
+  return counts;
+}
+
+type Engine = OfflineDatabase['engine'];
+
+/**
+ * Returns the columns of a table on the target, with the expression that selects each from the source. The position of an
+ * event is its `seq` on PostgreSQL and its id on SQLite.
+ */
+function columnsOf({ name, columns }: Table, target: Engine, source: Engine) {
+  const same = columns.map(column => ({ ...column, from: `"${column.name}"` }));
+  if (name !== 'events') return same;
+  const position = source === 'postgres' ? 'seq' : 'id';
+  if (target === 'postgres') return [...same, { name: 'seq', type: 'int' as const, from: position }];
+  return same.map(column => (column.name === 'id' ? { ...column, from: position } : column));
+}
+
+/** Reads a table in the order of its primary key on the target. */
+async function* readRows(
+  database: OfflineDatabase,
+  table: Table,
+  target: Engine,
+  source: Engine,
+): AsyncGenerator<unknown[][]> {
+  const columns = columnsOf(table, target, source);
+  const selected = columns.map(({ name, from }) => `${from} as "${name}"`).join(', ');
+  const key = table.key.map(name => columns.find(column => column.name === name)!.from).join(', ');
+  const parameters = table.key.map((_, index) => (database.engine === 'postgres' ? `$${index + 1}` : '?')).join(', ');
+  const page = (where: string) =>
+    `select ${selected} from "${table.name}" ${where} order by ${key} limit ${BATCH_SIZE}`;
+  let rows = await database.rows(page(''));
+  while (rows.length > 0) {
+    yield rows.map(row => columns.map(({ name }) => row[name]));
+    if (rows.length < BATCH_SIZE) return;
+    const last = rows.at(-1)!;
+    rows = await database.rows(page(`where (${key}) > (${parameters})`), ...table.key.map(name => last[name]));
+  }
+}
+
+async function insertRows(database: OfflineDatabase, table: Table, rows: readonly unknown[][]): Promise<void> {
+  const columns = columnsOf(table, database.engine, database.engine);
+  const names = columns.map(({ name }) => `"${name}"`).join(', ');
+  const postgres = database.engine === 'postgres';
+  const values = columns.map(({ type }, index) => {
+    if (!postgres) return `value ->> ${index}`;
+    return type === 'int' ? `(value ->> ${index})::bigint` : `value ->> ${index}`;
+  });
+  const from = postgres ? 'json_array_elements($1::json) as rows (value)' : 'json_each(?)';
+  await database.rows(
+    `insert into "${table.name}" (${names}) select ${values.join(', ')} from ${from}`,
+    JSON.stringify(rows),
+  );
+}

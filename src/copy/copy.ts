@@ -1,0 +1,163 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { convertErasure } from '../audit/retention.ts';
+import type { Config, DatabaseLocation } from '../config.ts';
+import { assignPositionsIn } from '../events/ordering.ts';
+import type { Clock } from '../lib/clock.ts';
+import { missingMigrations, unfinishedCopy } from '../lib/storage/migration.ts';
+import type { OfflineDatabase } from '../lib/storage/offline.ts';
+import { openOffline } from '../lib/storage/open.ts';
+import { UserError } from '../lib/user-error.ts';
+import { isServed, SERVE_LOCK } from '../limits/nodes.ts';
+import { migrations } from '../migrations/index.ts';
+import { type DeploymentName, query } from '../schema.ts';
+import { keyCheckOf } from '../webhooks/secret-key.ts';
+import { copiedTables, copyDatabase, type RowCounts } from './copy-database.ts';
+
+/** Where both deployments of a store are. */
+export type StoreLocations = Config['locations'];
+
+export interface CopyDeps {
+  readonly clock: Clock;
+  /** Called while work goes on, with what is being done and the done share of it, from 0 to 1. */
+  onProgress?(step: string, share: number): void;
+}
+
+export interface Copied {
+  /** The number of copied rows of each table; staging is absent if the source has none. */
+  readonly rows: { readonly production: RowCounts; readonly staging?: RowCounts };
+  /** Whether the copy has webhook secrets, for which its server needs the secret key. */
+  readonly needsSecretKey: boolean;
+}
+
+type Store = Partial<Record<DeploymentName, OfflineDatabase>> & { readonly production: OfflineDatabase };
+
+/**
+ * Copies both deployments from one store into an empty one, on the same or the other engine. The target keeps ids, positions
+ * of events and the next ids. Until it is complete, every process refuses to open it, and another copy replaces it.
+ * @throws {UserError} if a store is being served, the source is missing or not up to date, or the target holds data
+ */
+export async function copyStore(from: StoreLocations, to: StoreLocations, deps: CopyDeps): Promise<Copied> {
+  await using opened = new AsyncDisposableStack();
+  requireStore(from.production);
+  const source = await openStore(from, deps.clock, opened);
+  for (const database of databasesOf(source)) await requireCurrent(database);
+  const target = await openStore(to, deps.clock, opened, { create: true });
+  await requireReplaceable(target, to);
+  for (const database of databasesOf(target)) {
+    await database.migrate([...migrations, unfinishedCopy], deps.clock.now());
+  }
+  for (const database of databasesOf(source)) {
+    await database.begin(copiedTables.map(({ name }) => name));
+    if (source.production.engine === 'postgres') await orderEvents(database, target.production.engine);
+  }
+  const onRows = await progressOf(source, deps.onProgress);
+  const rows: { [Name in DeploymentName]?: RowCounts } = {};
+  for (const [name, database] of Object.entries(source) as [DeploymentName, OfflineDatabase][]) {
+    rows[name] = await copyDatabase(database, target[name]!, onRows);
+  }
+  // Production last: while it is marked, another copy replaces both.
+  for (const database of databasesOf(target).toReversed()) await database.run(unmark, {});
+  const checks = await Promise.all(databasesOf(target).map(keyCheckOf));
+  return { rows: rows as Copied['rows'], needsSecretKey: checks.some(check => check !== undefined) };
+}
+
+/** Returns the databases of a store, production's first. */
+function databasesOf({ production, staging }: Store): OfflineDatabase[] {
+  return staging === undefined ? [production] : [production, staging];
+}
+
+function requireStore(production: DatabaseLocation): void {
+  if (!('file' in production) || existsSync(production.file)) return;
+  throw new UserError(`There is no pet store in ${dirname(production.file)}.`);
+}
+
+/**
+ * Opens the databases of a store that no server serves, and keeps servers out until they are closed.
+ * @param create whether to create missing files; otherwise staging may be absent
+ */
+async function openStore(
+  { production, staging }: StoreLocations,
+  clock: Clock,
+  opened: AsyncDisposableStack,
+  { create = false } = {},
+): Promise<Store> {
+  const open = async (location: DatabaseLocation) => {
+    const database = await openOffline(location);
+    opened.defer(() => database.close());
+    return database;
+  };
+  if ('file' in production) {
+    const { lockDataDirectory } = await import('../lib/storage/sqlite/directory-lock.ts');
+    const lock = lockDataDirectory(dirname(production.file));
+    opened.defer(() => lock.release());
+  }
+  const store = { production: await open(production) };
+  if (await isServedNow(store.production, clock)) {
+    throw new UserError(`The database at ${store.production.location} is being served: stop its servers first.`);
+  }
+  const hasStaging = create || !('file' in staging) || existsSync(staging.file);
+  return hasStaging ? { ...store, staging: await open(staging) } : store;
+}
+
+async function isServedNow(production: OfflineDatabase, clock: Clock): Promise<boolean> {
+  if ((await production.tryAdvisoryLock?.(SERVE_LOCK)) === false) return true;
+  return production.engine === 'postgres' && (await production.applied()).length > 0 && isServed(production, clock);
+}
+
+async function requireCurrent(database: OfflineDatabase): Promise<void> {
+  if (missingMigrations(migrations, await database.applied(), database.location).length === 0) return;
+  throw new UserError(`The database at ${database.location} is not up to date: run "petstore migrate" first.`);
+}
+
+/** Requires that a target is empty, or the rest of an interrupted copy. The mark of production covers a staging beside it. */
+async function requireReplaceable(target: Store, { production, staging }: StoreLocations): Promise<void> {
+  const isMarked = async (database: OfflineDatabase) => (await database.applied()).includes(unfinishedCopy.name);
+  const beside = 'file' in staging || ('url' in production && staging.url === production.url);
+  if (beside && (await isMarked(target.production))) return;
+  for (const database of databasesOf(target)) {
+    if ((await isMarked(database)) || (await isEmpty(database))) continue;
+    throw new UserError(
+      `The database at ${database.location} holds data: copy to a new data directory or an empty database.`,
+    );
+  }
+}
+
+/** The tables that a migration fills. They hold nothing else as long as the others are empty. */
+const filledByMigrations = ['categories', 'facts'];
+
+async function isEmpty(database: OfflineDatabase): Promise<boolean> {
+  if ((await database.applied()).length === 0) return true;
+  await requireCurrent(database);
+  for (const { name } of copiedTables) {
+    if (filledByMigrations.includes(name)) continue;
+    if ((await database.rows(`select 1 from "${name}" limit 1`)).length > 0) return false;
+  }
+  return true;
+}
+
+/** Prepares the events of PostgreSQL in the transaction of the source, which is rolled back. */
+async function orderEvents(source: OfflineDatabase, target: OfflineDatabase['engine']): Promise<void> {
+  await assignPositionsIn(source);
+  // SQLite has the position as the id.
+  if (target === 'sqlite') await convertErasure(source);
+}
+
+async function progressOf(source: Store, onProgress: CopyDeps['onProgress']) {
+  if (onProgress === undefined) return () => {};
+  let total = 0;
+  for (const database of databasesOf(source)) {
+    for (const { name } of copiedTables) {
+      const [row] = (await database.rows(`select count(*) as count from "${name}"`)) as { count: number }[];
+      total += row!.count;
+    }
+  }
+  let done = 0;
+  return (rows: number, table: string) => {
+    done += rows;
+    // Every row is copied and compared.
+    onProgress(`Copying ${table}`, done / (2 * total));
+  };
+}
+
+const unmark = query(db => db.deleteFrom('migrations').where('name', '=', unfinishedCopy.name));

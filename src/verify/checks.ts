@@ -1,0 +1,253 @@
+import type { RawBuilder } from 'kysely';
+import { bytesStored } from '../messages/rows.ts';
+import { type Params, type Query, query, sql } from '../schema.ts';
+
+/** An invariant of a deployment's database. */
+export interface Check {
+  /** What it checks, as shown while it runs. */
+  readonly name: string;
+  /** Selects one sentence for each row that breaks it; null if the row is damaged. */
+  readonly query: Query<Values, { finding: string | null }>;
+}
+
+interface Values {
+  /** Nothing is wrong about what ends after this time: it may have ended meanwhile. */
+  now: number;
+  limit: number;
+}
+
+type Engine = 'sqlite' | 'postgres';
+
+/** @param select a `select` of one column `finding`, in one statement: that is one snapshot on either engine */
+function check(name: string, select: (p: Params<Values>, engine: Engine) => RawBuilder<unknown>): Check {
+  return {
+    name,
+    query: query((db, p: Params<Values>, engine) =>
+      db
+        .selectFrom(sql<{ finding: string | null }>`(${select(p, engine)})`.as('broken'))
+        .select('finding')
+        .limit(p.limit),
+    ),
+  };
+}
+
+/** A check that a stored number is that of rows: both are summed by their key. */
+function counter(name: string, stored: RawBuilder<unknown>, rows: (engine: Engine) => RawBuilder<unknown>): Check {
+  return check(
+    name,
+    (_, engine) => sql`
+      select 'The stored number of ' || name || ' is ' || sum(stored) || ', and the rows have ' || sum(counted) || '.' as finding
+      from (
+        select name, stored, 0 as counted from (${stored}) as stored
+        union all select name, 0, counted from (${rows(engine)}) as counted
+      ) as numbers
+      group by name having sum(stored) <> sum(counted)`,
+  );
+}
+
+/** Makes texts of columns and of expressions comparable. */
+const plainText = (text: RawBuilder<unknown>, engine: Engine) =>
+  engine === 'postgres' ? sql`(${text}) collate "C"` : text;
+
+const member = (path: string, engine: Engine) =>
+  engine === 'postgres'
+    ? sql`last.data::json #>> ${sql.lit(`{${path.replace('.', ',')}}`)}`
+    : sql`last.data ->> ${sql.lit(`$.${path}`)}`;
+
+const position = (engine: Engine) => sql.ref(engine === 'postgres' ? 'seq' : 'id');
+
+/** The last event of each pet. */
+const lastEvents = sql`(
+  select events.* from events
+  join (select max(id) as last_id from events where kind = 'pet' group by subject_id) as latest on id = last_id
+) as last`;
+
+/** Tables whose ids the database assigns. */
+const numbered = [
+  ...['pets', 'holds', 'orders', 'reservations', 'events', 'messages', 'webhooks', 'webhook_secrets', 'deliveries'],
+  ...['redeliveries', 'accounts', 'sessions', 'links', 'requests', 'visitor_messages', 'account_emails'],
+];
+
+/** Every invariant that one statement can check. Those that the schema enforces are left to the engines. */
+export const checks: readonly Check[] = [
+  check(
+    'one reservation per animal',
+    () => sql`
+      select 'Animal ' || pet_id || ' has ' || count(*) || ' active reservations.' as finding
+      from reservations where active = 1 group by pet_id having count(*) > 1`,
+  ),
+  check(
+    'status of reserved animals',
+    () => sql`
+      select 'Animal ' || pet_id || ' is reserved, but ' || case
+        when pets.id is null then 'does not exist' when status <> 'pending' then 'its status is ' || status
+        else 'its row and its reservation expire at different times' end || '.' as finding
+      from reservations left join pets on pets.id = pet_id
+      where active = 1
+        and (pets.id is null or status <> 'pending' or coalesce(reserved_until, -1) <> coalesce(until, -1))`,
+  ),
+  check(
+    'expiry of animals',
+    () => sql`
+      select 'Animal ' || id || ' has the expiry of a reservation, but no active one.' as finding
+      from pets where reserved_until is not null
+        and not exists (select 1 from reservations where pet_id = pets.id and active = 1)`,
+  ),
+  check(
+    'reservations of holds',
+    () => sql`
+      select 'Animal ' || pet_id || ' is reserved by hold ' || holds.id || ', which has ' ||
+        case when ended_at is null then 'another expiry' else 'ended' end || '.' as finding
+      from reservations join holds on holds.id = hold_id
+      where active = 1 and (ended_at is not null or until is null or expires_at <> until)`,
+  ),
+  check(
+    'reservations of orders',
+    () => sql`
+      select 'Animal ' || reservations.pet_id || ' is reserved by order ' || orders.id || ', which ' || case
+        when orders.pet_id <> reservations.pet_id then 'is for another animal'
+        when status not in ('placed', 'approved') then 'is ' || status else 'has another expiry' end || '.' as finding
+      from reservations join orders on orders.id = order_id
+      where active = 1 and (orders.pet_id <> reservations.pet_id or status not in ('placed', 'approved')
+        or coalesce(expires_at, -1) <> coalesce(until, -1))`,
+  ),
+  check(
+    'open orders',
+    p => sql`
+      select 'Order ' || id || ' is ' || status || ', but does not reserve animal ' || pet_id || '.' as finding
+      from orders where status in ('placed', 'approved') and (expires_at is null or expires_at > ${p.now})
+        and not exists (select 1 from reservations where order_id = orders.id and active = 1)`,
+  ),
+  counter(
+    'numbers of animals',
+    sql`select 'animals by ' || kind || ' ' || key as name, pets as stored from pet_counts`,
+    engine => sql`
+      select 'animals by status ' || status as name, count(*) as counted from pets group by status
+      union all select 'animals by category ' || ${plainText(sql`cast(category_id as text)`, engine)}, count(*)
+      from pets group by category_id`,
+  ),
+  counter(
+    'numbers of open orders',
+    sql`select 'open orders of account ' || account_id as name, open as stored from order_counts`,
+    () => sql`
+      select 'open orders of account ' || account_id as name, count(*) as counted
+      from orders where status in ('placed', 'approved') group by account_id`,
+  ),
+  counter(
+    'stored bytes',
+    sql`select 'stored bytes of account ' || account_id as name, bytes as stored from stored_bytes`,
+    () => sql`
+      select 'stored bytes of account ' || account_id as name, ${bytesStored} as counted
+      from messages where account_id is not null
+      union all select 'stored bytes of account ' || account_id, octet_length(body) from idempotency`,
+  ),
+  counter(
+    'numbers of pending deliveries',
+    sql`select 'pending deliveries of webhook ' || id as name, pending as stored from webhooks where deleted_at is null`,
+    () => sql`
+      select 'pending deliveries of webhook ' || webhook_id as name, count(*) as counted
+      from deliveries join webhooks on webhooks.id = webhook_id
+      where deliveries.status = 'pending' and deleted_at is null group by webhook_id`,
+  ),
+  check(
+    'pending deliveries',
+    () => sql`
+      select 'Delivery ' || id || ' is pending and never due, although no other one precedes it.' as finding
+      from deliveries where status = 'pending' and due_at is null and not exists (
+        select 1 from deliveries as other where other.webhook_id = deliveries.webhook_id
+        and other.lane = deliveries.lane and other.status = 'pending' and other.id < deliveries.id)`,
+  ),
+  check(
+    'secrets of webhooks',
+    () => sql`
+      select 'Webhook ' || id || ' has no secret.' as finding from webhooks where deleted_at is null
+        and not exists (select 1 from webhook_secrets where webhook_id = webhooks.id and expires_at is null)`,
+  ),
+  check(
+    'positions of events',
+    (_, engine) => sql`
+      select 'The log ends at position ' || max(${position(engine)}) || ', but has ' || count(${position(engine)}) ||
+        ' events.' as finding
+      from events having max(${position(engine)}) <> count(${position(engine)})`,
+  ),
+  check('positions of the dispatch', (_, engine) => {
+    const end = sql`(select coalesce(max(${position(engine)}), 0) from events)`;
+    return sql`
+      select 'Events are dispatched up to position ' || value || ', beyond the end of the log.' as finding
+      from facts where name = 'dispatched' and cast(value as bigint) > ${end}
+      union all select 'Webhook ' || id || ' continues after position ' || behind_place || ', beyond the end of the log.'
+      from webhooks where behind_place > ${end}`;
+  }),
+  check(
+    'last events of animals',
+    (_, engine) => sql`
+      select 'Animal ' || pets.id || case when last.id is null then ' has no event.'
+        else ' differs from its last event, ' || last.id || '.' end as finding
+      from pets left join ${lastEvents} on last.subject_id = pets.id
+      where last.id is null or last.action = 'deleted' or ${member('pet.name', engine)} <> name
+        or ${member('pet.status', engine)} <> status
+        or cast(${member('pet.categoryId', engine)} as bigint) <> category_id`,
+  ),
+  check(
+    'animals of events',
+    () => sql`
+      select 'Animal ' || subject_id || ' does not exist, but event ' || last.id || ' does not delete it.' as finding
+      from ${lastEvents} where action <> 'deleted' and not exists (select 1 from pets where pets.id = subject_id)`,
+  ),
+  check(
+    'versions of organizations',
+    () => sql`
+      select 'Organization ' || id || ' has version ' || version || ', but ' || count(subject_id) || ' events.' as finding
+      from organizations left join (select subject_id from events where kind = 'organization') as logged on subject_id = id
+      group by id, version having version <> count(subject_id)`,
+  ),
+  check(
+    'tree of categories',
+    () => sql`
+      select 'Category ' || id || ' is below itself.' as finding from categories where id not in (
+        with recursive tree (id, level) as (
+          select id, 1 from categories where parent_id is null
+          union all select categories.id, level + 1 from categories join tree on parent_id = tree.id where level < 100
+        ) select id from tree)`,
+  ),
+  check('ids', (_, engine) => {
+    const next = (table: string) =>
+      engine === 'postgres'
+        ? sql`pg_sequence_last_value(cast(pg_get_serial_sequence(${sql.lit(table)}, 'id') as regclass))`
+        : sql`(select seq from sqlite_sequence where name = ${sql.lit(table)})`;
+    const tops = numbered.map(
+      table =>
+        sql`select ${sql.lit(table)} as name, (select max(id) from ${sql.table(table)}) as top, ${next(table)} as last`,
+    );
+    return sql`
+      select 'The next id of ' || name || ' is ' || (coalesce(last, 0) + 1) || ', but id ' || top || ' exists.' as finding
+      from (${sql.join(tops, sql` union all `)}) as sequences where top > coalesce(last, 0)`;
+  }),
+];
+
+/** What PostgreSQL itself knows to be incomplete. */
+export const postgresCheck = check(
+  'indexes and constraints',
+  () => sql`
+    select 'The index ' || cast(relname as text) || ' is invalid.' as finding
+    from pg_index join pg_class on pg_class.oid = indexrelid
+    where not indisvalid and cast(cast(relnamespace as regnamespace) as text) = current_schema()
+    union all select 'The constraint ' || cast(conname as text) || ' is not validated.' from pg_constraint
+    where not convalidated and cast(cast(connamespace as regnamespace) as text) = current_schema()`,
+);
+
+/** Selects the ids of accounts that rows name, ascending, after one of them. */
+export const namedAccounts = query((db, p: Params<{ after: number; limit: number }>) =>
+  db
+    .selectFrom(
+      sql<{ id: number }>`(
+        select account_id as id from pets union select account_id from holds union select account_id from orders
+        union select owner_id from orders union select account_id from webhooks
+        union select account_id from categories union select creator_id from categories union select id from organizations
+      )`.as('named'),
+    )
+    .select('id')
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+);
