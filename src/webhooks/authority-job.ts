@@ -1,5 +1,4 @@
-import { batchJob } from '../lib/jobs/batch-job.ts';
-import type { JobType } from '../lib/jobs/job-loop.ts';
+import { type RegistryJob, registryJob } from '../accounts/registry-job.ts';
 import { type Database, query, sql } from '../schema.ts';
 import { authoritiesOf } from './authority.ts';
 import { disableUnauthorized, handOverWebhooks } from './disable.ts';
@@ -11,46 +10,15 @@ export interface AuthorityDeps {
   now(): number;
 }
 
-/** How often the job runs without a known change: notifications of PostgreSQL may be lost. */
-const INTERVAL_MS = 60_000;
-
 /**
  * Returns the job that disables the webhooks whose key or account may no longer act, and hands over those of rotated keys:
  * after an expiry, and in staging, whose database has no keys, after every change of a key or account.
  */
-export function authorityJob({ database, accounts, now }: AuthorityDeps): {
-  readonly type: JobType<never, 'authority'>;
-  /** Returns when to run it next, without a query: milliseconds since the Unix epoch. */
-  dueAt(): number;
-} {
-  let version: number | undefined;
-  let changed = true;
-  let nextAt = 0;
-  accounts.onNotification?.(() => {
-    changed = true;
+export function authorityJob({ database, accounts, now }: AuthorityDeps): RegistryJob<'authority'> {
+  return registryJob('authority', { accounts, now }, async startedAt => {
+    const { rows, expiresAt } = await enforceAuthority(database, accounts, startedAt);
+    return { rows, dueAt: expiresAt };
   });
-
-  const type = batchJob('authority', async () => {
-    changed = false;
-    version = accounts.engine === 'sqlite' ? accounts.topicVersion('registry') : undefined;
-    const startedAt = now();
-    try {
-      const { rows, expiresAt } = await enforceAuthority(database, accounts, startedAt);
-      nextAt = Math.min(expiresAt, startedAt + INTERVAL_MS);
-      return rows;
-    } catch (error) {
-      changed = true;
-      throw error;
-    }
-  });
-  return {
-    type,
-    dueAt() {
-      // On PostgreSQL, asking for the version would make the process poll for it.
-      const isChanged = changed || (accounts.engine === 'sqlite' && accounts.topicVersion('registry') !== version);
-      return isChanged ? 0 : nextAt;
-    },
-  };
 }
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { factNamed, insertFact, lockedFact, storeFact } from '../facts.ts';
-import type { Encryptor } from '../lib/encryption.ts';
+import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
 import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
@@ -10,6 +10,27 @@ import { query, type Reader, type Transaction } from '../schema.ts';
 
 const KEY_BYTES = 32;
 const FILE = 'secret.key';
+
+/** The settings that choose the keys. */
+interface KeySettings {
+  readonly dataDir: string;
+  readonly secretKey?: Buffer;
+  readonly previousSecretKey?: Buffer;
+}
+
+/**
+ * Returns the encryptor with the keys of the settings. Without a setting, the key is that of `loadSecretKey`.
+ * @throws {UserError} if both keys are the same
+ */
+export function encryptorOf({ dataDir, secretKey, previousSecretKey }: KeySettings): Encryptor {
+  const key = secretKey ?? loadSecretKey(dataDir);
+  if (previousSecretKey?.equals(key)) {
+    throw new UserError(
+      'PETSTORE_SECRET_KEY_PREVIOUS is the current key: set PETSTORE_SECRET_KEY to a new one, or remove PETSTORE_SECRET_KEY_PREVIOUS.',
+    );
+  }
+  return createEncryptor(key, previousSecretKey);
+}
 
 /**
  * Reads the key in `secret.key` of the data directory. If there is none, creates it (mode 0600) and flushes it to disk;
@@ -30,17 +51,49 @@ export function loadSecretKey(dataDir: string): Buffer {
   }
 }
 
+/** Returns the key in `secret.key` of the data directory; `undefined` if there is no such file. Throws a UserError as above. */
+export function readSecretKey(dataDir: string): Buffer | undefined {
+  return readKey(join(dataDir, FILE));
+}
+
 /**
- * Binds the database to this key: from now on it accepts no other. A database without secrets accepts any key.
+ * Binds the database to this key: from now on it accepts no other. A database without secrets accepts any key. Locks the
+ * check of the key until the transaction ends.
+ * @returns the encryptor for new secrets: with the previous key, if the database is bound to that
  * @throws {UserError} if the secrets in the database were encrypted with another key
  */
-export async function requireKey(tx: Transaction, encryptor: Encryptor): Promise<void> {
-  const value = encryptor.encrypt(KNOWN_TEXT, FACT);
+export async function requireKey(tx: Transaction, encryptor: Encryptor): Promise<Encryptor> {
+  const value = newCheck(encryptor);
   await tx.run(insertFact, { name: FACT, value });
   const stored = (await tx.first(lockedFact, { name: FACT }))!;
-  if (canDecrypt(encryptor, stored.value)) return;
+  if (isKeyOf(encryptor, stored.value)) {
+    const { previous } = encryptor;
+    return previous !== undefined && isKeyOf(previous, stored.value.split(' ')[0]!) ? previous : encryptor;
+  }
   if ((await tx.first(anySecret, {})) !== undefined) throw wrongKey();
   await tx.run(storeFact, { name: FACT, value });
+  return encryptor;
+}
+
+/**
+ * Begins to change the key: from now on new secrets are encrypted with the current key, and processes need the previous one
+ * too. May be repeated.
+ * @returns whether there may be secrets of the previous key
+ * @throws {UserError} if the secrets in the database were encrypted with another key
+ */
+export async function beginKeyChange(tx: Transaction, encryptor: Encryptor): Promise<boolean> {
+  const current = await requireKey(tx, encryptor);
+  if (encryptor.previous === undefined) return false;
+  if (current === encryptor) return (await tx.first(factNamed, { name: FACT }))!.value.includes(' ');
+  const checks = [newCheck(encryptor), newCheck(encryptor.previous)];
+  await tx.run(storeFact, { name: FACT, value: checks.join(' ') });
+  return true;
+}
+
+/** Completes the change of the key, once no secret of the previous key is left: from now on the current key suffices. */
+export async function completeKeyChange(tx: Transaction, encryptor: Encryptor): Promise<void> {
+  if ((await requireKey(tx, encryptor)) !== encryptor) throw changedBack();
+  await tx.run(storeFact, { name: FACT, value: newCheck(encryptor) });
 }
 
 /**
@@ -48,9 +101,31 @@ export async function requireKey(tx: Transaction, encryptor: Encryptor): Promise
  * @throws {UserError} if the secrets in the database were encrypted with another key
  */
 export async function checkKey(reader: Reader, encryptor: Encryptor): Promise<void> {
+  const check = await keyCheckOf(reader);
+  if (check !== undefined && !isKeyOf(encryptor, check)) throw wrongKey();
+}
+
+/**
+ * Returns the known text that the database stores encrypted with its key; `undefined` if it has no secrets. While the key is
+ * being changed, the text is there twice, separated by a space: encrypted with the new key and with the previous one.
+ */
+export async function keyCheckOf(reader: Reader): Promise<string | undefined> {
   const stored = await reader.first(factNamed, { name: FACT });
-  if (stored === undefined || canDecrypt(encryptor, stored.value)) return;
-  if ((await reader.first(anySecret, {})) !== undefined) throw wrongKey();
+  if (stored === undefined || (await reader.first(anySecret, {})) === undefined) return undefined;
+  return stored.value;
+}
+
+/** Reports whether an encryptor has every key with which a result of `keyCheckOf` was encrypted. */
+export function isKeyOf(encryptor: Encryptor, check: string): boolean {
+  try {
+    return check.split(' ').every(part => encryptor.decrypt(part, FACT).equals(KNOWN_TEXT));
+  } catch {
+    return false;
+  }
+}
+
+function newCheck(encryptor: Encryptor): string {
+  return encryptor.encrypt(KNOWN_TEXT, FACT);
 }
 
 function readKey(file: string): Buffer | undefined {
@@ -89,18 +164,14 @@ const KNOWN_TEXT = Buffer.from('petstore');
 /** The name of the fact that stores it; also names it for the encryption. */
 const FACT = 'secret_key';
 
-function canDecrypt(encryptor: Encryptor, text: string): boolean {
-  try {
-    return encryptor.decrypt(text, FACT).equals(KNOWN_TEXT);
-  } catch {
-    return false;
-  }
-}
-
 function wrongKey(): UserError {
   return new UserError(
-    'The webhook secrets were encrypted with another key. Set PETSTORE_SECRET_KEY to it, restore its secret.key in the data directory, or delete the webhooks with `petstore webhook delete`.',
+    'The webhook secrets were encrypted with another key. Set PETSTORE_SECRET_KEY to it, restore its secret.key in the data directory, or delete the webhooks with `petstore webhook delete`. To change the key, set PETSTORE_SECRET_KEY_PREVIOUS to the old one until `petstore secret-key rotate` has succeeded.',
   );
+}
+
+function changedBack(): UserError {
+  return new UserError('Another command has changed the secret key back meanwhile: run this one again to change it.');
 }
 
 const anySecret = query(db => db.selectFrom('webhook_secrets').select('id').limit(1));

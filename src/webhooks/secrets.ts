@@ -12,9 +12,9 @@ const SECRET_BYTES = 32;
 
 /** Adds a secret that does not expire, and returns it as text: the only time that it is readable. */
 export async function addSecret(tx: Transaction, encryptor: Encryptor, webhookId: number): Promise<string> {
-  await requireKey(tx, encryptor);
+  const { encrypt } = await requireKey(tx, encryptor);
   const secret = randomBytes(SECRET_BYTES);
-  await tx.run(insertSecret, { webhookId, secret: encryptor.encrypt(secret, ownerOf(webhookId)), now: tx.now });
+  await tx.run(insertSecret, { webhookId, secret: encrypt(secret, ownerOf(webhookId)), now: tx.now });
   return formatSecret(secret);
 }
 

@@ -1,11 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { EventTypes } from '../events/public/public-event.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
-import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
+import { type Codec, field, json, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { checkedText, documentedRule, idParameter, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
-import { nameRules } from '../lib/text.ts';
+import { documentedRule, idParameter, idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 
 /** The id of a webhook: assigned from 1 upward, never reused. */
 export const WebhookId = idSchema('Assigned by the service.');
@@ -44,8 +43,7 @@ const CategoryIds = Type.Array(idSchema('A category.'), {
     'Delivers only events about these categories, the pets in them, and the holds and orders of such pets. Default: every category.',
 });
 
-const Description = checkedText(
-  nameRules,
+const Description = lineSchema(
   'A note on its purpose: 1–255 characters, at least one not white space, no control characters.',
 );
 
@@ -53,12 +51,12 @@ const Description = checkedText(
 const authorityReasons = ['key_revoked', 'key_expired', 'account_suspended', 'account_deleted'] as const;
 export type AuthorityReason = (typeof authorityReasons)[number];
 
-const DisabledReason = Type.Enum(['gone', 'failing', 'operator', ...authorityReasons]);
+const DisabledReason = Type.Enum(['gone', 'failing', 'operator', ...authorityReasons, 'secret_replaced']);
 export type DisabledReason = Static<typeof DisabledReason>;
 const ShownReason = openEnum(
   DisabledReason.enum,
   'Why it is `disabled`: the receiver responded 410, every attempt failed for five days, the operator disabled it, its ' +
-    'key was revoked or expired, or its account was suspended or deleted.',
+    'key was revoked or expired, its account was suspended or deleted, or the operator replaced its secret.',
 );
 const FailingSince = timeSchema('Since when every attempt has failed; absent if the last attempt succeeded.');
 const OwnerId = idSchema('The account that owns it. The webhook receives the events that this account can see.');
@@ -72,12 +70,6 @@ const Scopes = Type.Array(Type.String(), {
   examples: [['pets:read', 'webhooks:write']],
 });
 
-/** An array, stored as JSON text. */
-const json = <Item>(): Codec<Item[], string> => ({
-  encode: JSON.stringify,
-  decode: text => JSON.parse(text) as Item[],
-});
-
 /** Words, stored with spaces between them. */
 const words: Codec<string[], string> = { encode: list => list.join(' '), decode: text => text.split(' ') };
 
@@ -87,11 +79,11 @@ export const webhookFields = {
   url: field(Url, { column: 'url', write: 'required' }),
   types: field(Types, {
     column: 'types',
-    codec: json<Static<typeof Types>[number]>(),
+    codec: json<Static<typeof Types>>(),
     write: 'optional',
     shown: ShownTypes,
   }),
-  categoryIds: field(CategoryIds, { column: 'category_ids', codec: json<number>(), write: 'optional' }),
+  categoryIds: field(CategoryIds, { column: 'category_ids', codec: json<number[]>(), write: 'optional' }),
   description: field(Description, { column: 'description', write: 'optional' }),
   status: field(WebhookStatus, { column: 'status', recorded: true }),
   disabledReason: field(DisabledReason, {
