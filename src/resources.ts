@@ -1,0 +1,152 @@
+import type { Environment } from './backup/postgres-programs.ts';
+import type { ScheduledBackups } from './backup/scheduled/job.ts';
+import type { Config } from './config.ts';
+import type { Webhooks } from './deployment.ts';
+import type { Clock } from './lib/clock.ts';
+import { openOutgoingClient } from './lib/http/client/client.ts';
+import type { LineWriter } from './lib/line-writer.ts';
+import type { Log } from './lib/log.ts';
+import { openDatabase } from './lib/storage/open.ts';
+import type { Limiter } from './limits/limiter.ts';
+import { openLimiter } from './limits/open.ts';
+import { type EmailSender, type EmailSettings, openEmailSender } from './messages/email-sender.ts';
+import { migrations } from './migrations/index.ts';
+import { warnOfEarlyClock } from './newest-time.ts';
+import type { Database, DeploymentName } from './schema.ts';
+import type { Tracing } from './tracing/tracing.ts';
+import { checkKey, encryptorOf } from './webhooks/secret-key.ts';
+
+/** The databases that are open. Staging has one only if it is served. */
+export interface Databases {
+  readonly production: Database;
+  readonly staging?: Database;
+}
+
+/** What an app is created with. */
+export interface AppOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Gets a line for every request; absent without an access log. */
+  readonly accessLog?: LineWriter | undefined;
+  /** For the programs that the server runs: those of PostgreSQL that make backups. */
+  readonly environment: Environment;
+  /** Called once if storage fails for good: no request succeeds any more, and the process should end. */
+  onFailed(error: Error): void;
+  /** Rejects if a database must not be used. Until it resolves the app has written nothing to that database. */
+  accept?(database: Database): Promise<void>;
+}
+
+/** What an app uses outside of its process. */
+export interface Resources {
+  readonly databases: Databases;
+  readonly webhooks: Webhooks;
+  readonly limiter: Limiter;
+  /** Absent without a mail server. */
+  readonly emailSender: EmailSender | undefined;
+  /** Absent without scheduled backups. */
+  readonly backups: ScheduledBackups | undefined;
+  /** Absent without a collector of traces; otherwise it records what the others do. */
+  readonly tracing: Tracing | undefined;
+}
+
+/**
+ * Opens everything, and loads only what the settings need.
+ * @param opened releases it, also if the rest cannot be opened
+ * @throws {UserError} when something cannot be opened
+ */
+export async function openResources(options: AppOptions, opened: AsyncDisposableStack): Promise<Resources> {
+  const { config, clock, log } = options;
+  const tracing = await openTracing(options, opened);
+  const databases = await openDatabases(options, tracing, opened);
+  const webhooks = await openWebhooks(options, databases, tracing, opened);
+  await warnOfEarlyClock(databases, clock, log);
+  const limiter = await openCounts(options, databases, tracing, opened);
+  const emailSender = config.mail && (await openMail(config.mail, tracing));
+  const backups = await openScheduledBackups(options, databases.production, opened);
+  return { databases, webhooks, limiter, emailSender, backups, tracing };
+}
+
+/** Loads what exports traces only if there is a collector. It is closed last, because everything else adds spans. */
+async function openTracing(
+  { config, clock, log }: AppOptions,
+  opened: AsyncDisposableStack,
+): Promise<Tracing | undefined> {
+  const { url } = config.traces;
+  if (url === undefined) return undefined;
+  const { Tracing } = await import('./tracing/tracing.ts');
+  const tracing = new Tracing({ clock, log, ...config.traces, url });
+  opened.defer(() => tracing.close());
+  return tracing;
+}
+
+async function openDatabases(
+  { config, clock, log, onFailed, accept }: AppOptions,
+  tracing: Tracing | undefined,
+  opened: AsyncDisposableStack,
+): Promise<Databases> {
+  if ('file' in config.locations.production) {
+    const { lockDataDirectory } = await import('./lib/storage/sqlite/directory-lock.ts');
+    const lock = lockDataDirectory(config.dataDir);
+    opened.defer(() => lock.release());
+  }
+  const open = async (name: DeploymentName) => {
+    const location = config.locations[name];
+    const database = await openDatabase(location, { migrations, clock, role: 'server', log, onFailed });
+    opened.defer(() => database.close());
+    return tracing?.database(database, name, location) ?? database;
+  };
+  const production = await open('production');
+  const staging = config.ports.staging === undefined ? undefined : await open('staging');
+  await accept?.(production);
+  if (staging === undefined) return { production };
+  await accept?.(staging);
+  return { production, staging };
+}
+
+/** Opens what webhooks need, and checks that the key which encrypts their secrets is the one that the data needs. */
+async function openWebhooks(
+  { config, clock }: AppOptions,
+  databases: Databases,
+  tracing: Tracing | undefined,
+  opened: AsyncDisposableStack,
+): Promise<Webhooks> {
+  const encryptor = encryptorOf(config);
+  for (const database of Object.values(databases)) await checkKey(database, encryptor);
+  const networks = config.webhookNetworks;
+  const outgoing = openOutgoingClient({ networks }, { now: () => clock.wallTime?.() ?? clock.now() });
+  opened.defer(() => outgoing.close());
+  return { outgoing: tracing?.client(outgoing) ?? outgoing, encryptor, networks, accounts: databases.production };
+}
+
+async function openCounts(
+  { config: { valkeyUrl }, clock, log }: AppOptions,
+  { production: database }: Databases,
+  tracing: Tracing | undefined,
+  opened: AsyncDisposableStack,
+): Promise<Limiter> {
+  const limiter = await openLimiter({ database, clock, log, ...(valkeyUrl !== undefined && { valkeyUrl }) });
+  opened.defer(() => limiter.close());
+  // Without Valkey, counts are in memory.
+  return valkeyUrl === undefined ? limiter : (tracing?.limiter(limiter) ?? limiter);
+}
+
+async function openMail(settings: EmailSettings, tracing: Tracing | undefined): Promise<EmailSender> {
+  const sender = await openEmailSender(settings);
+  return tracing?.emailSender(sender, settings.url) ?? sender;
+}
+
+/** Returns the scheduled backups, if a setting turns them on. Nothing is loaded otherwise. */
+async function openScheduledBackups(
+  { config: { backups, locations }, clock, log, environment }: AppOptions,
+  database: Database,
+  opened: AsyncDisposableStack,
+): Promise<ScheduledBackups | undefined> {
+  const { directory } = backups;
+  if (directory === undefined) return undefined;
+  const { ScheduledBackups } = await import('./backup/scheduled/job.ts');
+  const config = { locations, backups: { ...backups, directory } };
+  const scheduled = await ScheduledBackups.open({ config, database, clock, log, environment });
+  opened.defer(() => scheduled.close());
+  return scheduled;
+}
