@@ -89,6 +89,8 @@ export function newBan(keyId: string, previous: Ban | undefined, now: number): B
 export class Bans {
   /** The latest ban of each key, active or not. */
   readonly latest = new Map<string, Ban>();
+  /** How many bans this process has imposed. */
+  imposed = 0;
   readonly #database: Database;
   readonly #writeBehind: WriteBehind;
   readonly #unwritten = new Map<string, Ban>();
@@ -122,8 +124,16 @@ export class Bans {
     return this.#reading;
   }
 
+  /** Counts the keys that are banned at `now` (milliseconds), as far as this process knows. */
+  countActive(now: number): number {
+    let active = 0;
+    for (const ban of this.latest.values()) if (isActive(ban, now)) active++;
+    return active;
+  }
+
   /** Bans a key from now on. The promise resolves once the ban is on disk, or after a second. */
   add(ban: Ban): Promise<void> {
+    this.imposed++;
     this.#unwritten.set(ban.keyId, ban);
     this.latest.set(ban.keyId, ban);
     return this.#writeBehind.add({

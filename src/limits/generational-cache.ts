@@ -33,6 +33,15 @@ export class GenerationalCache<Key, Value> {
     this.#young.set(key, value);
   }
 
+  /** Returns the value of `key`, after setting it to a new one if there is none. Counts as a read at `now` (milliseconds). */
+  getOrInsertComputed(key: Key, now: number, compute: () => Value): Value {
+    const known = this.get(key, now);
+    if (known !== undefined) return known;
+    const value = compute();
+    this.set(key, value, now);
+    return value;
+  }
+
   /** Returns the value of `key` without counting as a read. */
   peek(key: Key): Value | undefined {
     return this.#young.get(key) ?? this.#old.get(key);

@@ -159,27 +159,30 @@ onEachEngine(engine => {
     await fc.assert(
       fc.asyncProperty(steps, async sequence => {
         accountId++;
-        const accepted: number[] = [];
-        const countedAt = (at: number) => ({
-          minute: accepted.filter(time => (Math.ceil(time / 1000) + 60) * 1000 > at),
-          day: accepted.filter(time => Math.floor(time / 86_400_000) === Math.floor(at / 86_400_000)),
+        /** The accepted requests: when they came, and when that is by the clock as it was set since. */
+        const accepted: { readonly at: number; bySetClock: number }[] = [];
+        const countedAt = (now: number) => ({
+          minute: accepted.filter(({ bySetClock }) => (Math.ceil(bySetClock / 1000) + 60) * 1000 > now),
+          day: accepted.filter(({ at }) => Math.floor(at / 86_400_000) === Math.floor(now / 86_400_000)),
         });
         const fits = (at: number, { perMinute, perDay }: Limits) => {
           const { minute, day } = countedAt(at);
           return minute.length < perMinute && day.length < perDay;
         };
-        for (const [i, { wait, limits }] of sequence.entries()) {
+        for (const [i, { wait, step, limits }] of sequence.entries()) {
           clock.advance(wait);
+          clock.step(step);
+          for (const request of accepted) request.bySetClock += Math.floor(step / 1000) * 1000;
           const now = clock.now();
           // A key of its own for each request, so that no key is banned.
           const said = fields(await limiter.count(caller({ keyId: `${accountId} ${i}`, accountId, limits })));
           assert.equal(said.outcome, fits(now, limits) ? 'accepted' : 'limited');
           const endOfDay = (Math.floor(now / 86_400_000) + 1) * 86_400;
           if (said.outcome === 'accepted') {
-            accepted.push(now);
+            accepted.push({ at: now, bySetClock: now });
             const { minute, day } = countedAt(now);
             const [minuteLeft, left] = [limits.perMinute - minute.length, limits.perDay - day.length];
-            const backAt = Math.ceil(minute[0]! / 1000) + 60;
+            const backAt = Math.ceil(minute[0]!.bySetClock / 1000) + 60;
             assert.equal(said['X-RateLimit-Limit'], `${minuteLeft <= left ? limits.perMinute : limits.perDay}`);
             assert.equal(said['X-RateLimit-Remaining'], `${Math.min(minuteLeft, left)}`);
             assert.equal(said['X-RateLimit-Reset'], `${minuteLeft <= left ? backAt : endOfDay}`);
@@ -250,6 +253,63 @@ onEachEngine(engine => {
       const shown = fields(limiter.addressStatus('192.0.2.1'));
       assert.equal(shown['X-RateLimit-Remaining'], '59');
       assert.equal(shown['X-RateLimit-Reset'], `${second + 60}`);
+    });
+  });
+
+  describe('when the clock is set ahead by an hour', () => {
+    const HOUR_MS = 3_600_000;
+
+    test('gives no account and no address a fresh minute, and returns resets that are true by the new time', async () => {
+      const { limiter, clock, count } = await begin(engine);
+      for (let i = 0; i < 60; i++) {
+        await count();
+        await limiter.countAddress('192.0.2.1');
+      }
+      clock.advance(10_000);
+      clock.step(HOUR_MS);
+      const refused = fields(await count());
+      assert.equal(refused.outcome, 'limited');
+      assert.equal(refused['X-RateLimit-Reset'], `${second + 60 + 3600}`);
+      assert.equal(refused['Retry-After'], '51');
+      assert.ok(limiter.isAddressLimited('192.0.2.1'));
+      clock.advance(50_749);
+      assert.equal((await count()).outcome, 'limited');
+      assert.equal((await limiter.countAddress('192.0.2.1')).outcome, 'limited');
+      clock.advance(1);
+      assert.equal((await count()).outcome, 'accepted');
+      assert.equal((await limiter.countAddress('192.0.2.1')).outcome, 'accepted');
+    });
+
+    test('continues a run of violations', async () => {
+      const { clock, count } = await begin(engine);
+      for (let i = 0; i < 61; i++) await count();
+      clock.advance(2001);
+      for (let i = 0; i < 10; i++) await count();
+      clock.step(HOUR_MS);
+      for (let i = 0; i < 9; i++) assert.equal((await count()).outcome, 'limited');
+      assert.equal((await count()).outcome, 'banned');
+    });
+
+    test('starts the day that the clock says, and no minute', async () => {
+      const { clock, count } = await begin(engine, midnight * 1000 - 1000);
+      const limits = { perMinute: 60, perDay: 2 };
+      await count(limits);
+      await count(limits);
+      clock.step(HOUR_MS);
+      assert.equal(fields(await count(limits)).RateLimit, `"minute";r=57;t=60, "day";r=1;t=${86_400 - 3599}`);
+    });
+
+    test('saves the minute for the next start, also if the clock is set back before that', async () => {
+      const one = await begin(engine);
+      for (let i = 0; i < 60; i++) await one.count();
+      one.clock.step(HOUR_MS);
+      await one.limiter.close();
+      const next = await one.reopen();
+      assert.equal((await next.count()).outcome, 'limited');
+      await next.limiter.close();
+      const earlier = await on(one.database, testClock(noon));
+      const refused = fields(await earlier.count());
+      assert.deepEqual([refused.outcome, refused['Retry-After']], ['limited', '61']);
     });
   });
 
@@ -585,7 +645,7 @@ onEachEngine(engine => {
   });
 });
 
-/** Requests of one account: the pause before each in milliseconds, and the limits that its plan has by then. */
+/** Requests of one account: the pause before each in milliseconds, by how much the clock is set ahead then, and the limits that its plan has by then. */
 const steps = fc.array(
   fc.record({
     wait: fc.oneof(
@@ -593,6 +653,11 @@ const steps = fc.array(
       { weight: 3, arbitrary: fc.integer({ min: 0, max: 70 }).map(seconds => seconds * 1000) },
       { weight: 3, arbitrary: fc.double({ min: 0, max: 30_000, noNaN: true }) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 43_200_000 }) },
+    ),
+    step: fc.oneof(
+      { weight: 10, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
+      { weight: 1, arbitrary: fc.constantFrom(3_600_000, 86_400_000) },
     ),
     limits: fc.constantFrom(
       { perMinute: 5, perDay: 20 },

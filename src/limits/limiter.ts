@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import type { Histogram } from '../lib/histogram.ts';
 import type { Log } from '../lib/log.ts';
 import type { Database, MaybePromise } from '../schema.ts';
 import type { Bans } from './bans.ts';
@@ -24,6 +25,16 @@ export interface LimiterHealth {
   readonly counts: 'exact' | 'local';
   /** `memory` while day counts cannot be written, so that a crash would lose some. */
   readonly day: 'durable' | 'memory';
+}
+
+/** What can be measured of a limiter. */
+export interface LimiterMeasurements {
+  /** The keys that are banned at present, as far as this process knows. */
+  readonly bannedKeys: number;
+  /** The bans that this process has imposed. */
+  readonly bansImposed: number;
+  /** The durations of calls to Valkey, in seconds; absent without Valkey. */
+  readonly valkeyCalls?: Histogram;
 }
 
 /**
@@ -54,6 +65,7 @@ export interface Limiter {
   /** Reports whether a key is banned now. Counts nothing. */
   isBanned(keyId: string): MaybePromise<boolean>;
   health(): LimiterHealth;
+  measurements(): LimiterMeasurements;
   /** Saves both windows for the next start and releases all resources. The limiter must not be used afterwards. */
   close(): Promise<void>;
 }

@@ -6,9 +6,9 @@ import type { MaybePromise } from '../schema.ts';
 import { type Bans, isActive, newBan } from './bans.ts';
 import { type DayCount, dayOf, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
-import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
+import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth, LimiterMeasurements } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';
-import { MinuteWindow, secondOf } from './minute-window.ts';
+import { MINUTE_AGE_MS, MinuteWindow, secondOf } from './minute-window.ts';
 import type { Subject } from './subject.ts';
 import { SubjectCounts } from './subject-counts.ts';
 import { accepts, addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
@@ -17,8 +17,6 @@ import { storageTimeout, type WriteBehind } from './write-behind.ts';
 
 /** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
 const ADDRESSES_MAX = 100_000;
-/** After this time every request has left the minute window. */
-const MINUTE_AGE_MS = 61_000;
 /** How long startup and shutdown wait for a write. */
 const WRITE_MS = 3000;
 
@@ -51,6 +49,8 @@ export class LocalLimiter implements Limiter {
   #fence = 0;
   /** The number of times that Valkey was lost. */
   #outages = 0;
+  /** The steps of the clock that the windows have followed. */
+  #steppedMs = 0;
 
   constructor(deps: LimiterDeps) {
     this.#deps = deps;
@@ -59,15 +59,27 @@ export class LocalLimiter implements Limiter {
     this.#writeBehind = deps.writeBehind;
   }
 
-  count(caller: CountedCaller): MaybePromise<Verdict> {
+  /** Returns the present time. When the clock is set, the requests of the last minute move along, so that they still count. */
+  #now(): number {
     const now = this.#clock.now();
+    const seconds = ((this.#clock.steppedMs?.() ?? 0) - this.#steppedMs) / 1000;
+    if (seconds === 0) return now;
+    this.#steppedMs += seconds * 1000;
+    if (this.#fence > 0) this.#fence += seconds;
+    for (const [, counts] of this.#subjects.entries()) counts.shift(seconds);
+    for (const [, minute] of this.#addresses.entries()) minute.shift(seconds);
+    return now;
+  }
+
+  count(caller: CountedCaller): MaybePromise<Verdict> {
+    const now = this.#now();
     const refreshing = this.#bans.refresh(caller.keyId, now);
-    if (refreshing !== undefined) return refreshing.then(() => this.#judge(caller, this.#clock.now()));
+    if (refreshing !== undefined) return refreshing.then(() => this.#judge(caller, this.#now()));
     return this.#judge(caller, now);
   }
 
   uncount({ account, budget }: CountedCaller, at: number): Verdict {
-    const now = this.#clock.now();
+    const now = this.#now();
     const windows = this.#uncount(account, at, now);
     return verdictOf('accepted', windows, budget && this.#uncount(budget, at, now));
   }
@@ -81,15 +93,15 @@ export class LocalLimiter implements Limiter {
 
   status(subject: Subject): MaybePromise<WindowState> {
     const state = () => {
-      const now = this.#clock.now();
+      const now = this.#now();
       return this.#countsOf(subject, now).windows(now, secondOf(now));
     };
-    const now = this.#clock.now();
+    const now = this.#now();
     return this.#countsOf(subject, now).load(this.#deps, this.#outages, now)?.then(state) ?? state();
   }
 
   countAddress(address: string): Verdict {
-    const now = this.#clock.now();
+    const now = this.#now();
     const minute = this.#addressCounts(address, now);
     const fits = minute.total < this.#addressLimit;
     if (fits) minute.add(secondOf(now));
@@ -97,7 +109,7 @@ export class LocalLimiter implements Limiter {
   }
 
   addressStatus(address: string): Verdict {
-    const now = this.#clock.now();
+    const now = this.#now();
     const minute = this.#addresses.peek(address) ?? EMPTY_WINDOW;
     minute.expire(now);
     return verdictOf('accepted', this.#addressWindows(minute, now));
@@ -105,12 +117,12 @@ export class LocalLimiter implements Limiter {
 
   isAddressLimited(address: string): boolean {
     const minute = this.#addresses.peek(address);
-    minute?.expire(this.#clock.now());
+    minute?.expire(this.#now());
     return minute !== undefined && minute.total >= this.#addressLimit;
   }
 
   isBanned(keyId: string): MaybePromise<boolean> {
-    const now = this.#clock.now();
+    const now = this.#now();
     const judge = () => {
       const ban = this.#bans.latest.get(keyId);
       return ban !== undefined && isActive(ban, now);
@@ -122,9 +134,13 @@ export class LocalLimiter implements Limiter {
     return { counts: 'exact', day: this.#writeBehind.state };
   }
 
+  measurements(): LimiterMeasurements {
+    return { bannedKeys: this.#bans.countActive(this.#now()), bansImposed: this.#bans.imposed };
+  }
+
   /** Restores the minute counts that the last process saved. */
   async restore(): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#now();
     for (const { subject, second, requests } of await readMinuteCounts(this.#deps.database)) {
       const minute = subject.startsWith(ADDRESS)
         ? this.#addressCounts(subject.slice(ADDRESS.length), now)
@@ -145,7 +161,7 @@ export class LocalLimiter implements Limiter {
   }
 
   async #saveMinutes(): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#now();
     const counts: MinuteCount[] = [];
     for (const { subject, minute } of this.#windows()) {
       minute.expire(now);
@@ -157,7 +173,7 @@ export class LocalLimiter implements Limiter {
 
   /** Replaces the stored counts, which include requests reserved ahead, by exact ones. */
   async saveDays(): Promise<void> {
-    const today = dayOf(this.#clock.now());
+    const today = dayOf(this.#now());
     const days: DayCount[] = [];
     for (const { day } of this.#windows()) {
       if (day?.loaded && day.day === today && day.own !== day.reserved) days.push(day);
@@ -182,20 +198,20 @@ export class LocalLimiter implements Limiter {
 
   /** Records a request that Valkey accepted in `second`, and returns those of the subject that this node recorded. */
   record(subject: string, second: number): MinuteWindow {
-    const { minute } = this.#counts(subject, this.#clock.now());
+    const { minute } = this.#counts(subject, this.#now());
     minute.add(second);
     return minute;
   }
 
   /** Takes back a request that Valkey accepted in `second`. */
   remove(subject: string, second: number): void {
-    const now = this.#clock.now();
+    const now = this.#now();
     this.#counts(subject, now).minute.remove(second, now);
   }
 
   /** Records how many requests Valkey has counted for an address by `second`. */
   recordAddress(address: string, second: number, total: number): void {
-    const minute = this.#addressCounts(address, this.#clock.now());
+    const minute = this.#addressCounts(address, this.#now());
     if (total > minute.total) minute.add(second, total - minute.total);
   }
 
@@ -231,7 +247,7 @@ export class LocalLimiter implements Limiter {
     const account = this.#countsOf(caller.account, now);
     const budget = caller.budget && this.#countsOf(caller.budget, now);
     const loading = both(account.load(this.#deps, this.#outages, now), budget?.load(this.#deps, this.#outages, now));
-    if (loading !== undefined) return loading.then(() => this.#judge(caller, this.#clock.now()));
+    if (loading !== undefined) return loading.then(() => this.#judge(caller, this.#now()));
     const second = secondOf(now);
     const windows = account.windows(now, second);
     const budgetWindows = budget?.windows(now, second);
@@ -282,11 +298,8 @@ export class LocalLimiter implements Limiter {
   }
 
   #counts(subject: string, now: number): SubjectCounts {
-    let counts = this.#subjects.get(subject, now);
-    if (counts === undefined) {
-      counts = new SubjectCounts(subject, this.#deps.node, dayOf(now));
-      this.#subjects.set(subject, counts, now);
-    }
+    const create = () => new SubjectCounts(subject, this.#deps.node, dayOf(now));
+    const counts = this.#subjects.getOrInsertComputed(subject, now - this.#steppedMs, create);
     // Before any outage, no other node stored counts that this process does not know: a new day starts empty.
     const { day, minute } = counts;
     if (now >= day.end * 1000) day.startDay(dayOf(now), day.loaded && this.#outages === 0);
@@ -296,11 +309,7 @@ export class LocalLimiter implements Limiter {
   }
 
   #addressCounts(address: string, now: number): MinuteWindow {
-    let minute = this.#addresses.get(address, now);
-    if (minute === undefined) {
-      minute = new MinuteWindow();
-      this.#addresses.set(address, minute, now);
-    }
+    const minute = this.#addresses.getOrInsertComputed(address, now - this.#steppedMs, () => new MinuteWindow());
     this.#applyFence(minute);
     minute.expire(now);
     return minute;

@@ -1,4 +1,6 @@
 const SECONDS = 60;
+/** After this time every request has left the minute window. */
+export const MINUTE_AGE_MS = 61_000;
 
 /**
  * Returns the second in which a request at `now` (milliseconds) counts: rounded up, so that it leaves the window no sooner
@@ -57,6 +59,13 @@ export class MinuteWindow {
     if (i === pairs.length) return;
     this.total--;
     if (--pairs[i + 1]! === 0) pairs.splice(i, 2);
+  }
+
+  /** Moves everything by a number of seconds, because the clock was set. */
+  shift(seconds: number): void {
+    const { pairs } = this;
+    for (let i = 0; i < pairs.length; i += 2) pairs[i]! += seconds;
+    if (this.firstSecond > 0) this.firstSecond += seconds;
   }
 
   /** Returns the seconds from `from` on and their counts, in turn. */

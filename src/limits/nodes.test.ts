@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { onPostgres } from '../../test/support/engines.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { systemClock, testClock } from '../lib/clock.ts';
 import { type Params, query } from '../schema.ts';
 import { joinNodes, type Nodes } from './nodes.ts';
@@ -17,6 +18,38 @@ onPostgres(engine => {
     await two.close();
     await sees(one, 1);
     await one.close();
+  });
+
+  test('notices a node that joins while its own first heartbeat is under way', async () => {
+    const location = await engine.newLocation();
+    const [database, other] = [await engine.open({ location }), await engine.open({ location })];
+    const write = database.write.bind(database);
+    const answered = Promise.withResolvers<void>();
+    let writes = 0;
+    database.write = (async work => {
+      const isFirst = ++writes === 1;
+      const result = await write(work);
+      if (isFirst) await answered.promise;
+      return result;
+    }) as typeof write;
+    let notify = () => {};
+    database.onNotification = listener => {
+      notify = listener;
+      return () => {};
+    };
+    const joining = joinNodes(database, systemClock(), 'one');
+    await waitUntil(async () => (await other.all(ids, {})).length === 1);
+    const two = await joinNodes(other, systemClock(), 'two');
+    notify();
+    await turn();
+    assert.equal(writes, 1, 'a heartbeat does not overtake another');
+    answered.resolve();
+    const one = await joining;
+    await turn();
+    assert.equal(writes, 2);
+    await waitUntil(() => one.live() === 2);
+    await Promise.all([one.close(), two.close()]);
+    assert.deepEqual(await other.all(ids, {}), []);
   });
 
   test('counts a node as live although its clock is stopped or off by a minute', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type Database, type Params, query } from '../schema.ts';
+import { type Database, type Params, query, type Reader } from '../schema.ts';
 
 /** The heartbeat interval, and how long a node counts as live after its last heartbeat. */
 const HEARTBEAT_MS = 5000;
@@ -10,6 +10,9 @@ const LIVE_MS = 3 * HEARTBEAT_MS;
 const STALE_MS = 60_000;
 /** Long enough to observe a heartbeat. */
 const OBSERVE_MS = HEARTBEAT_MS + 1200;
+
+/** The advisory lock of a node that does not share its counts. */
+export const SERVE_LOCK = 'counts';
 
 /** The name of a node that does not share its counts. */
 export const ALONE = 'alone';
@@ -21,7 +24,7 @@ export const ALONE = 'alone';
  */
 export async function joinNodes(database: Database, clock: Clock, id: string): Promise<Nodes> {
   const alone = id === ALONE;
-  if (alone && (await database.tryAdvisoryLock?.('counts')) === false) throw sharedDatabaseError();
+  if (alone && (await database.tryAdvisoryLock?.(SERVE_LOCK)) === false) throw sharedDatabaseError();
   if (await hasHeartbeat(database, clock, row => row.id !== id && (alone || row.id === ALONE))) {
     throw sharedDatabaseError();
   }
@@ -41,6 +44,9 @@ export class Nodes {
   readonly #others = new Map<string, { seenAt: number; changedMs: number }>();
   readonly #stop = new AbortController();
   #live = 1;
+  /** The latest heartbeat, and whether it waits for the one before. */
+  #latest = Promise.resolve();
+  #isWaiting = false;
   #running: Promise<void> | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -52,8 +58,10 @@ export class Nodes {
 
   /** Sends heartbeats until `close`, and tells the other nodes of this one. A node can start even when the disk is full. */
   async start(): Promise<void> {
-    await this.#heartbeat('joining').catch(() => {});
+    // Subscribes first, so that it misses no node that joins while its own first heartbeat is under way.
     this.#unsubscribe = this.#database.onNotification?.(() => this.refresh());
+    this.#latest = this.#heartbeat('joining').catch(() => {});
+    await this.#latest;
     this.#running = this.#run();
   }
 
@@ -62,9 +70,20 @@ export class Nodes {
     return this.#live;
   }
 
-  /** Sends a heartbeat and updates the number of live nodes, unless the database is unreachable. */
+  /**
+   * Sends a heartbeat and updates the number of live nodes, unless the database is unreachable. Heartbeats run one after the
+   * other, so that a late one does not replace a later number; one that waits serves all calls until it begins.
+   */
   refresh(): Promise<void> {
-    return this.#heartbeat().catch(() => {});
+    if (this.#isWaiting) return this.#latest;
+    this.#isWaiting = true;
+    this.#latest = this.#latest
+      .then(() => {
+        this.#isWaiting = false;
+        return this.#heartbeat();
+      })
+      .catch(() => {});
+    return this.#latest;
   }
 
   /** Removes this node from the others' count. */
@@ -72,6 +91,7 @@ export class Nodes {
     this.#stop.abort();
     this.#unsubscribe?.();
     await this.#running;
+    await this.#latest;
     await this.#delete(this.#id).catch(() => {});
   }
 
@@ -127,9 +147,14 @@ interface Row {
   readonly seenAt: number;
 }
 
+/** Reports whether any node serves a database. */
+export function isServed(reader: Reader, clock: Clock): Promise<boolean> {
+  return hasHeartbeat(reader, clock, () => true);
+}
+
 /** Reports whether a matching node sends heartbeats; reads a second time only if one seems to. */
-async function hasHeartbeat(database: Database, clock: Clock, kind: (row: Row) => boolean): Promise<boolean> {
-  const find = async () => (await database.all(allNodes, {})).filter(kind);
+async function hasHeartbeat(reader: Reader, clock: Clock, kind: (row: Row) => boolean): Promise<boolean> {
+  const find = async () => (await reader.all(allNodes, {})).filter(kind);
   const before = (await find()).filter(row => Math.abs(clock.now() - row.seenAt) < STALE_MS);
   if (before.length === 0) return false;
   await pause(OBSERVE_MS);

@@ -11,7 +11,7 @@ import { WriteBehind } from './write-behind.ts';
 
 /**
  * Opens the limiter of this process and restores the counts that the last process saved.
- * @throws {UserError} when another node serves the same PostgreSQL database without sharing its counts
+ * @throws {UserError} when another node serves the same PostgreSQL database without sharing its counts, or Valkey evicts them
  */
 export async function openLimiter(options: {
   /** The production database, which stores accounts, bans and counts. */

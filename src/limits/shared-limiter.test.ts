@@ -8,6 +8,7 @@ import { ValkeyServer, valkeyUrl, withoutValkey, withoutValkeyServer } from '../
 import { eventsOf } from '../events/log.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { UserError } from '../lib/user-error.ts';
 import { type Params, query } from '../schema.ts';
 import { liftBan, listBans } from './bans.ts';
 import type { Limiter, Verdict } from './limiter.ts';
@@ -240,6 +241,51 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
       await server.start();
       while (node.health().counts === 'local') await pause(20);
       assert.equal(fields(await node.count(caller()))['X-RateLimit-Remaining'], '58');
+    });
+
+    own('refuses to start while Valkey evicts keys, and keeps the counts for the next start', async () => {
+      await server.kill();
+      const { nodes, database } = await begin(engine, server.url, 1);
+      await nodes[0]!.count(caller());
+      await nodes[0]!.close();
+      await server.start('--maxmemory', '100mb', '--maxmemory-policy', 'volatile-ttl');
+      const open = () => openLimiter({ database, clock: systemClock(), log: silent, valkeyUrl: server.url });
+      await assert.rejects(open(), (error: Error) => {
+        assert.equal(
+          error.message,
+          `The Valkey server at ${new URL(server.url).host} evicts keys when its memory is full (maxmemory-policy volatile-ttl), and request counts with them: set its maxmemory-policy to noeviction.`,
+        );
+        return error instanceof UserError;
+      });
+      await server.kill();
+      await server.start('--maxmemory-policy', 'volatile-ttl');
+      const [node] = opened.splice(0, 1, await open());
+      assert.equal(node, nodes[0]);
+      assert.equal(fields(await opened[0]!.count(caller()))['X-RateLimit-Remaining'], '58');
+    });
+
+    own('counts alone while a Valkey that came back evicts keys', async () => {
+      const { nodes, lines } = await begin(engine, server.url, 1);
+      const [node] = nodes as [Limiter];
+      await node.count(caller());
+      await server.kill();
+      await node.count(caller());
+      await server.start('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
+      while (lines.length < 2) await pause(20);
+      assert.match(lines[1]!, /allkeys-lru.* set its maxmemory-policy to noeviction\. Until then/);
+      assert.equal(node.health().counts, 'local');
+      await server.kill();
+      await server.start();
+      while (node.health().counts === 'local') await pause(20);
+      assert.equal(fields(await node.count(caller()))['X-RateLimit-Remaining'], '57');
+    });
+
+    own('warns once if the user of Valkey may not read the policy', async () => {
+      await server.kill();
+      await server.start('--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-info');
+      const { lines } = await begin(engine, server.url, 1);
+      assert.equal(lines.length, 1);
+      assert.match(lines[0]!, /does not show its maxmemory-policy: make sure that it is noeviction/);
     });
 
     own('a ban begun while it was away goes on when it is back', async () => {

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { durationBounds, Histogram } from '../lib/histogram.ts';
 import { DAY_MS } from '../lib/time.ts';
+import { UserError } from '../lib/user-error.ts';
 import { addressPerMinute } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { nextStep, stepMinutes } from './bans.ts';
 import { dayOf, type ReservedRequests, readReserved } from './day-counts.ts';
+import { EvictionCheck } from './eviction-check.ts';
 import { GenerationalCache } from './generational-cache.ts';
-import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth } from './limiter.ts';
+import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth, LimiterMeasurements } from './limiter.ts';
 import { LocalLimiter, type UnsyncedCounts } from './local-limiter.ts';
 import { secondOf } from './minute-window.ts';
 import { SharedClock } from './shared-clock.ts';
@@ -41,7 +44,9 @@ export class SharedLimiter implements Limiter {
   readonly #local: LocalLimiter;
   /** The days that Valkey counts, by the names of the subjects. */
   readonly #days = new GenerationalCache<string, SharedDay>(Number.POSITIVE_INFINITY, DAY_MS);
+  readonly #calls = new Histogram(durationBounds);
   readonly #closing = new AbortController();
+  readonly #eviction: EvictionCheck;
   /** The connection to Valkey; `undefined` while it is unavailable. */
   #valkey: Valkey | undefined;
   #mark: string | undefined;
@@ -50,6 +55,7 @@ export class SharedLimiter implements Limiter {
 
   constructor(deps: SharedLimiterDeps) {
     this.#deps = deps;
+    this.#eviction = new EvictionCheck(deps.url, deps.log);
     this.#clock = new SharedClock(deps.clock);
     this.#local = new LocalLimiter({ ...deps, clock: this.#clock });
   }
@@ -90,13 +96,25 @@ export class SharedLimiter implements Limiter {
     return { counts: this.#valkey === undefined ? 'local' : 'exact', day: this.#deps.writeBehind.state };
   }
 
-  /** Restores the counts that the last process saved, and waits for Valkey a second at most. */
+  measurements(): LimiterMeasurements {
+    return { ...this.#local.measurements(), valkeyCalls: this.#calls };
+  }
+
+  /**
+   * Restores the counts that the last process saved, and waits for Valkey a second at most.
+   * @throws {UserError} if Valkey evicts counts
+   */
   async restore(): Promise<void> {
     this.#local.startOutage(0);
     await this.#local.restore();
     try {
       await this.#join();
     } catch (error) {
+      if (error instanceof UserError) {
+        // Saves the counts again for the next start.
+        await this.#local.close();
+        throw error;
+      }
       this.#reportUnavailable(error as Error);
     }
   }
@@ -264,15 +282,16 @@ export class SharedLimiter implements Limiter {
   async #reconnect(): Promise<void> {
     while (this.#valkey === undefined && !this.#closing.signal.aborted) {
       await pause(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => {});
-      if (!this.#closing.signal.aborted) await this.#join().catch(() => {});
+      if (!this.#closing.signal.aborted) await this.#join().catch(error => this.#eviction.report(error));
     }
   }
 
   /** Connects, sends the local counts, and lets Valkey count from the next request on. */
   async #join(): Promise<void> {
     let valkey: Valkey | undefined;
-    valkey = await connectValkey(this.#deps.url, error => this.#handleLoss(valkey, error));
+    valkey = await connectValkey(this.#deps.url, error => this.#handleLoss(valkey, error), { durations: this.#calls });
     try {
+      await this.#eviction.require(valkey);
       const fresh = randomBytes(12).toString('base64url');
       const [mark] = await valkey.run<[string]>(markScript, [`${this.#deps.prefix}mark`], [fresh]);
       // A Valkey that lost its data also gets the counts of the last minute that were its own.

@@ -57,7 +57,7 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
   let valkey: Valkey;
   before(async () => {
     server = await ValkeyServer.start();
-    valkey = await connectValkey(server.url, () => {}, 10_000);
+    valkey = await connectValkey(server.url, () => {}, { callMs: 10_000 });
   });
   after(async () => {
     valkey.close();

@@ -54,6 +54,12 @@ export class SubjectCounts {
     return this.#retryReadAt === 0 ? this.#reading : undefined;
   }
 
+  /** Moves the minute and the violations by a number of seconds, because the clock was set. */
+  shift(seconds: number): void {
+    this.minute.shift(seconds);
+    for (const violations of this.violations.values()) violations.shift(seconds);
+  }
+
   async #read(deps: LimiterDeps, outage: number): Promise<void> {
     const { day } = this;
     const date = day.day;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createClient } from '@redis/client';
+import { createClient, ErrorReply } from '@redis/client';
+import type { Histogram } from '../lib/histogram.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
 
 /** How long to wait for a reply: a delay that a single request can bear. */
@@ -13,6 +14,11 @@ export interface Valkey {
    * `callMs`. A rejected call may or may not have run.
    */
   run<Result>(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Result>;
+  /**
+   * Returns the `maxmemory-policy` of the server; `noeviction` also if its memory has no bound. `undefined` if this user may not
+   * read it.
+   */
+  evictionPolicy(): Promise<string | undefined>;
   /** Closes the connection immediately. */
   close(): void;
 }
@@ -20,10 +26,15 @@ export interface Valkey {
 /**
  * Connects within a second.
  * @param onLost called once when the connection ends or a reply is late; not for `close`
- * @param callMs how long to wait for a reply
+ * @param options.callMs how long to wait for a reply
+ * @param options.durations gets the duration of each call, in seconds
  * @throws when the connection fails
  */
-export async function connectValkey(url: string, onLost: (error: Error) => void, callMs = CALL_MS): Promise<Valkey> {
+export async function connectValkey(
+  url: string,
+  onLost: (error: Error) => void,
+  { callMs = CALL_MS, durations }: { readonly callMs?: number; readonly durations?: Histogram } = {},
+): Promise<Valkey> {
   const client = createClient({
     url: url.replace(/^valkey(s?):/, 'redis$1:'),
     socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false, keepAlive: true, noDelay: true },
@@ -54,27 +65,47 @@ export async function connectValkey(url: string, onLost: (error: Error) => void,
   }
   client.on('end', () => lose(new Error('the connection was closed')));
 
+  /** Waits for a reply at most `callMs`; otherwise the connection is lost. */
+  async function inTime<Result>(call: () => Promise<unknown>): Promise<Result> {
+    let answered = false;
+    const startedMs = performance.now();
+    const late = () => {
+      if (!answered) lose(new Error('Valkey does not respond in time'));
+    };
+    // If this process was busy, the reply may have arrived unread: it is handled before `late`.
+    const timer = setTimeout(() => setImmediate(late), callMs);
+    try {
+      return (await call()) as Result;
+    } catch (error) {
+      lose(error as Error);
+      throw error;
+    } finally {
+      answered = true;
+      clearTimeout(timer);
+      durations?.observe((performance.now() - startedMs) / 1000);
+    }
+  }
+
   return {
-    async run<Result>(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Result> {
-      let answered = false;
-      const late = () => {
-        if (!answered) lose(new Error('Valkey does not respond in time'));
-      };
-      // If this process was busy, the reply may have arrived unread: it is handled before `late`.
-      const timer = setTimeout(() => setImmediate(late), callMs);
+    run<Result>(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<Result> {
       const rest = [String(keys.length), ...keys, ...args.map(String)];
-      try {
-        return (await client.sendCommand(['EVALSHA', hashOf(script), ...rest]).catch(error => {
+      return inTime(() =>
+        client.sendCommand(['EVALSHA', hashOf(script), ...rest]).catch(error => {
           if (!String(error).includes('NOSCRIPT')) throw error;
           return client.sendCommand(['EVAL', script, ...rest]);
-        })) as Result;
-      } catch (error) {
-        lose(error as Error);
-        throw error;
-      } finally {
-        answered = true;
-        clearTimeout(timer);
-      }
+        }),
+      );
+    },
+    async evictionPolicy() {
+      const info = await inTime<string | undefined>(() =>
+        client.sendCommand(['INFO', 'memory']).catch(error => {
+          if (!(error instanceof ErrorReply)) throw error;
+          return undefined;
+        }),
+      );
+      // A managed service may leave out what it does not show.
+      const bytes = /^maxmemory:(\d+)/m.exec(info ?? '')?.[1];
+      return bytes === '0' ? 'noeviction' : /^maxmemory_policy:(\S+)/m.exec(info ?? '')?.[1];
     },
     close,
   };

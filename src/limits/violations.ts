@@ -37,4 +37,11 @@ export class Violations {
     this.#firstRejection = Number.NaN;
     return this.#at.length === 0 || now - this.#at.at(-1)! > WITHIN_MS;
   }
+
+  /** Moves everything by a number of seconds, because the clock was set. */
+  shift(seconds: number): void {
+    this.#firstRejection += seconds * 1000;
+    this.#allowedAt += seconds;
+    for (const i of this.#at.keys()) this.#at[i]! += seconds * 1000;
+  }
 }
