@@ -19,7 +19,7 @@ import type { PetEventData } from './change.ts';
 import { expireReservations } from './expiry.ts';
 import { categoriesOf, type PetFilter } from './filter.ts';
 import type { PetViews } from './list.ts';
-import { type PetRow, petColumns, petValues, type RemovedPet } from './pet.ts';
+import { anyone, fullPetOf, type PetReader, type PetRow, petColumns, petValues, type RemovedPet } from './pet.ts';
 
 export interface ChangeFilter extends Pick<PetFilter, 'status' | 'categoryId' | 'includeDescendants' | 'ownerId'> {
   /** An RFC 3339 time, or the sync token of an earlier list. */
@@ -52,6 +52,7 @@ export async function changedPets<View extends keyof PetViews = 'plain'>(
   page: PageRequest,
   now: number,
   view?: View,
+  viewer: PetReader = anyone,
 ): Promise<ChangePage<PetViews[View]>> {
   const { cursor, request } = page;
   if (isFiltered(filter)) requireScanRoom(request);
@@ -60,7 +61,7 @@ export async function changedPets<View extends keyof PetViews = 'plain'>(
   const categories = await categoriesOf(database, filter, request);
   const wanted = { ...filter, categories: categories && new Set(categories) };
   const { found, upTo } = await scan(database, wanted, range, page, now);
-  const rows = found.map(pet => itemOf<View>(pet, view));
+  const rows = found.map(pet => itemOf<View>(pet, view, viewer, now));
   return upTo < range.end
     ? { rows, next: encodeListToken(listOf(filter), [upTo, range.end]) }
     : { rows, token: encodeToken({ position: range.end, issuedAt: Math.ceil(now / TOKEN_STEP_MS) * TOKEN_STEP_MS }) };
@@ -171,9 +172,14 @@ function removedPetOf({ subjectId, at, data }: PositionedEvent<PetEventData>): R
   return { id: subjectId, name, categoryId, deletedAt: formatTime(data.at ?? at) };
 }
 
-function itemOf<View extends keyof PetViews>(found: Found, view: View | undefined): PetViews[View] | RemovedPet {
+function itemOf<View extends keyof PetViews>(
+  found: Found,
+  view: View | undefined,
+  viewer: PetReader,
+  now: number,
+): PetViews[View] | RemovedPet {
   if ('removed' in found) return found.removed;
-  return (view === 'full' ? petValues.fullOf(found.row) : petValues.plainOf(found.row)) as PetViews[View];
+  return (view === 'full' ? fullPetOf(found.row, viewer, now) : petValues.plainOf(found.row)) as PetViews[View];
 }
 
 /** The most events that a page scans, and how many of them in each turn of a scan. */

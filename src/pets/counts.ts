@@ -30,7 +30,7 @@ const petCounters: CounterTable = {
 };
 
 /** A filter by statuses, or by the categories with these ids. */
-type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId'> & {
+type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId' | 'traits'> & {
   readonly categoryId?: readonly number[] | undefined;
 };
 
@@ -40,10 +40,10 @@ type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId'> & {
  */
 export async function countPets(
   reader: Reader,
-  { id, status, ownerId, categoryId }: CountFilter,
+  { id, status, ownerId, traits, categoryId }: CountFilter,
   now: number,
 ): Promise<number | undefined> {
-  if (id !== undefined || ownerId !== undefined) return undefined;
+  if (id !== undefined || ownerId !== undefined || traits !== undefined) return undefined;
   if (status !== undefined && (status.length > 1 || categoryId !== undefined)) return undefined;
   if (status !== undefined) return (await countByStatus(reader, now))[status[0]!];
   const rows =

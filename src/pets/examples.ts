@@ -15,6 +15,14 @@ export const listExamples = [
   example('several by id', 'Two animals at once', 200, { query: 'id=1&id=2' }),
   example('all fields', 'An animal with all its fields', 200, { query: 'id=1&view=full' }),
   example('own animals', 'The available animals of your account', 200, { query: 'owner=me&status=available' }),
+  example('by traits', 'Young or adult animals that get along with children', 200, {
+    given: ['createPet: with a profile'],
+    query: 'age=young,adult&goodWithChildren=yes',
+  }),
+  example('by external id', 'One of your animals by your own identifier', 200, {
+    given: ['createPet: with a profile'],
+    query: 'owner=me&externalId=A-2026-117',
+  }),
   example('with descendants', 'The animals of a category and its descendants', 200, {
     query: 'categoryId=2&includeDescendants=true',
   }),
@@ -40,6 +48,30 @@ export const createExamples = [
   example('with a price', 'An animal with a price, and all its fields in the response', 201, {
     query: 'view=full',
     body: { name: 'Luna', categoryId: 2, price: { amount: 9000, currency: 'EUR' } },
+  }),
+  example('with a profile', 'A dog with a profile, and all its fields in the response', 201, {
+    query: 'view=full',
+    body: {
+      name: 'Bella',
+      categoryId: 1,
+      externalId: 'A-2026-117',
+      breeds: { primary: 'Labrador Retriever', mixed: true },
+      colors: { primary: 'Black' },
+      sex: 'female',
+      birthDate: '2024-05-01',
+      birthDatePrecision: 'estimated',
+      size: 'large',
+      weight: { value: 27.5, unit: 'kg' },
+      goodWith: { children: 'yes', dogs: 'yes', cats: 'unknown' },
+      traits: { houseTrained: 'yes', spayedNeutered: 'yes', specialNeeds: 'no' },
+      tags: ['playful'],
+      microchips: ['276098102345678'],
+      description: 'Bella loves long walks.',
+    },
+  }),
+  example('taken external id', 'Another animal of the account has the externalId', 'external_id_taken', {
+    given: ['createPet: with a profile'],
+    body: { name: 'Bella', categoryId: 1, externalId: 'A-2026-117' },
   }),
   example('a new category', 'An unknown category gets a placeholder', 201, {
     body: { name: 'Pepe', categoryId: 9000 },

@@ -22,12 +22,12 @@ const edits = [
   {
     file: 'src/pets/pet.ts',
     before: '  accountId: field(',
-    line: `  microchip: field(lineSchema('The number of the microchip.'), { column: 'microchip', write: 'optional' }),\n`,
+    line: `  passport: field(lineSchema('The number of the passport.'), { column: 'passport', write: 'optional' }),\n`,
   },
   {
     file: 'src/migrations/index.ts',
     before: '];',
-    line: `  addColumn('9999-microchip', 'pets', 'microchip', 'text'),\n`,
+    line: `  addColumn('9999-passport', 'pets', 'passport', 'text'),\n`,
   },
 ];
 
@@ -38,9 +38,9 @@ import type { Tables } from './src/schema.ts';
 
 export const read = (pet: FullPet, body: NewPet, patch: PetPatch, row: PetRow, state: PetState, columns: Tables['pets']) => {
   const values: (string | null | undefined)[] =
-    [pet.microchip, body.microchip, patch.microchip, row.microchip, state.microchip, columns.microchip];
+    [pet.passport, body.passport, patch.passport, row.passport, state.passport, columns.passport];
   // @ts-expect-error: a field that no entry defines
-  return [...values, pet.tattoo];
+  return [...values, pet.nickname];
 };
 `;
 
@@ -65,8 +65,7 @@ describe('a new optional field of pets', () => {
   });
 
   const create = async (pet: object = {}) =>
-    (await ask('/pets', { method: 'POST', body: { name: 'Minka', categoryId: 2, microchip: '276-1', ...pet } })).body
-      .id;
+    (await ask('/pets', { method: 'POST', body: { name: 'Minka', categoryId: 2, passport: '276-1', ...pet } })).body.id;
   const change = async (method: 'PATCH' | 'PUT', id: number, body: object) =>
     assert.equal((await ask(`/pets/${id}`, { method, body })).status, 200);
   const get = async (id: number) => (await ask(`/pets/${id}?view=full`)).body;
@@ -86,79 +85,79 @@ describe('a new optional field of pets', () => {
 
   it('is stored by a create and shown in the full view only', async () => {
     const id = await create();
-    assert.equal((await get(id)).microchip, '276-1');
-    assert.equal((await ask(`/pets/${id}`)).body.microchip, undefined);
+    assert.equal((await get(id)).passport, '276-1');
+    assert.equal((await ask(`/pets/${id}`)).body.passport, undefined);
     const list = async (view: string) => (await ask(`/pets?id=${id}&view=${view}`)).body[0];
-    assert.equal((await list('full')).microchip, '276-1');
+    assert.equal((await list('full')).passport, '276-1');
     assert.deepEqual(Object.keys(await list('plain')), ['id', 'name', 'categoryId', 'status']);
   });
 
   it('is absent if it has no value', async () => {
-    const id = await create({ microchip: undefined });
-    assert.ok(!('microchip' in (await get(id))));
-    assert.ok(!('microchip' in (await lastEvent(id)).data));
+    const id = await create({ passport: undefined });
+    assert.ok(!('passport' in (await get(id))));
+    assert.ok(!('passport' in (await lastEvent(id)).data));
   });
 
   it('is changed by PATCH, with a new version and an event, and deleted by null', async () => {
     const id = await create();
     const { etag } = await get(id);
-    await change('PATCH', id, { microchip: '276-2' });
-    assert.equal((await get(id)).microchip, '276-2');
+    await change('PATCH', id, { passport: '276-2' });
+    assert.equal((await get(id)).passport, '276-2');
     assert.notEqual((await get(id)).etag, etag);
-    assert.deepEqual((await lastEvent(id)).changes, { microchip: { from: '276-1', to: '276-2' } });
+    assert.deepEqual((await lastEvent(id)).changes, { passport: { from: '276-1', to: '276-2' } });
     await change('PATCH', id, { name: 'Mimi' });
-    assert.equal((await get(id)).microchip, '276-2');
-    await change('PATCH', id, { microchip: null });
-    assert.ok(!('microchip' in (await get(id))));
-    assert.deepEqual((await lastEvent(id)).changes, { microchip: { from: '276-2' } });
+    assert.equal((await get(id)).passport, '276-2');
+    await change('PATCH', id, { passport: null });
+    assert.ok(!('passport' in (await get(id))));
+    assert.deepEqual((await lastEvent(id)).changes, { passport: { from: '276-2' } });
   });
 
   it('is replaced or deleted by PUT', async () => {
     const id = await create();
-    await change('PUT', id, { name: 'Minka', categoryId: 2, microchip: '276-3' });
-    assert.equal((await get(id)).microchip, '276-3');
+    await change('PUT', id, { name: 'Minka', categoryId: 2, passport: '276-3' });
+    assert.equal((await get(id)).passport, '276-3');
     await change('PUT', id, { name: 'Minka', categoryId: 2 });
-    assert.ok(!('microchip' in (await get(id))));
+    assert.ok(!('passport' in (await get(id))));
   });
 
   it('survives a hold', async () => {
     const id = await create();
     const hold = await ask('/holds', { method: 'POST', body: { petIds: [id], expiresAt: '2026-11-21T13:00:00Z' } });
     assert.equal(hold.status, 201);
-    assert.equal((await get(id)).microchip, '276-1');
-    assert.equal((await lastEvent(id)).data.microchip, '276-1');
+    assert.equal((await get(id)).passport, '276-1');
+    assert.equal((await lastEvent(id)).data.passport, '276-1');
   });
 
   it('is validated', async () => {
-    const { status, body } = await ask('/pets', { method: 'POST', body: { name: 'x', categoryId: 2, microchip: 7 } });
-    assert.deepEqual([status, body.errors[0].path], [400, '/microchip']);
+    const { status, body } = await ask('/pets', { method: 'POST', body: { name: 'x', categoryId: 2, passport: 7 } });
+    assert.deepEqual([status, body.errors[0].path], [400, '/passport']);
   });
 
   it('is in the history, the list of changes and the last state of a deleted pet', async () => {
     const id = await create();
-    await change('PATCH', id, { microchip: '276-4' });
+    await change('PATCH', id, { passport: '276-4' });
     const changed = (await ask('/pets?updatedSince=2026-11-21T00:00:00Z&view=full&limit=100')).body;
-    assert.equal(changed.find((pet: { id: number }) => pet.id === id).microchip, '276-4');
+    assert.equal(changed.find((pet: { id: number }) => pet.id === id).passport, '276-4');
     assert.equal((await ask(`/pets/${id}`, { method: 'DELETE' })).status, 204);
     const { body } = await ask(`/pets/${id}/history`);
     assert.deepEqual(
-      body.map((entry: { changes: { microchip: object } }) => entry.changes.microchip),
+      body.map((entry: { changes: { passport: object } }) => entry.changes.passport),
       [{ to: '276-1' }, { from: '276-1', to: '276-4' }, { from: '276-4' }],
     );
-    assert.equal((await lastEvent(id)).data.microchip, '276-4');
+    assert.equal((await lastEvent(id)).data.passport, '276-4');
   });
 
   it('is in every schema of the OpenAPI document', async () => {
     const body = await (await fetch(new URL('/openapi.json', serving.urls.production))).json();
     const { NewPet, PetPatch, FullPet, Pet, PetHistoryEntry } = body.components.schemas;
     const { pattern } = nameRules;
-    const text = { type: 'string', minLength: 1, maxLength: 255, description: 'The number of the microchip.', pattern };
-    assert.deepEqual(NewPet.properties.microchip, text);
-    assert.deepEqual(PetPatch.properties.microchip, { anyOf: [text, { type: 'null' }] });
-    assert.deepEqual(FullPet.properties.microchip, text);
-    assert.ok(![...NewPet.required, ...FullPet.required].includes('microchip'));
-    assert.deepEqual(PetHistoryEntry.properties.changes.properties.microchip.properties, { from: text, to: text });
-    assert.equal(Pet.properties.microchip, undefined);
+    const text = { type: 'string', minLength: 1, maxLength: 255, description: 'The number of the passport.', pattern };
+    assert.deepEqual(NewPet.properties.passport, text);
+    assert.deepEqual(PetPatch.properties.passport, { anyOf: [text, { type: 'null' }] });
+    assert.deepEqual(FullPet.properties.passport, text);
+    assert.ok(![...NewPet.required, ...FullPet.required].includes('passport'));
+    assert.deepEqual(PetHistoryEntry.properties.changes.properties.passport.properties, { from: text, to: text });
+    assert.equal(Pet.properties.passport, undefined);
   });
 
   it('is a flag of the commands that create and update pets, and in what commands print', async () => {
@@ -169,14 +168,14 @@ describe('a new optional field of pets', () => {
     };
     const json = async (...args: string[]) => JSON.parse(await petstore(...args, '--json'));
     const pet = ['--account', '1', '--name', 'Rex', '--category', '1'];
-    const { id } = await json('pet', 'create', ...pet, '--microchip', '276-5');
-    assert.equal((await get(id)).microchip, '276-5');
-    await petstore('pet', 'update', String(id), '--microchip', '276-6');
-    assert.equal((await json('pet', 'show', String(id))).microchip, '276-6');
-    assert.match(await petstore('pet', 'show', String(id)), /microchip\s+276-6/);
-    await petstore('pet', 'update', String(id), '--microchip', 'none');
-    assert.ok(!('microchip' in (await get(id))));
-    assert.match(await petstore('pet', 'create', '--help'), /--microchip MICROCHIP\s+The number of the microchip\./);
+    const { id } = await json('pet', 'create', ...pet, '--passport', '276-5');
+    assert.equal((await get(id)).passport, '276-5');
+    await petstore('pet', 'update', String(id), '--passport', '276-6');
+    assert.equal((await json('pet', 'show', String(id))).passport, '276-6');
+    assert.match(await petstore('pet', 'show', String(id)), /passport\s+276-6/);
+    await petstore('pet', 'update', String(id), '--passport', 'none');
+    assert.ok(!('passport' in (await get(id))));
+    assert.match(await petstore('pet', 'create', '--help'), /--passport PASSPORT\s+The number of the passport\./);
   });
 });
 

@@ -4,6 +4,7 @@ import { invalidParameter } from '../lib/http/problem.ts';
 import { countText } from '../lib/text.ts';
 import type { Reader } from '../schema.ts';
 import type { PetStatus } from './pet.ts';
+import type { TraitFilter } from './traits.ts';
 
 /** The order of a list: by id, or by name (by code point) and then id; `-` reverses it. */
 export type PetSort = 'id' | '-id' | 'name' | '-name';
@@ -18,14 +19,25 @@ export interface PetFilter {
   readonly includeDescendants?: boolean | undefined;
   /** Only the pets of this account. */
   readonly ownerId?: number | undefined;
+  /** Only the pets with these traits. */
+  readonly traits?: TraitFilter | undefined;
   readonly sort: PetSort;
 }
 
 /** Returns the value that binds cursors to the filters and the order of a list. */
-export function petList({ id = [], status = [], categoryId, includeDescendants, ownerId, sort }: PetFilter): unknown[] {
+export function petList({
+  id = [],
+  status = [],
+  categoryId,
+  includeDescendants,
+  ownerId,
+  traits,
+  sort,
+}: PetFilter): unknown[] {
   const list: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
   if (includeDescendants) list.push('descendants');
   if (ownerId !== undefined) list.push({ ownerId });
+  if (traits !== undefined) list.push({ traits: Object.entries(traits).sort() });
   return list;
 }
 

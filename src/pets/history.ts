@@ -5,13 +5,13 @@ import { type Page, type PageRequest, paginate } from '../lib/http/pagination/pa
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
 import type { PetEventData } from './change.ts';
-import type { PetHistoryEntry, PetState } from './pet.ts';
+import { type PetHistoryEntry, type PetState, petValues } from './pet.ts';
 
 /**
  * Returns one page of the changes of a pet, oldest first, also of a deleted one.
  *
- * The account, the hold and the order behind a change are visible to the pet's owner at that time, to that account and to admins. An
- * expiry is listed once it is recorded; see `expireReservations`.
+ * The account, the hold and the order behind a change are visible to the pet's owner at that time, to that account and to
+ * admins; fields that only the owner sees, to the owner and admins. An expiry is listed once it is recorded; see `expireReservations`.
  * @throws {Problem} `pet_not_found` for an id that was never assigned; `invalid_parameter` for a cursor of another list
  */
 export async function petHistory(
@@ -27,14 +27,25 @@ export async function petHistory(
     page,
     rows: scan => eventsOf(reader, 'pet', petId, scan),
   });
-  const canSee = ({ accountId, data }: Event<PetEventData>) =>
-    actor.admin || [data.ownerId ?? creation.accountId, accountId].includes(actor.accountId);
-  return { rows: rows.map(event => entryOf(event, canSee(event))), ...links };
+  return {
+    rows: rows.map(event => {
+      const owns = actor.admin || (event.data.ownerId ?? creation.accountId) === actor.accountId;
+      return entryOf(event, owns, owns || event.accountId === actor.accountId);
+    }),
+    ...links,
+  };
 }
 
-/** @param visible whether the caller may see the account, the hold and the order behind the change */
-function entryOf({ id, at, action, accountId, data }: Event<PetEventData>, visible: boolean): PetHistoryEntry {
-  const changes = changesOf(action, data);
+/**
+ * @param owns whether the caller may see every field
+ * @param visible whether the caller may see the account, the hold and the order behind the change
+ */
+function entryOf(
+  { id, at, action, accountId, data }: Event<PetEventData>,
+  owns: boolean,
+  visible: boolean,
+): PetHistoryEntry {
+  const changes = changesOf(action, data, owns ? [] : petValues.ownersOnly);
   return {
     id,
     at: formatTime(data.at ?? at),
@@ -47,10 +58,15 @@ function entryOf({ id, at, action, accountId, data }: Event<PetEventData>, visib
   };
 }
 
-/** Returns the first values of a new pet, the last values of a deleted one, or what an update changed. */
-function changesOf(action: string, { pet, was = {} }: PetEventData): NonNullable<PetHistoryEntry['changes']> {
+/** Returns the first values of a new pet, the last values of a deleted one, or what an update changed; without `hidden`. */
+function changesOf(
+  action: string,
+  { pet, was = {} }: PetEventData,
+  hidden: readonly string[],
+): NonNullable<PetHistoryEntry['changes']> {
   const members = Object.keys(action === 'updated' ? was : pet) as (keyof PetState)[];
-  const changes = members.map(member => {
+  const visible = hidden.length === 0 ? members : members.filter(member => !hidden.includes(member));
+  const changes = visible.map(member => {
     const from = action === 'updated' ? (was[member] ?? undefined) : action === 'deleted' ? pet[member] : undefined;
     const to = action === 'deleted' ? undefined : pet[member];
     return [member, { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }];

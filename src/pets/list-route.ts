@@ -5,14 +5,18 @@ import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
-import { anyOfFilter } from '../lib/schemas.ts';
+import { anyOfFilter, lineSchema } from '../lib/schemas.ts';
+import { DAY_MS } from '../lib/time.ts';
+import type { Reader } from '../schema.ts';
 import { type ChangeFilter, changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
 import { categoriesOf } from './filter.ts';
 import { listPets } from './list.ts';
-import { PetId, PetStatus, Pets, PetView } from './pet.ts';
+import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
+import { petIdsOf } from './profile-rules.ts';
 import { nextExpiry } from './reservations.ts';
+import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
 
 const filters = {
   status: anyOfFilter(PetStatus, 3, 'Only animals with one of these statuses.'),
@@ -22,6 +26,7 @@ const filters = {
     Type.Boolean({ default: false, description: 'With `categoryId`: includes the descendants of that category.' }),
   ),
   owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.' })),
+  externalId: Type.Optional(lineSchema('With `owner=me`: only your animal with this `externalId`.', 100)),
   updatedSince: Type.Optional(
     Type.String({
       maxLength: 200,
@@ -44,6 +49,7 @@ const filters = {
   view: Type.Optional(PetView),
 };
 type Filters = Static<Type.TObject<typeof filters>>;
+const allFilters: typeof filters = { ...filters, ...traitParameters };
 
 export const list = listOperation({
   summary: 'List all animals',
@@ -54,7 +60,7 @@ export const list = listOperation({
     'With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
     'previous pages, and its last page has an `X-Sync-Token`, the `updatedSince` of the next list.',
   noun: 'animals',
-  filters,
+  filters: allFilters,
   schema: Pets,
   response: 'A page of animals: `Pet`, or `FullPet` with `view=full`; with `includeRemoved=true` also `RemovedPet`.',
   total: 'It applies without filters, with one status, or with a category with or without its descendants.',
@@ -64,16 +70,19 @@ export const list = listOperation({
   errors: ['sync_token_expired'],
   examples: listExamples,
   async handle({ context, caller, filters, page, wantsTotal }) {
-    const { updatedSince, includeRemoved, view, sort = 'id', owner, ...others } = filters;
-    const filter = { ...others, ...(owner && { ownerId: caller.accountId }) };
+    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, ...others } = filters;
+    const ownerId = owner && caller.accountId;
+    const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
+    const filter = { ...others, id, ...(ownerId !== undefined && { ownerId }), traits: traitFilterOf(others) };
     if (filter.includeDescendants && filter.categoryId === undefined) {
       throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
     }
-    if (updatedSince) return changes(context, { ...filter, includeRemoved, updatedSince }, filters, page);
+    if (updatedSince)
+      return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, caller);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
-    const found = await listPets(database, { ...filter, sort }, page, now, view);
+    const found = await listPets(database, { ...filter, sort }, page, now, view, caller);
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
@@ -87,35 +96,58 @@ export const list = listOperation({
       ? sum(database.dataVersion('pets'), database.dataVersion('categories'))
       : database.dataVersion('pets');
     const now = nowOf(context);
-    const reader = query.owner === undefined ? '' : ` ${caller.accountId}`;
+    // What only owners see differs between accounts.
+    const isPersonal = query.owner !== undefined || query.view === 'full';
+    const reader = isPersonal ? ` ${caller.accountId}${caller.admin ? ' admin' : ''}` : '';
     const key = `${baseUrl} ${url}${prefer.get('count') === 'exact' ? ' counted' : ''}${reader}`;
     return cache.get(version, now, key) ?? load();
 
     async function load() {
       const response = await respond();
-      const until = version === undefined ? undefined : await nextExpiry(database, now);
+      const until = version === undefined ? undefined : cachedUntil(await nextExpiry(database, now), now, query.view);
       return cache.set(version, until, key, response);
     }
   },
 });
 
+/** Returns the id of the owner's pet with this `externalId`, if it is among `ids`, where given. */
+async function idsAmong(
+  reader: Reader,
+  ownerId: number | undefined,
+  externalId: string,
+  ids: readonly number[] | undefined,
+): Promise<readonly number[]> {
+  if (ownerId === undefined) throw invalidParameter('externalId', 'Requires owner=me.', 'invalid_combination');
+  const found = await petIdsOf(reader, ownerId, externalId);
+  return ids === undefined ? found : found.filter(id => ids.includes(id));
+}
+
 async function changes(
   context: Deployment,
   filter: ChangeFilter,
-  { id, sort, view }: Pick<Filters, 'id' | 'sort' | 'view'>,
+  { id, sort, view, externalId }: Pick<Filters, 'id' | 'sort' | 'view' | 'externalId'>,
+  traits: TraitFilter | undefined,
   page: PageRequest,
+  reader: PetReader,
 ) {
-  const rejected = id !== undefined ? 'id' : sort !== undefined ? 'sort' : undefined;
+  const [rejected] = Object.entries({ id, sort, externalId, ...traits }).find(([, value]) => value !== undefined) ?? [];
   if (rejected !== undefined) {
     const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
     throw invalidParameter(rejected, message, 'invalid_combination');
   }
-  const found = await changedPets(context.database, filter, page, nowOf(context), view);
+  const found = await changedPets(context.database, filter, page, nowOf(context), view, reader);
   return {
     rows: found.rows,
     next: found.next,
     ...(found.token !== undefined && { headers: ['X-Sync-Token', found.token] }),
   };
+}
+
+/** Returns until when a list may be cached: ages of the full view change with the day. */
+function cachedUntil(expiry: number | undefined, now: number, view: Filters['view']): number | undefined {
+  if (view !== 'full') return expiry;
+  const midnight = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+  return Math.min(expiry ?? midnight, midnight);
 }
 
 /** Adds versions that only increase: the sum changes with each of them. */

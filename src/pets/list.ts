@@ -2,7 +2,8 @@ import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pa
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
-import { type FullPet, type Pet, type PetRow, petValues } from './pet.ts';
+import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow } from './pet.ts';
+import { traitValues } from './traits.ts';
 
 export interface PetViews {
   plain: Pet;
@@ -13,8 +14,9 @@ export interface PetViews {
  * Returns one page of the pets that match a filter as of `now`.
  *
  * Every list follows an index. Where the index does not cover the filter (a filter with a sort by name, a status within a
- * category, a category with more than fifty descendants, another filter with an owner), a page scans up to 20,000 rows: it may then be short or empty and
- * still have a next page.
+ * category, a category with more than fifty descendants, traits, another filter with an owner), a page scans up to 20,000
+ * rows: it may then be short or empty and still have a next page.
+ * @param viewer the account that the pets are shown to: only owners see every field of the full view
  * @throws {Problem} `invalid_parameter` for a cursor of another list
  */
 export async function listPets<View extends keyof PetViews = 'plain'>(
@@ -23,6 +25,7 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   page: PageRequest,
   now: number,
   view?: View,
+  viewer: PetReader = anyone,
 ): Promise<Page<PetViews[View]>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
@@ -43,7 +46,7 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
       },
     }),
   });
-  const rows = shape.full ? (found.rows as PetRow[]).map(petValues.fullOf) : found.rows;
+  const rows = shape.full ? (found.rows as PetRow[]).map(row => fullPetOf(row, viewer, now)) : found.rows;
   return { ...found, rows: rows as PetViews[View][] };
 
   function read(scan: Scan): MaybePromise<Pet[]> {
@@ -63,7 +66,7 @@ const IN_SQL_MAX = 1000;
 
 /** @param large whether the query leaves the categories out */
 function shapeOf(
-  { id, status, ownerId, sort }: PetFilter,
+  { id, status, ownerId, traits = {}, sort }: PetFilter,
   categories: number,
   large: boolean,
   full: boolean,
@@ -72,10 +75,21 @@ function shapeOf(
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
   const isMerged = by === 'id' && categories <= MERGED_MAX && !owner;
-  const isFiltered = statuses !== '' || categories > 0 || (owner && by === 'name');
-  const isCovered = isMerged && (statuses === '' || categories === 0);
-  const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMerged ? 'category' : 'sort';
-  return { by, ids: id !== undefined, owner, statuses, categories: large ? 0 : padded(categories), index, full };
+  const wanted = Object.keys(traits).sort().join(' ');
+  const isFiltered = statuses !== '' || categories > 0 || wanted !== '' || (owner && by === 'name');
+  const isCovered = isMerged && wanted === '' && (statuses === '' || categories === 0);
+  const isMergedScan = isMerged && categories > 0;
+  const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMergedScan ? 'category' : 'sort';
+  return {
+    by,
+    ids: id !== undefined,
+    owner,
+    statuses,
+    traits: wanted,
+    categories: large ? 0 : padded(categories),
+    index,
+    full,
+  };
 }
 
 const STATUSES = 3;
@@ -88,12 +102,12 @@ function padded(categories: number): number {
 const PADDED = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
 
 function valuesOf(
-  { id, ownerId }: PetFilter,
+  { id, ownerId, traits }: PetFilter,
   categories: readonly number[] | undefined,
   shape: ListShape,
   now: number,
 ): Omit<PageValues, keyof ScanValues> {
-  const values: Record<string, unknown> = { ids: id && JSON.stringify(id), ownerId, now };
+  const values: Record<string, unknown> = { ids: id && JSON.stringify(id), ownerId, now, ...traitValues(traits) };
   if (categories !== undefined && shape.categories > 0) {
     values['categories'] = JSON.stringify(categories);
     // No category has the id 0.

@@ -35,7 +35,12 @@ describe('pageQuery', () => {
       all: (query: Query<never, unknown>) =>
         query.compiledFor('sqlite').sql.includes('recursive') ? below.map(id => ({ id })) : note(query) && [],
     } as unknown as Reader;
-    for (const [status, ownerId] of subsets.flatMap(status => [[status], [status, 7]] as const)) {
+    const traits = { sex: ['male'], age: ['baby', 'senior'] };
+    const filters = [
+      ...subsets.flatMap(status => [{ status }, { status, ownerId: 7 }]),
+      ...[undefined, 7].map(ownerId => ({ status: subsets[1], ownerId, traits })),
+    ];
+    for (const { status, ownerId, traits: wanted } of filters as readonly Omit<PetFilter, 'sort'>[]) {
       for (const tree of [undefined, [2], [2, 3, 4], Array.from({ length: 60 }, (_, index) => index + 2)]) {
         for (const sort of sorts) {
           below = tree ?? [];
@@ -44,6 +49,7 @@ describe('pageQuery', () => {
             categoryId: tree && 2,
             includeDescendants: below.length > 1,
             ownerId,
+            traits: wanted,
             sort,
           };
           for (const place of [undefined, { ...edge, backward: false }, { ...edge, backward: true }]) {
@@ -76,7 +82,11 @@ describe('pageQuery', () => {
                 assert.match(plan.join(), /SEARCH pets USING (COVERING )?INDEX pets_by_account \(account_id=\?/, what);
                 continue;
               }
-              const freed = status?.includes('available') && !status.includes('pending') && tree === undefined;
+              const freed =
+                wanted === undefined &&
+                status?.includes('available') &&
+                !status.includes('pending') &&
+                tree === undefined;
               if (freed && sort.endsWith('id')) assert.match(plan.join(), /USING .*pets_by_end/, what);
             }
           }

@@ -2,6 +2,7 @@ import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import { alongIndex, type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
 import { amongNumbers, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import { type Pet, type PetStatus, petColumns } from './pet.ts';
+import { hasTraits, type TraitValues } from './traits.ts';
 
 /** What decides the SQL of a page; pages of one shape share a prepared statement. */
 export interface Shape {
@@ -18,6 +19,8 @@ export interface Shape {
   readonly owner: boolean;
   /** The statuses of the filter, separated by spaces; empty for all. */
   readonly statuses: string;
+  /** The names of the traits of the filter, separated by spaces; empty for none. */
+  readonly traits: string;
   /** The number of categories, rounded up; 0 for all, infinite beyond `MERGED_MAX`. */
   readonly categories: number;
   /**
@@ -29,16 +32,17 @@ export interface Shape {
   readonly full: boolean;
 }
 
-export type PageValues = KeysetParams & { readonly [Key in `category${number}`]: number } & {
-  readonly fromName: string;
-  readonly endName: string;
-  /** JSON arrays of the ids and the categories. */
-  readonly ids: string;
-  readonly categories: string;
-  readonly ownerId: number;
-  readonly now: number;
-  readonly scanLimit: number;
-};
+export type PageValues = KeysetParams &
+  TraitValues & { readonly [Key in `category${number}`]: number } & {
+    readonly fromName: string;
+    readonly endName: string;
+    /** JSON arrays of the ids and the categories. */
+    readonly ids: string;
+    readonly categories: string;
+    readonly ownerId: number;
+    readonly now: number;
+    readonly scanLimit: number;
+  };
 
 /** The most categories whose ranges of an index are merged. */
 export const MERGED_MAX = 50;
@@ -54,6 +58,7 @@ const shapeMembers = [
   'ids',
   'owner',
   'statuses',
+  'traits',
   'categories',
   'index',
   'full',
@@ -65,7 +70,8 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
     const pets: Rows = db.selectFrom('pets');
     const owned =
       shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
-    const listed = shape.ids ? owned.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)) : owned;
+    const named = shape.ids ? owned.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)) : owned;
+    const listed = shape.traits === '' ? named : named.where(hasTraits(shape.traits.split(' '), p, engine));
     const matching = (range: Range) => {
       const rows = withStatus(inCategory(listed, shape, range, p, engine), shape, range, p.now);
       return range.expired ? sortedPage(rows, shape, p) : page(rows, shape, p, engine);
@@ -88,7 +94,7 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'statuses' | 'full'>) =>
+  (shape: Omit<Shape, 'upTo' | 'statuses' | 'traits' | 'full'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

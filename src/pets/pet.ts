@@ -7,6 +7,7 @@ import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
+import { ageAt, profileFields } from './profile.ts';
 
 /** The availability of a pet (contract, PetStatus). */
 export const PetStatus = Type.Enum(['available', 'pending', 'sold'], {
@@ -83,6 +84,7 @@ export const petFields = {
     write: 'optional',
     patch: PricePatch,
   }),
+  ...profileFields,
   accountId: field(AccountId, { column: 'account_id', fixed: true }),
   createdAt: field(CreatedAt, { column: 'created_at', codec: time, fixed: true }),
   updatedAt: field(UpdatedAt, {
@@ -113,6 +115,25 @@ export type PetRow = RowOf<PetFields>;
 /** The recorded fields of a pet, as events store them. */
 export type PetState = StateOf<PetFields>;
 
+/**
+ * Returns the full view of a pet as of `now`. Its owner and admins see every field.
+ * @param reader the account that it is shown to
+ */
+export function fullPetOf(row: PetRow, reader: PetReader, now: number): FullPet {
+  const sees = reader.admin || row.accountId === reader.accountId;
+  const pet = sees ? petValues.fullOf(row) : petValues.publicOf(row);
+  return pet.age === undefined && row.birthDate !== null ? { ...pet, age: ageAt(row.birthDate, now) } : pet;
+}
+
+/** Whom a pet is shown to. */
+export interface PetReader {
+  readonly accountId: number | null;
+  readonly admin: boolean;
+}
+
+/** A reader who owns no pet. */
+export const anyone: PetReader = { accountId: 0, admin: false };
+
 /** The body that adds or replaces a pet (contract, NewPet). An `id` in it is ignored. */
 export const NewPet = newSchema(petFields, 'NewPet', 'An animal to add.');
 export type NewPet = Static<typeof NewPet>;
@@ -125,6 +146,8 @@ export const PetView = Type.Enum(['plain', 'full'], {
   default: 'plain',
   description: '`full` adds every other field, such as the price, the owner, the times and the entity tag.',
 });
+
+export type PetView = Static<typeof PetView>;
 
 /** The plain view of a pet (contract, Animal): exactly these fields, in this order. */
 export const Pet = plainSchema(petFields, 'Pet', 'An animal.', { status: Type.Optional(PetStatus) });

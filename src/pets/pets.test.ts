@@ -26,7 +26,8 @@ onEachEngine(engine => {
       const database = await engine.open({ clock: testClock(1_795_000_000_123.5) });
       const pet = await add(database, { name: 'Minka', categoryId: 2 });
       assert.deepEqual(pet, { id: pet.id, name: 'Minka', categoryId: 2, status: 'available' });
-      assert.deepEqual(await database.first(wholePet, { id: pet.id }), {
+      const stored = Object.entries((await database.first(wholePet, { id: pet.id }))!);
+      assert.deepEqual(Object.fromEntries(stored.filter(([, value]) => value !== null)), {
         id: pet.id,
         name: 'Minka',
         category_id: 2,
@@ -35,10 +36,6 @@ onEachEngine(engine => {
         created_at: 1_795_000_000_123,
         updated_at: 1_795_000_000_123,
         version: 1,
-        status_reason: null,
-        price_amount: null,
-        price_currency: null,
-        reserved_until: null,
       });
       assert.deepEqual(petValues.plainOf(await getPet(database, pet.id, 0)), pet);
     });

@@ -1,24 +1,25 @@
 import type { NewCategories } from '../categories/bound.ts';
 import { ensureCategory } from '../categories/placeholders.ts';
-import { problem } from '../errors.ts';
+import { invalidMembers, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
-import type { FieldError } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
 import { lockPet } from './lock.ts';
 import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from './pet.ts';
+import { checkProfile } from './profile-rules.ts';
 import { petReserved } from './reservations.ts';
 
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
  * reused. Not idempotent.
  * @returns the columns of the new row
- * @throws {Problem} `category_not_found` where categories are strict; `category_limit_exceeded`
+ * @throws {Problem} `external_id_taken`; `invalid_body` for a birth in the future; `category_not_found` where categories are
+ *   strict; `category_limit_exceeded`
  */
 export async function createPet(
   tx: Transaction,
@@ -28,7 +29,9 @@ export async function createPet(
 ): Promise<PetRow> {
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories, accountId);
-  const row = { ...petValues.toRow(pet), accountId, createdAt: tx.now, updatedAt: tx.now };
+  const values = petValues.toRow(pet);
+  await checkProfile(tx, accountId, values);
+  const row = { ...values, accountId, createdAt: tx.now, updatedAt: tx.now };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
   await record(tx, petEvent('created', accountId, created));
@@ -44,7 +47,8 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 
 /**
  * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `invalid_body` where a price would lack a member;
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `invalid_body` where an object would lack a member, or for
+ *   a birth in the future; `external_id_taken`;
  *   `pet_reserved` for a new status of a reserved pet; `category_not_found` where categories are strict; `category_limit_exceeded`
  */
 export async function updatePet(
@@ -55,7 +59,7 @@ export async function updatePet(
   categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
-  return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidBody));
+  return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidMembers));
 }
 
 /**
@@ -101,6 +105,7 @@ async function change(
 ): Promise<PetRow> {
   const pet = await lockOwn(tx, actor, id, checkPreconditions);
   const change = changeOf(pet);
+  await checkProfile(tx, pet.accountId, change, id);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
     await ensureCategory(tx, change.categoryId, categories, actor.accountId);
   }
@@ -120,11 +125,6 @@ async function lockOwn(
   if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
   checkPreconditions?.(etagOf(pet));
   return pet;
-}
-
-function invalidBody(errors: readonly FieldError[]) {
-  const message = `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`;
-  return problem('invalid_body', message, { errors: [...errors] });
 }
 
 const insertPet = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>

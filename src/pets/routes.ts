@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { newCategoriesOf } from '../categories/bound.ts';
-import { listOperation, nowOf, operation } from '../deployment.ts';
+import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
@@ -15,7 +15,19 @@ import {
 } from './examples.ts';
 import { expireReservations } from './expiry.ts';
 import { petHistory } from './history.ts';
-import { FullPet, NewPet, Pet, PetHistory, PetId, PetPatch, type PetRow, PetView, petValues } from './pet.ts';
+import {
+  FullPet,
+  fullPetOf,
+  NewPet,
+  Pet,
+  PetHistory,
+  PetId,
+  PetPatch,
+  type PetReader,
+  type PetRow,
+  PetView,
+  petValues,
+} from './pet.ts';
 import { createPet, deletePet, getPet, replacePet, updatePet } from './pets.ts';
 
 const petId = {
@@ -33,7 +45,13 @@ const updated = {
   schema,
   headers: { ETag: 'The new entity tag.' },
 };
-const updateErrors = ['not_owner', 'pet_reserved', 'category_not_found', 'category_limit_exceeded'];
+const updateErrors = [
+  'not_owner',
+  'pet_reserved',
+  'external_id_taken',
+  'category_not_found',
+  'category_limit_exceeded',
+];
 
 export const create = operation({
   summary: 'Add an animal',
@@ -50,13 +68,13 @@ export const create = operation({
       headers: { Location: 'The URL of the animal.' },
     },
   ],
-  errors: ['category_not_found', 'category_limit_exceeded'],
+  errors: ['external_id_taken', 'category_not_found', 'category_limit_exceeded'],
   examples: createExamples,
   handle(request) {
-    const { context, caller, query, body, baseUrl } = request;
+    const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller));
-      return responseOf(pet, query.view, ['Location', `${baseUrl}/pets/${pet.id}`]);
+      return responseOf(request, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },
 });
@@ -79,8 +97,9 @@ export const get = operation({
     successor: ({ petId }) => `/pets?id=${encodeURIComponent(petId ?? '')}`,
   },
   examples: getExamples,
-  async handle({ context, path, query }) {
-    return responseOf(await getPet(context.database, path.petId, nowOf(context)), query.view);
+  async handle(request) {
+    const { context, path } = request;
+    return responseOf(request, await getPet(context.database, path.petId, nowOf(context)));
   },
 });
 
@@ -97,11 +116,11 @@ export const update = operation({
   errors: updateErrors,
   examples: updateExamples,
   handle(request) {
-    const { context, caller, path, query, body, checkPreconditions } = request;
+    const { context, caller, path, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
       responseOf(
+        request,
         await updatePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
-        query.view,
       ),
     );
   },
@@ -119,14 +138,13 @@ export const replace = operation({
   successes: [updated],
   errors: updateErrors,
   examples: replaceExamples,
-  async handle({ context, caller, origin, path, query, body, checkPreconditions }) {
-    return responseOf(
-      await context.database.write(
-        tx => replacePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
-        origin,
-      ),
-      query.view,
+  async handle(request) {
+    const { context, caller, origin, path, body, checkPreconditions } = request;
+    const pet = await context.database.write(
+      tx => replacePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
+      origin,
     );
+    return responseOf(request, pet);
   },
 });
 
@@ -163,7 +181,18 @@ export const history = listOperation({
   },
 });
 
-function responseOf(pet: PetRow, view: 'plain' | 'full' | undefined, headers: readonly string[] = []): RouteResponse {
-  const body = view === 'full' ? petValues.fullOf(pet) : petValues.plainOf(pet);
+interface PetRequest {
+  readonly context: Deployment;
+  readonly caller: PetReader;
+  readonly query: { readonly view?: PetView };
+}
+
+/** Returns the response with a pet, in the view that the request asks for. */
+function responseOf(
+  { context, caller, query }: PetRequest,
+  pet: PetRow,
+  headers: readonly string[] = [],
+): RouteResponse {
+  const body = query.view === 'full' ? fullPetOf(pet, caller, nowOf(context)) : petValues.plainOf(pet);
   return { body, headers: [...headers, 'ETag', etagOf(pet)] };
 }

@@ -6,8 +6,9 @@ import { Problem } from '../../lib/http/problem.ts';
 import { PREFIX } from '../../urls.ts';
 import { idOf } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
+import { facts } from '../../web/parts.ts';
 import { petHistory } from '../history.ts';
-import { type FullPet, type PetHistoryEntry, petValues } from '../pet.ts';
+import { anyone, type FullPet, fullPetOf, type PetHistoryEntry } from '../pet.ts';
 import { getPet } from '../pets.ts';
 import { type Attempt, ask, askView } from './ask.ts';
 import { drawing, isolated, priceText, statusBadge, statusNames } from './parts.ts';
@@ -49,7 +50,7 @@ async function animalView(visit: Visit, pet: FullPet, attempt?: Attempt): Promis
 ${drawing(path)}
 <div>
 <p>${statusBadge(pet.status)}${pet.statusReason !== undefined && html` <bdi>${pet.statusReason}</bdi>`}</p>
-${facts(pet, path, owner)}
+${petFacts(pet, path, owner)}
 </div>
 </div>
 ${askView(visit, pet, attempt)}
@@ -60,34 +61,31 @@ ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSea
   };
 }
 
-/** A reader who sees only the public part of a history. No account has this id. */
-const anyone = { accountId: 0, admin: false };
-
 async function findPet({ deployment, parameters }: Visit): Promise<FullPet | undefined> {
   const petId = idOf(parameters['petId']);
   if (petId === undefined) return undefined;
   try {
-    return petValues.fullOf(await getPet(deployment.database, petId, nowOf(deployment)));
+    const now = nowOf(deployment);
+    return fullPetOf(await getPet(deployment.database, petId, now), anyone, now);
   } catch (error) {
     if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
     throw error;
   }
 }
 
-function facts(
+function petFacts(
   { price, createdAt, updatedAt, id }: FullPet,
   path: readonly NamedCategory[],
   owner: string | undefined,
-) {
-  const rows: (readonly [string, Html])[] = [
+): Html {
+  return facts([
     ['Category', categoryText(path)],
-    ...(price === undefined ? [] : [['Price', html`${priceText(price)}`] as const]),
-    ...(owner === undefined ? [] : [['With', html`<bdi>${owner}</bdi>`] as const]),
+    ['Price', price && priceText(price)],
+    ['With', owner === undefined ? undefined : html`<bdi>${owner}</bdi>`],
     ['Here since', dayHtml(new Date(createdAt))],
     ['Last change', timeHtml(Date.parse(updatedAt))],
-    ['Number', html`${id}`],
-  ];
-  return html`<dl class="facts">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+    ['Number', String(id)],
+  ]);
 }
 
 function categoryText(path: readonly NamedCategory[]): Html {

@@ -1,5 +1,6 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
+import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { sendMessage } from '../../messages/messages.ts';
 import {
   keepUntilConfirmed,
@@ -12,17 +13,17 @@ import { field, notice, textArea } from '../../web/forms.ts';
 import type { Visit } from '../../web/page.ts';
 import type { FullPet } from '../pet.ts';
 
-/** What a form contained, and what is wrong with it. */
+/** The values and errors of a form that was sent. */
 export interface Attempt {
   readonly name: string;
   readonly email: string;
   readonly text: string;
   readonly errors: Readonly<Partial<Record<'name' | 'email' | 'text', string>>>;
-  /** Why a valid message was not accepted. */
+  /** The reason for which a valid message was rejected. */
   readonly refusal?: Problem;
 }
 
-/** What became of a message; part of the address of the page that shows it. */
+/** The result of sending a message; part of the address of the page that shows it. */
 export type Outcome = 'sent' | 'confirm';
 
 /** Sends a message about an animal to its owner, or keeps it until its sender confirms it. Returns the errors of the form, if it has any. */
@@ -101,7 +102,7 @@ ${
           value: attempt?.name,
           error: attempt?.errors.name,
           autocomplete: 'name',
-          maxLength: 255,
+          maxLength: NAME_LENGTH_MAX,
         }),
         field({
           name: 'email',

@@ -2,10 +2,10 @@ import { nowOf } from '../../deployment.ts';
 import { html } from '../../lib/html/html.ts';
 import { confirmPath } from '../../messages/visitors/email-job.ts';
 import { findWaiting, sendConfirmed } from '../../messages/visitors/visitor-messages.ts';
-import { publicPage, type View } from '../../web/page.ts';
+import { publicForm, type View } from '../../web/page.ts';
 
 /** The page that the link in an e-mail to a visitor opens. Opening it does nothing: programs that scan e-mail do so. */
-export const confirmMessagePage = publicPage({
+export const confirmMessagePage = publicForm({
   path: confirmPath('{secret}'),
   title: 'Send your message',
   // It acts for whoever has the secret.

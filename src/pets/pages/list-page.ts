@@ -49,7 +49,7 @@ ${pageLinks(visit, page)}`,
   },
 });
 
-/** What a visitor has chosen. */
+/** The filters and the sort order of a visitor. */
 interface Choice {
   readonly category: number | undefined;
   readonly status: PetStatus | 'any';

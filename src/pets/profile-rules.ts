@@ -1,0 +1,48 @@
+import { invalidBody, problem } from '../errors.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { lockBound } from '../plans/lock.ts';
+import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import type { PetRow } from './pet.ts';
+
+/**
+ * Checks what the schema of a profile cannot: an `externalId` that another pet of the account has, and a birth in the
+ * future, by more than a day because of time zones.
+ * @param change the columns that a transaction is about to write
+ * @param id the pet that it changes; absent for a new one
+ * @throws {Problem} `external_id_taken`; `invalid_body`
+ */
+export async function checkProfile(
+  tx: Transaction,
+  accountId: number,
+  { externalId, birthDate }: Partial<Pick<PetRow, 'externalId' | 'birthDate'>>,
+  id?: number,
+): Promise<void> {
+  if (typeof birthDate === 'number' && birthDate > tx.now + DAY_MS) {
+    const message = 'Must not be in the future.';
+    throw invalidBody('/birthDate', 'out_of_range', message);
+  }
+  if (typeof externalId !== 'string') return;
+  await lockBound(tx, 'external ids', accountId);
+  const other = await tx.first(petByExternalId, { accountId, externalId });
+  if (other === undefined || other.id === id) return;
+  const message = `The animal ${other.id} has the externalId ${externalId}.`;
+  throw problem('external_id_taken', message, {
+    errors: [{ path: '/externalId', code: 'external_id_taken', message }],
+  });
+}
+
+/** Returns the id of the pet of an account with this `externalId`, alone in a list, or an empty list. */
+export async function petIdsOf(reader: Reader, accountId: number, externalId: string): Promise<readonly number[]> {
+  const found = await reader.first(petByExternalId, { accountId, externalId });
+  return found === undefined ? [] : [found.id];
+}
+
+const petByExternalId = query((db, p: Params<{ accountId: number; externalId: string }>) =>
+  db
+    .selectFrom('pets')
+    .select('id')
+    .where('account_id', '=', p.accountId)
+    .where('external_id', '=', p.externalId)
+    .orderBy('id')
+    .limit(1),
+);

@@ -1,0 +1,309 @@
+import Type, { type Static } from 'typebox';
+import { date, field, json } from '../lib/fields/field.ts';
+import { objectPatch } from '../lib/fields/schemas.ts';
+import { checkedText, documentedRule, lineSchema } from '../lib/schemas.ts';
+import { textRules } from '../lib/text.ts';
+import { DAY_MS, parseDate } from '../lib/time.ts';
+
+/** The answer to a question about an animal. Shelters often do not know: `unknown` is not `no`. */
+export const YesNoUnknown = Type.Enum(['yes', 'no', 'unknown'], { title: 'YesNoUnknown' });
+export type YesNoUnknown = Static<typeof YesNoUnknown>;
+
+const answer = (description: string) => Type.Optional(Type.Enum(['yes', 'no', 'unknown'], { description }));
+const line = (description: string, maxLength = 100) => Type.Optional(lineSchema(description, maxLength));
+const dateSchema = (description: string) =>
+  Type.Refine(
+    Type.String({ maxLength: 10, description, examples: ['2024-05-01'], ...documentedRule({ format: 'date' }) }),
+    text => parseDate(text) !== undefined,
+    () => 'must be a date, such as 2024-05-01',
+  );
+
+export const Breeds = Type.Object(
+  {
+    primary: line('The breed, or the most prominent one.'),
+    secondary: line('The second breed of a mixed animal.'),
+    mixed: Type.Optional(Type.Boolean({ description: 'Whether the animal is a mix.' })),
+    unknown: Type.Optional(Type.Boolean({ description: 'Whether the breed is unknown.' })),
+  },
+  { title: 'Breeds', description: 'The breeds of an animal.' },
+);
+export type Breeds = Static<typeof Breeds>;
+
+export const Colors = Type.Object(
+  {
+    primary: line('The main color.'),
+    secondary: line('The second color.'),
+    tertiary: line('The third color.'),
+  },
+  { title: 'Colors', description: 'The colors of an animal.' },
+);
+export type Colors = Static<typeof Colors>;
+
+export const Coat = Type.Enum(['hairless', 'short', 'medium', 'long', 'wire', 'curly'], {
+  title: 'Coat',
+  description: 'The coat or hair length.',
+});
+export const Sex = Type.Enum(['female', 'male', 'unknown'], { title: 'Sex', description: 'The sex.' });
+export const Age = Type.Enum(['baby', 'young', 'adult', 'senior'], {
+  title: 'Age',
+  description:
+    'The stage of life. Where it is left out, it follows from `birthDate`: `baby` up to 6 months, `young` up to 2 years, ' +
+    '`adult` up to 9 years, then `senior`. Set it for species that age faster or more slowly.',
+});
+export type Age = Static<typeof Age>;
+export const Size = Type.Enum(['small', 'medium', 'large', 'xlarge'], {
+  title: 'Size',
+  description: 'The size when grown.',
+});
+
+const Weight = Type.Object(
+  {
+    value: Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description: 'The number of units.' }),
+    unit: Type.Enum(['kg', 'g', 'lb', 'oz'], { description: 'The unit.' }),
+  },
+  { title: 'Weight', description: 'The weight.' },
+);
+type Weight = Static<typeof Weight>;
+
+export const GoodWith = Type.Object(
+  {
+    children: answer('Children.'),
+    dogs: answer('Other dogs.'),
+    cats: answer('Other cats.'),
+    elderly: answer('Elderly people.'),
+    farmAnimals: answer('Farm animals.'),
+  },
+  { title: 'GoodWith', description: 'Whom the animal gets along with.' },
+);
+
+export const Traits = Type.Object(
+  {
+    houseTrained: answer('Whether it is house-trained.'),
+    crateTrained: answer('Whether it is crate-trained.'),
+    leashTrained: answer('Whether it walks on a leash.'),
+    spayedNeutered: answer('Whether it is spayed or neutered.'),
+    vaccinated: answer('Whether its vaccinations are up to date.'),
+    declawed: answer('Whether it is declawed.'),
+    specialNeeds: answer('Whether it has special needs.'),
+  },
+  { title: 'Traits', description: 'Training and health.' },
+);
+
+export const intakeKinds = [
+  'stray',
+  'owner_surrender',
+  'owner_intended_euthanasia',
+  'transfer_in',
+  'seized',
+  'born_in_care',
+  'returned',
+  'other',
+] as const;
+const Intake = Type.Object(
+  {
+    date: dateSchema('The day on which the animal came in.'),
+    kind: Type.Enum([...intakeKinds], { description: 'How it came in.' }),
+    from: line('Where it came from: a person, a place or another organization.', 255),
+  },
+  { title: 'Intake', description: 'How the animal came into care. Only its owner sees it.' },
+);
+type Intake = Static<typeof Intake>;
+
+export const outcomeKinds = [
+  'adoption',
+  'returned_to_owner',
+  'transfer_out',
+  'returned_to_field',
+  'died_in_care',
+  'lost_in_care',
+  'shelter_euthanasia',
+  'owner_intended_euthanasia',
+  'other',
+] as const;
+const Outcome = Type.Object(
+  {
+    date: dateSchema('The day on which the animal left.'),
+    kind: Type.Enum([...outcomeKinds], { description: 'How it left.' }),
+    to: line('Where it went: a person, a place or another organization.', 255),
+  },
+  { title: 'Outcome', description: 'How the animal left care. Only its owner sees it.' },
+);
+type Outcome = Static<typeof Outcome>;
+
+const Group = Type.Object(
+  {
+    id: lineSchema('Your name for the group, the same for all its animals.', 100),
+    kind: Type.Enum(['litter', 'bonded'], {
+      description: '`bonded` animals are held and ordered together only; those of a `litter` can go one by one.',
+    }),
+  },
+  { title: 'Group', description: 'The litter of the animal, or the animals that it is bonded with.' },
+);
+
+const Tags = Type.Array(lineSchema('A tag.', 40), {
+  maxItems: 20,
+  uniqueItems: true,
+  title: 'Tags',
+  description: 'Up to 20 words that describe the animal: playful, calm.',
+});
+const Microchip = Type.String({
+  pattern: '^([0-9A-Za-z]{9}|[0-9A-Za-z]{10}|[0-9]{15})$',
+  description: 'A number of 9, 10 or 15 characters.',
+});
+const Microchips = Type.Array(Microchip, {
+  maxItems: 5,
+  uniqueItems: true,
+  title: 'Microchips',
+  description: 'The numbers of the microchips. Only the owner of the animal sees them.',
+});
+const Videos = Type.Array(
+  Type.String({ maxLength: 2000, pattern: '^https?://[^\\s/?#]+([/?#]\\S*)?$', description: 'A URL.' }),
+  { maxItems: 10, uniqueItems: true, title: 'Videos', description: 'The URLs of up to 10 videos.' },
+);
+const extraName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$' });
+const ExtraText = Type.String({ maxLength: 2000 });
+const extraRules = { maxProperties: 50, additionalProperties: false };
+const Extra = Type.Record(extraName, ExtraText, {
+  ...extraRules,
+  title: 'Extra',
+  description: 'Up to 50 texts of your own by name, kept and returned as sent.',
+});
+type Extra = Static<typeof Extra>;
+const ExtraPatch = Type.Record(extraName, Type.Union([ExtraText, Type.Null()]), {
+  ...extraRules,
+  title: 'ExtraPatch',
+  description: 'The texts to change; `null` removes one, and the others stay.',
+});
+
+const Description = checkedText(
+  textRules(10_000),
+  'What people should know about the animal, stored as sent: 1–10,000 characters, which may include line breaks.',
+);
+
+const ExternalId = lineSchema('Your own identifier of the animal, unique within the account.', 100);
+
+/**
+ * The profile of a pet: optional fields of the full view, in the vocabulary of shelters and adoption sites. Answers have
+ * three states; a field or an answer that was never given is absent.
+ */
+export const profileFields = {
+  externalId: field(ExternalId, {
+    column: 'external_id',
+    write: 'optional',
+    cli: { flag: 'external-id', value: 'ID' },
+  }),
+  breeds: field(Breeds, {
+    column: 'breeds',
+    codec: json<Breeds>(),
+    write: 'optional',
+    patch: objectPatch(Breeds, 'BreedsPatch'),
+  }),
+  colors: field(Colors, {
+    column: 'colors',
+    codec: json<Colors>(),
+    write: 'optional',
+    patch: objectPatch(Colors, 'ColorsPatch'),
+  }),
+  pattern: field(lineSchema('The pattern of the coat: brindle, tabby.', 100), { column: 'pattern', write: 'optional' }),
+  coat: field(Coat, { column: 'coat', write: 'optional' }),
+  sex: field(Sex, { column: 'sex', write: 'optional' }),
+  birthDate: field(dateSchema('The date of birth. Not in the future.'), {
+    column: 'birth_date',
+    codec: date,
+    write: 'optional',
+  }),
+  birthDatePrecision: field(
+    Type.Enum(['exact', 'estimated'], { description: 'Whether the date of birth is exact or estimated.' }),
+    { column: 'birth_date_precision', write: 'optional' },
+  ),
+  age: field(Age, { column: 'age', write: 'optional' }),
+  size: field(Size, { column: 'size', write: 'optional' }),
+  weight: field(Weight, {
+    column: 'weight',
+    codec: json<Weight>(),
+    write: 'optional',
+    patch: objectPatch(Weight, 'WeightPatch'),
+  }),
+  goodWith: field(GoodWith, {
+    columns: {
+      children: 'good_with_children',
+      dogs: 'good_with_dogs',
+      cats: 'good_with_cats',
+      elderly: 'good_with_elderly',
+      farmAnimals: 'good_with_farm_animals',
+    },
+    write: 'optional',
+    patch: objectPatch(GoodWith, 'GoodWithPatch'),
+  }),
+  traits: field(Traits, {
+    columns: {
+      houseTrained: 'house_trained',
+      crateTrained: 'crate_trained',
+      leashTrained: 'leash_trained',
+      spayedNeutered: 'spayed_neutered',
+      vaccinated: 'vaccinated',
+      declawed: 'declawed',
+      specialNeeds: 'special_needs',
+    },
+    write: 'optional',
+    patch: objectPatch(Traits, 'TraitsPatch'),
+  }),
+  energy: field(
+    Type.Integer({ minimum: 1, maximum: 5, description: 'The energy level, from 1 (calm) to 5 (very active).' }),
+    {
+      column: 'energy',
+      write: 'optional',
+    },
+  ),
+  group: field(Group, {
+    columns: { id: 'group_id', kind: 'group_kind' },
+    write: 'optional',
+    patch: objectPatch(Group, 'GroupPatch'),
+  }),
+  tags: field(Tags, { column: 'tags', codec: json<string[]>(), write: 'optional' }),
+  videos: field(Videos, { column: 'videos', codec: json<string[]>(), write: 'optional' }),
+  specialNeedsNotes: field(lineSchema('What the special needs are.', 1000), {
+    column: 'special_needs_notes',
+    write: 'optional',
+  }),
+  microchips: field(Microchips, {
+    column: 'microchips',
+    codec: json<string[]>(),
+    write: 'optional',
+    visibleTo: 'owner',
+  }),
+  tattoo: field(lineSchema('The tattoo. Only the owner of the animal sees it.', 100), {
+    column: 'tattoo',
+    write: 'optional',
+    visibleTo: 'owner',
+  }),
+  intake: field(Intake, {
+    column: 'intake',
+    codec: json<Intake>(),
+    write: 'optional',
+    patch: objectPatch(Intake, 'IntakePatch'),
+    visibleTo: 'owner',
+  }),
+  outcome: field(Outcome, {
+    column: 'outcome',
+    codec: json<Outcome>(),
+    write: 'optional',
+    patch: objectPatch(Outcome, 'OutcomePatch'),
+    visibleTo: 'owner',
+  }),
+  extra: field(Extra, { column: 'extra', codec: json<Extra>(), write: 'optional', patch: ExtraPatch }),
+  description: field(Description, { column: 'description', write: 'optional' }),
+};
+
+/** Returns the stage of life of an animal that was born at `birthDate`, in milliseconds since the Unix epoch, as of `now`. */
+export function ageAt(birthDate: number, now: number): Age {
+  return ages.find(({ upTo }) => now < birthDate + upTo)?.age ?? 'senior';
+}
+
+const YEAR_MS = 365.25 * DAY_MS;
+/** How long after the birth each stage ends: the bands that shelter software uses for all species. */
+export const ages: readonly { readonly age: Age; readonly upTo: number }[] = [
+  { age: 'baby', upTo: YEAR_MS / 2 },
+  { age: 'young', upTo: 2 * YEAR_MS },
+  { age: 'adult', upTo: 9 * YEAR_MS },
+];

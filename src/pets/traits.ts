@@ -1,0 +1,88 @@
+import type { Expression } from 'kysely';
+import Type, { type TSchema } from 'typebox';
+import { memberKey } from '../lib/fields/columns.ts';
+import { amongTexts, type Params, type Reader, sql } from '../schema.ts';
+import { Age, ages, Coat, profileFields, Sex, Size, YesNoUnknown } from './profile.ts';
+
+/** A field of the profile that lists filter by. */
+interface Trait {
+  readonly schema: TSchema;
+  readonly description: string;
+  /** The SQL of its value as of `now`. */
+  value(now: Expression<number>): Expression<string>;
+}
+
+/** The traits by the names of their filters. */
+const traits: Readonly<Record<string, Trait>> = {
+  sex: { schema: Sex, description: 'Only animals of this sex.', value: column('sex') },
+  age: { schema: Age, description: 'Only animals of this age.', value: ageAsOf },
+  size: { schema: Size, description: 'Only animals of this size.', value: column('size') },
+  coat: { schema: Coat, description: 'Only animals with this coat.', value: column('coat') },
+  ...answers(profileFields.goodWith, member => memberKey('goodWith', member)),
+  ...answers(profileFields.traits, member => member),
+};
+
+/** The filters of a list by traits: for each, the values of which an animal has one. */
+export type TraitFilter = Readonly<Record<string, readonly string[]>>;
+
+/** The query parameters of the filters. */
+export const traitParameters: Readonly<Record<string, TSchema>> = Object.fromEntries(
+  Object.entries(traits).map(([name, { schema, description }]) => {
+    const [first] = (schema as { readonly enum?: readonly string[] }).enum ?? [];
+    return [name, Type.Optional(Type.Array(schema, { minItems: 1, maxItems: 6, description, examples: [[first]] }))];
+  }),
+);
+
+/** Returns the filters by traits among the parameters of a request; `undefined` if there are none. */
+export function traitFilterOf(parameters: Readonly<Record<string, unknown>>): TraitFilter | undefined {
+  const found = Object.entries(parameters).filter(([name, value]) => name in traits && value !== undefined);
+  return found.length === 0 ? undefined : Object.fromEntries(found.map(([name, value]) => [name, value as string[]]));
+}
+
+/** The parameters of a query that filters by traits: JSON arrays. */
+export type TraitValues = { readonly [Name in `trait_${string}`]: string };
+
+/** Returns the parameters of the query of a filter. */
+export function traitValues(filter: TraitFilter = {}): TraitValues {
+  return Object.fromEntries(Object.entries(filter).map(([name, values]) => [`trait_${name}`, JSON.stringify(values)]));
+}
+
+/**
+ * Returns the condition that an animal has one of the values of each trait. No index serves it.
+ * @param names the traits of the filter
+ */
+export function hasTraits(
+  names: readonly string[],
+  p: Params<TraitValues & { readonly now: number }>,
+  engine: Reader['engine'],
+): Expression<boolean> {
+  const conditions = names.map(name => amongTexts(traits[name]!.value(p.now), p[`trait_${name}`]!, engine));
+  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+function column(name: string): Trait['value'] {
+  return () => sql<string>`${sql.ref(name)}`;
+}
+
+/** The age that was given, or else that which follows from the date of birth; see `ageAt`. */
+function ageAsOf(now: Expression<number>): Expression<string> {
+  const bands = ages.map(({ age, upTo }) => sql`when birth_date > ${now} - ${sql.lit(upTo)} then ${sql.lit(age)}`);
+  return sql<string>`coalesce(age, case when birth_date is null then null ${sql.join(bands, sql` `)} else 'senior' end)`;
+}
+
+/** The traits that are the members of an object of answers, which have a column each. */
+function answers(
+  { columns, schema }: { readonly columns: Readonly<Record<string, string>>; readonly schema: object },
+  nameOf: (member: string) => string,
+): Record<string, Trait> {
+  const { description, properties } = schema as {
+    description: string;
+    properties: Record<string, { description: string }>;
+  };
+  return Object.fromEntries(
+    Object.entries(columns).map(([member, name]) => {
+      const text = `${description} ${properties[member]!.description} Only animals with one of these answers.`;
+      return [nameOf(member), { schema: YesNoUnknown, description: text, value: column(name) }];
+    }),
+  );
+}
