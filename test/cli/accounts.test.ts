@@ -5,18 +5,24 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/accounts/accounts.ts';
+import { exportedTables } from '../../src/accounts/export/export.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { main } from '../../src/cli/main.ts';
 import { plain } from '../../src/cli/terminal.ts';
 import { getKey } from '../../src/keys/keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
+import { replaceOrganization } from '../../src/organizations/organizations.ts';
 import { createPet } from '../../src/pets/pets.ts';
+import type { DeploymentName } from '../../src/schema.ts';
+import { addUsage } from '../../src/usage/counts.ts';
+import { addRequests } from '../../src/usage/log.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
+import { type Environment, jsonOf, petstore, refused } from '../support/commands.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { newKey, serve } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { addPet, type Environment, jsonOf, onData, onEachEngine, petstore, refused } from './store-commands.ts';
+import { addPet, onData, onEachEngine } from './store-commands.ts';
 
 onEachEngine(environment => {
   let here: Environment;
@@ -62,8 +68,47 @@ onEachEngine(environment => {
         ),
       ),
     );
+    const { now } = await onData(here, 'production', database =>
+      database.write(async tx => {
+        const counts = { succeeded: 3, clientErrors: 1, rateLimited: 0, banned: 0, serverErrors: 0, unlogged: 2 };
+        const [hour, keyId] = [Math.floor(tx.now / 3_600_000), key.id];
+        const used = (accountId: number, deployment: DeploymentName, hour: number) => ({
+          ...{ accountId, deployment, keyId, hour },
+          ...counts,
+        });
+        await addUsage(tx, [used(1, 'staging', hour), used(1, 'production', hour - 89 * 24), used(2, 'staging', hour)]);
+        const request = {
+          deployment: 'staging',
+          keyId,
+          method: 'GET',
+          path: '/v1/pets',
+          operation: 'listPets',
+        } as const;
+        const answer = { status: 200, code: null, durationMs: 1, time: tx.now };
+        const requests = Array.from({ length: 101 }, (_, n) => ({ accountId: 1, requestId: `own-${n}` }));
+        for (const one of [...requests, { accountId: 2, requestId: 'of-another' }]) {
+          await addRequests(tx, [{ ...request, ...answer, ...one }]);
+        }
+        return { now: tx.now };
+      }),
+    );
+    await onData(here, 'production', database =>
+      database.write(tx => replaceOrganization(tx, { accountId: 1, admin: false }, 1, { name: 'Maple Lane' })),
+    );
     const { printed } = await petstore(here, 'account', 'export', '1');
-    const { account, keys, events, production, staging } = JSON.parse(printed);
+    const data = JSON.parse(printed);
+    const { account, keys, events, production, staging, usage, requests } = data;
+    const starts = [now - 89 * 86_400_000, now].map(time => Math.floor(time / 3_600_000) * 3_600_000);
+    assert.deepEqual(
+      usage.map(({ start, succeeded }: { start: string; succeeded: number }) => [Date.parse(start), succeeded]),
+      starts.map(start => [start, 3]),
+    );
+    assert.equal(requests.length, 101);
+    assert.deepEqual([requests[0].requestId, requests[0].deployment], ['own-100', 'staging']);
+    assert.ok(!printed.includes('of-another'));
+    for (const member of Object.values(exportedTables)) {
+      if (typeof member === 'string') assert.ok(member in data || member in production, member);
+    }
     assert.deepEqual([account.id, account.email], [1, 'owner@example.org']);
     assert.ok(keys.some(({ id }: { id: string }) => id === key.id));
     assert.ok(events.some(({ type }: { type: string }) => type === 'account.created'));
@@ -74,6 +119,7 @@ onEachEngine(environment => {
       ids.filter((id: number) => pets.includes(id)),
       pets,
     );
+    assert.deepEqual([production.organization.name, staging.organization], ['Maple Lane', null]);
     assert.equal(production.orders.at(-1).note, 'hello');
     assert.equal(production.sentMessages.at(-1).message, 'Hello');
     assert.equal(production.webhooks.at(-1).url, 'https://x.example/');
@@ -114,6 +160,27 @@ onEachEngine(environment => {
     assert.ok(revoked.every(({ state }: { state: string }) => state === 'revoked'));
     assert.deepEqual(await jsonOf(here, 'account', 'revoke-keys', String(account.id)), []);
     await refused(here, /There is no account 999/, 'account', 'revoke-keys', '999');
+  });
+
+  it('keeps the only active admin', async () => {
+    const create = (email: string) =>
+      jsonOf(here, 'account', 'create', `--email=${email}`, '--name=Admin', '--admin').then(({ id }) => String(id));
+    const admin = await create('admin@example.org');
+    const leave = [
+      ['update', admin, '--no-admin'],
+      ['suspend', admin],
+      ['delete', admin],
+    ];
+    for (const command of leave) {
+      await refused(
+        here,
+        new RegExp(`^Account ${admin} is the only active admin: make another`),
+        'account',
+        ...command,
+      );
+    }
+    await create('other@example.org');
+    await jsonOf(here, 'account', 'delete', admin, '--grace', '0s');
   });
 
   it('deletes an account after its grace period, and can resume it until then', async () => {

@@ -6,12 +6,15 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { samplePets } from '../../src/seeds/pets.ts';
+import { jsonOf, petstore, refused } from '../support/commands.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { type Process, send, spawnService } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+
+const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];
 
 /** The exit code and output of a finished command. */
 interface Outcome {
@@ -20,8 +23,8 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs the command line in its own process. */
-async function petstore(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
+/** Runs the command line in its own process, through the launcher. */
+async function launch(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
   const child = spawn(launcher, args, {
     env: { ...process.env, FORCE_COLOR: undefined, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -100,6 +103,7 @@ describe('beside a server', () => {
   });
 
   it('updates, suspends and resumes an account for the next request', async () => {
+    await newAccount('--admin');
     const { id } = await newAccount();
     const key = await newKey(id);
     const limit = async () => (await list(key.token)).headers['x-ratelimit-limit'];
@@ -196,30 +200,19 @@ describe('beside a server', () => {
 describe('before the first start', () => {
   it('creates missing files: a key created now works after the first start', async t => {
     const environment = { PETSTORE_DATA_DIR: join(temporaryDirectory(), 'deep', 'data') };
-    const account = await petstore(
-      environment,
-      'account',
-      'create',
-      '--email',
-      'a@example.org',
-      '--name',
-      'A',
-      '--json',
-    );
+    const account = await launch(environment, ...create, '--json');
     assert.deepEqual([account.code, account.stderr], [0, '']);
-    const key = await petstore(environment, 'key', 'create', '--account', '1', '--json');
-    assert.equal(key.stdout.split('\n').length, 2);
+    const { token } = await jsonOf(environment, 'key', 'create', '--account', '1');
     const server = await serving(t, { directory: environment.PETSTORE_DATA_DIR });
-    assert.equal((await send(`${server.urls.production}/pets`, { key: JSON.parse(key.stdout).token })).status, 200);
+    assert.equal((await send(`${server.urls.production}/pets`, { key: token })).status, 200);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
   it('stores no token in any file', async () => {
     const directory = temporaryDirectory();
     const environment = { PETSTORE_DATA_DIR: directory };
-    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
-    const { stdout } = await petstore(environment, 'key', 'create', '--account', '1', '--json');
-    const secret = JSON.parse(stdout).token.slice(27);
+    await jsonOf(environment, ...create);
+    const secret = (await jsonOf(environment, 'key', 'create', '--account', '1')).token.slice(27);
     for (const file of await readdir(directory)) {
       assert.ok(!(await readFile(join(directory, file))).includes(secret), file);
     }
@@ -227,8 +220,8 @@ describe('before the first start', () => {
 
   it('prints text without formatting when the output is not a terminal', async () => {
     const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), NO_COLOR: '1' };
-    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'Änn 小雪');
-    const { stdout } = await petstore(environment, 'account', 'list');
+    await jsonOf(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'Änn 小雪');
+    const { stdout } = await launch(environment, 'account', 'list');
     const [heading, row] = stdout.split('\n');
     assert.ok(!stdout.includes('\u001b'));
     assert.equal(heading!.indexOf('E-MAIL'), row!.indexOf('a@example.org'));
@@ -254,50 +247,57 @@ describe('errors', () => {
 
   it('print one sentence and exit with 1', async () => {
     const environment = { PETSTORE_DATA_DIR: temporaryDirectory() };
-    const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A'];
-    assert.equal((await petstore(environment, ...create)).code, 0);
-    const key = JSON.parse((await petstore(environment, 'key', 'create', '--account', '1', '--json')).stdout);
-    await petstore(environment, 'key', 'revoke', key.id);
+    await jsonOf(environment, ...create);
+    const key = await jsonOf(environment, 'key', 'create', '--account', '1');
+    await jsonOf(environment, 'key', 'revoke', key.id);
 
-    assertRefused(await petstore(environment, ...create, '--json'), /a@example\.org already/);
-    assertRefused(await petstore(environment, 'key', 'create', '--account', '9'), /no account 9/);
-    assertRefused(
-      await petstore(environment, 'key', 'create', '--account', '1', '--expires', '2020-01-01T00:00:00Z'),
-      /in the future/,
-    );
-    assertRefused(await petstore(environment, 'key', 'revoke', 'nobody'), /no key nobody/);
-    assertRefused(await petstore(environment, 'key', 'rotate', key.id), /is revoked/);
-    assertRefused(await petstore(environment, 'ban', 'lift', key.id), /is not banned/);
-    assertRefused(await petstore({ ...environment, PETSTORE_HOST: '?' }, 'key', 'list'), /^PETSTORE_HOST must/);
+    assertRefused(await launch(environment, ...create, '--json'), /a@example\.org already/);
+    await refused(environment, /no account 9/, 'key', 'create', '--account', '9');
+    const past = ['--expires', '2020-01-01T00:00:00Z'];
+    await refused(environment, /in the future/, 'key', 'create', '--account', '1', ...past);
+    await refused(environment, /no key nobody/, 'key', 'revoke', 'nobody');
+    await refused(environment, /is revoked/, 'key', 'rotate', key.id);
+    await refused(environment, /is not banned/, 'ban', 'lift', key.id);
+    await refused({ ...environment, PETSTORE_HOST: '?' }, /^PETSTORE_HOST must/, 'key', 'list');
   });
 
-  it('warn of an unknown PETSTORE_ variable and continue', async () => {
+  it('reject an unknown PETSTORE_ variable', async () => {
     const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), PETSTORE_PROT: '1' };
-    await petstore(environment, 'account', 'create', '--email', 'a@example.org', '--name', 'A');
-    const { code, stdout, stderr } = await petstore(environment, 'key', 'list', '--json');
-    assert.deepEqual([code, stdout], [0, '[]\n']);
-    assert.match(stderr, /^Unknown setting PETSTORE_PROT/);
+    assertRefused(
+      await launch(environment, 'serve'),
+      /^There is no setting PETSTORE_PROT; did you mean PETSTORE_PORT\?/,
+    );
+    await refused(environment, /^There is no setting PETSTORE_PROT/, 'key', 'list');
+    assert.deepEqual(await readdir(environment.PETSTORE_DATA_DIR), []);
+  });
+
+  it('print the version', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+    const environment = { PETSTORE_PROT: 'no setting is read' };
+    const text = await launch(environment, '--version');
+    assert.deepEqual([text.code, text.stdout, text.stderr], [0, `petstore ${version}\n`, '']);
+    const json = await launch(environment, '--version', '--json');
+    assert.deepEqual([json.code, JSON.parse(json.stdout)], [0, { version, node: process.version }]);
   });
 
   it('reject a file that is not a database', async () => {
     const directory = temporaryDirectory();
     await writeFile(join(directory, 'production.db'), 'x'.repeat(5000));
-    assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'key', 'list'), /production\.db/);
-    assertRefused(await petstore({ PETSTORE_DATA_DIR: directory }, 'serve'), /production\.db/);
+    await refused({ PETSTORE_DATA_DIR: directory }, /production\.db/, 'key', 'list');
+    assertRefused(await launch({ PETSTORE_DATA_DIR: directory }, 'serve'), /production\.db/);
   });
 
   it('reject a test clock earlier than the stored data', async () => {
     const environment = { PETSTORE_DATA_DIR: temporaryDirectory(), NODE_ENV: 'test' };
     const at = (time: string) => ({ ...environment, PETSTORE_NOW: time });
-    const create = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
-    const { stdout } = await petstore(at('2030-12-05T00:00:00Z'), ...create);
-    assert.match(JSON.parse(stdout).createdAt, /^2030-12-05T00:00:0/);
-    assertRefused(await petstore(at('2030-12-04T00:00:00Z'), 'key', 'list'), /PETSTORE_NOW is .* earlier/);
+    const first = await jsonOf(at('2030-12-05T00:00:00Z'), ...create);
+    assert.match(first.createdAt, /^2030-12-05T00:00:0/);
+    await refused(at('2030-12-04T00:00:00Z'), /PETSTORE_NOW is .* earlier/, 'key', 'list');
     // Commands that share one setting follow each other.
-    const again = ['account', 'create', '--email', 'b@example.org', '--name', 'B', '--json'];
-    const second = await petstore(at('2030-12-04T23:59:00Z'), ...again);
-    assert.ok(JSON.parse(second.stdout).createdAt >= JSON.parse(stdout).createdAt);
-    assert.equal((await petstore(at('2030-12-06T00:00:00Z'), 'key', 'list')).code, 0);
+    const again = ['account', 'create', '--email', 'b@example.org', '--name', 'B'];
+    const second = await jsonOf(at('2030-12-04T23:59:00Z'), ...again);
+    assert.ok(second.createdAt >= first.createdAt);
+    assert.deepEqual(await jsonOf(at('2030-12-06T00:00:00Z'), 'key', 'list'), []);
   });
 });
 
@@ -324,10 +324,9 @@ describe('serve', () => {
   it('keeps the minute window when a start in between is rejected for its clock', async t => {
     const directory = temporaryDirectory();
     const at = (time: string) => ({ ...freePorts, PETSTORE_DATA_DIR: directory, NODE_ENV: 'test', PETSTORE_NOW: time });
-    const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
-    const { id } = JSON.parse((await petstore(at('2027-01-01T12:00:00Z'), ...account)).stdout);
-    const made = await petstore(at('2027-01-01T12:00:10Z'), 'key', 'create', '--account', String(id), '--json');
-    const headers = { Authorization: `Bearer ${JSON.parse(made.stdout).token}` };
+    const { id } = await jsonOf(at('2027-01-01T12:00:00Z'), ...create);
+    const { token } = await jsonOf(at('2027-01-01T12:00:10Z'), 'key', 'create', '--account', String(id));
+    const headers = { Authorization: `Bearer ${token}` };
     for (const [time, remaining] of [
       ['2027-01-01T12:00:20Z', '59'],
       ['2027-01-01T12:00:40Z', '58'],
@@ -336,7 +335,7 @@ describe('serve', () => {
       const reply = await send(`${server.urls.production}/pets`, { headers });
       assert.equal(reply.headers['x-ratelimit-remaining'], remaining);
       await server.stop('SIGTERM');
-      assertRefused(await petstore(at('2027-01-01T00:00:00Z'), 'serve', '--json'), /earlier/);
+      assertRefused(await launch(at('2027-01-01T00:00:00Z'), 'serve', '--json'), /earlier/);
     }
   });
 
@@ -344,14 +343,14 @@ describe('serve', () => {
     const server = await serving(t, { environment: { PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' } });
     assert.deepEqual(Object.keys(server.urls).sort(), ['portal', 'production']);
     const nothing = { PETSTORE_PORT: '', PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
-    assertRefused(await petstore(nothing, 'serve'), /nothing to serve/);
+    assertRefused(await launch(nothing, 'serve'), /nothing to serve/);
   });
 
   it('rejects a second server on the same data directory', async t => {
     const directory = temporaryDirectory();
     await serving(t, { directory });
     assertRefused(
-      await petstore({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
+      await launch({ ...freePorts, PETSTORE_DATA_DIR: directory }, 'serve', '--json'),
       /^Another process already serves/,
     );
   });
@@ -361,7 +360,7 @@ describe('serve', () => {
     await once(holder, 'listening');
     const { port } = holder.address() as { port: number };
     const environment = { ...freePorts, PETSTORE_STAGING_PORT: String(port), PETSTORE_DATA_DIR: temporaryDirectory() };
-    assertRefused(await petstore(environment, 'serve', '--json'), /is in use; set PETSTORE_STAGING_PORT/);
+    assertRefused(await launch(environment, 'serve', '--json'), /is in use; set PETSTORE_STAGING_PORT/);
     holder.close();
   });
 });
@@ -374,26 +373,24 @@ describe('on PostgreSQL', { skip: skipFor(withoutPostgres) }, () => {
 
   it('rejects an outdated database until it is migrated', async t => {
     const environment = { PETSTORE_DATABASE_URL: url };
-    assertRefused(await petstore(environment, 'key', 'list'), /petstore migrate/);
-    const migrated = JSON.parse((await petstore(environment, 'migrate', '--json')).stdout);
+    await refused(environment, /petstore migrate/, 'key', 'list');
+    const migrated = await jsonOf(environment, 'migrate');
     assert.deepEqual(Object.keys(migrated), ['production', 'staging']);
     assert.equal((await petstore(environment, 'migrate')).code, 0);
-    const account = ['account', 'create', '--email', 'a@example.org', '--name', 'A', '--json'];
-    assert.equal(JSON.parse((await petstore(environment, ...account)).stdout).id, 1);
-    assertRefused(await petstore(environment, ...account), /already/);
-    const key = await petstore(environment, 'key', 'create', '--account', '1', '--deployment', 'staging', '--json');
-    assert.deepEqual(JSON.parse((await petstore(environment, 'staging', 'reset', '--json')).stdout), {
-      animals: samplePets().length,
-    });
+    assert.equal((await jsonOf(environment, ...create)).id, 1);
+    await refused(environment, /already/, ...create);
+    const { token } = await jsonOf(environment, 'key', 'create', '--account', '1', '--deployment', 'staging');
+    assert.deepEqual(await jsonOf(environment, 'staging', 'reset'), { animals: samplePets().length });
     const server = await serving(t, { environment });
-    assert.equal((await send(`${server.urls.staging}/pets`, { key: JSON.parse(key.stdout).token })).body.length, 20);
+    assert.equal((await send(`${server.urls.staging}/pets`, { key: token })).body.length, 20);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
   it('reports an unreachable server without its password', async () => {
     const environment = { PETSTORE_DATABASE_URL: 'postgres://petstore:hunter2@127.0.0.1:1/petstore' };
-    const outcome = await petstore(environment, 'key', 'list');
-    assertRefused(outcome, /127\.0\.0\.1/);
-    assert.doesNotMatch(outcome.stderr, /hunter2/);
+    const { code, errors } = await petstore(environment, 'key', 'list');
+    assert.equal(code, 1);
+    assert.match(errors, /127\.0\.0\.1/);
+    assert.doesNotMatch(errors, /hunter2/);
   });
 });

@@ -157,4 +157,19 @@ describe('installing', () => {
     }
     assert.equal((await calls()).length, 2);
   });
+
+  it('says on Windows where the service runs', async () => {
+    const env = { ...process.env, OS: 'Windows_NT' };
+    const sentence = /^The Pet Store Service does not run on Windows itself: run it in WSL 2 or in Docker .*\n$/;
+    for (const [file, ...args] of [
+      ['bin/petstore', '--version'],
+      ['npm', 'start', '--silent'],
+    ] as const) {
+      await assert.rejects(shell(file, args, { cwd: root, env }), ({ code, stdout, stderr }) => {
+        assert.deepEqual([code, stdout], [1, '']);
+        assert.match(stderr, sentence);
+        return true;
+      });
+    }
+  });
 });

@@ -2,65 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Terminal } from '../../src/cli/command.ts';
 import { withDatabase } from '../../src/cli/databases.ts';
-import { main } from '../../src/cli/main.ts';
 import { plain } from '../../src/cli/terminal.ts';
 import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Database, DeploymentName } from '../../src/schema.ts';
+import { type Environment, jsonOf } from '../support/commands.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-
-export type Environment = Readonly<Record<string, string>>;
-
-/** The exit code and output of a command. */
-export interface Outcome {
-  readonly code: number;
-  readonly printed: string;
-  readonly errors: string;
-}
-
-/** Runs a command line in this process, beside a server of the same data. */
-export async function petstore(environment: Environment, ...args: string[]): Promise<Outcome> {
-  const outcome = { printed: '', errors: '' };
-  const terminal: Terminal = {
-    print: text => {
-      outcome.printed += `${text}\n`;
-    },
-    printError: text => {
-      outcome.errors += `${text}\n`;
-    },
-    write: async text => {
-      outcome.printed += text;
-    },
-    style: plain,
-  };
-  return { code: await main(args, environment, terminal), ...outcome };
-}
-
-/** Runs a command that must succeed and returns the JSON value that it prints. */
-// biome-ignore lint/suspicious/noExplicitAny: each test knows the shape
-export async function jsonOf(environment: Environment, ...args: string[]): Promise<any> {
-  const { code, printed, errors } = await petstore(environment, ...args, '--json');
-  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
-  assert.match(printed, /^[^\n]+\n$/);
-  return JSON.parse(printed);
-}
-
-/** Runs a command that must succeed and returns its text. */
-export async function textOf(environment: Environment, ...args: string[]): Promise<string> {
-  const { code, printed, errors } = await petstore(environment, ...args);
-  assert.equal(code, 0, `petstore ${args.join(' ')}: ${errors}`);
-  return printed;
-}
-
-/** Asserts that a command fails with one sentence. */
-export async function refused(environment: Environment, sentence: RegExp, ...args: string[]) {
-  const { code, printed, errors } = await petstore(environment, ...args);
-  assert.deepEqual([code, printed], [1, ''], `petstore ${args.join(' ')}: ${errors}`);
-  assert.match(errors, sentence);
-  assert.match(errors, /^[^\n]+\n$/);
-}
 
 /** Options of `pet create`. */
 export type PetOptions = Readonly<Record<string, string>>;
@@ -77,7 +26,7 @@ export function onData<T>(
   deployment: DeploymentName,
   work: (database: Database) => Promise<T>,
 ) {
-  const { config } = readConfig(environment);
+  const config = readConfig(environment);
   const terminal: Terminal = { print: assert.fail, printError: assert.fail, write: assert.fail, style: plain };
   const options = { name: 'test', config, clock: systemClock(config.startAtMs), terminal };
   return withDatabase(options, config.locations[deployment], work);

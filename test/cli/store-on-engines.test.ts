@@ -4,17 +4,8 @@ import { createHold } from '../../src/holds/holds.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { type DeploymentName, query } from '../../src/schema.ts';
 import { createWebhook } from '../../src/webhooks/webhooks.ts';
-import {
-  addPet,
-  type Environment,
-  jsonOf,
-  onData,
-  onEachEngine,
-  type PetOptions,
-  petstore,
-  refused,
-  textOf,
-} from './store-commands.ts';
+import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
+import { addPet, onData, onEachEngine, type PetOptions } from './store-commands.ts';
 
 onEachEngine(environment => {
   let here: Environment;

@@ -3,17 +3,8 @@ import { before, it } from 'node:test';
 import { widthOf } from '../../src/cli/terminal.ts';
 import { createPet } from '../../src/pets/pets.ts';
 import { query } from '../../src/schema.ts';
-import {
-  addPet,
-  type Environment,
-  jsonOf,
-  onData,
-  onEachEngine,
-  type PetOptions,
-  petstore,
-  refused,
-  textOf,
-} from './store-commands.ts';
+import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
+import { addPet, onData, onEachEngine, type PetOptions } from './store-commands.ts';
 
 onEachEngine(environment => {
   let here: Environment;

@@ -135,7 +135,7 @@ function dependsOnState(schema: Json, { path, code }: FieldError): boolean {
   const names = path.split('/').slice(1);
   const schemas = [schema];
   for (const name of names) schemas.push(memberOf(schemas.at(-1), name));
-  if (code === 'out_of_range') return schemas.at(-1)?.format === 'date-time';
+  if (code === 'out_of_range') return /^date/.test(schemas.at(-1)?.format);
   return code === 'required' && !schemas.at(-2)?.required?.includes(names.at(-1));
 }
 

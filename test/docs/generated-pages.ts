@@ -7,7 +7,8 @@ import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { type Setting, settings } from '../../src/settings.ts';
+import { metricGroups } from '../../src/metrics/metrics.ts';
+import { fileVariable, type Setting, settings } from '../../src/settings.ts';
 import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 import { referencePage } from './reference-page.ts';
 
@@ -17,6 +18,7 @@ export async function generatedPages(): Promise<Map<string, string>> {
     ['errors/README.md', errorsPage()],
     ...(Object.keys(errors) as ErrorCode[]).map(code => [`errors/${code}.md`, errorPage(code)] as const),
     ['settings.md', settingsPage()],
+    ['metrics.md', metricsPage()],
     ['command-line.md', commandLinePage(await Promise.all(Object.values(commands).map(load => load())))],
     ['reference.md', generatedFrom('the routes') + referencePage(routes as readonly Route<never>[])],
   ]);
@@ -60,7 +62,8 @@ function errorPage(code: ErrorCode): string {
 function settingsPage(): string {
   const rows = (Object.values(settings) as Setting<unknown>[]).map(setting => {
     const usual = setting.default === undefined ? (setting.defaultText ?? '–') : `\`${setting.default}\``;
-    return `| \`${setting.name}\` | ${usual} | ${setting.description} |`;
+    const file = setting.isSecret ? ` Or name a file with \`${fileVariable(setting)}\`.` : '';
+    return `| \`${setting.name}\` | ${usual} | ${setting.description}${file} |`;
   });
   return `${generatedFrom('src/settings.ts')}# Settings
 
@@ -70,6 +73,23 @@ Settings are environment variables. [Configuration](operating/configuration.md) 
 |---|---|---|
 ${rows.join('\n')}
 `;
+}
+
+function metricsPage(): string {
+  const sections = Object.entries(metricGroups).map(([title, metrics]) => {
+    const rows = metrics.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help} |`);
+    return `## ${title}
+
+| Metric | Type | Meaning |
+|---|---|---|
+${rows.join('\n')}
+`;
+  });
+  return `${generatedFrom('src/metrics/metrics.ts')}# Metrics reference
+
+Every metric of \`GET /metrics\`. [Monitoring](operating/monitoring.md#metrics) explains how to serve and use them.
+
+${sections.join('\n')}`;
 }
 
 function commandLinePage(all: readonly Command[]): string {

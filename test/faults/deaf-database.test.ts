@@ -6,15 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
-import { long, skipFor } from '../support/selection.ts';
+import { long, RECOVERY_MS, RESPONSE_MS, skipFor } from '../support/selection.ts';
 import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 
 const skip = skipFor(withoutPostgres);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** The longest response time, and the time to recover after the database responds again. */
-const REQUEST_MS = 3000;
-const WELL_MS = 5000;
 const CALLERS = 32;
 const OUTAGE_MS = long ? 20_000 : 5000;
 
@@ -23,7 +20,7 @@ describe('a PostgreSQL that receives but never responds', {
   skip,
   timeout: 120_000,
 }, () => {
-  it('gets a response to every request within 3 s, and 5 s after it recovers nothing acknowledged is lost', async t => {
+  it('gets a response to every request in time, and loses nothing acknowledged', async t => {
     const { node, proxy, direct } = await startBehindProxy(t);
     const keys = await Promise.all([1, 2, 3].map(() => newProcessKey(node)));
     const revoked = await issue(node);
@@ -32,12 +29,13 @@ describe('a PostgreSQL that receives but never responds', {
 
     const acknowledged = new Map<number, string>();
     const statuses: Record<string, number> = {};
-    let slowest = 0;
+    const slow: Interval[] = [];
+    const stalls: Interval[] = [];
     let going = true;
     const note = async (asked: Promise<Reply>) => {
       const from = performance.now();
       const reply = await asked;
-      slowest = Math.max(slowest, performance.now() - from);
+      if (performance.now() - from > RESPONSE_MS) slow.push({ from, to: performance.now() });
       const word = reply.status < 400 ? String(reply.status) : `${reply.status} ${reply.body.code}`;
       statuses[word] = (statuses[word] ?? 0) + 1;
       assertApiResponse(reply);
@@ -57,6 +55,14 @@ describe('a PostgreSQL that receives but never responds', {
         await pause(5);
       }
     });
+    const probe = (async () => {
+      while (going) {
+        const from = performance.now();
+        assert.equal((await live(node)).status, 200);
+        stalls.push({ from, to: performance.now() });
+        await pause(25);
+      }
+    })();
     await pause(300);
     proxy.swallow();
     const outage = performance.now();
@@ -74,20 +80,24 @@ describe('a PostgreSQL that receives but never responds', {
     assert.equal(body.storage.ok, false);
     await pause(Math.max(0, OUTAGE_MS - (performance.now() - outage)));
     proxy.heal();
-    await pause(WELL_MS);
+    await pause(RECOVERY_MS);
     const before = { ...statuses };
     await pause(500);
     going = false;
-    await Promise.all(callers);
+    await Promise.all([...callers, probe]);
     assert.deepEqual(
       Object.keys(statuses).sort(),
       ['200', '201', '404 pet_not_found', '503 storage_unavailable', '401 revoked_api_key']
         .filter(s => s in statuses)
         .sort(),
     );
-    assert.equal(statuses['503 storage_unavailable'], before['503 storage_unavailable'], 'no 503 after 5 s');
-    assert.ok(slowest < REQUEST_MS, `the slowest response took ${slowest} ms`);
-    t.diagnostic(`slowest ${Math.round(slowest)} ms; ${JSON.stringify(statuses)}`);
+    assert.equal(statuses['503 storage_unavailable'], before['503 storage_unavailable'], 'no 503 after it recovered');
+    for (const response of slow) {
+      const stalledMs = overlapMs(stalls, response);
+      const ms = response.to - response.from;
+      assert.ok(ms - stalledMs < RESPONSE_MS, `a response took ${ms} ms, ${stalledMs} ms of them in stalls`);
+    }
+    t.diagnostic(`${slow.length} slow responses; ${JSON.stringify(statuses)}`);
     const refused = await list(node, revoked.token);
     assert.equal(refused.body.code, 'revoked_api_key');
     assert.equal((await list(node, unseen)).status, 200);
@@ -121,6 +131,19 @@ describe('a PostgreSQL that receives but never responds', {
     assert.equal((await stuck).status, 503);
   });
 });
+
+interface Interval {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Returns the milliseconds of a response in which the server was answering `/livez`, which needs no database: about 2 ms of
+ * 25 on an idle machine, and more the longer both processes wait for a processor.
+ */
+function overlapMs(stalls: readonly Interval[], { from, to }: Interval): number {
+  return stalls.reduce((sum, stall) => sum + Math.max(0, Math.min(to, stall.to) - Math.max(from, stall.from)), 0);
+}
 
 async function startBehindProxy(t: TestContext) {
   const name = `petstore_test_deaf_${process.pid}_${randomBytes(4).toString('hex')}`;
@@ -161,4 +184,5 @@ const READS = [
 const list = (node: Process, key: string) => send(`${node.urls.production}/pets?limit=1`, { key });
 const create = (node: Process, key: string, name: string) =>
   send(`${node.urls.production}/pets`, { method: 'POST', key, body: { name, categoryId: 1 } });
+const live = (node: Process) => send(new URL('/livez', node.urls.production).href);
 const ready = (node: Process) => send(new URL('/readyz', node.urls.production).href);

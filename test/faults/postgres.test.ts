@@ -12,6 +12,7 @@ import { migrations } from '../../src/migrations/index.ts';
 import { type Params, query } from '../../src/schema.ts';
 import { onPostgres, onServer, run, silent } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
+import { RECOVERY_MS, RESPONSE_MS } from '../support/selection.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const addFact = query((db, p: Params<{ name: string }>) => db.insertInto('facts').values({ name: p.name, value: '' }));
@@ -27,11 +28,6 @@ const sleep = query((db, p: Params<{ seconds: number }>) =>
 
 /** These tests mostly wait. */
 const together = { concurrency: 5, timeout: 60_000 };
-
-/** The longest time of a request while the database does not respond. */
-const REQUEST_MS = 3000;
-/** The time to recover. */
-const WELL_MS = 5000;
 
 /** Returns the outcome of a call; fails after `limitMs`. */
 async function within<T>(limitMs: number, call: Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -102,7 +98,7 @@ onPostgres(engine => {
         const outcomes = await Promise.allSettled(calls());
         return outcomes.every(({ status }) => status === 'fulfilled') && (await database.health()).ok;
       });
-      assert.equal((await within(WELL_MS, well)).status, 'fulfilled');
+      assert.equal((await within(RECOVERY_MS, well)).status, 'fulfilled');
       await waitUntil(() => database.topicVersion('keys') !== undefined);
     }
     /** Runs statements on another connection, in the schema of the database. */
@@ -119,9 +115,9 @@ onPostgres(engine => {
       const { proxy, log, database, calls, wellAgain } = await begin(t);
       await Promise.all(calls());
       proxy.swallow();
-      await Promise.all([...calls(), ...calls()].map(call => refusedWithin(REQUEST_MS, call)));
-      await Promise.all(calls().map(call => refusedWithin(REQUEST_MS, call)));
-      const { value: health } = (await within(REQUEST_MS, Promise.resolve(database.health()))) as { value: unknown };
+      await Promise.all([...calls(), ...calls()].map(call => refusedWithin(RESPONSE_MS, call)));
+      await Promise.all(calls().map(call => refusedWithin(RESPONSE_MS, call)));
+      const { value: health } = (await within(RESPONSE_MS, Promise.resolve(database.health()))) as { value: unknown };
       assert.deepEqual(Object.entries(health as object).slice(0, 2), [
         ['ok', false],
         ['writes', 'unavailable'],
@@ -140,7 +136,7 @@ onPostgres(engine => {
         if (bytes.includes('commit\0')) proxy.swallow();
       };
       const error = await refusedWithin(
-        REQUEST_MS,
+        RESPONSE_MS,
         database.write(async tx => {
           await tx.run(addFact, { name: 'a' });
           await tx.notify('keys');
@@ -166,7 +162,7 @@ onPostgres(engine => {
       const { proxy, database, calls } = await begin(t);
       proxy.swallow();
       const outcomes = Promise.allSettled(calls());
-      await within(WELL_MS, database.close());
+      await within(RECOVERY_MS, database.close());
       for (const { status } of await outcomes) assert.equal(status, 'rejected');
     });
   });
@@ -176,7 +172,7 @@ onPostgres(engine => {
       const { proxy, database, calls, wellAgain } = await begin(t);
       proxy.refuse();
       proxy.cut();
-      await Promise.all(calls().map(call => refusedWithin(REQUEST_MS, call)));
+      await Promise.all(calls().map(call => refusedWithin(RESPONSE_MS, call)));
       assert.equal((await database.health()).ok, false);
       proxy.heal();
       await wellAgain();
@@ -189,7 +185,7 @@ onPostgres(engine => {
       const writers = Array.from({ length: 8 }, async (_, writer) => {
         for (let n = 0; going; n++) {
           const name = `writer ${writer}, ${n}`;
-          const outcome = await within(REQUEST_MS, add(name));
+          const outcome = await within(RESPONSE_MS, add(name));
           if (outcome.status === 'fulfilled') acknowledged.push(name);
           else assert.ok(outcome.reason instanceof StorageError && outcome.reason.reason === 'unavailable');
         }
@@ -242,7 +238,7 @@ onPostgres(engine => {
       });
       await add('a');
       assert.ok(await isThere('a'));
-      await refusedWithin(REQUEST_MS, add('never'));
+      await refusedWithin(RESPONSE_MS, add('never'));
     });
 
     it('changes nothing if its work swallows the error of a statement', async t => {
@@ -282,10 +278,12 @@ onPostgres(engine => {
     it('fails on a read-only database, which health reports', async t => {
       const { add, open } = await begin(t);
       await add('a');
-      const standby = await open({ options: '-c default_transaction_read_only=on' });
+      const options = '-c default_transaction_read_only=on';
+      await assert.rejects(open({ options }), /^StorageError: The database at .* accepts no changes/);
+      const standby = await open({ role: 'cli', options });
       assert.deepEqual(await standby.first(factByName, { name: 'a' }), { name: 'a' });
       const error = await refusedWithin(
-        REQUEST_MS,
+        RESPONSE_MS,
         standby.write(tx => tx.run(addFact, { name: 'b' })),
       );
       const detail = error.publicMessage;
@@ -296,10 +294,10 @@ onPostgres(engine => {
     it('leaves its connection clean if its work times out', async t => {
       const { database, calls, isThere } = await begin(t);
       await refusedWithin(
-        2 * REQUEST_MS,
+        2 * RESPONSE_MS,
         database.write(async tx => {
           await tx.run(addFact, { name: 'a' });
-          await pause(REQUEST_MS);
+          await pause(RESPONSE_MS);
         }),
       );
       await Promise.all(calls());
@@ -313,9 +311,9 @@ onPostgres(engine => {
         await statement('begin');
         await statement(`update facts set value = 'held'`);
         await Promise.all([
-          refusedWithin(REQUEST_MS, Promise.resolve(database.first(sleep, { seconds: 30 }))),
+          refusedWithin(RESPONSE_MS, Promise.resolve(database.first(sleep, { seconds: 30 }))),
           refusedWithin(
-            REQUEST_MS,
+            RESPONSE_MS,
             database.write(tx => tx.run(setFact, { name: 'a', value: 'b' })),
           ),
         ]);

@@ -4,14 +4,13 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { RESPONSE_MS } from '../support/selection.ts';
 import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedIn } from '../support/stored.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { recorded, withoutRecorder } from './power-cut/recorder.ts';
-
-const ANSWER_MS = 3000;
 
 for (const { name, setting, code, ordered, does } of [
   { name: 'full', setting: 'RECORD_FULL', code: 'storage_full', ordered: true, does: 'shows what has run out as gone' },
@@ -136,7 +135,7 @@ async function timed(answer: Promise<Reply>): Promise<Reply> {
   const fromMs = performance.now();
   const reply = await answer;
   const tookMs = performance.now() - fromMs;
-  assert.ok(tookMs < ANSWER_MS, `an answer took ${Math.round(tookMs)} ms`);
+  assert.ok(tookMs < RESPONSE_MS, `an answer took ${Math.round(tookMs)} ms`);
   assertApiResponse(reply);
   return reply;
 }

@@ -27,14 +27,15 @@ overEachEngine(engine => {
           const key = store.keys[example.as ?? 'owner'];
           await prepare(example, store);
           const before = await countChanges(store);
-          const traced = { 'x-request-id': 'traced', 'idempotency-key': 'once' };
+          const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+          const traced = { 'x-request-id': 'traced', 'idempotency-key': 'once', traceparent };
           assert.equal((await sendExample(route, example, store, traced)).status, example.status);
 
           const entries = await entriesOf(store, key, 'requestId=traced');
           assert.ok(entries.length > 0);
           assert.equal(entries.length, (await countChanges(store)) - before);
-          for (const { keyId, requestId, address } of entries) {
-            assert.deepEqual([keyId, requestId, address], [idOf(key), 'traced', '127.0.0.1']);
+          for (const { keyId, requestId, address, traceparent: trace } of entries) {
+            assert.deepEqual([keyId, requestId, address, trace], [idOf(key), 'traced', '127.0.0.1', traceparent]);
           }
           // A replay changes nothing, so it has no entry.
           await sendExample(route, example, store, { ...traced, 'x-request-id': 'replayed' });

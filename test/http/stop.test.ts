@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { long } from '../support/selection.ts';
@@ -10,6 +11,7 @@ import {
   type Process,
   parseReplies,
   type RawReply,
+  type Reply,
   send,
   spawnService,
 } from '../support/serving.ts';
@@ -23,8 +25,8 @@ describe('graceful shutdown', () => {
     }
   });
 
-  async function start() {
-    const service = await spawnService();
+  async function start(environment: Record<string, string> = {}) {
+    const service = await spawnService({ environment });
     started.push(service);
     const key = await newProcessKey(service);
     return { service, key, base: service.urls.production };
@@ -110,6 +112,36 @@ describe('graceful shutdown', () => {
     slow.write(pet.slice(-10));
     assert.equal((await begun)?.status, 201);
     assert.equal((await service.stop()).code, 0);
+  });
+
+  it('serves on for the delay, with 503 from /readyz, whatever signals follow', async () => {
+    const { service, key, base } = await start({ PETSTORE_STOP_DELAY: '6s' });
+    const stream = await fetch(`${base}/events/stream`, { headers: { Authorization: `Bearer ${key}` } });
+    const streamed = stream.text();
+    const { origin } = new URL(base);
+    const agent = new Agent({ keepAlive: true });
+    assert.equal((await send(`${base}/pets?limit=1`, { key, agent })).headers['connection'], 'keep-alive');
+    const fromMs = performance.now();
+    service.child.kill('SIGTERM');
+    let ready: Reply;
+    do ready = await send(`${origin}/readyz`);
+    while (ready.status !== 503);
+    assert.equal(ready.body.status, 'stopping');
+    service.child.kill('SIGINT');
+    const replies = [
+      await send(`${base}/pets?limit=1`, { key, agent }),
+      await send(`${base}/pets`, { method: 'POST', key, body: { name: 'Minka', categoryId: 2 } }),
+      await send(`${origin}/livez`),
+      await send(`${origin}/guides`),
+    ];
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [200, 201, 200, 200],
+    );
+    for (const { headers } of [ready, ...replies]) assert.equal(headers['connection'], 'close');
+    assert.deepEqual(await service.stop(), { code: 0, signal: null });
+    assert.ok(performance.now() - fromMs >= 6000);
+    assert.match(await streamed, /event: pet\.created/);
   });
 
   it('waits at most ten seconds for a pending request', {

@@ -162,6 +162,31 @@ overEachEngine(engine => {
       verified(now, last);
     });
 
+    it('sends the trace of a request with its event, except to webhooks of other accounts', async () => {
+      const { receiver, owner, stranger } = suite;
+      const { path } = await suite.newWebhook({ types: ['pet.*'] });
+      const other = await stranger.post('/webhooks', { url: `${receiver.url}/other`, types: ['pet.*'] });
+      await owner.post(`${path}/activation`);
+      await stranger.post(`/webhooks/${other.body.id}/activation`);
+      const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+      await owner.post('/pets', { name: 'Traced', categoryId: 2 }, { traceparent });
+      await owner.post('/pets', { name: 'Untraced', categoryId: 2 }, { traceparent: 'no trace' });
+      await waitUntil(() => receiver.received.length === 6);
+      const traces = receiver.received.slice(2).map(({ body, headers }) => {
+        const { accountId, data } = JSON.parse(body);
+        // Only the owner learns the account.
+        return `${accountId === owner.accountId ? 'owner' : 'other'} ${data.name} ${headers['traceparent']}`;
+      });
+      assert.deepEqual(traces.sort(), [
+        'other Traced undefined',
+        'other Untraced undefined',
+        `owner Traced ${traceparent}`,
+        'owner Untraced undefined',
+      ]);
+      await owner.ask('DELETE', path);
+      await stranger.ask('DELETE', `/webhooks/${other.body.id}`);
+    });
+
     it('delivers the events that happen while a webhook is active, and delivers events again on request', async () => {
       const { receiver, owner } = suite;
       const { path, secret } = await suite.newWebhook({ types: ['pet.*'] });

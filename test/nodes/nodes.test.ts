@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { startProxy } from '../support/proxy.ts';
-import { long, skipFor } from '../support/selection.ts';
+import { long, RECOVERY_MS, RESPONSE_MS, skipFor } from '../support/selection.ts';
 import { type Process, type Reply, send, spawnService } from '../support/serving.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -18,9 +18,6 @@ const skip = skipFor(without);
 const execute = promisify(execFile);
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-/** The maximum response time, and the maximum time to recover after the database is back. */
-const REQUEST_MS = 3000;
-const WELL_MS = 5000;
 /** How long other nodes may use old data after a command has ended. */
 const HEARD_MS = 1000;
 
@@ -93,6 +90,35 @@ async function transactionsOf(url: string): Promise<number> {
   return onServer(async connection => Number((await run(connection, statement))[0].transactions));
 }
 
+const states = (nodes: readonly Process[]) =>
+  Promise.all(nodes.map(async node => (await ready(node)).body.counts as 'exact' | 'local'));
+
+/** Waits until every node counts in Valkey, or alone. */
+const untilCounts = (nodes: readonly Process[], state: 'exact' | 'local') =>
+  waitUntil(async () => (await states(nodes)).every(one => one === state));
+
+/**
+ * Does `work` while every node counts in Valkey. On a busy machine a node may get no reply from Valkey within 250 ms and
+ * then enforces its share alone, on top of what Valkey accepts; then the work is done again.
+ */
+async function whileShared<T>(nodes: readonly Process[], work: () => Promise<T>): Promise<T> {
+  const losses = () => nodes.map(node => node.log().split('Valkey is unavailable').length).join();
+  for (let attempt = 0; attempt < 10; attempt++) {
+    await untilCounts(nodes, 'exact');
+    const before = losses();
+    const result = await work();
+    await states(nodes);
+    if (losses() === before) return result;
+  }
+  assert.fail('the nodes do not stay connected to Valkey');
+}
+
+/** Returns the statuses of 200 parallel requests with a new key on Free, half of them to each of two nodes. */
+async function burst(nodes: readonly Process[]): Promise<Record<number, number>> {
+  const key = await newKey(nodes[0]!, 'free');
+  return statuses(await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, key))));
+}
+
 /** Counts responses by status. */
 function statuses(replies: readonly Reply[]): Record<number, number> {
   const counts: Record<number, number> = {};
@@ -105,22 +131,25 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     const url = await makeDatabase(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
     const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
-    const key = await newKey(nodes[0], 'free');
-    const replies = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, key)));
-    assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
+    assert.deepEqual(await whileShared(nodes, () => burst(nodes)), { 200: 60, 429: 140 });
   });
 
   it('accept exactly the budget of a key, and its siblings have the rest of the plan', async t => {
     const url = await makeDatabase(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: (await valkeyFor(t)).url };
     const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
-    const sibling = await newKey(nodes[0], 'free');
-    const limited = ['--account', `${sibling.accountId}`, '--per-minute', '10'];
-    const leaked = (await nodes[0].petstore('key', 'create', ...limited)) as { token: string };
-    const send = (key: { token: string }) =>
-      Promise.all(Array.from({ length: 100 }, (_, n) => list(nodes[n % 2]!, key)));
-    assert.deepEqual(statuses(await send(leaked)), { 200: 10, 429: 90 });
-    assert.deepEqual(statuses(await send(sibling)), { 200: 50, 429: 50 });
+    const send = async (key: { token: string }) =>
+      statuses(await Promise.all(Array.from({ length: 100 }, (_, n) => list(nodes[n % 2]!, key))));
+    const accepted = await whileShared(nodes, async () => {
+      const sibling = await newKey(nodes[0], 'free');
+      const limited = ['--account', `${sibling.accountId}`, '--per-minute', '10'];
+      const leaked = (await nodes[0].petstore('key', 'create', ...limited)) as { token: string };
+      return [await send(leaked), await send(sibling)];
+    });
+    assert.deepEqual(accepted, [
+      { 200: 10, 429: 90 },
+      { 200: 50, 429: 50 },
+    ]);
   });
 
   it('reject a revoked key within a second of the command, even without notifications', async t => {
@@ -200,13 +229,11 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     const valkey = await valkeyFor(t);
     const settings = { PETSTORE_DATABASE_URL: url, PETSTORE_VALKEY_URL: valkey.url };
     const nodes = await Promise.all([startNode(t, settings), startNode(t, settings)]);
-    const counts = async (node: Process) => (await ready(node)).body.counts;
-    await waitUntil(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
+    await untilCounts(nodes, 'exact');
 
     await valkey.kill();
-    const away = await newKey(nodes[0]!, 'free');
-    const replies = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, away)));
-    assert.deepEqual(statuses(replies), { 200: 60, 429: 140 });
+    await untilCounts(nodes, 'local');
+    assert.deepEqual(await burst(nodes), { 200: 60, 429: 140 });
     for (const node of nodes) {
       const { status, body } = await ready(node);
       assert.equal(status, 200);
@@ -214,10 +241,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     }
 
     await valkey.start();
-    await waitUntil(async () => (await Promise.all(nodes.map(counts))).every(state => state === 'exact'));
-    const back = await newKey(nodes[0]!, 'free');
-    const later = await Promise.all(Array.from({ length: 200 }, (_, n) => list(nodes[n % 2]!, back)));
-    assert.deepEqual(statuses(later), { 200: 60, 429: 140 });
+    assert.deepEqual(await whileShared(nodes, () => burst(nodes)), { 200: 60, 429: 140 });
   });
 
   it('return 503 in time while PostgreSQL is killed and restarted under load, and lose nothing', async t => {
@@ -236,7 +260,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
       const beganMs = performance.now();
       const reply = await ask();
       const tookMs = performance.now() - beganMs;
-      assert.ok(tookMs <= REQUEST_MS, `an answer took ${tookMs} ms`);
+      assert.ok(tookMs <= RESPONSE_MS, `an answer took ${tookMs} ms`);
       const what = reply.status < 300 ? `${reply.status}` : `${reply.status} ${reply.body?.code}`;
       seen[what] = (seen[what] ?? 0) + 1;
       assert.match(what, /^(200|201|503 storage_unavailable)$/, reply.text);
@@ -268,7 +292,7 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
           return replies.every(({ status }) => status < 300);
         });
         const tookMs = performance.now() - startedMs;
-        assert.ok(tookMs <= WELL_MS, `all was well again only after ${tookMs} ms`);
+        assert.ok(tookMs <= RECOVERY_MS, `all was well again only after ${tookMs} ms`);
       }
     })();
     await Promise.race([load, working]);

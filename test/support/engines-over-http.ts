@@ -1,16 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { after, describe } from 'node:test';
-import { systemClock } from '../../src/lib/clock.ts';
-import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
 import type { EngineName } from '../../src/lib/storage/query.ts';
-import { migrations } from '../../src/migrations/index.ts';
-import { onServer, postgresUrl, run, silent, TIMEOUT_SCALE, withoutPostgres } from './engines.ts';
+import { createDatabase, migrateDatabase, withoutPostgres } from './engines.ts';
 import { describeUnless } from './selection.ts';
 
 /** A storage engine that the service runs on. */
 export interface ServedEngine {
   readonly name: EngineName;
-  /** Returns the settings of a new, empty database that several nodes can use. It is deleted after the suite. */
+  /** Returns the settings of a new, migrated database that several nodes can use. It is deleted after the suite. */
   settings(): Promise<Record<string, string>>;
 }
 
@@ -28,32 +24,17 @@ export function overPostgres(suite: (engine: ServedEngine) => void) {
 }
 
 function postgres(): ServedEngine {
-  const made: string[] = [];
-  after(() =>
-    onServer(async connection => {
-      for (const name of made) await run(connection, `drop database ${name} with (force)`);
-    }),
-  );
+  const created: Awaited<ReturnType<typeof createDatabase>>[] = [];
+  after(async () => {
+    for (const database of created) await database.remove();
+  });
   return {
     name: 'postgres',
     async settings() {
-      const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
-      await onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
-      made.push(name);
-      const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
-      for (const schema of [undefined, 'petstore_staging']) {
-        const database = await openPostgres({
-          url,
-          ...(schema && { schema }),
-          migrations,
-          clock: systemClock(),
-          role: 'cli',
-          migrate: true,
-          timeoutScale: TIMEOUT_SCALE,
-          log: silent,
-        });
-        await database.close();
-      }
+      const made = await createDatabase();
+      const { url } = made;
+      created.push(made);
+      await migrateDatabase(url);
       return { PETSTORE_DATABASE_URL: url };
     },
   };

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,8 @@ import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
 import type { EngineName } from '../../src/lib/storage/query.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../src/migrations/index.ts';
+import { MEMORY, writeMigratedFile } from './migrated-file.ts';
+import { type Contents, readContents, restoreContents } from './schema-contents.ts';
 import { describeUnless, withoutServers } from './selection.ts';
 
 /**
@@ -26,8 +27,9 @@ export interface Engine {
   /**
    * Creates a location for a database that is opened several times.
    * @param options.quick whether it may be in memory, for tests that do not depend on the disk
+   * @param options.empty whether it must be empty, for tests of migrations; others may be migrated already
    */
-  newLocation(options?: { readonly quick?: boolean }): Promise<TestLocation>;
+  newLocation(options?: { readonly quick?: boolean; readonly empty?: boolean }): Promise<TestLocation>;
 }
 
 /** How a test opens a database. Default: as the service does. */
@@ -41,10 +43,19 @@ export interface OpenOptions {
 }
 
 /** The location of a database: a directory, or a schema behind a URL. */
-export type TestLocation = { readonly directory: string } | { readonly url: string; readonly schema: string };
+export type TestLocation = { readonly directory: string } | Schema;
+
+/** A schema behind a URL. */
+interface Schema {
+  readonly url: string;
+  readonly schema: string;
+}
 
 /** The PostgreSQL server for the databases of tests. */
 export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+
+/** Names the database that `postgres-template.ts` prepares for a whole run. */
+export const TEMPLATE_SETTING = 'PETSTORE_TEST_TEMPLATE';
 
 /** The tests share a busy machine: PostgreSQL gets 15 s for a connection and 24 s for a call. */
 export const TIMEOUT_SCALE = 10;
@@ -73,8 +84,8 @@ export function onPostgres(suite: (engine: Engine) => void) {
 /** A log that discards everything. */
 export const silent: Log = { info() {}, warn() {}, error() {} };
 
-/** The file system in memory on Linux. */
-const MEMORY = '/dev/shm';
+/** The database file in the directory of a location. */
+const FILE = 'petstore.db';
 
 function embedded(): Engine {
   const opened = openedHere();
@@ -83,9 +94,10 @@ function embedded(): Engine {
     await opened.close();
     await Promise.all(directories.map(directory => rm(directory, { recursive: true, force: true })));
   });
-  async function newLocation({ quick = false } = {}) {
-    const directory = await mkdtemp(join(quick && existsSync(MEMORY) ? MEMORY : tmpdir(), 'petstore-test-'));
+  async function newLocation({ quick = false, empty = false } = {}) {
+    const directory = await mkdtemp(join(quick ? MEMORY : tmpdir(), 'petstore-test-'));
     directories.push(directory);
+    if (!empty) await writeMigratedFile(join(directory, FILE));
     return { directory };
   }
   return {
@@ -94,7 +106,7 @@ function embedded(): Engine {
     async open(options = {}) {
       const { directory } = (options.location ?? (await newLocation())) as { directory: string };
       const database = await openSqlite({
-        file: join(directory, 'petstore.db'),
+        file: join(directory, FILE),
         migrations: options.migrations ?? migrations,
         clock: options.clock ?? systemClock(),
         role: options.role ?? 'server',
@@ -110,7 +122,7 @@ function embedded(): Engine {
 }
 
 /** Tracks the open databases of a suite, because a server allows few connections at a time. */
-function openedHere() {
+function openedHere(afterTest: () => void = () => {}) {
   const ofSuite: Database[] = [];
   let ofTest: Database[] | undefined;
   const close = (databases: readonly Database[]) => Promise.all(databases.map(database => database.close()));
@@ -121,34 +133,29 @@ function openedHere() {
     const ended = ofTest ?? [];
     ofTest = undefined;
     await close(ended);
+    afterTest();
   });
   return {
     add: (database: Database) => void (ofTest ?? ofSuite).push(database),
+    inTest: () => ofTest !== undefined,
     close: () => close(ofSuite),
   };
 }
 
 /** A database of its own on the server. Each location is a schema in it. */
 function postgres(): Engine {
-  const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
-  const opened = openedHere();
-  let created: Promise<unknown> | undefined;
-  let locations = 0;
+  const schemas = newSchemas();
+  const opened = openedHere(schemas.endTest);
   after(async () => {
     await opened.close();
-    if (created !== undefined) await onServer(connection => run(connection, `drop database ${name} with (force)`));
+    await schemas.remove();
   });
-  async function newLocation() {
-    created ??= onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
-    await created;
-    return { url, schema: `place_${++locations}` };
-  }
   return {
     name: 'postgres',
-    newLocation,
+    newLocation: options => schemas.create(options),
     async open(options = {}) {
-      const { url, schema } = (options.location ?? (await newLocation())) as { url: string; schema: string };
+      const location = options.location as Schema | undefined;
+      const { url, schema } = location ?? (await (opened.inTest() ? schemas.borrow() : schemas.create()));
       const database = await openPostgres({
         url,
         schema,
@@ -161,15 +168,92 @@ function postgres(): Engine {
         connectionsMax: 6,
         timeoutScale: TIMEOUT_SCALE,
       });
+      if (location === undefined) contents ??= await onServer(readContents, url, schema);
       opened.add(database);
       return database;
     },
   };
 }
 
-/** Runs work on a connection to the default database of the test server. */
-export async function onServer<T>(work: (connection: Connection) => Promise<T>, url = postgresUrl): Promise<T> {
-  const connection = await postgresServer(url, undefined, TIMEOUT_SCALE).connect('petstore test', { unlimited: true });
+/** What the migrations write into a schema, read from the first one that this process opens. */
+let contents: Contents | undefined;
+
+/** The schemas of a suite, in a database that is created with the first one. */
+function newSchemas() {
+  let database: ReturnType<typeof createDatabase> | undefined;
+  let migrated = 0;
+  let empty = 0;
+  const unused: Schema[] = [];
+  const borrowed: Schema[] = [];
+  async function create(options: { readonly empty?: boolean } = {}): Promise<Schema> {
+    database ??= createDatabase();
+    const schema = options.empty ? `empty_${++empty}` : (DEPLOYMENTS[migrated++] ?? `place_${migrated}`);
+    return { url: (await database).url, schema };
+  }
+  return {
+    create,
+    /** Returns a schema until the test ends. Later tests get it again, with the contents of a new one. */
+    async borrow(): Promise<Schema> {
+      const again = unused.pop();
+      const place = again ?? (await create());
+      if (again !== undefined)
+        await onServer(connection => restoreContents(connection, contents!), again.url, again.schema);
+      borrowed.push(place);
+      return place;
+    },
+    endTest: () => void unused.push(...borrowed.splice(0)),
+    remove: async () => (await database)?.remove(),
+  };
+}
+
+/** The schemas of the two deployments, which the template has. Further schemas are migrated when they are opened. */
+const DEPLOYMENTS = ['public', 'petstore_staging'];
+
+/**
+ * Creates a database on the test server: a copy of the template of this run if there is one and `empty` is not set. Its commits do not wait for
+ * the disk, because no test kills this server (`startCluster()` is for those).
+ */
+export async function createDatabase({ empty = false } = {}): Promise<{
+  readonly url: string;
+  remove(): Promise<void>;
+}> {
+  const name = `petstore_test_${process.pid}_${randomBytes(4).toString('hex')}`;
+  const template = (empty ? undefined : process.env[TEMPLATE_SETTING]) ?? 'template0';
+  await onServer(connection => run(connection, `create database ${name} template ${template} encoding 'UTF8'`));
+  const url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` });
+  url.searchParams.append('options', '-c synchronous_commit=off');
+  return {
+    url: url.href,
+    async remove() {
+      await onServer(connection => run(connection, `drop database ${name} with (force)`));
+    },
+  };
+}
+
+/** Migrates both deployments of a database of the test server. */
+export async function migrateDatabase(url: string): Promise<void> {
+  for (const schema of DEPLOYMENTS) {
+    const database = await openPostgres({
+      url,
+      schema,
+      migrations,
+      clock: systemClock(),
+      role: 'cli',
+      migrate: true,
+      timeoutScale: TIMEOUT_SCALE,
+      log: silent,
+    });
+    await database.close();
+  }
+}
+
+/** Runs work on a connection to the test server: to its default database, or to a schema behind `url`. */
+export async function onServer<T>(
+  work: (connection: Connection) => Promise<T>,
+  url = postgresUrl,
+  schema?: string,
+): Promise<T> {
+  const connection = await postgresServer(url, schema, TIMEOUT_SCALE).connect('petstore test', { unlimited: true });
   try {
     return await work(connection);
   } finally {

@@ -172,7 +172,9 @@ export async function prepare(example: Example, store: ExampleStore): Promise<vo
   for (const name of example.given ?? []) {
     const [route, given] = exampleNamed(name);
     const { status, body } = await sendExample(route, given, store);
-    if (status !== given.status) {
+    // In a store that is used for several examples, a PUT may replace what an earlier one has created.
+    const replaced = route.method === 'PUT' && given.status === 201 && status === 200;
+    if (status !== given.status && !replaced) {
       throw new Error(`"${name}", given for "${example.name}", returns ${status}: ${JSON.stringify(body)}`);
     }
   }

@@ -40,9 +40,20 @@ function values(schema: Schema): fc.Arbitrary<unknown> {
         fc.integer({ min: schema.minimum ?? 0, max: Math.min(schema.maximum ?? 100, 100) }),
         fc.maxSafeInteger().map(number => Math.min(Math.max(number, schema.minimum ?? 0), schema.maximum ?? number)),
       );
+    case 'number':
+      return fc
+        .integer({
+          min: Math.ceil((schema.minimum ?? 0.25) * 4),
+          max: Math.floor(Math.min(schema.maximum ?? 1000, 1000) * 4),
+        })
+        .map(quarters => quarters / 4);
     case 'string':
+      if (format === 'date') return times.map(text => text.slice(0, 10));
       if (format === 'date-time') return times;
-      if (format === 'uri') return fc.webUrl({ validSchemes: ['https'], withQueryParameters: true });
+      // Not every pair of letters is a country.
+      if (schema.pattern === '^[A-Z]{2}$') return fc.constantFrom('US', 'DE', 'JP');
+      if (format === 'uri' || format === 'iri')
+        return fc.webUrl({ validSchemes: ['https'], withQueryParameters: true });
       return fc.oneof(texts(schema), ...(examples?.length > 0 ? [fc.constantFrom(...examples)] : []));
     case 'array': {
       const { minItems: minLength = 0, maxItems = 20 } = schema;
@@ -98,7 +109,11 @@ function matching(pattern: string): fc.Arbitrary<string> {
   return /\[\^\\S/.test(pattern) ? fc.string({ minLength: 1 }) : fc.stringMatching(new RegExp(pattern));
 }
 
-function objects({ properties = {}, required = [], oneOf }: Schema): fc.Arbitrary<unknown> {
+function objects({ properties = {}, required = [], oneOf, patternProperties }: Schema): fc.Arbitrary<unknown> {
+  if (patternProperties !== undefined) {
+    const [[pattern, one]] = Object.entries(patternProperties) as [[string, Schema]];
+    return fc.dictionary(fc.stringMatching(new RegExp(pattern)), values(one), { maxKeys: 5 });
+  }
   const members = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, values(one)]));
   // The service ignores members that it does not know.
   const record = fc.record({ ...members, 'x-unknown': fc.jsonValue() }, { requiredKeys: required });
@@ -124,6 +139,7 @@ export function invalidValues(schema: Schema): fc.Arbitrary<Mutant> {
 function mutants(schema: Schema): fc.Arbitrary<Mutant> {
   const here = wrongValues(schema).map(value => ({ value, path: '' }));
   const { properties, anyOf, items, required = [] } = schema;
+  if (schema.patternProperties !== undefined) return here;
   if (anyOf !== undefined) {
     const [first] = anyOf.filter(({ type }: Schema) => type !== 'null');
     return mutants(first);

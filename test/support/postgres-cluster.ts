@@ -33,18 +33,21 @@ export const withoutCluster: string | undefined =
       ? undefined
       : 'left out: killing a whole PostgreSQL needs /proc';
 
-/** Starts a server in a temporary directory, which flushes to disk. */
-export async function startCluster(): Promise<Cluster> {
+/**
+ * Starts a server in a temporary directory, which flushes to disk.
+ * @param primary what it is a standby of, with streaming replication
+ */
+export async function startCluster(primary?: Cluster): Promise<Cluster> {
   const directory = await mkdtemp(join(tmpdir(), 'petstore-cluster-'));
   // PostgreSQL refuses to run as root.
   const user = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {};
   if (user.uid !== undefined && user.gid !== undefined) await chown(directory, user.uid, user.gid);
   const data = join(directory, 'data');
-  execFileSync(
-    `${binaries}initdb`,
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
-    { ...user, cwd: directory, stdio: 'pipe' },
-  );
+  const create =
+    primary === undefined
+      ? ['initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+      : ['pg_basebackup', '-D', data, '-d', primary.url, '--write-recovery-conf', '--checkpoint=fast', '--no-sync'];
+  execFileSync(`${binaries}${create[0]}`, create.slice(1), { ...user, cwd: directory, stdio: 'pipe' });
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let postmaster: ReturnType<typeof spawn> | undefined;

@@ -16,6 +16,8 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { PlanName } from '../../src/plans/plan.ts';
 import type { Database } from '../../src/schema.ts';
+import { type Environment, jsonOf } from './commands.ts';
+import { writeMigratedFile } from './migrated-file.ts';
 
 /** The base URLs of the three addresses. */
 export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
@@ -44,13 +46,15 @@ export interface KeyOptions extends Partial<Omit<NewKey, 'accountId'>> {
 export async function serve(
   options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<TestService> {
-  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
-  const { config } = readConfig({ ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment });
+  const directory = await newDataDirectory(options.environment);
+  const config = readConfig({ ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment });
   const lines: string[] = [];
   const app = await createApp({
     config,
     clock: options.clock ?? systemClock(),
-    log: openLog({ write: line => lines.push(line) }),
+    log: openLog({ level: config.logLevel, destination: { write: line => lines.push(line) } }),
+    environment: process.env,
+    accessLog: config.accessLog ? { write: line => lines.push(line), dropped: 0 } : undefined,
     onFailed(error) {
       throw error;
     },
@@ -68,6 +72,15 @@ export async function serve(
       return stopped;
     },
   };
+}
+
+/** Creates a data directory. On the embedded engine, it has the migrated databases of both deployments. */
+async function newDataDirectory(environment: Environment = {}): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'petstore-test-'));
+  if (environment['PETSTORE_DATABASE_URL'] === undefined) {
+    for (const file of ['production.db', 'staging.db']) await writeMigratedFile(join(directory, file));
+  }
+  return directory;
 }
 
 let accounts = 0;
@@ -93,7 +106,7 @@ export interface Process {
   readonly urls: Urls;
   /** Returns everything that it wrote to standard error. */
   log(): string;
-  /** Runs a command on the same data and returns its JSON output. */
+  /** Runs a command in this process, on the same data, and returns its JSON output. */
   petstore(...args: string[]): Promise<Record<string, unknown>>;
   /** Stops it and returns its exit code or signal. Idempotent. */
   stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
@@ -103,10 +116,10 @@ export interface Process {
 
 /** Starts the service in a process, through the launcher, on `directory` or a new one. */
 export async function spawnService(
-  options: { readonly directory?: string; readonly environment?: Readonly<Record<string, string>> } = {},
+  options: { readonly directory?: string; readonly environment?: Environment } = {},
 ): Promise<Process> {
-  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'petstore-test-')));
-  const env = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment };
+  const directory = options.directory ?? (await newDataDirectory(options.environment));
+  const env: Environment = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment };
   const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
@@ -127,16 +140,7 @@ export async function spawnService(
     directory,
     urls: JSON.parse(line),
     log: () => log,
-    async petstore(...args) {
-      const command = spawn(launcher, [...args, '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-      let printed = '';
-      command.stdout.setEncoding('utf8').on('data', text => {
-        printed += text;
-      });
-      const [code] = await once(command, 'close');
-      assert.equal(code, 0, `petstore ${args.join(' ')}`);
-      return JSON.parse(printed);
-    },
+    petstore: (...args) => jsonOf(env, ...args),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       const [code, by] = await exited;
@@ -226,7 +230,7 @@ export async function send(url: string, sending: SendOptions = {}): Promise<Repl
           headers: response.headers,
           all: response.headersDistinct as Record<string, string[]>,
           text,
-          body: jsonOf(text),
+          body: parseJson(text),
         });
       });
     });
@@ -239,7 +243,7 @@ function bytesOf(body: unknown): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -332,7 +336,7 @@ export function parseReplies(bytes: Buffer, heads = false): { replies: RawReply[
     if (!(bytes.length >= headEnd + 4 + length)) break;
     from = headEnd + 4 + length;
     const text = bytes.toString('utf8', headEnd + 4, from);
-    if (status >= 200) replies.push({ status, headers, text, body: jsonOf(text) });
+    if (status >= 200) replies.push({ status, headers, text, body: parseJson(text) });
   }
   return { replies, rest: bytes.toString('latin1', from) };
 }

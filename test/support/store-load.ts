@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { RESPONSE_MS } from './selection.ts';
 import { type Reply, send } from './serving.ts';
 
 /** Expected statuses under faults. Any other one is an error. */
@@ -43,7 +44,7 @@ export class StoreLoad {
    * @param keys the owner's key, then those of the other callers
    * @param answerMs the maximum response time
    */
-  constructor(keys: readonly string[], { answerMs = 3000 } = {}) {
+  constructor(keys: readonly string[], { answerMs = RESPONSE_MS } = {}) {
     this.#keys = keys;
     this.#answerMs = answerMs;
   }

@@ -31,9 +31,10 @@ export class ValkeyServer {
     this.#port = port;
   }
 
-  static async start(): Promise<ValkeyServer> {
+  /** @param options further options of its command line */
+  static async start(...options: readonly string[]): Promise<ValkeyServer> {
     const server = new ValkeyServer(await freePort());
-    await server.start();
+    await server.start(...options);
     return server;
   }
 
@@ -41,9 +42,9 @@ export class ValkeyServer {
     return `redis://127.0.0.1:${this.#port}`;
   }
 
-  async start(): Promise<void> {
+  async start(...further: readonly string[]): Promise<void> {
     const options = ['--port', String(this.#port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    this.#process = spawn(program!, options, { stdio: 'ignore' });
+    this.#process = spawn(program!, [...options, ...further], { stdio: 'ignore' });
     for (;;) {
       const valkey = await connectValkey(this.url, () => {}).catch(() => undefined);
       if (valkey !== undefined) return valkey.close();

@@ -24,7 +24,7 @@ describe('Prism as a validating proxy in front of the service', () => {
     directory = await mkdtemp(join(tmpdir(), 'petstore-prism-'));
     const file = join(directory, 'openapi.json');
     port = await freePort();
-    const { config } = readConfig({ PETSTORE_PORT: String(port) });
+    const config = readConfig({ PETSTORE_PORT: String(port) });
     await writeFile(file, JSON.stringify(await configuredDocument(config, 'production')));
     const own = await freePort();
     through = `http://127.0.0.1:${own}`;

@@ -6,3 +6,4 @@ import './orval.ts';
 import './mcp.ts';
 import './prism.ts';
 import './postman.ts';
+import './prometheus.ts';

@@ -15,7 +15,7 @@ const NOW = Date.parse('2026-11-22T05:10:00Z');
 
 onEachEngine(engine => {
   it('opens a database that release 1.0.0 wrote, and reads and writes it', async () => {
-    const location = await engine.newLocation();
+    const location = await engine.newLocation({ empty: true });
     await loadFixture(engine, location);
     const database = await engine.open({ location, clock: testClock(NOW) });
 

@@ -223,7 +223,7 @@ describe('migrations', () => {
 onEachEngine(engine => {
   describe('0002', () => {
     it('adds slugs to categories and a creation event to every pet', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location, migrations: migrations.slice(0, 1) });
       await before.write(async tx => {
         await tx.run(
@@ -263,7 +263,7 @@ onEachEngine(engine => {
 
   describe('0011', () => {
     it('counts the texts that each account stores already', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const earlier = migrations.filter(({ name }) => name < '0011');
       const before = await engine.open({ location, migrations: earlier });
       await before.write(async tx => {
@@ -298,7 +298,7 @@ onEachEngine(engine => {
 
   describe('0012', () => {
     it('keeps webhooks with their secrets, gives them every scope, and lets their makers read them', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0012') });
       await before.write(async tx => {
         for (const statement of filledBeforeWebhookKeys) await tx.run(statement, {});
@@ -333,7 +333,7 @@ onEachEngine(engine => {
 
   describe('0015', () => {
     it('keeps the requests that each account has sent today', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0015') });
       const row = {
         account_id: 7,
@@ -360,7 +360,7 @@ onEachEngine(engine => {
 
   describe('migrating a database', { timeout: 60_000 }, () => {
     it('keeps all data, and supports the new operations', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location });
       await fill(before);
       const held = await contents(before);
@@ -393,7 +393,7 @@ onEachEngine(engine => {
     });
 
     it('runs once for concurrent processes', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       // The embedded engine allows one server connection and any number of CLI connections.
       const databases = await Promise.all(
         Array.from({ length: 6 }, () => engine.open({ location, role: 'cli', migrations: [...migrations, next] })),
@@ -409,7 +409,7 @@ onEachEngine(engine => {
     });
 
     it('leaves the database unchanged if a migration fails, and continues from there', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location });
       await fill(before);
       const held = await contents(before);
@@ -423,14 +423,14 @@ onEachEngine(engine => {
     });
 
     it('creates nothing if the first migration fails', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       await assert.rejects(engine.open({ location, migrations: [broken] }));
       const database = await engine.open({ location });
       assert.deepEqual(await database.all(petsByName, {}), []);
     });
 
     it('rejects a database with a migration that the program does not know', async () => {
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       await (await engine.open({ location, migrations: [...migrations, next] })).close();
       for (const role of ['server', 'cli'] as const) {
         await assert.rejects(
@@ -442,7 +442,7 @@ onEachEngine(engine => {
 
     it('happens only by command if several machines may serve the database', async t => {
       if (engine.name === 'sqlite') return t.skip('the embedded engine does it by itself');
-      const location = await engine.newLocation();
+      const location = await engine.newLocation({ empty: true });
       const behind = refusal(/^The database at .* is not up to date: run "petstore migrate" first\.$/);
       await assert.rejects(engine.open({ location, migrate: false }), behind);
       await engine.open({ location });

@@ -38,7 +38,7 @@ describe('the forms of accounts', () => {
 
   async function person(email: string): Promise<Visitor> {
     const someone = await signedIn(service, { email, name: 'Ann' });
-    const hash = await passwords.hash(PASSWORD);
+    const hash = await passwords.hash(PASSWORD, '192.0.2.1');
     await database().write(tx => storePassword(tx, someone.accountId, hash));
     return someone;
   }
@@ -188,7 +188,8 @@ describe('the forms of accounts', () => {
     assert.match(String(reply.headers['content-disposition']), /^attachment; filename="petstore-account-\d+\.json"$/);
     assert.equal(reply.body.account.email, 'export@example.org');
     assert.equal(reply.body.production.animals.length, 130);
-    assert.deepEqual(Object.keys(reply.body), ['account', 'keys', 'sessions', 'events', 'production', 'staging']);
+    const members = ['account', 'keys', 'sessions', 'events', 'usage', 'requests', 'production', 'staging'];
+    assert.deepEqual(Object.keys(reply.body), members);
     for (const secret of [ann.secret, key.token, '$argon2id']) assert.ok(!reply.text.includes(secret));
     for (let i = 1; i < 5; i++) assert.equal((await ann.submit('/account/export')).status, 200);
     assert.equal((await ann.submit('/account/export')).status, 429);
@@ -210,6 +211,16 @@ describe('the forms of accounts', () => {
     await database().write(tx => suspendAccount(tx, ann.accountId));
     await ann.submit('/account/delete/cancel');
     assert.notEqual((await getAccount(database(), ann.accountId)).deleteAt, undefined);
+  });
+
+  it('keep the only active admin when it deletes its own account', async () => {
+    const admin = await signedIn(service, { email: 'only-admin@example.org', name: 'Olga', admin: true });
+    const reply = await admin.submit('/account/delete', { name: 'Olga' });
+    assert.equal(reply.status, 422);
+    assert.match(reply.text, /only active admin: make another account an admin first/);
+    assert.equal((await getAccount(database(), admin.accountId)).suspendedAt, undefined);
+    await signedIn(service, { email: 'other-admin@example.org', admin: true });
+    assert.equal((await admin.submit('/account/delete', { name: 'Olga' })).status, 303);
   });
 
   it('show a suspended account why, let it export, and nothing else', async () => {

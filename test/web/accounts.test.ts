@@ -133,7 +133,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
     await button(page, 'Confirm the address').click();
     await page.getByText('Your e-mail address is confirmed.').waitFor();
     assert.ok(await page.locator('#address').getByText('new@example.org').isVisible());
-    // The old address is told.
+    // The old address gets a message.
     await waitUntil(() =>
       mail.mails.some(({ to, text }) => to.includes('old@example.org') && /was changed/.test(text)),
     );

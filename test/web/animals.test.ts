@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 
 /** Names that would break a page that does not treat them as text. */
 const HOSTILE = {
@@ -46,12 +46,12 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${origin}/animals`);
-    await page.getByRole('link', { name: 'Dog', exact: true }).click();
+    await follow(page.getByRole('link', { name: 'Dog', exact: true }));
     assert.deepEqual(await namesOn(page), ['Pup', 'Rex']);
-    await page.getByRole('link', { name: 'Puppies' }).click();
+    await follow(page.getByRole('link', { name: 'Puppies' }));
     assert.deepEqual(await namesOn(page), ['Pup']);
-    await page.getByRole('link', { name: 'Dog', exact: true }).click();
-    await page.getByRole('link', { name: 'Rex' }).click();
+    await follow(page.getByRole('link', { name: 'Dog', exact: true }));
+    await follow(page.getByRole('link', { name: 'Rex' }));
     const text = await page.locator('main').innerText();
     for (const fact of ['Rex', 'Available', '€125.00', 'A caller', 'Dog']) assert.ok(text.includes(fact), fact);
     await context.close();
@@ -62,12 +62,12 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/animals`);
     assert.match(await page.locator('main').innerText(), /35 animals available/);
     await page.getByLabel('Status').selectOption('Sold');
-    await page.getByRole('button', { name: 'Show' }).click();
+    await follow(page.getByRole('button', { name: 'Show' }));
     assert.deepEqual(await namesOn(page), ['Tom']);
     assert.match(await page.locator('main').innerText(), /1 animal sold/);
     await page.getByLabel('Status').selectOption('Any status');
     await page.getByLabel('Order').selectOption('Name, A to Z');
-    await page.getByRole('button', { name: 'Show' }).click();
+    await follow(page.getByRole('button', { name: 'Show' }));
     assert.equal((await namesOn(page))[1], 'Bunny 1');
     await page.goto(`${origin}/animals?category=4`);
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
@@ -78,10 +78,10 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals?category=3`);
     const first = await namesOn(page);
-    await page.getByRole('link', { name: 'Next' }).click();
+    await follow(page.getByRole('link', { name: 'Next' }));
     const second = await namesOn(page);
     assert.equal(new Set([...first, ...second]).size, 30);
-    await page.getByRole('link', { name: 'Previous' }).click();
+    await follow(page.getByRole('link', { name: 'Previous' }));
     assert.deepEqual(await namesOn(page), first);
     await page.close();
   });

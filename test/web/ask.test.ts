@@ -5,7 +5,7 @@ import { query } from '../../src/schema.ts';
 import { type KeyOptions, send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 const HOSTILE = '</textarea><script>alert(1)</script>\n\u202Eevil\u202C & "quoted"';
@@ -22,7 +22,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
     await page.getByLabel('Your name').fill('Jo');
     await page.getByLabel('Your e-mail address').fill(email);
     await page.getByLabel('Your message').fill(message);
-    await page.getByRole('button', { name: 'Send' }).click();
+    await follow(page.getByRole('button', { name: 'Send' }));
   }
 
   describe('without a mail server', () => {
@@ -62,8 +62,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await page.keyboard.press('Tab');
       await page.keyboard.type(HOSTILE);
       await page.keyboard.press('Tab');
-      await page.keyboard.press('Enter');
-      await page.waitForLoadState();
+      await Promise.all([page.waitForEvent('domcontentloaded'), page.keyboard.press('Enter')]);
       assert.equal(await page.getByLabel('Your message').inputValue(), HOSTILE);
       const email = page.getByLabel('Your e-mail address');
       assert.equal(await email.getAttribute('aria-invalid'), 'true');
@@ -143,7 +142,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await page.goto(link);
       assert.ok((await page.locator('blockquote').innerText()).includes('</textarea><script>'));
       assert.deepEqual(await owner.inbox(), []);
-      await page.getByRole('button', { name: 'Send the message' }).click();
+      await follow(page.getByRole('button', { name: 'Send the message' }));
       assert.match(await page.getByRole('status').last().innerText(), /with the owner/);
       const [message] = await owner.inbox();
       assert.match(message.message, /^Jo <jo@example\.org> wrote this .* This address is confirmed\.\n\n/);

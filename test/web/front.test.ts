@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { availableParallelism, loadavg } from 'node:os';
 import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { plans } from '../../src/plans/plan.ts';
 import { seedStaging } from '../../src/seeds/staging.ts';
 import { recordedResponse } from '../../src/web/front/example-view.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { launchBrowser, paintOf, skipBrowser, violationsOn } from './browser.ts';
 
 describe('the front page', { skip: skipBrowser }, () => {
   let service: TestService;
@@ -97,29 +96,22 @@ describe('the front page', { skip: skipBrowser }, () => {
     });
   }
 
-  it('loads at most 100 KB, paints within half a second on a slow processor, and does not shift', async t => {
+  it('loads at most 100 KB, and does not shift on a slow processor', async t => {
     for (const path of ['/', '/animals', '/animals/1']) {
-      let best = Number.POSITIVE_INFINITY;
       let least = Number.POSITIVE_INFINITY;
-      // Other work of the machine delays a paint: a page that is slow by itself exceeds the limit every time.
-      for (let run = 1; run <= RUNS_MAX && (best > PAINT_MAX_MS || least > 0); run++) {
+      for (let run = 1; run <= RUNS_MAX && least > 0; run++) {
         const { bytes, paintMs, shift } = await load(browser, origins.staging + path);
         t.diagnostic(`${path}: ${bytes} bytes, first paint after ${Math.round(paintMs)} ms, shift ${shift}`);
         assert.ok(bytes <= 100_000, `${path} has ${bytes} bytes`);
         assert.ok(shift < SHIFT_MAX, `${path} shifts by ${shift}`);
-        best = Math.min(best, paintMs);
         least = Math.min(least, shift);
       }
       assert.equal(least, 0, path);
-      // More work than processors: times say nothing about the page.
-      if (loadavg()[0]! > availableParallelism()) t.diagnostic('the paint is not judged: the machine is busy');
-      else assert.ok(best <= PAINT_MAX_MS, `${path} paints after ${best} ms at the earliest`);
     }
   });
 });
 
-const PAINT_MAX_MS = 500;
-const RUNS_MAX = 5;
+const RUNS_MAX = 8;
 /** A slow processor can paint in the middle of an element, which then grows: a tenth of what counts as good. */
 const SHIFT_MAX = 0.01;
 
@@ -138,22 +130,4 @@ async function load(browser: Browser, url: string) {
   const painted = await paintOf(page);
   await context.close();
   return { bytes, ...painted };
-}
-
-/** Returns the time of the first contentful paint, and the sum of all layout shifts. */
-function paintOf(page: Page) {
-  return page.evaluate(async () => {
-    const observed = (type: string) =>
-      new Promise<PerformanceEntryList>(resolve => {
-        new PerformanceObserver(list => resolve(list.getEntries())).observe({ type, buffered: true });
-        setTimeout(() => resolve([]), 200);
-      });
-    const paints = await observed('paint');
-    const shifts = (await observed('layout-shift')) as (PerformanceEntry & { value: number })[];
-    const first = paints.find(({ name }) => name === 'first-contentful-paint');
-    return {
-      paintMs: first?.startTime ?? Number.POSITIVE_INFINITY,
-      shift: shifts.reduce((sum, one) => sum + one.value, 0),
-    };
-  });
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { cookieNames } from '../../src/sessions/cookies.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { follow, launchBrowser, paintOf, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 const paths = [
@@ -43,7 +42,8 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
         const page = await open('/', { colorScheme, viewport: { width, height: 800 } });
         for (const path of paths) {
           await page.goto(origin + path, { waitUntil: 'load' });
-          const { shift, wide } = await page.evaluate(measure);
+          const { shift } = await paintOf(page);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.equal(shift, 0, `${path} shifts`);
           assert.ok(wide <= width, `${path} is ${wide} px wide`);
           assert.deepEqual(await violationsOn(page), [], path);
@@ -55,18 +55,18 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
 
   it('are read one after the other, and by their contents', async () => {
     const page = await open('/guides', { viewport: { width: 1280, height: 800 } });
-    await page.getByRole('link', { name: 'Quickstart', exact: true }).first().click();
+    await follow(page.getByRole('link', { name: 'Quickstart', exact: true }).first());
     assert.equal(await page.locator('h1').textContent(), 'Quickstart');
-    await page.getByRole('link', { name: 'Next Tutorial' }).click();
+    await follow(page.getByRole('link', { name: 'Next Tutorial' }));
     assert.match(page.url(), /\/guides\/tutorial$/);
-    await page.getByRole('link', { name: 'Previous Quickstart' }).click();
+    await follow(page.getByRole('link', { name: 'Previous Quickstart' }));
     const contents = page.getByRole('navigation', { name: 'On this page' });
     await contents.getByRole('link', { name: 'Add a pet' }).click();
     assert.match(page.url(), /\/guides\/quickstart#add-a-pet$/);
     const list = page.getByRole('navigation', { name: 'Guides' });
     assert.equal(await list.locator('[aria-current]').textContent(), 'Quickstart');
     await list.getByText('Sell animals').click();
-    await list.getByRole('link', { name: 'Orders' }).click();
+    await follow(list.getByRole('link', { name: 'Orders' }));
     assert.match(page.url(), /\/guides\/orders$/);
   });
 
@@ -79,7 +79,7 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     const first = page.locator('.results a').first();
     assert.equal(await first.textContent(), 'Rate limits › Bans');
     assert.ok((await page.locator('.results mark').count()) > 0);
-    await first.click();
+    await follow(first);
     assert.match(page.url(), /\/guides\/rate-limits#bans$/);
   });
 
@@ -87,7 +87,7 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     const page = await open('/guides/pets', { javaScriptEnabled: false });
     await page.getByRole('searchbox', { name: 'Search' }).fill('pagintaion');
     await page.getByRole('searchbox', { name: 'Search' }).press('Enter');
-    await page.locator('.results a').first().click();
+    await follow(page.locator('.results a').first());
     assert.match(page.url(), /\/guides\/pagination$/);
     assert.ok(await page.getByText('stands for your API key').isVisible());
   });
@@ -96,17 +96,13 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     const page = await open(`/search?q=${encodeURIComponent('"><zzzzqqqq>')}`);
     assert.equal(await page.getByRole('status').textContent(), 'Nothing found for “"><zzzzqqqq>”.');
     assert.equal(await page.getByLabel(/^Guides, API/).inputValue(), '"><zzzzqqqq>');
-    await page.getByRole('link', { name: 'Quickstart' }).click();
+    await follow(page.getByRole('link', { name: 'Quickstart' }));
     assert.match(page.url(), /\/guides\/quickstart$/);
   });
 
   it('show a key of the reader in the examples until the page is reloaded', async () => {
     const person = await signedIn(service);
-    const context = await browser.newContext();
-    await context.addCookies([
-      { name: cookieNames(origin).session, value: person.secret, url: origin.replace('http:', 'https:') },
-    ]);
-    const page = await context.newPage();
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/guides/pets`);
     await page.getByRole('button', { name: 'Use a key of mine' }).click();
     await page.getByText('valid for an hour').waitFor();
@@ -118,37 +114,19 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     await page.reload();
     assert.doesNotMatch(await page.content(), new RegExp(key));
 
-    // Someone who has signed out in the meantime is told so.
-    await context.clearCookies();
+    // A reader who has signed out in the meantime sees an error.
+    await page.context().clearCookies();
     await page.getByRole('button', { name: 'Use a key of mine' }).click();
     assert.match((await page.locator('.use-key-result').textContent())!, /signed out|out of date/);
-    await context.close();
+    await page.context().close();
   });
 
   it('have no button without JavaScript', async () => {
     const person = await signedIn(service);
-    const context = await browser.newContext({ javaScriptEnabled: false });
-    await context.addCookies([
-      { name: cookieNames(origin).session, value: person.secret, url: origin.replace('http:', 'https:') },
-    ]);
-    const page = await context.newPage();
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
     await page.goto(`${origin}/guides/pets`);
     assert.equal(await page.getByRole('button', { name: 'Use a key of mine' }).isVisible(), false);
     assert.ok(await page.getByRole('link', { name: 'Your keys' }).isVisible());
-    await context.close();
+    await page.context().close();
   });
 });
-
-/** Returns the sum of all layout shifts since the page was opened, and its width. */
-async function measure() {
-  await document.fonts.ready;
-  const shift = await new Promise<number>(resolve => {
-    let sum = 0;
-    const observer = new PerformanceObserver(list => {
-      for (const entry of list.getEntries()) sum += (entry as PerformanceEntry & { value: number }).value;
-    });
-    observer.observe({ type: 'layout-shift', buffered: true });
-    requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
-  });
-  return { shift, wide: document.documentElement.scrollWidth };
-}

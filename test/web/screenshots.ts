@@ -5,7 +5,6 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { pages } from '../../src/pages.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
 import { createLink } from '../../src/sessions/links.ts';
 import type { Page as SitePage } from '../../src/web/page.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
@@ -42,15 +41,10 @@ async function takeAll(service: TestService, browser: Browser): Promise<void> {
     }
     for (const width of [390, 1280]) {
       for (const colorScheme of ['light', 'dark'] as const) {
-        const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
-        if (page.access !== 'everyone') {
-          const { session } = cookieNames(origin);
-          await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
-        }
-        const tab = await context.newPage();
+        const tab = await visitor.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
         await tab.goto(origin + path);
         writeFileSync(new URL(`${nameOf(page)}-${width}-${colorScheme}.webp`, directory), await imageOf(tab, width));
-        await context.close();
+        await tab.context().close();
       }
     }
   }

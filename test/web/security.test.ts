@@ -16,7 +16,7 @@ describe('someone who guesses passwords', () => {
   before(async () => {
     // The peer is a trusted proxy, so that requests can come from many networks.
     service = await serve({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.1' } });
-    hash = await new PasswordHasher().hash(PASSWORD);
+    hash = await new PasswordHasher().hash(PASSWORD, '192.0.2.1');
   });
   after(() => service.stop());
 
@@ -112,7 +112,8 @@ describe('pages', () => {
       '/deprecations/{operationId}': '/deprecations/getPet',
     };
     for (const { path } of pages.filter(({ cached }) => cached)) {
-      const example = examples[path] ?? path;
+      const [, page = path, twin = ''] = /^(.*\})(\.md)$/.exec(path) ?? [];
+      const example = (examples[page] ?? page) + twin;
       const { status, headers, text } = await send(origin + example, { headers: { ...browser, Host: 'evil.example' } });
       assert.equal(status, 200, example);
       assert.equal(headers['set-cookie'], undefined, example);

@@ -64,23 +64,32 @@ describe('the server of pages', () => {
     assert.equal((await send(`${origin}/livez`)).status, 200);
   });
 
-  it('bound the memory of forms in progress', async () => {
-    const bounded = await serve({ environment: { PETSTORE_BODIES_MIB: '1', PETSTORE_ACCOUNT_BODIES_MIB: '1' } });
+  it('bound the memory of forms in progress, and leave room for other networks', async () => {
+    const bounded = await serve({
+      environment: {
+        PETSTORE_BODIES_MIB: '1',
+        PETSTORE_ACCOUNT_BODIES_MIB: '1',
+        PETSTORE_TRUSTED_PROXIES: '127.0.0.1',
+      },
+    });
     const url = new URL(bounded.urls.production).origin;
     const { hostname, port } = new URL(url);
-    const head = `POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: ${form['Content-Type']}\r\nContent-Length: 60000\r\n\r\n`;
+    const flooding = { 'X-Forwarded-For': '192.0.2.1' };
+    const head = `POST /sign-in HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\nContent-Type: ${form['Content-Type']}\r\nContent-Length: 60000\r\n\r\n`;
     const begun = Array.from({ length: 20 }, () => connect(Number(port), hostname).on('error', () => {}));
     try {
       for (const socket of begun) socket.write(`${head}x=`);
-      const submit = () => send(`${url}/sign-in`, { method: 'POST', headers: form, body: `x=${'y'.repeat(50_000)}` });
-      let refused = await submit();
+      const submit = (from: Readonly<Record<string, string>>) =>
+        send(`${url}/sign-in`, { method: 'POST', headers: { ...form, ...from }, body: `x=${'y'.repeat(50_000)}` });
+      let refused = await submit(flooding);
       await waitUntil(async () => {
-        refused = await submit();
+        refused = await submit(flooding);
         return refused.status === 503;
       });
       assert.equal(refused.headers['retry-after'], '1');
+      assert.equal((await submit({ 'X-Forwarded-For': '198.51.100.1' })).status, 403, 'its token is missing');
       for (const socket of begun) socket.destroy();
-      await waitUntil(async () => (await submit()).status === 403);
+      await waitUntil(async () => (await submit(flooding)).status === 403);
     } finally {
       await bounded.stop();
     }

@@ -1,3 +1,4 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { NewAccount } from '../../src/accounts/account.ts';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
@@ -5,7 +6,7 @@ import { newSecret } from '../../src/sessions/session.ts';
 import { startSession } from '../../src/sessions/sessions.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
 
-/** Someone who opens pages over HTTP, without a browser. */
+/** Someone who opens pages over HTTP, with or without a browser. */
 export interface Visitor {
   /** 0 for someone who has no account. */
   readonly accountId: number;
@@ -18,6 +19,8 @@ export interface Visitor {
     form?: Readonly<Record<string, string>> | null,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Reply>;
+  /** Opens an empty page of a browser with the visitor's cookie. */
+  newPage(browser: Browser, options?: BrowserContextOptions): Promise<Page>;
 }
 
 let accounts = 0;
@@ -48,7 +51,8 @@ function visitor(
   cookie: 'session' | 'visitor',
 ): Visitor {
   const origin = new URL(service.urls.production).origin;
-  const own = { Cookie: `${cookieNames(origin)[cookie]}=${secret}`, Accept: 'text/html' };
+  const name = cookieNames(origin)[cookie];
+  const own = { Cookie: `${name}=${secret}`, Accept: 'text/html' };
   return {
     accountId,
     secret,
@@ -65,6 +69,11 @@ function visitor(
         },
         body: new URLSearchParams(fields).toString(),
       });
+    },
+    async newPage(browser, options) {
+      const context = await browser.newContext(options);
+      await context.addCookies([{ name, value: secret, url: origin.replace('http:', 'https:') }]);
+      return context.newPage();
     },
   };
 }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { DAY_MS, HOUR_MS } from '../../src/lib/time.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
 import { addUsage } from '../../src/usage/counts.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { signedIn, type Visitor } from './session.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { signedIn } from './session.ts';
 
 /** The end of the first hour of a day: the current bucket is not the last of its day. */
 const NOW = Date.parse('2026-11-22T12:40:00Z');
@@ -27,13 +26,6 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     await browser?.close();
     await service?.stop();
   });
-
-  async function pageOf(person: Visitor, options = {}): Promise<Page> {
-    const context = await browser.newContext(options);
-    const { session } = cookieNames(origin);
-    await context.addCookies([{ name: session, value: person.secret, url: origin.replace('http:', 'https:') }]);
-    return context.newPage();
-  }
 
   /** Returns an owner with a key that has sent requests, this hour and on the days before. */
   async function busyOwner() {
@@ -65,7 +57,7 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     for (const width of [320, 390, 1280]) {
       it(`are accessible and fit a screen of ${width} px in the ${colorScheme} scheme`, async () => {
         const { person } = await busyOwner();
-        const page = await pageOf(person, { viewport: { width, height: 844 }, colorScheme });
+        const page = await person.newPage(browser, { viewport: { width, height: 844 }, colorScheme });
         const faults: string[] = [];
         page.on('console', message => message.type() === 'error' && faults.push(message.text()));
         for (const path of ['/usage', '/requests', '/requests/1']) {
@@ -84,7 +76,7 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
 
   it('show what is left, and the same numbers as charts and tables', async () => {
     const { person } = await busyOwner();
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/usage`);
     const left = await page.locator('.left .big').allTextContents();
     assert.deepEqual(left, ['0 of 60', '940 of 1,000']);
@@ -93,11 +85,11 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     await hours.locator('summary').click();
     const newest = await hours.locator('tbody tr').first().locator('th, td').allTextContents();
     assert.deepEqual(newest, ['22 Nov, 12:00', '58', '2', '2', '0', '0', '62']);
-    await page.getByRole('link', { name: 'Show 48 hours' }).click();
+    await follow(page.getByRole('link', { name: 'Show 48 hours' }));
     assert.equal(await page.locator('.chart').first().locator('svg g').count(), 48);
     assert.equal(await page.locator('.chart').nth(1).locator('svg g').count(), 30);
     await page.getByLabel('Deployment').selectOption('Staging');
-    await page.getByRole('button', { name: 'Show' }).click();
+    await follow(page.getByRole('button', { name: 'Show' }));
     assert.deepEqual(await page.locator('.left .big').allTextContents(), ['59 of 60', '999 of 1,000']);
     // Nobody counts the visits.
     await page.reload();
@@ -106,16 +98,16 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
 
   it('find a request by its id, by status and by operation, and show it alone', async () => {
     const { person, key } = await busyOwner();
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/requests`);
     assert.equal(await page.locator('.log tbody tr').count(), 50);
     assert.ok(!(await page.content()).includes('hush'));
-    await page.getByRole('link', { name: 'Older' }).click();
+    await follow(page.getByRole('link', { name: 'Older' }));
     assert.equal(await page.locator('.log tbody tr').count(), 13);
-    await page.getByRole('link', { name: 'Newer' }).click();
+    await follow(page.getByRole('link', { name: 'Newer' }));
     await page.getByLabel('Request ID').fill('lost-pet');
-    await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByRole('link', { name: 'GET /v1/pets/999' }).click();
+    await follow(page.getByRole('button', { name: 'Search' }));
+    await follow(page.getByRole('link', { name: 'GET /v1/pets/999' }));
     const text = await page.locator('main').innerText();
     for (const part of ['404', 'pet_not_found', 'getPet', 'Adoption site', key.id, 'Production', 'lost-pet']) {
       assert.ok(text.includes(part), part);
@@ -123,20 +115,20 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/requests`);
     await page.getByLabel('Status').fill('4XX');
     await page.getByLabel('Operation').selectOption('createPet');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await page.locator('.log .what').allTextContents(), ['POST /v1/pets']);
     await page.getByLabel('Status').fill('4');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await follow(page.getByRole('button', { name: 'Search' }));
     await page.getByText('Use a status such as 404, or a class such as 4xx.').waitFor();
     await page.getByLabel('Status').fill('500');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await follow(page.getByRole('button', { name: 'Search' }));
     await page.getByText('No request matches.').waitFor();
   });
 
   it('say what to do while there are no requests, and hide those of others', async () => {
     const { person: busy } = await busyOwner();
     const person = await signedIn(service);
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/usage`);
     await page.getByText('No requests in the last 30 days.').waitFor();
     await page.getByRole('link', { name: 'Create an API key' }).waitFor();
@@ -144,7 +136,7 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/requests`);
     await page.getByText('No requests in the last seven days.').waitFor();
     assert.deepEqual(await violationsOn(page), []);
-    const owner = await pageOf(busy);
+    const owner = await busy.newPage(browser);
     await owner.goto(`${origin}/requests`);
     const path = await owner.locator('.log a').first().getAttribute('href');
     assert.equal((await owner.goto(origin + path))?.status(), 200);
@@ -158,7 +150,7 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
       await send(`${service.urls.production}/pets`, { key });
     }
     await service.app.usage.write();
-    const page = await pageOf(person);
+    const page = await person.newPage(browser);
     await page.goto(`${origin}/usage`);
     assert.match(await page.getByRole('alert').innerText(), new RegExp(`${key.id} until 22 Nov 2026`));
     assert.deepEqual(await violationsOn(page), []);
