@@ -7,19 +7,23 @@ import type { Clock } from './lib/clock.ts';
 import type { Problem } from './lib/http/problem.ts';
 import type { Caller, Route } from './lib/http/route.ts';
 import type { Authenticator } from './lib/http/server/authenticator.ts';
-import type { BodyBudget } from './lib/http/server/body-budget.ts';
 import type { TrustedProxies } from './lib/http/server/client-address.ts';
 import { contentEtag } from './lib/http/server/conditional.ts';
+import type { Exchange } from './lib/http/server/exchange.ts';
 import type { PageRoute } from './lib/http/server/pages.ts';
 import { anyOrigin, type PageContent } from './lib/http/server/responses.ts';
 import { HttpServer } from './lib/http/server/server.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
+import type { SharedBudget } from './lib/shared-budget.ts';
 import { StorageError } from './lib/storage/database.ts';
+import { parseTraceparent } from './lib/trace-context.ts';
 import type { Limiter } from './limits/limiter.ts';
-import type { Observation } from './metrics.ts';
+import type { Monitor } from './metrics/monitor.ts';
 import type { Database } from './schema.ts';
+import type { RequestSpans } from './tracing/request-spans.ts';
 import { PREFIX, publicUrlOf, urlOf } from './urls.ts';
+import type { AccessLog } from './usage/access-log.ts';
 import type { UsageRecorder } from './usage/recorder.ts';
 import { compress } from './web/compress.ts';
 import type { PageHandler } from './web/serve.ts';
@@ -32,8 +36,8 @@ export interface Service {
   readonly authenticator: Authenticator;
   /** Returns the deployment that a caller's request is for. */
   deploymentOf(caller: Caller): Deployment;
-  /** The pages for people; absent on the message address, whose API leaves no paths for them. */
-  readonly pages?: PageHandler;
+  /** Returns the pages for people; absent on the message address, whose API leaves no paths for them. */
+  loadPages?(): Promise<PageHandler>;
 }
 
 /** What all addresses of a process share. */
@@ -43,8 +47,13 @@ export interface AddressDeps {
   readonly log: Log;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
-  readonly bodies: BodyBudget;
-  readonly observation: Observation | undefined;
+  readonly bodies: SharedBudget<number>;
+  readonly forms: SharedBudget<string>;
+  /** Absent without metrics. */
+  readonly monitor: Monitor | undefined;
+  readonly accessLog: AccessLog | undefined;
+  /** Absent without traces. */
+  readonly requestSpans: RequestSpans | undefined;
   readonly refusals: RefusalCounter;
   readonly usage: UsageRecorder;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
@@ -60,12 +69,14 @@ export class Address {
   readonly #throttle = new LogThrottle();
   readonly #server: HttpServer<Deployment>;
   #port: number | undefined;
-  #isClosing = false;
+  #isStopping = false;
   #document: Promise<PageContent> | undefined;
+  #pages: PageHandler | undefined;
 
   constructor(service: Service, deps: AddressDeps) {
-    const { name, routes, authenticator, deploymentOf } = service;
-    const { config, clock, proxies, bodies, observation, refusals, usage } = deps;
+    const { name, routes, authenticator, deploymentOf, loadPages } = service;
+    const { config, clock, proxies, bodies, forms, refusals, usage, accessLog, requestSpans } = deps;
+    const requests = deps.monitor?.addAddress(name, () => this.#server.load());
     const prefix = name === 'messages' ? '' : PREFIX;
     this.prefix = prefix;
     this.#service = service;
@@ -78,18 +89,34 @@ export class Address {
       beforeInvalidBody: rejectReusedKey,
       authenticator,
       errors,
-      problemOf: (error, requestId) => this.#problemOf(error, requestId),
+      problemOf: (error, exchange) => this.#problemOf(error, exchange),
       onResponse(exchange, outcome) {
-        observation?.recordResponse(name, outcome);
+        requests?.record(outcome);
         usage.record(prefix, exchange, outcome);
+        accessLog?.logRequest(name, prefix, exchange, outcome);
+        requestSpans?.endRequest(name, prefix, exchange, outcome);
       },
+      onPage(...page) {
+        accessLog?.logPage(name, ...page);
+        requestSpans?.endPage(name, ...page);
+      },
+      requestContext: requestSpans,
+      onError: code => requests?.recordError(code),
       onRefused: (...refused) => refusals.count(...refused),
       proxies,
       bodies,
+      forms,
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: tls => this.#pagesUrl(tls),
       now: clock.now,
-      pages: this.#pages(),
+      queueAgeMs: () => service.database.queueAgeMs?.() ?? 0,
+      pages: this.#documents(),
+      ...(loadPages && {
+        loadPages: async () => {
+          this.#pages = await loadPages();
+          return this.#pages.routes();
+        },
+      }),
       errorPage: (problem, requestId) => this.#errorPage(problem, requestId),
     });
   }
@@ -110,8 +137,14 @@ export class Address {
     this.#port = await this.#server.listen(host, ports[this.#service.name]!);
   }
 
+  /** Serves on until `delay` has resolved, while `/readyz` returns 503. Then stops listening. */
+  async drain(delay: Promise<unknown>): Promise<void> {
+    this.#isStopping = true;
+    await this.#server.drain(delay);
+  }
+
   async close(timeoutMs: number): Promise<void> {
-    this.#isClosing = true;
+    this.#isStopping = true;
     await this.#server.close(timeoutMs);
   }
 
@@ -119,39 +152,33 @@ export class Address {
     return (this.prefix === '' ? this.#deps.pagesUrl(tls) : undefined) ?? this.publicUrl(tls);
   }
 
-  #pages(): PageRoute[] {
-    const documents: Readonly<Record<string, PageRoute['handle']>> = {
-      '/openapi.json': () => this.#openApi(),
-      '/livez': () => json({ status: 'ok' }),
-      '/readyz': () => this.#readiness(),
-    };
-    const ofEveryAddress = Object.entries(documents).map(([path, handle]) => ({
-      method: 'GET' as const,
-      path,
-      handle,
-    }));
-    return [...ofEveryAddress, ...(this.#service.pages?.routes() ?? [])];
+  /** Returns the pages of every address. */
+  #documents(): PageRoute[] {
+    return [
+      { method: 'GET', path: '/openapi.json', handle: () => this.#openApi() },
+      { method: 'GET', path: '/livez', handle: () => json({ status: 'ok' }) },
+      { method: 'GET', path: '/readyz', handle: () => this.#readiness() },
+    ];
   }
 
   #errorPage(problem: Problem, requestId: string): PageContent {
-    const { pages } = this.#service;
-    if (pages === undefined)
-      return json({ code: problem.code, message: problem.message, status: problem.status }, problem.status);
-    return pages.errorPage(problem, requestId, this.publicUrl());
+    const { code, message, status } = problem;
+    return this.#pages?.errorPage(problem, requestId, this.publicUrl()) ?? json({ code, message, status }, status);
   }
 
-  #problemOf(error: unknown, requestId: string): Problem {
+  #problemOf(error: unknown, exchange: Exchange): Problem {
     const problem = problemOf(error);
-    if (problem.status >= 500) this.#logProblem(problem, requestId);
+    if (problem.status >= 500) this.#logProblem(problem, exchange);
     return problem;
   }
 
   /** Logs every internal error, but only the first of a series of storage errors, or of rejections for lack of capacity. */
-  #logProblem({ code, status, message, cause }: Problem, requestId: string): void {
+  #logProblem({ code, status, message, cause }: Problem, { request, requestId }: Exchange): void {
     const isThrottled = cause instanceof StorageError || status === 503;
     if (isThrottled && !this.#throttle.shouldLog(code)) return;
     const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
-    this.#deps.log.error({ requestId, code, err: cause }, message + more);
+    const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
+    this.#deps.log.error({ requestId, traceId, code, err: cause }, message + more);
   }
 
   /** Builds and compresses the OpenAPI document on the first request, and again if that failed. */
@@ -173,7 +200,7 @@ export class Address {
   async #readiness(): Promise<PageContent> {
     const { ok, writes, detail } = await this.#service.database.health();
     const { counts, day } = this.#deps.limiter.health();
-    const status = this.#isClosing ? 'stopping' : ok ? 'ready' : 'unavailable';
+    const status = this.#isStopping ? 'stopping' : ok && writes !== 'unavailable' ? 'ready' : 'unavailable';
     return json({ status, storage: { ok, writes, detail }, counts, day }, status === 'ready' ? 200 : 503);
   }
 }

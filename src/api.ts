@@ -11,6 +11,7 @@ import type { Scope } from './keys/key.ts';
 import type { Method, Operation, Route } from './lib/http/route.ts';
 import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
+import * as organizations from './organizations/routes.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
 import * as usage from './usage/routes.ts';
@@ -34,6 +35,13 @@ export const routes: readonly Route<Deployment>[] = [
     'PATCH /categories/{categoryId}': stable('updateCategory', 'pets:write', categories.update),
     'DELETE /categories/{categoryId}': stable('deleteCategory', 'pets:write', categories.remove),
     'POST /categories/{categoryId}/merge': stable('mergeCategory', 'pets:write', categoryMerge.merge),
+  }),
+  ...group('Organizations', {
+    'GET /organizations': beta('listOrganizations', 'pets:read', organizations.list),
+    'GET /organizations/{organizationId}': beta('getOrganization', 'pets:read', organizations.get),
+    'PUT /organizations/{organizationId}': beta('replaceOrganization', 'organizations:write', organizations.replace),
+    'PATCH /organizations/{organizationId}': beta('updateOrganization', 'organizations:write', organizations.update),
+    'DELETE /organizations/{organizationId}': beta('deleteOrganization', 'organizations:write', organizations.remove),
   }),
   ...group('Holds', {
     'GET /holds': beta('listHolds', 'orders:read', holds.list),

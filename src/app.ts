@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Address, type AddressDeps, type Service } from './address.ts';
 import { messageRoutes, routes } from './api.ts';
 import { RefusalCounter } from './audit/refusal-counter.ts';
@@ -7,33 +8,30 @@ import { EventBus } from './events/event-bus.ts';
 import { type JobName, startJobs } from './jobs.ts';
 import { KeyAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
-import type { Clock } from './lib/clock.ts';
-import { createEncryptor } from './lib/encryption.ts';
-import { openOutgoingClient } from './lib/http/client/client.ts';
 import { ScanQueue } from './lib/http/pagination/scan-queue.ts';
 import type { Caller } from './lib/http/route.ts';
-import { BodyBudget } from './lib/http/server/body-budget.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
+import { defaultLimits } from './lib/http/server/options.ts';
 import type { JobLoop } from './lib/jobs/job-loop.ts';
-import type { Log } from './lib/log.ts';
-import { openDatabase } from './lib/storage/open.ts';
+import { metricsText } from './lib/metrics.ts';
+import { warnOfFewOpenFiles } from './lib/open-files.ts';
+import { SharedBudget } from './lib/shared-budget.ts';
 import { warnOfSharedAccess } from './lib/storage/sqlite/data-directory.ts';
 import { DAY_MS } from './lib/time.ts';
-import { openLimiter } from './limits/open.ts';
-import { openEmailSender } from './messages/email-sender.ts';
-import { observe } from './metrics.ts';
-import { migrations } from './migrations/index.ts';
-import { pages } from './pages.ts';
+import { metrics as allMetrics } from './metrics/metrics.ts';
+import { Monitor } from './metrics/monitor.ts';
 import { boundOf } from './plans/plan.ts';
+import { type AppOptions, type Databases, openResources } from './resources.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PasswordHasher } from './sessions/password-hasher.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import { PREFIX, urlOf } from './urls.ts';
+import { AccessLog } from './usage/access-log.ts';
 import { ALERT_FROM } from './usage/alerts.ts';
 import { UsageRecorder } from './usage/recorder.ts';
-import { PageHandler } from './web/serve.ts';
+import { PageLimiter } from './web/page-limiter.ts';
 import type { Site } from './web/site.ts';
-import { checkKey, loadSecretKey } from './webhooks/secret-key.ts';
 
 /** Everything that one process serves. */
 export interface App {
@@ -45,31 +43,18 @@ export interface App {
    * @throws {Error} when an address cannot be listened on; then the app listens on none
    */
   listen(): Promise<Addresses>;
+  /** Serves on for the stop delay, while `/readyz` returns 503, and then stops listening. Call `close` afterwards. */
+  drain(): Promise<void>;
   /** Waits at most 10 s for requests in flight, saves the counts, and releases everything. May be called again. */
   close(): Promise<void>;
-}
-
-/** The databases that are open. Staging has one only if it is served. */
-export interface Databases {
-  readonly production: Database;
-  readonly staging?: Database;
 }
 
 /** URLs for clients on this machine: the base URLs of the API, the origin of the pages, and the metrics. */
 export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metrics', string>>>;
 
-/** What an app is created with. */
-export interface AppOptions {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Called once if storage fails for good: no request succeeds any more, and the process should end. */
-  onFailed(error: Error): void;
-  /** Rejects if a database must not be used. Until it resolves the app has written nothing to that database. */
-  accept?(database: Database): Promise<void>;
-}
-
 const CLOSE_TIMEOUT_MS = 10_000;
+/** Files apart from the connections to an address: databases, the log, and outgoing connections of webhooks and e-mail. */
+const OTHER_FILES = 1000;
 /** How long to wait for running jobs. Unfinished ones stay due. */
 const JOBS_TIMEOUT_MS = 5000;
 
@@ -81,26 +66,18 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { config, clock, log } = options;
   // Releases everything if the rest cannot be opened.
   await using opened = new AsyncDisposableStack();
-  const databases = await openDatabases(options, opened);
-  const webhooks = await openWebhooks(options, databases, opened);
+  const { databases, webhooks, limiter, emailSender, backups, tracing } = await openResources(options, opened);
   warnOfSharedAccess(config.dataDir, log);
-  const limiter = await openLimiter({
-    database: databases.production,
-    clock,
-    log,
-    ...(config.valkeyUrl !== undefined && { valkeyUrl: config.valkeyUrl }),
-  });
-  opened.defer(() => limiter.close());
+  warnOfFewOpenFiles(defaultLimits.connectionsMax + OTHER_FILES, log);
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
   const deployments = createDeployments(options, databases, webhooks, jobs, opened);
-  const emailSender = config.mail && (await openEmailSender(config.mail));
   const usage = new UsageRecorder({ database: databases.production, clock, log });
   opened.defer(() => usage.close());
   const emailQueued = () => {
     jobs.get('production')?.wake('account_emails');
     jobs.get('production')?.wake('visitor_emails');
   };
-  const parts = { deployments, limiter, emailSender, emailQueued, usage };
+  const parts = { deployments, limiter, emailSender, emailQueued, usage, tracing, backups };
   const { addresses, metrics } = createAddresses(options, parts, opened);
   const resources = opened.move();
 
@@ -114,6 +91,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           database,
           clock,
           log,
+          accounts: databases.production,
           // Staging sends no e-mail.
           emailSender: name === 'production' ? emailSender : undefined,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
@@ -121,54 +99,24 @@ export async function createApp(options: AppOptions): Promise<App> {
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,
           keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,
-          deletion: name === 'production' ? { staging: databases.staging } : undefined,
+          traceJob: tracing && (type => tracing.job(name, type)),
+          ...(name === 'production' && { deletion: { staging: databases.staging }, backups }),
         });
         jobs.set(name, worker);
         resources.defer(() => worker.close(JOBS_TIMEOUT_MS));
       }
       return urlsOf(config, addresses, metricsPort);
     },
+    async drain() {
+      if (config.stopDelayMs === 0) return;
+      const delay = sleep(config.stopDelayMs);
+      await Promise.all([...addresses.values()].map(address => address.drain(delay)));
+    },
     async close() {
       await Promise.all([...addresses.values()].map(address => address.close(CLOSE_TIMEOUT_MS)));
       await resources.disposeAsync();
     },
   };
-}
-
-async function openDatabases(
-  { config, clock, log, onFailed, accept }: AppOptions,
-  resources: AsyncDisposableStack,
-): Promise<Databases> {
-  if ('file' in config.locations.production) {
-    const { lockDataDirectory } = await import('./lib/storage/sqlite/directory-lock.ts');
-    const lock = lockDataDirectory(config.dataDir);
-    resources.defer(() => lock.release());
-  }
-  const open = async (name: DeploymentName) => {
-    const database = await openDatabase(config.locations[name], { migrations, clock, role: 'server', log, onFailed });
-    resources.defer(() => database.close());
-    return database;
-  };
-  const production = await open('production');
-  const staging = config.ports.staging === undefined ? undefined : await open('staging');
-  await accept?.(production);
-  if (staging === undefined) return { production };
-  await accept?.(staging);
-  return { production, staging };
-}
-
-/** Opens what webhooks need, and checks that the key which encrypts their secrets is the one that the data needs. */
-async function openWebhooks(
-  { config, clock }: AppOptions,
-  databases: Databases,
-  resources: AsyncDisposableStack,
-): Promise<Webhooks> {
-  const encryptor = createEncryptor(config.secretKey ?? loadSecretKey(config.dataDir));
-  for (const database of Object.values(databases)) await checkKey(database, encryptor);
-  const networks = config.webhookNetworks;
-  const outgoing = openOutgoingClient({ networks }, { now: () => clock.wallTime?.() ?? clock.now() });
-  resources.defer(() => outgoing.close());
-  return { outgoing, encryptor, networks, accounts: databases.production };
 }
 
 /** @param jobs the job loops of the deployments, once they run */
@@ -207,14 +155,17 @@ function createDeployments(
 }
 
 /** What the addresses are created from. */
-type Parts = Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued'> & { readonly usage: UsageRecorder };
+type Parts = Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued' | 'backups'> & {
+  readonly usage: UsageRecorder;
+  readonly tracing: Tracing | undefined;
+};
 
 type AddressMap = ReadonlyMap<AddressName, Address>;
 
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
-  { config, clock, log }: AppOptions,
-  { deployments, limiter, usage, ...email }: Parts,
+  { config, clock, log, accessLog: lines }: AppOptions,
+  { deployments, limiter, usage, tracing, backups, ...email }: Parts,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -222,11 +173,24 @@ function createAddresses(
   resources.defer(() => keys.close());
   const refusals = new RefusalCounter({ database: production, clock, log });
   resources.defer(() => refusals.close());
-  const bodies = new BodyBudget(config.bodies);
-  const observation =
-    config.metricsPort === undefined ? undefined : observe([...deployments.values()], limiter, bodies);
-  const metrics = observation && new MetricsServer(observation.metrics);
+  const bodies = new SharedBudget<number>({ total: config.bodies.total, perClient: config.bodies.perAccount });
+  // All visitors together have what one account can have.
+  const forms = new SharedBudget<string>({ total: Math.min(config.bodies.perAccount, config.bodies.total / 2) });
+  const accessLog = lines && new AccessLog(lines, clock);
+  const monitor =
+    config.metricsPort === undefined
+      ? undefined
+      : new Monitor({
+          deployments: [...deployments.values()],
+          limiter,
+          bodies,
+          accessLog,
+          spans: tracing?.spans,
+          backups,
+        });
+  const metrics = monitor && new MetricsServer(async () => metricsText(allMetrics, await monitor.read()));
   resources.defer(() => metrics?.close());
+  resources.defer(() => monitor?.close());
   const dayAlerts = { from: ALERT_FROM, note: usage.alerts.note.bind(usage.alerts) };
   const addresses = new Map<AddressName, Address>();
   const add = (service: Omit<Service, 'authenticator'>, accepted: readonly DeploymentName[]) => {
@@ -238,23 +202,28 @@ function createAddresses(
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, bodies, observation, refusals, usage },
+    ...{ config, clock, log, limiter, bodies, forms, monitor, accessLog, refusals, usage },
+    requestSpans: tracing?.requests,
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };
   const site: Site = {
-    ...{ config, clock, log, limiter, deployments, ...email },
+    ...{ config, clock, log, limiter, deployments, backups, ...email },
     accounts: production,
     passwords: new PasswordHasher(),
+    pageLimiter: new PageLimiter(config.pagesPerMinute, clock),
     portal: config.ports.production === undefined ? 'staging' : 'production',
     urlOf: (name, tls) => addresses.get(name)?.publicUrl(tls),
   };
   for (const deployment of deployments.values()) {
     const { name, database } = deployment;
     if (config.ports[name] === undefined) continue;
-    add({ name, routes, database, deploymentOf: () => deployment, pages: new PageHandler(site, deployment, pages) }, [
-      name,
-    ]);
+    // On demand, because the API does not need them.
+    const loadPages = async () => {
+      const [{ pages }, { PageHandler }] = await Promise.all([import('./pages.ts'), import('./web/serve.ts')]);
+      return new PageHandler(site, deployment, pages);
+    };
+    add({ name, routes, database, deploymentOf: () => deployment, loadPages }, [name]);
   }
   if (config.ports.messages !== undefined) {
     // The message address accepts the keys of all deployments: a key decides to which one a message belongs.

@@ -1,8 +1,10 @@
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { relative, resolve, sep } from 'node:path';
 import type { DatabaseLocation } from './lib/storage/open.ts';
+import { suggestion } from './lib/suggestion.ts';
 import { UserError } from './lib/user-error.ts';
 import type { DeploymentName } from './schema.ts';
-import { isSetting, type Setting, type SettingValues, settings, settingTree } from './settings.ts';
+import { fileVariable, isSetting, type Setting, type SettingValues, settings, settingTree } from './settings.ts';
 
 /** The addresses that one process serves. */
 export type AddressName = DeploymentName | 'messages';
@@ -22,33 +24,55 @@ export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail'> {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the settings from an environment; returns a warning for each unknown `PETSTORE_` variable.
- * @throws {UserError} when a value is invalid or two conflict; it names the setting and never contains a secret
+ * Reads the settings from an environment, and from the files that it names for secrets.
+ * @throws {UserError} when a `PETSTORE_` variable is unknown, a value is invalid, or two conflict; it names the setting and
+ *   never contains a secret
  */
-export function readConfig(environment: Environment): { config: Config; warnings: string[] } {
+export function readConfig(environment: Environment): Config {
+  rejectUnknown(environment);
   const { databaseUrls, mail, ...values } = readSettings(settingTree, environment) as SettingValues;
   if (values.startAtMs !== undefined && environment['NODE_ENV'] !== 'test') {
     throw new UserError('PETSTORE_NOW is for tests and requires NODE_ENV=test; remove it.');
   }
   requireDistinctPorts(values);
+  if (values.traces.headers !== undefined && values.traces.url === undefined) {
+    throw new UserError('PETSTORE_OTLP_HEADERS requires PETSTORE_OTLP_URL, the collector of traces.');
+  }
   const { trustedProxies = [], webhookNetworks = [], dataDir } = values;
-  const config = {
+  requireBackupsOutside(dataDir, values.backups.directory);
+  return {
     ...values,
     trustedProxies,
     webhookNetworks,
     locations: locationsOf(dataDir, databaseUrls),
     ...mailOf(mail),
   };
-  return { config, warnings: unknownSettings(environment) };
 }
 
 /** Reads a group of settings; those without a value are left out. */
 function readSettings(group: object, environment: Environment): object {
   const values = Object.entries(group).map(([name, entry]) => [
     name,
-    isSetting(entry) ? readSetting(entry, environment[entry.name]) : readSettings(entry, environment),
+    isSetting(entry) ? readSetting(entry, textOf(entry, environment)) : readSettings(entry, environment),
   ]);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** Returns the text of a setting: that of its variable, or of the file that the variable with `_FILE` names. */
+function textOf(setting: Setting, environment: Environment): string | undefined {
+  const text = environment[setting.name];
+  const variable = fileVariable(setting);
+  const path = setting.isSecret && environment[variable];
+  if (!path) return text;
+  if (text) throw new UserError(`${setting.name} and ${variable} are both set; remove one of them.`);
+  try {
+    const content = readFileSync(path, 'utf8').trim();
+    if (content !== '') return content;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UserError(`${variable} names ${path}, which cannot be read (${code}).`, { cause: error });
+  }
+  throw new UserError(`${variable} names ${path}, which is empty.`);
 }
 
 function readSetting(setting: Setting, text: string | undefined): unknown {
@@ -70,16 +94,23 @@ function locationsOf(
         'PETSTORE_STAGING_DATABASE_URL requires PETSTORE_DATABASE_URL: either both deployments use PostgreSQL, or neither.',
       );
     }
-    return {
-      production: { file: resolve(dataDir, 'production.db') },
-      staging: { file: resolve(dataDir, 'staging.db') },
-    };
+    return locationsIn(dataDir);
   }
   if (stagingUrl !== undefined && sameDatabase(url, stagingUrl)) {
     throw new UserError(
       'PETSTORE_STAGING_DATABASE_URL must name a different database than PETSTORE_DATABASE_URL; remove it to use one database for both.',
     );
   }
+  return locationsAt(url, stagingUrl);
+}
+
+/** Returns the locations of the embedded engine in a data directory. */
+export function locationsIn(dataDir: string): Config['locations'] {
+  return { production: { file: resolve(dataDir, 'production.db') }, staging: { file: resolve(dataDir, 'staging.db') } };
+}
+
+/** Returns the locations on PostgreSQL: a schema of production's database is staging's, unless that has its own. */
+export function locationsAt(url: string, stagingUrl: string | undefined): Config['locations'] {
   return {
     production: { url },
     staging: stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl },
@@ -95,7 +126,8 @@ function mailOf({ url, from }: SettingValues['mail']): Pick<Config, 'mail'> {
   return {};
 }
 
-function sameDatabase(one: string, other: string): boolean {
+/** Reports whether two URLs of PostgreSQL name the same database. */
+export function sameDatabase(one: string, other: string): boolean {
   const location = (text: string) => {
     const { hostname, port, pathname, search } = new URL(text);
     return JSON.stringify([hostname, port || '5432', pathname, search]);
@@ -103,11 +135,25 @@ function sameDatabase(one: string, other: string): boolean {
   return location(one) === location(other);
 }
 
-function unknownSettings(environment: Environment): string[] {
-  const known = new Set<string>(settings.map(({ name }) => name));
-  return Object.keys(environment)
-    .filter(name => name.startsWith('PETSTORE_') && !name.startsWith('PETSTORE_TEST_') && !known.has(name))
-    .map(name => `Unknown setting ${name}; \`petstore serve --help\` lists all settings.`);
+/** A misspelled setting would silently have its default. Variables of the tests begin with `PETSTORE_TEST_`. */
+function rejectUnknown(environment: Environment): void {
+  const known = settings.flatMap(setting =>
+    setting.isSecret ? [setting.name, fileVariable(setting)] : [setting.name],
+  );
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('PETSTORE_') || name.startsWith('PETSTORE_TEST_') || known.includes(name)) continue;
+    throw new UserError(
+      `There is no setting ${name}${suggestion(name, known)} \`petstore serve --help\` lists all settings.`,
+    );
+  }
+}
+
+/** Throws if the scheduled backups would be lost with the data, or be beside the secret key that must not be with them. */
+function requireBackupsOutside(dataDir: string, directory: string | undefined): void {
+  if (directory === undefined || relative(dataDir, directory).split(sep)[0] === '..') return;
+  throw new UserError(
+    `PETSTORE_BACKUP_DIRECTORY is in the data directory, ${dataDir}: name a directory outside, best on another disk.`,
+  );
 }
 
 /** Throws if two addresses have the same port. */

@@ -99,6 +99,11 @@ const byStatus = {
       'No category has the id in the path, or the id is not a plain decimal integer. The category may have been merged into another.',
       'List the categories, and use an id from the list.',
     ],
+    organization_not_found: [
+      'There is no organization with this id.',
+      'The account with this id has not published an organization, or is suspended; or the id is not a plain decimal integer.',
+      'List the organizations, and use an id from the list.',
+    ],
     hold_not_found: [
       'There is no hold with this id.',
       'No hold has this id, or the account of the key neither placed it nor owns one of its animals.',
@@ -164,6 +169,11 @@ const byStatus = {
       'The category has animals or subcategories.',
       'Only an empty category can be deleted.',
       'Merge it into another category, which takes over its animals and subcategories.',
+    ],
+    external_id_taken: [
+      'Another animal of the account has this externalId.',
+      'The `externalId` of an animal is unique within its account.',
+      'Change the animal that has it, or choose another one. `GET /v1/pets?owner=me&externalId=…` finds it.',
     ],
     category_slug_taken: [
       'Another category has this slug.',
@@ -346,8 +356,8 @@ const byStatus = {
       'Try again after `Retry-After` seconds. Send writes with the same `Idempotency-Key`.',
     ],
     overloaded: [
-      'Too many request bodies, or lists that scan many rows, are in progress; nothing was changed.',
-      'The bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). Or the account has too many lists in progress that scan many rows (`PETSTORE_SCANS_MAX`). The request does not count against the plan.',
+      'The service has no capacity for this request at the moment; nothing was changed.',
+      'More requests arrive than this node can serve. Or the bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). Or the account has too many lists in progress that scan many rows (`PETSTORE_SCANS_MAX`). The request does not count against the plan.',
       'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`. Request such lists one after another.',
     ],
     shutting_down: [

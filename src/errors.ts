@@ -25,6 +25,12 @@ export function invalidBody(path: string, code: string, message: string): Proble
   return problem('invalid_body', `Invalid body. ${path === '' ? '' : `${path}: `}${message}`, { errors });
 }
 
+/** Creates the error for members of a body that a merge patch leaves invalid; see `valuesFor`. */
+export function invalidMembers(errors: readonly FieldError[]): Problem {
+  const message = `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`;
+  return problem('invalid_body', message, { errors });
+}
+
 /**
  * Converts any error to the problem that the caller sees: problems stay as they are, storage errors get their codes, and
  * everything else becomes `internal_error`, which hides its cause.

@@ -15,6 +15,7 @@ import type { EmailSender } from './messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from './messages/inbox-delivery.ts';
 import { nextVisitorEmail, visitorEmails } from './messages/visitors/email-job.ts';
 import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
+import { visibilityJob } from './organizations/visibility.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
@@ -26,6 +27,8 @@ export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;
+  /** Production's database: with it, the organizations of suspended accounts are hidden. */
+  readonly accounts?: Database;
   /** Sends messages and links by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
   /** Delivers webhooks; without it nothing is delivered. */
@@ -42,12 +45,17 @@ export interface JobDeps {
   readonly keysIdleMs?: number | undefined;
   /** Present in production's jobs, which delete accounts: staging's database, if this process serves it. */
   readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
+  /** Present in production's jobs if scheduled backups are on. */
+  readonly backups?: { readonly type: JobType<unknown, 'backups'>; dueAt(): number } | undefined;
+  /** Returns a job type that records traces of its jobs; absent without traces. */
+  readonly traceJob?: (<Job>(type: JobType<Job, JobName>) => JobType<Job, JobName>) | undefined;
   /** The retention rules; all of them by default. */
   readonly retention?: readonly DeleteExpired[];
 }
 
 /** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail,
- * `account_emails` and `visitor_emails` send links, and `authority` disables the webhooks of keys that have ended. */
+ * `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
+ * `organizations` hides those of suspended accounts. */
 export type JobName =
   | 'pets'
   | 'holds'
@@ -59,7 +67,9 @@ export type JobName =
   | 'events'
   | 'deliveries'
   | 'authority'
+  | 'organizations'
   | 'accounts'
+  | 'backups'
   | 'retention';
 
 /** The queries for the next due time of the jobs that have one. */
@@ -100,19 +110,19 @@ interface ScheduledJob {
 
 /**
  * Starts the jobs of a deployment: expiry of holds and orders at the exact time, delivery of messages and events, and
- * retention. While idle it runs one query a second on the embedded engine, and one every ten seconds on PostgreSQL, where
+ * retention, and scheduled backups. While idle it runs one query a second on the embedded engine, and one every ten seconds on PostgreSQL, where
  * commands notify it.
  *
  * Several processes can run the jobs of one database; nothing is done twice. Errors are retried every second, and logged
  * once per series. A slow or unreachable mail server delays only e-mail; a webhook endpoint only its own deliveries.
  */
 export function startJobs(deps: JobDeps): JobLoop<JobName> {
-  const { database, clock, log } = deps;
+  const { database, clock, log, traceJob = type => type } = deps;
   const jobs = jobsOf(deps, name => loop.wake(name));
   const dueTimes = dueTimesOf(jobs.map(({ type: { name }, due }) => ({ name, due })));
   const throttle = new LogThrottle();
   const loop = new JobLoop(
-    jobs.map(({ type }) => type),
+    jobs.map(({ type }) => traceJob(type)),
     {
       clock,
       pollMs: 1000,
@@ -143,7 +153,7 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 
 /** @param wake runs a job type immediately, because there are new jobs */
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
-  const { database, clock, log, emailSender: sender, deletion } = deps;
+  const { database, accounts, clock, log, emailSender: sender, deletion, backups } = deps;
   const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
@@ -155,9 +165,11 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
+    ...(accounts ? [{ ...visibilityJob({ database, accounts, now }), due: [] }] : []),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
+    ...(backups ? [{ type: backups.type, due: [], dueAt: () => backups.dueAt() }] : []),
     { type: retentionJob(deps), due: dueQueries.retention },
   ];
 }

@@ -62,6 +62,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
     tags: [
       { name: 'Pets', description: 'The animals in the store.' },
       { name: 'Categories', description: 'The tree of categories that pets belong to.' },
+      { name: 'Organizations', description: 'The public profiles of the accounts that have animals.' },
       { name: 'Holds', description: 'Pets that are reserved for an account for a limited time.' },
       { name: 'Store orders', description: 'Orders of pets, and the number of pets by status.' },
       { name: 'Events', description: 'All changes, in the order in which they were committed.' },
@@ -71,7 +72,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
       { name: 'Messages', description: 'Messages to the store and to the owners of pets.' },
     ],
     tagGroups: [
-      { name: 'Catalogue', tags: ['Pets', 'Categories'] },
+      { name: 'Catalogue', tags: ['Pets', 'Categories', 'Organizations'] },
       { name: 'Store', tags: ['Holds', 'Store orders'] },
       { name: 'Events', tags: ['Events', 'Webhooks'] },
       { name: 'Account', tags: ['Account', 'Audit log'] },

@@ -31,11 +31,12 @@ import { messagePage, messagesPage } from './web/operator/messages-page.ts';
 import { webhooksPage } from './web/operator/webhooks-page.ts';
 import { workPage } from './web/operator/work-page.ts';
 import type { Page } from './web/page.ts';
-import { collectionPage, operationPage, referenceMarkdown, referencePage } from './web/reference/pages.ts';
+import { collectionPage, operationPage, referencePage } from './web/reference/pages.ts';
 import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
 import { searchPage } from './web/search/search-page.ts';
+import { withTwin } from './web/twins.ts';
 
-/** Every page, in the order of the menus. */
+/** Every page with its Markdown twin, in the order of the menus. */
 export const pages: readonly Page[] = [
   frontPage,
   animalsPage,
@@ -48,7 +49,6 @@ export const pages: readonly Page[] = [
   llmsPage,
   llmsFullPage,
   referencePage,
-  referenceMarkdown,
   operationPage,
   collectionPage,
   sandboxKeyPage,
@@ -102,4 +102,4 @@ export const pages: readonly Page[] = [
   errorCodes,
   errorCode,
   deprecation,
-];
+].flatMap(withTwin);

@@ -1,3 +1,4 @@
+import { deleteUnconfirmedAccounts } from './accounts/deletion/unconfirmed.ts';
 import { deleteOldRefusals } from './audit/refusals.ts';
 import { eraseOrigins } from './audit/retention.ts';
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
@@ -42,6 +43,7 @@ const allRules = ({
   deleteOldAttempts,
   deleteOldEmails,
   deleteUnconfirmed,
+  deleteUnconfirmedAccounts,
   purgeDeletedWebhooks,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),

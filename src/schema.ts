@@ -7,6 +7,7 @@ import type { TableOf } from './lib/fields/field.ts';
 import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
 import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
+import type { organizationFields } from './organizations/organization.ts';
 import type { petFields } from './pets/pet.ts';
 import type { loggedRequestFields } from './usage/logged-request.ts';
 import type { webhookFields } from './webhooks/webhook.ts';
@@ -44,7 +45,17 @@ export type NextDue = (
 export type DeploymentName = 'production' | 'staging';
 
 /** The kind of an event's subject. */
-export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'account' | 'key' | 'ban' | 'webhook';
+export type EventKind =
+  | 'pet'
+  | 'category'
+  | 'organization'
+  | 'hold'
+  | 'order'
+  | 'message'
+  | 'account'
+  | 'key'
+  | 'ban'
+  | 'webhook';
 
 /**
  * Every table, as both engines store it. Times are whole milliseconds since the Unix epoch, from the injected clock;
@@ -54,6 +65,8 @@ export type EventKind = 'pet' | 'category' | 'hold' | 'order' | 'message' | 'acc
 export interface Tables {
   categories: TableOf<typeof categoryFields>;
   pets: TableOf<typeof petFields>;
+  /** The public profiles of accounts. */
+  organizations: TableOf<typeof organizationFields>;
   /** The number of animals by `status` and by `category`: the sum over the slots of a key. */
   pet_counts: { kind: 'status' | 'category'; key: string; slot: number; pets: number };
   /** Pets that are reserved together for an account until `expires_at`. */
@@ -173,6 +186,8 @@ export interface Tables {
     deleted_at: number | null;
     /** When its owner opened a link that was sent to its e-mail address. */
     email_confirmed_at: number | null;
+    /** When it is deleted unless its owner confirms its address; null once that or any other change happened. */
+    confirm_by: number | null;
     /** 1 if its owner asked for the deletion, and may cancel it. */
     deletion_by_owner: number | null;
     /** 1 for an account of the sandbox, which lasts as long as its key; see `keys/sandbox.ts`. */

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isEmail } from './lib/email.ts';
-import { parseDuration, parseTime } from './lib/time.ts';
+import type { LogLevel } from './lib/log.ts';
+import { HOUR_MS, parseDuration, parseTime } from './lib/time.ts';
 import { BOUND_MAX, type Bounds, MEBIBYTE } from './plans/plan.ts';
 
 /** A setting: an environment variable, and how its text is parsed. */
@@ -15,6 +16,8 @@ export interface Setting<T = unknown> {
   readonly defaultText?: string;
   /** Whether an empty value disables the setting instead of selecting the default. */
   readonly emptyDisables?: true;
+  /** Whether the value is a secret: the variable with `_FILE` behind its name can name a file that contains it. */
+  readonly isSecret?: true;
   /** The valid values, as the end of the sentence "PETSTORE_X must be …". */
   readonly valid: string;
   /** Returns the value, or `undefined` if the text is invalid. */
@@ -39,12 +42,51 @@ export const settingTree = {
     ...portNumber(),
   },
   metricsHost: host('PETSTORE_METRICS_HOST', 'The address that GET /metrics listens on.'),
+  logLevel: {
+    name: 'PETSTORE_LOG_LEVEL',
+    description: 'The least severe lines of the log on stderr.',
+    default: 'info',
+    valid: 'error, warn or info',
+    parse: (text): LogLevel | undefined => (['error', 'warn', 'info'] as const).find(level => level === text),
+  },
+  accessLog: flag('PETSTORE_ACCESS_LOG', 'Whether to log every request, as a line of JSON on stdout.'),
+  traces: {
+    url: {
+      name: 'PETSTORE_OTLP_URL',
+      description: 'The OpenTelemetry collector that traces are sent to, over OTLP/HTTP: /v1/traces is added.',
+      defaultText: 'no traces',
+      valid: 'a URL like http://127.0.0.1:4318, without query, fragment or credentials',
+      parse: text => parseBaseUrl(text)?.replace(/\/v1\/traces$/, ''),
+    },
+    headers: {
+      name: 'PETSTORE_OTLP_HEADERS',
+      description: 'Headers for the collector, such as a key; comma-separated, with values percent-encoded.',
+      isSecret: true,
+      valid: 'a list like api-key=secret,x-tenant=store, with special characters percent-encoded',
+      parse: parseHeaders,
+    },
+    serviceName: {
+      name: 'PETSTORE_OTLP_SERVICE_NAME',
+      description: 'The name of this service in traces.',
+      default: 'petstore',
+      valid: 'up to 100 characters',
+      parse: text => (text.length <= 100 ? text : undefined),
+    },
+    ratio: {
+      name: 'PETSTORE_TRACE_RATIO',
+      description:
+        'The share of requests and jobs that are traced, if their caller does not decide that by a traceparent header.',
+      default: '1',
+      valid: 'a number from 0 to 1, like 0.1',
+      parse: text => (/^(0|1|[01]?\.\d{1,9})$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
+    },
+  },
   dataDir: {
     name: 'PETSTORE_DATA_DIR',
     description: 'The directory for the files of the embedded database.',
     default: './data',
     valid: 'a path',
-    parse: text => (text.includes('\0') ? undefined : resolve(text)),
+    parse: parsePath,
   },
   databaseUrls: {
     production: databaseUrl(
@@ -56,6 +98,7 @@ export const settingTree = {
   valkeyUrl: {
     name: 'PETSTORE_VALKEY_URL',
     description: 'The Valkey or Redis server in which several nodes share their rate limit counts.',
+    isSecret: true,
     valid: 'a URL like redis://127.0.0.1:6379',
     parse: text => (urlOf(text, ['redis:', 'rediss:', 'valkey:', 'valkeys:']) ? text : undefined),
   },
@@ -81,13 +124,10 @@ export const settingTree = {
     valid: 'open or strict',
     parse: (text): 'open' | 'strict' | undefined => (text === 'open' || text === 'strict' ? text : undefined),
   },
-  requireIfMatch: {
-    name: 'PETSTORE_REQUIRE_IF_MATCH',
-    description: 'Whether PUT, PATCH and DELETE require If-Match with the version to change (otherwise 428).',
-    default: 'false',
-    valid: 'true or false',
-    parse: text => (text === 'true' ? true : text === 'false' ? false : undefined),
-  },
+  requireIfMatch: flag(
+    'PETSTORE_REQUIRE_IF_MATCH',
+    'Whether PUT, PATCH and DELETE require If-Match with the version to change (otherwise 428).',
+  ),
   /** Each overrides the bound of every plan. */
   bounds: {
     openOrders: bound('PETSTORE_ORDERS_MAX', 'The maximum number of placed and approved orders of an account.'),
@@ -149,12 +189,19 @@ export const settingTree = {
       '16',
     ),
   },
+  pagesPerMinute: count(
+    'PETSTORE_PAGES_PER_MINUTE',
+    'The number of pages that one network, or one account that is signed in, makes a node render in any 60 seconds.',
+    '600',
+    1_000_000,
+  ),
   mail: {
     url: {
       name: 'PETSTORE_SMTP_URL',
       description:
         'The mail server, with user and password, through which messages are also sent as e-mail; never from staging.',
       defaultText: 'no e-mail',
+      isSecret: true,
       valid: 'a URL like smtp://user:password@127.0.0.1:587, or smtps://…, with special characters percent-encoded',
       parse: parseSmtpUrl,
     },
@@ -173,6 +220,40 @@ export const settingTree = {
     valid: 'up to 50 durations from 1s to 7d, like 30s, 15m or 24h, separated by commas',
     parse: parseSchedule,
   },
+  backups: {
+    directory: {
+      name: 'PETSTORE_BACKUP_DIRECTORY',
+      description:
+        'The directory for scheduled backups, which only this store uses. Nodes of one store name the same directory.',
+      defaultText: 'no scheduled backups',
+      valid: 'a path',
+      parse: parsePath,
+    },
+    intervalMs: {
+      name: 'PETSTORE_BACKUP_INTERVAL',
+      description: 'The time between scheduled backups.',
+      default: '24h',
+      valid: 'a duration from 15m to 30d, like 6h',
+      parse: parseBackupInterval,
+    },
+    /** The time from midnight. */
+    timeMs: {
+      name: 'PETSTORE_BACKUP_TIME',
+      description: 'The time of day, in UTC, of a scheduled backup; further ones follow at the interval.',
+      default: '02:00',
+      valid: 'a time of day like 02:00',
+      parse: parseTimeOfDay,
+    },
+    keep: count('PETSTORE_BACKUP_KEEP', 'The number of scheduled backups that are kept.', '7', 1000),
+  },
+  stopDelayMs: {
+    name: 'PETSTORE_STOP_DELAY',
+    description:
+      'How long the server continues to serve after SIGTERM or SIGINT, while /readyz returns 503 and load balancers choose other nodes.',
+    default: '0s',
+    valid: 'a duration from 0s to 5m, like 20s',
+    parse: parseStopDelay,
+  },
   startAtMs: {
     name: 'PETSTORE_NOW',
     description: 'For tests: the start time of the clock; accepted only with NODE_ENV=test.',
@@ -181,13 +262,13 @@ export const settingTree = {
     parse: parseUtc,
   },
   secretKey: {
-    name: 'PETSTORE_SECRET_KEY',
-    description:
-      'The key that encrypts webhook secrets. All nodes need the same one; a new key cannot decrypt existing secrets.',
+    ...encryptionKey('PETSTORE_SECRET_KEY', 'The key that encrypts webhook secrets. All nodes need the same one.'),
     defaultText: 'secret.key in the data directory',
-    valid: '32 random bytes in base64, as `openssl rand -base64 32` prints them',
-    parse: text => (/^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined),
   },
+  previousSecretKey: encryptionKey(
+    'PETSTORE_SECRET_KEY_PREVIOUS',
+    'The key that encrypted webhook secrets before, until `petstore secret-key rotate` has encrypted them again.',
+  ),
 } as const satisfies Readonly<Record<string, Setting | Group>>;
 
 export const settings: readonly Setting[] = Object.values(settingTree).flatMap(entry =>
@@ -204,6 +285,11 @@ type ValueOf<T> = T extends Setting<infer Value> ? Value : ValuesOf<T>;
 type Present<T> = {
   [Name in keyof T]: T[Name] extends Group | { default: string; emptyDisables?: never } ? Name : never;
 }[keyof T];
+
+/** Returns the variable that can name a file with the value of a secret setting. */
+export function fileVariable({ name }: Setting): string {
+  return `${name}_FILE`;
+}
 
 /** Tells a setting from a group of settings. */
 export function isSetting(entry: object): entry is Setting {
@@ -250,6 +336,17 @@ function networks(name: Setting['name'], description: string) {
   };
 }
 
+/** A setting that is off by default. */
+function flag(name: Setting['name'], description: string) {
+  return {
+    name,
+    description,
+    default: 'false',
+    valid: 'true or false',
+    parse: (text: string) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  };
+}
+
 function count(name: Setting['name'], description: string, usual: string, max: number) {
   return { name, description, default: usual, ...wholeNumber(max) };
 }
@@ -269,6 +366,16 @@ function wholeNumber(max: number) {
   };
 }
 
+function encryptionKey(name: Setting['name'], description: string) {
+  return {
+    name,
+    description,
+    isSecret: true as const,
+    valid: '32 random bytes in base64, as `openssl rand -base64 32` prints them',
+    parse: (text: string) => (/^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined),
+  };
+}
+
 /** A setting in MiB whose value is in bytes. */
 function mebibytes(name: Setting['name'], description: string, usual: string) {
   return { ...count(name, description, usual, BOUND_MAX), parse: parseMebibytes };
@@ -283,6 +390,7 @@ function databaseUrl(name: Setting['name'], description: string) {
   return {
     name,
     description,
+    isSecret: true as const,
     valid: 'a URL like postgres://user@127.0.0.1:5432/petstore',
     parse: (text: string) => (urlOf(text, ['postgres:', 'postgresql:']) ? text : undefined),
   };
@@ -294,12 +402,31 @@ function publicUrl(name: Setting['name'], what: string) {
     description: `The public URL of ${what}, used in links.`,
     defaultText: 'derived from host and port',
     valid: 'a URL like https://api.example.org, without query, fragment or credentials',
-    parse(text: string) {
-      const url = urlOf(text, ['http:', 'https:']);
-      if (url === undefined || url.search + url.hash + url.username + url.password !== '') return undefined;
-      return url.href.replace(/\/+$/, '').replace(/\/v1$/, '');
-    },
+    parse: (text: string) => parseBaseUrl(text)?.replace(/\/v1$/, ''),
   };
+}
+
+/** Returns a URL that paths are added to, without a trailing slash. */
+function parseBaseUrl(text: string): string | undefined {
+  const url = urlOf(text, ['http:', 'https:']);
+  if (url === undefined || url.search + url.hash + url.username + url.password !== '') return undefined;
+  return url.href.replace(/\/+$/, '');
+}
+
+/** Returns headers by their lower-case names. */
+function parseHeaders(text: string): Readonly<Record<string, string>> | undefined {
+  const headers: Record<string, string> = {};
+  for (const pair of text.split(',')) {
+    const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*([\x21-\x2b\x2d-\x7e ]*?)\s*$/.exec(pair) ?? [];
+    try {
+      const value = decodeURIComponent(encoded!);
+      if (name === undefined || !/^[\x20-\x7e]*$/.test(value)) return undefined;
+      headers[name.toLowerCase()] = value;
+    } catch {
+      return undefined;
+    }
+  }
+  return headers;
 }
 
 function parseSmtpUrl(text: string): string | undefined {
@@ -318,6 +445,25 @@ function parseSchedule(text: string): number[] | undefined {
   const waits = text.split(',').map(wait => parseDuration(wait.trim()));
   const isValid = (ms: number | undefined) => ms !== undefined && ms >= 1000 && ms <= parseDuration('7d')!;
   return waits.length <= 50 && waits.every(isValid) ? (waits as number[]) : undefined;
+}
+
+function parsePath(text: string): string | undefined {
+  return text.includes('\0') ? undefined : resolve(text);
+}
+
+function parseBackupInterval(text: string): number | undefined {
+  const ms = parseDuration(text);
+  return ms === undefined || ms < parseDuration('15m')! || ms > parseDuration('30d')! ? undefined : ms;
+}
+
+function parseTimeOfDay(text: string): number | undefined {
+  const match = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text);
+  return match === null ? undefined : Number(match[1]) * HOUR_MS + Number(match[2]) * 60_000;
+}
+
+function parseStopDelay(text: string): number | undefined {
+  const ms = parseDuration(text);
+  return ms === undefined || ms > parseDuration('5m')! ? undefined : ms;
 }
 
 function isNetwork(text: string): boolean {

@@ -20,13 +20,13 @@ export interface Account {
   readonly createdAt: number;
   /** Since when its keys are rejected; absent if they are not. */
   readonly suspendedAt?: number;
-  /** When the grace period of its deletion ends; absent without a deletion, and after it. */
+  /** The end of the grace period of its deletion; absent without a deletion, and after it. */
   readonly deleteAt?: number;
   /** Whether its owner asked for the deletion, and may cancel it. */
   readonly deletionByOwner?: true;
-  /** When its owner proved to receive e-mail at its address, or opened a link of the operator. */
+  /** The time at which its owner confirmed its address, or opened a link of the operator. */
   readonly emailConfirmedAt?: number;
-  /** When its personal data was deleted. */
+  /** The time at which its personal data was deleted. */
   readonly deletedAt?: number;
   /** Whether it belongs to a key of the sandbox, with which it ends. */
   readonly sandbox?: true;

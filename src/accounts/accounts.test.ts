@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/support/engines.ts';
+import { onEachEngine, onPostgres } from '../../test/support/engines.ts';
+import { openBlocker } from '../../test/support/lock-waits.ts';
 import { eventsOf } from '../events/log.ts';
 import { testClock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
+import type { Database, Transaction } from '../schema.ts';
 import type { AccountChange, NewAccount } from './account.ts';
 import {
   createAccount,
   findAccountByEmail,
   getAccount,
   listAccounts,
+  requestDeletion,
+  requestOwnDeletion,
   resumeAccount,
   suspendAccount,
   updateAccount,
@@ -219,6 +223,40 @@ onEachEngine(engine => {
     });
   });
 
+  describe('the only active admin', () => {
+    it('can neither be demoted nor suspended nor deleted', async () => {
+      const database = await engine.open({ clock: testClock(NOON) });
+      await createAdmin(database);
+      const other = await createAdmin(database);
+      await database.write(tx => suspendAccount(tx, other));
+      for (const leave of waysToLeave) {
+        const error = { name: 'UserError', message: /^Account 1 is the only active admin: make another account/ };
+        await assert.rejects(
+          database.write(tx => leave(tx, 1)),
+          error,
+        );
+      }
+      assert.deepEqual((await getAccount(database, 1)).suspendedAt, undefined);
+      await database.write(tx => updateAccount(tx, 1, { name: 'Still an admin', admin: true }));
+      // The other admin is not active, so it counts for nothing.
+      await database.write(tx => requestDeletion(tx, other, 0));
+    });
+
+    it('can leave once there is another one', async () => {
+      const database = await engine.open({ clock: testClock(NOON) });
+      let admin = await createAdmin(database);
+      for (const leave of waysToLeave) {
+        const other = await createAdmin(database);
+        await database.write(tx => leave(tx, admin));
+        await assert.rejects(
+          database.write(tx => leave(tx, other)),
+          /only active admin/,
+        );
+        admin = other;
+      }
+    });
+  });
+
   describe('getAccount', () => {
     it('rejects an unknown id', async () => {
       await assert.rejects(getAccount(await engine.open(), 7), UserError);
@@ -241,3 +279,40 @@ onEachEngine(engine => {
     });
   });
 });
+
+onPostgres(engine => {
+  it('the last two admins cannot leave at the same time', async () => {
+    const location = await engine.newLocation();
+    const database = await engine.open({ location, clock: testClock(NOON) });
+    const blocker = await openBlocker(location);
+    let admin = await createAdmin(database);
+    for (const leave of waysToLeave) {
+      const other = await createAdmin(database);
+      let second: Promise<unknown> = Promise.resolve();
+      await database.write(async tx => {
+        await leave(tx, admin);
+        second = database.write(tx => leave(tx, other)).catch((error: Error) => error.message);
+        await Promise.race([second, blocker.untilLockWait()]);
+      });
+      assert.match(String(await second), /is the only active admin/);
+      admin = other;
+    }
+    blocker.close();
+  });
+});
+
+let admins = 0;
+
+/** Creates an active admin, and returns its id. */
+async function createAdmin(database: Database): Promise<number> {
+  const email = `admin-${++admins}@example.org`;
+  return (await database.write(tx => createAccount(tx, { email, name: 'Admin', admin: true }))).id;
+}
+
+/** The changes that end the rights of an admin. */
+const waysToLeave: readonly ((tx: Transaction, id: number) => Promise<unknown>)[] = [
+  (tx, id) => updateAccount(tx, id, { admin: false }),
+  suspendAccount,
+  (tx, id) => requestDeletion(tx, id, 1000),
+  (tx, id) => requestOwnDeletion(tx, id, 1000),
+];

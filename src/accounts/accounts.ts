@@ -6,6 +6,7 @@ import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import type { Query, Reader, Transaction } from '../schema.ts';
 import { type Account, type AccountChange, changedProperties, checkNewAccount, type NewAccount } from './account.ts';
+import { requireOtherAdmin } from './admins.ts';
 import { type AccountAction, type AccountEventData, accountEvent } from './events.ts';
 import {
   type AccountRow,
@@ -14,6 +15,7 @@ import {
   accountOf,
   allAccounts,
   insertAccount,
+  keep,
   lockedAccount,
   type Properties,
   updateConfirmed,
@@ -24,11 +26,13 @@ import {
 
 /**
  * Creates an account and notifies the topic `registry`.
+ * @param confirmBy the time at which it is deleted unless its address is confirmed; see `deleteUnconfirmedAccounts`
  * @throws {UserError} when a property is invalid, or another account has the email address, in any case
  */
-export async function createAccount(tx: Transaction, account: NewAccount): Promise<Account> {
+export async function createAccount(tx: Transaction, account: NewAccount, confirmBy?: number): Promise<Account> {
   checkNewAccount(account);
-  const created = await unlessTaken(tx, insertAccount, { ...valuesOf(account), createdAt: tx.now });
+  const values = { ...valuesOf(account), createdAt: tx.now, confirmBy: confirmBy ?? null };
+  const created = await unlessTaken(tx, insertAccount, values);
   await recordAction(tx, 'created', created);
   await tx.notify('registry');
   return created;
@@ -37,10 +41,11 @@ export async function createAccount(tx: Transaction, account: NewAccount): Promi
 /**
  * Changes an account and notifies the topic `registry`. A smaller plan takes nothing away. A change of nothing has no
  * effect.
- * @throws {UserError} when a property is invalid, the account does not exist or is deleted, or another account has the
- *   email address
+ * @throws {UserError} when a property is invalid, the account does not exist or is deleted, another account has the email
+ *   address, or the only active admin would no longer be one
  */
 export async function updateAccount(tx: Transaction, id: number, change: AccountChange): Promise<Account> {
+  if (change.admin === false) await requireOtherAdmin(tx, id);
   const account = await lockAccount(tx, id);
   const values = { id, ...valuesOf(changedProperties(account, change)) };
   if (isDeepStrictEqual({ ...account, ...values, admin: values.admin === 1 }, account)) return account;
@@ -64,9 +69,10 @@ export async function recordPasswordChange(tx: Transaction, account: Account): P
 /**
  * Suspends an account: its keys are rejected from the next request on. Notifies the topic `registry`. Idempotent: the
  * first time stays. The owner of an account that it was about to delete can no longer cancel that.
- * @throws {UserError} when the account does not exist or is deleted
+ * @throws {UserError} when the account does not exist, is deleted, or is the only active admin
  */
 export async function suspendAccount(tx: Transaction, id: number): Promise<Account> {
+  await requireOtherAdmin(tx, id);
   const account = await lockAccount(tx, id);
   const { deletionByOwner, ...suspended } = account;
   // The owner can no longer cancel the deletion.
@@ -86,6 +92,15 @@ export async function resumeAccount(tx: Transaction, id: number): Promise<Accoun
   return changeLife(tx, 'resumed', account, resumed);
 }
 
+/**
+ * Keeps an account although its address was never confirmed, because a command acts for it.
+ * @throws {UserError} when the account does not exist, is deleted, or is of the sandbox
+ */
+export async function keepAccount(tx: Transaction, id: number): Promise<void> {
+  requireLasting(await getAccount(tx, id));
+  await tx.run(keep, { id });
+}
+
 /** Records that the animals of an account were transferred to another one; see `orders/transfer.ts`. */
 export async function recordTransfer(tx: Transaction, id: number, toAccountId: number): Promise<void> {
   const account = await getAccount(tx, id);
@@ -95,9 +110,10 @@ export async function recordTransfer(tx: Transaction, id: number, toAccountId: n
 /**
  * Suspends an account and has it deleted once `graceMs` have passed; see `accounts/deletion`. A later call replaces the
  * time. Notifies the topic `registry`.
- * @throws {UserError} when the account does not exist, is deleted, or is being deleted
+ * @throws {UserError} when the account does not exist, is deleted, is being deleted, or is the only active admin
  */
 export async function requestDeletion(tx: Transaction, id: number, graceMs: number): Promise<Account> {
+  await requireOtherAdmin(tx, id);
   const { deletionByOwner: _, ...account } = await lockAccount(tx, id);
   return startDeletion(tx, account, graceMs);
 }
@@ -107,6 +123,7 @@ export async function requestDeletion(tx: Transaction, id: number, graceMs: numb
  * @throws {UserError} also when the account is suspended
  */
 export async function requestOwnDeletion(tx: Transaction, id: number, graceMs: number): Promise<Account> {
+  await requireOtherAdmin(tx, id);
   const account = await lockAccount(tx, id);
   if (account.suspendedAt !== undefined) throw new UserError(`The account ${id} is suspended.`);
   return startDeletion(tx, { ...account, deletionByOwner: true }, graceMs);

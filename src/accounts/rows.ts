@@ -46,7 +46,7 @@ export const accountColumns = [
   'sandbox',
 ] as const;
 
-/** What the operator chooses for an account. */
+/** The columns of an account that the operator chooses. */
 export type Properties = Pick<AccountRow, 'email' | 'name' | 'plan' | 'perMinute' | 'perDay' | 'admin'>;
 
 const values = (p: Params<Properties>) => ({
@@ -58,15 +58,22 @@ const values = (p: Params<Properties>) => ({
   admin: p.admin,
 });
 
-export const insertAccount = query((db, p: Params<Properties & { createdAt: number }>) =>
+export const insertAccount = query((db, p: Params<Properties & { createdAt: number; confirmBy: number | null }>) =>
   db
     .insertInto('accounts')
-    .values({ ...values(p), created_at: p.createdAt })
+    .values({ ...values(p), created_at: p.createdAt, confirm_by: p.confirmBy })
     .returning(accountColumns),
 );
 
+// Every change keeps an account whose address was never confirmed.
+const kept = { confirm_by: null };
+
 export const updateProperties = query((db, p: Params<Properties & { id: number }>) =>
-  db.updateTable('accounts').set(values(p)).where('id', '=', p.id).returning(accountColumns),
+  db
+    .updateTable('accounts')
+    .set({ ...values(p), ...kept })
+    .where('id', '=', p.id)
+    .returning(accountColumns),
 );
 
 type Life = { id: number; suspendedAt: number | null; deleteAt: number | null; deletionByOwner: number | null };
@@ -74,12 +81,19 @@ type Life = { id: number; suspendedAt: number | null; deleteAt: number | null; d
 export const updateLife = query((db, p: Params<Life>) =>
   db
     .updateTable('accounts')
-    .set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt, deletion_by_owner: p.deletionByOwner })
+    .set({ suspended_at: p.suspendedAt, delete_at: p.deleteAt, deletion_by_owner: p.deletionByOwner, ...kept })
     .where('id', '=', p.id),
 );
 
 export const updateConfirmed = query((db, p: Params<{ id: number; confirmedAt: number | null }>) =>
-  db.updateTable('accounts').set({ email_confirmed_at: p.confirmedAt }).where('id', '=', p.id),
+  db
+    .updateTable('accounts')
+    .set({ email_confirmed_at: p.confirmedAt, ...kept })
+    .where('id', '=', p.id),
+);
+
+export const keep = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('accounts').set(kept).where('id', '=', p.id).where('confirm_by', 'is not', null),
 );
 
 export const updateErased = query((db, p: Params<{ id: number; email: string; name: string; now: number }>) =>

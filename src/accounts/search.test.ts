@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import type { Database } from '../schema.ts';
 import { createAccount, requestDeletion, suspendAccount } from './accounts.ts';
-import { requireOtherAdmin } from './admins.ts';
 import { type AccountFilter, searchAccounts } from './search.ts';
 
 onEachEngine(engine => {
@@ -50,29 +49,6 @@ onEachEngine(engine => {
       await assert.rejects(async () => searchAccounts(database, text, { limit: 2, cursor: first.next! }), {
         code: 'invalid_parameter',
       });
-    });
-  });
-
-  describe('requireOtherAdmin', () => {
-    it('protects the only active admin', async () => {
-      const database = await open(['One', 'Two', 'Person'], ['One', 'Two']);
-      const check = (id: number) => database.write(tx => requireOtherAdmin(tx, id));
-      await check(1);
-      await database.write(tx => suspendAccount(tx, 2));
-      await assert.rejects(check(1), /only active admin/);
-      await check(2);
-      await check(3);
-    });
-
-    it('lets only one of two admins go who leave at the same time', async () => {
-      const database = await open(['One', 'Two'], ['One', 'Two']);
-      const leave = (id: number) =>
-        database.write(async tx => {
-          await requireOtherAdmin(tx, id);
-          await suspendAccount(tx, id);
-        });
-      const left = await Promise.allSettled([leave(1), leave(2)]);
-      assert.deepEqual(left.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     });
   });
 });

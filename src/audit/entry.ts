@@ -45,6 +45,9 @@ export const AuditEntry = Type.Object(
     ),
     requestId: ofRequest('The `X-Request-Id` of the request'),
     address: ofRequest('The IP address that the request came from'),
+    traceparent: Type.Optional(
+      Type.String({ description: 'The trace of the request, as a `traceparent` header; absent if it has none.' }),
+    ),
     command: Type.Optional(
       Type.String({ description: 'The command of the operator, such as `key revoke`; absent for a request.' }),
     ),

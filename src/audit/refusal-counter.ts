@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
+import type { RefusedRequest } from '../lib/http/server/error-responses.ts';
 import type { Log } from '../lib/log.ts';
 import { DAY_MS } from '../lib/time.ts';
 import type { Database } from '../schema.ts';
@@ -33,12 +34,8 @@ export class RefusalCounter {
   }
 
   /** Counts a request that was refused with an error code although its key exists. */
-  count(
-    { keyId, accountId }: Pick<Caller, 'keyId' | 'accountId'>,
-    code: string,
-    address: string,
-    requestId: string,
-  ): void {
+  count({ keyId, accountId }: Pick<Caller, 'keyId' | 'accountId'>, refused: RefusedRequest): void {
+    const { code, address, requestId } = refused;
     const { clock, log } = this.#deps;
     const lastAt = Math.floor(clock.now());
     const day = Math.floor(lastAt / DAY_MS);
@@ -49,7 +46,7 @@ export class RefusalCounter {
     const last = { lastAt, lastRequestId: requestId, lastAddress: address };
     this.#pending.set(id, { accountId, keyId, code, day, requests, ...last });
     if (known !== undefined || this.#pending.size > LOGGED_MAX) return;
-    log.warn({ keyId, code, address, requestId }, 'A request was refused. More of this key and code are counted.');
+    log.warn({ keyId, ...refused }, 'A request was refused. More of this key and code are counted.');
   }
 
   /**

@@ -16,16 +16,16 @@ onEachEngine(engine => {
   describe('refused requests', () => {
     it('are counted per key, day and code, with the last of each', async () => {
       const { database, clock, counter } = await open();
-      counter.count(key(1), 'not_owner', '192.0.2.1', 'a');
-      counter.count(key(1), 'not_owner', '192.0.2.2', 'b');
-      counter.count(key(1), 'insufficient_scope', '192.0.2.1', 'c');
-      counter.count(key(2), 'not_owner', '192.0.2.1', 'd');
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: 'a' });
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.2', requestId: 'b' });
+      counter.count(key(1), { code: 'insufficient_scope', address: '192.0.2.1', requestId: 'c' });
+      counter.count(key(2), { code: 'not_owner', address: '192.0.2.1', requestId: 'd' });
       await counter.write();
       clock.advance(1000);
-      counter.count(key(1), 'not_owner', '2001:db8::1', 'e');
+      counter.count(key(1), { code: 'not_owner', address: '2001:db8::1', requestId: 'e' });
       await counter.write();
       clock.advance(DAY_MS);
-      counter.count(key(1), 'not_owner', '192.0.2.1', 'f');
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: 'f' });
       await counter.close();
 
       const { rows } = await listRefusals(database, { accountId: 1, admin: false }, {}, { limit: 10 });
@@ -47,24 +47,26 @@ onEachEngine(engine => {
 
     it('are logged once a minute per key and code, of twenty at most, and counted for a thousand', async () => {
       const { database, counter, lines } = await open();
-      for (let round = 0; round < 50; round++) counter.count(key(1), 'not_owner', '192.0.2.1', `r${round}`);
+      for (let round = 0; round < 50; round++)
+        counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: `r${round}` });
       assert.deepEqual(lines, [{ keyId: 'key1', code: 'not_owner', address: '192.0.2.1', requestId: 'r0' }]);
-      for (let number = 2; number < 1500; number++) counter.count(key(number), 'not_owner', '192.0.2.1', 'r');
+      for (let number = 2; number < 1500; number++)
+        counter.count(key(number), { code: 'not_owner', address: '192.0.2.1', requestId: 'r' });
       assert.equal(lines.length, 20);
       await counter.write();
       const { rows } = await listRefusals(database, operator, {}, { limit: 2000 });
       assert.deepEqual([rows.length, rows.at(-1)!.requests], [1000, 50]);
-      counter.count(key(1), 'not_owner', '192.0.2.1', 'later');
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: 'later' });
       assert.equal(lines.length, 21);
       await counter.close();
     });
 
     it('are deleted when the audit log is', async () => {
       const { database, clock, counter } = await open();
-      counter.count(key(1), 'not_owner', '192.0.2.1', 'old');
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: 'old' });
       await counter.write();
       clock.advance(DAY_MS);
-      counter.count(key(1), 'not_owner', '192.0.2.1', 'new');
+      counter.count(key(1), { code: 'not_owner', address: '192.0.2.1', requestId: 'new' });
       await counter.close();
       clock.advance(364 * DAY_MS);
       assert.equal(await database.write(tx => deleteOldRefusals(tx, 365 * DAY_MS, 100)), 0);

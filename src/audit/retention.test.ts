@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onEachEngine } from '../../test/support/engines.ts';
+import { onEachEngine, onPostgres } from '../../test/support/engines.ts';
 import { operator } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
+import { factNamed, insertFact, storeFact } from '../facts.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { createPet } from '../pets/pets.ts';
 import { retentionJob } from '../retention.ts';
-import { type Database, query } from '../schema.ts';
+import { type Database, query, sql } from '../schema.ts';
 import { listAuditEntries } from './list.ts';
+import { convertErasure } from './retention.ts';
 
 const YEAR = 365 * DAY_MS;
 const cat = { name: 'Minka', categoryId: 2 };
@@ -40,6 +42,29 @@ onEachEngine(engine => {
     });
   });
 });
+
+onPostgres(engine => {
+  it('continues after a copy to SQLite before every event that was not passed', async () => {
+    const database = await engine.open();
+    for (const _ of [1, 2, 3, 4]) await database.write(tx => createPet(tx, 1, cat, 'open'));
+    const passed = async () => (await database.first(factNamed, { name: 'origins-erased' }))?.value;
+    await database.write(convertErasure);
+    assert.equal(await passed(), undefined);
+
+    await database.write(tx => tx.run(insertFact, { name: 'origins-erased', value: '2' }));
+    // The event with the id 3 is the second one in the log.
+    await database.write(tx => tx.run(reorder, {}));
+    await database.write(convertErasure);
+    assert.equal(await passed(), '1');
+    await database.write(tx => tx.run(storeFact, { name: 'origins-erased', value: '4' }));
+    await database.write(convertErasure);
+    assert.equal(await passed(), '4');
+  });
+});
+
+const reorder = query(db =>
+  db.updateTable('events').set({ seq: sql<number>`case id when 1 then 1 when 2 then 3 when 3 then 2 else 4 end` }),
+);
 
 function request(requestId: string) {
   return { accountId: 1, keyId: 'key', requestId, address: '192.0.2.1' };

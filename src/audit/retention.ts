@@ -1,5 +1,5 @@
 import { lockedFact, storeFact } from '../facts.ts';
-import { type Params, query, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 
 /**
  * Erases the origins of changes that are older than `keptMs`: the key, request id and address, or the command. The events
@@ -19,6 +19,15 @@ export async function eraseOrigins(tx: Transaction, keptMs: number, limit: numbe
   return old.length;
 }
 
+/**
+ * Stores how far it has come as a position in the log instead of an id of PostgreSQL. Events that follow in one order and
+ * precede in the other are passed again.
+ */
+export async function convertErasure(tx: Reader & Pick<Transaction, 'run'>): Promise<void> {
+  const erased = await tx.first(positionErased, {});
+  if (erased !== undefined) await tx.run(storeFact, { name: FACT, value: String(erased.position ?? 0) });
+}
+
 /** The name of the fact that stores the id of the last event whose origin was erased. */
 const FACT = 'origins-erased';
 
@@ -33,4 +42,15 @@ const eraseBetween = query((db, p: Params<{ after: number; upTo: number }>) =>
     .where('id', '>', p.after)
     .where('id', '<=', p.upTo)
     .where('origin', 'is not', null),
+);
+
+const positionErased = query(db =>
+  db
+    .selectFrom('facts')
+    .where('name', '=', FACT)
+    .select(
+      sql<number | null>`coalesce(
+        (select min(seq) - 1 from events where id > value::bigint), (select max(seq) from events)
+      )`.as('position'),
+    ),
 );

@@ -1,4 +1,4 @@
-import { problem } from '../errors.ts';
+import { invalidMembers, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
@@ -70,7 +70,7 @@ export async function updateCategory(
   checkPreconditions?: PreconditionCheck,
 ): Promise<CategoryRow> {
   const before = await lockOwnCategory(tx, actor, id, checkPreconditions);
-  const change = categoryValues.merge(before, patch, errors => problem('invalid_body', 'Invalid body.', { errors }));
+  const change = categoryValues.merge(before, patch, invalidMembers);
   const placeholder = patch.name === undefined ? before.placeholder : 0;
   const after: CategoryRow = { ...before, ...change, placeholder, version: before.version + 1, updatedAt: tx.now };
   const was = categoryValues.changesOf(before, after);

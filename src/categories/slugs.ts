@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { problem } from '../errors.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
+import { foldedText } from '../lib/text.ts';
 import { type Params, query, type Reader, sql } from '../schema.ts';
 import { SLUG_LENGTH_MAX } from './category.ts';
 
 /** Derives a slug from a name: lower case, Latin letters only, hyphens for other characters. May be empty. */
 export function slugOf(name: string): string {
-  const words = name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/\p{M}/gu, '')
+  const words = foldedText(name)
     .replaceAll(/[ßøæœłđðþı]/g, letter => TRANSLITERATIONS[letter]!)
     .replaceAll(/[^a-z0-9]+/g, '-');
   return trim(words, SLUG_LENGTH_MAX);

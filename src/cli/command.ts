@@ -54,6 +54,8 @@ export interface CommandOutput {
   text(style: Style): string;
   /** A hint that follows on standard error. */
   readonly hint?: string;
+  /** Whether the command exits with 1 nevertheless. */
+  readonly failed?: boolean;
 }
 
 /** The two output streams of a command. */
@@ -63,6 +65,8 @@ export interface Terminal {
   printError(text: string): void;
   /** Writes a part of the output, and waits until its reader has accepted it or has gone. */
   write(text: string): Promise<unknown>;
+  /** Shows on one line of standard error how much of long work is done, from 0 to 1; absent if that is no terminal. */
+  showProgress?(step: string, share: number): void;
   readonly style: Style;
 }
 

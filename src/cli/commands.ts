@@ -1,6 +1,6 @@
+import { suggestion } from '../lib/suggestion.ts';
 import { type Command, UsageError } from './command.ts';
 import { storeCommands } from './store/commands.ts';
-import { suggestion } from './usage.ts';
 
 /** Every command of `petstore` by name, in the order of the help. Each loads its code when it is called. */
 export const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -30,7 +30,13 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
     ]),
   ),
   'staging reset': async () => (await import('./commands/staging.ts')).stagingReset,
+  backup: async () => (await import('./commands/backup.ts')).backup,
+  restore: async () => (await import('./commands/backup.ts')).restore,
+  verify: async () => (await import('./commands/verify.ts')).verify,
+  copy: async () => (await import('./commands/copy.ts')).copy,
+  'secret-key rotate': async () => (await import('./commands/secret-key.ts')).secretKeyRotate,
   migrate: async () => (await import('./commands/migrate.ts')).migrate,
+  health: async () => (await import('./commands/health.ts')).health,
   openapi: async () => (await import('./commands/openapi.ts')).openapi,
 };
 

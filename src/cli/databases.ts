@@ -8,7 +8,8 @@ import type { Log } from '../lib/log.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { type Database, type DeploymentName, query, type Reader } from '../schema.ts';
+import { newestTime } from '../newest-time.ts';
+import type { Database, DeploymentName, Reader } from '../schema.ts';
 import type { AccountDatabases } from '../webhooks/account-changes.ts';
 import type { KeyDatabases } from '../webhooks/key-changes.ts';
 import type { Invocation } from './command.ts';
@@ -131,7 +132,7 @@ export function storedLocations({ locations }: Pick<Config, 'locations'>): [Depl
 }
 
 /** Throws if nothing was ever stored in the data directory: a command that is run elsewhere must not create a store there. */
-function requireStore({ locations: { production } }: Pick<Config, 'locations'>): void {
+export function requireStore({ locations: { production } }: Pick<Config, 'locations'>): void {
   if (!('file' in production) || hasDatabase(production)) return;
   throw new UserError(
     `There is no pet store in ${dirname(production.file)}: run the command in the directory of the server, or set PETSTORE_DATA_DIR to its data directory or PETSTORE_DATABASE_URL to its database.`,
@@ -143,7 +144,7 @@ function requireStore({ locations: { production } }: Pick<Config, 'locations'>):
  * @throws {UserError} naming both times, when the clock is more than five minutes behind
  */
 export async function catchUp(clock: SystemClock, database: Reader): Promise<void> {
-  const latest = Math.max(...Object.values((await database.first(latestTimes, {}))!).map(Number));
+  const latest = await newestTime(database);
   const now = clock.now();
   if (latest - now > CATCH_UP_MS) {
     throw new UserError(
@@ -155,24 +156,3 @@ export async function catchUp(clock: SystemClock, database: Reader): Promise<voi
 
 /** Longer than the commands of a test take together, and shorter than a clock is set back on purpose. */
 const CATCH_UP_MS = 5 * 60_000;
-
-const timeColumns = [
-  ['pets', 'updated_at'],
-  ['events', 'at'],
-  ['accounts', 'created_at'],
-  ['keys', 'created_at'],
-  ['keys', 'revoked_at'],
-  ['keys', 'last_used_at'],
-  ['bans', 'banned_at'],
-] as const;
-
-const latestTimes = query(db =>
-  db.selectNoFrom(eb =>
-    timeColumns.map(([table, column]) =>
-      eb
-        .selectFrom(table)
-        .select(({ fn }) => fn.max(column as never).as('at'))
-        .as(`${table}_${column}`),
-    ),
-  ),
-);

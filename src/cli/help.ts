@@ -1,4 +1,5 @@
-import { settings } from '../settings.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { fileVariable, settings } from '../settings.ts';
 import type { Command, Option, Style, Terminal } from './command.ts';
 import { commands, unknownCommand } from './commands.ts';
 import { list } from './terminal.ts';
@@ -15,11 +16,18 @@ export async function showHelp(name: string, json: boolean, terminal: Terminal):
   terminal.print(first!.name === name ? commandHelp(first!, style) : overview(name, found, style));
 }
 
+/** Prints the version of the product, and with `json` also that of Node.js. */
+export function showVersion(json: boolean, terminal: Terminal): void {
+  const { version } = packageJson;
+  terminal.print(json ? JSON.stringify({ version, node: process.version }) : `petstore ${version}`);
+}
+
 function overview(name: string, found: readonly Command[], style: Style): string {
   const sections = [
     section(style, 'Usage', `petstore ${name === '' ? 'COMMAND' : `${name} COMMAND`} [OPTIONS]`),
     section(style, 'Commands', list(found.map(command => [usageOf(command), command.summary]))),
     section(style, 'Options of every command', optionList(commonOptions)),
+    '`petstore --version` prints the version.',
     'Run `petstore COMMAND --help` for the options and examples of one command; `petstore serve --help` also lists the settings.',
     'Exit codes: 0 success, 1 refused or failed, 2 wrong usage.',
   ];
@@ -66,7 +74,10 @@ export function optionText(option: Option, quote = (text: string) => text): stri
 function settingRows(): (readonly [string, string])[] {
   return settings.map(setting => {
     const fallback = setting.default ?? setting.defaultText;
-    return [setting.name, `${setting.description}${fallback === undefined ? '' : ` Default: ${fallback}.`}`];
+    return [
+      setting.name,
+      `${setting.description}${setting.isSecret ? ` Or name a file with ${fileVariable(setting)}.` : ''}${fallback === undefined ? '' : ` Default: ${fallback}.`}`,
+    ];
   });
 }
 

@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type Terminal, UsageError } from './command.ts';
+import { type CommandOutput, type Terminal, UsageError } from './command.ts';
 import { commands, findCommand, unknownCommand } from './commands.ts';
 import { escapeJson, escapeLine, escapeText, flushed, openTerminal } from './terminal.ts';
 import { parseUsage } from './usage.ts';
@@ -23,24 +23,31 @@ export async function main(
       await showHelp(name, rest.includes('--json'), terminal);
       return 0;
     }
+    if (name === '' && rest.includes('--version')) {
+      const { showVersion } = await import('./help.ts');
+      showVersion(rest.includes('--json'), terminal);
+      return 0;
+    }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load === undefined) throw unknownCommand(name, rest);
     help = `petstore ${name} --help`;
     const command = await load();
     const usage = parseUsage(command, rest);
-    const { config, warnings } = readConfig(environment);
-    for (const warning of warnings) terminal.printError(escapeLine(warning));
+    const config = readConfig(environment);
     const output = await command.run({ ...usage, name, config, clock: systemClock(config.startAtMs), terminal });
-    if (output !== undefined) {
-      terminal.print(usage.json ? escapeJson(output.value) : escapeText(output.text(terminal.style)));
-      if (output.hint !== undefined) terminal.printError(escapeLine(output.hint));
-    }
-    return 0;
+    return output === undefined ? 0 : show(output, usage.json, terminal);
   } catch (error) {
     const misused = error instanceof UsageError;
     terminal.printError(escapeLine(misused ? `${error.message} See \`${help}\`.` : messageOf(error)));
     return misused ? 2 : 1;
   }
+}
+
+/** Prints the output of a command, and returns its exit code. */
+function show(output: CommandOutput, json: boolean, terminal: Terminal): number {
+  terminal.print(json ? escapeJson(output.value) : escapeText(output.text(terminal.style)));
+  if (output.hint !== undefined) terminal.printError(escapeLine(output.hint));
+  return output.failed ? 1 : 0;
 }
 
 /** Returns the message of an expected error, or the first line of any other error, without passwords in URLs. */

@@ -11,6 +11,9 @@ export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' |
       stdout.write(text);
       return flushed(stdout);
     },
+    ...(stderr.isTTY && {
+      showProgress: (step, share) => void stderr.write(`\r\u001b[K${step} ${Math.floor(share * 100)} %\r`),
+    }),
     style: {
       bold: text => styleText('bold', text, { stream: stdout }),
       dim: text => styleText('dim', text, { stream: stdout }),

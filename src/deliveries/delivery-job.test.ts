@@ -301,11 +301,12 @@ onEachEngine(engine => {
           await Promise.all(next.map(job => worker.run(job, never)));
           assert.equal(receiver.received.length, 1);
 
+          // On a busy machine, some deliveries arrive only now.
+          slow.respond = succeed;
           for (const response of waiting) response.writeHead(204).end();
           await Promise.all(ends);
           const rest = (await worker.claim(1024)).jobs;
           for (const slowId of slowIds) assert.equal(rest.filter(({ webhookId }) => webhookId === slowId).length, 4);
-          slow.respond = succeed;
           await Promise.all(rest.map(job => worker.run(job, never)));
           await deliver(worker);
           assert.equal(slow.received.length, 16 * 21);

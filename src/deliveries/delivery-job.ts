@@ -47,6 +47,19 @@ export function deliveryJob(deps: DeliveryDeps): JobType<ClaimedDelivery, 'deliv
       return { rows: webhooks, jobs: deliveries };
     },
 
+    idOf: ({ id }) => id,
+
+    traceOf({ id, webhookId, event }) {
+      return {
+        traceparent: event?.traceparent ?? undefined,
+        attributes: {
+          'petstore.delivery.id': id,
+          'petstore.webhook.id': webhookId,
+          'petstore.event.type': event && `${event.kind}.${event.action}`,
+        },
+      };
+    },
+
     run(delivery) {
       const at = Math.floor(now());
       return slots.run(

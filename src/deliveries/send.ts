@@ -1,4 +1,4 @@
-import { canSee, canSeeActor, publicEvent } from '../events/public/visibility.ts';
+import { canSee, publicEvent, sightOf } from '../events/public/visibility.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { Outcome } from '../lib/http/client/outcome.ts';
@@ -20,9 +20,19 @@ export async function sendDelivery(
   isAllowed: () => MaybePromise<boolean>,
 ): Promise<Outcome | undefined> {
   if (event === undefined || !canSee(actor, event)) return undefined;
-  const visible = publicEvent(event, canSeeActor(actor, event));
+  const sight = sightOf(actor, event);
+  const visible = publicEvent(event, sight);
   const secrets = encryptedSecrets.map(secret => decryptSecret(encryptor, webhookId, secret));
-  return postSigned(outgoing, url, visible, secrets, isAllowed);
+  // Traces are those of the caller.
+  const { traceparent } = event;
+  return postSigned(
+    outgoing,
+    url,
+    visible,
+    secrets,
+    isAllowed,
+    sight !== 'public' && traceparent ? { traceparent } : {},
+  );
 }
 
 /** Posts an event, or a test event, in the format of Standard Webhooks. */
@@ -32,12 +42,14 @@ export function postSigned(
   { type, time, ...event }: { readonly type: string; readonly time: string; readonly id: string },
   secrets: readonly Buffer[],
   isAllowed: () => MaybePromise<boolean>,
+  trace: { readonly traceparent?: string } = {},
 ): Promise<Outcome> {
   // Standard Webhooks calls the time `timestamp`.
   const body = JSON.stringify({ type, timestamp: time, time, ...event });
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Petstore-Webhooks/1',
+    ...trace,
     ...signatureHeaders(event.id, outgoing.now(), body, secrets),
   };
   return outgoing.post({ url, headers, body, isAllowed });

@@ -38,4 +38,6 @@ export interface Event<Data> extends Pick<NewEvent, 'kind' | 'action' | 'subject
 /** An event with its position in the total order of all events. */
 export interface PositionedEvent<Data> extends Event<Data> {
   readonly position: number;
+  /** The trace of the request that caused it, as a `traceparent` header; only `eventsAt` reads it. */
+  readonly traceparent?: string | null;
 }

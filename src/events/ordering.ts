@@ -9,9 +9,11 @@ import {
   selectJsonNumbers,
   sql,
   type Tables,
+  type Transaction,
 } from '../schema.ts';
 import type { PositionedEvent } from './event.ts';
 import { eventColumns, parseEvent } from './log.ts';
+import { selectTraceparent } from './trace.ts';
 
 /**
  * Assigns a position in the total order of all events to every event that is committed, after those that have one.
@@ -32,6 +34,11 @@ export async function assignPositions(database: Database): Promise<void> {
     });
     if (assigned < ASSIGN_BATCH_SIZE) return;
   }
+}
+
+/** Assigns the positions in a transaction of PostgreSQL that has locked the table. */
+export async function assignPositionsIn(tx: Pick<Transaction, 'run'>): Promise<void> {
+  await tx.run(assignBatch, { most: Number.MAX_SAFE_INTEGER });
 }
 
 /** Returns the position of the last event, 0 without events; and whether events are committed that have none yet. */
@@ -74,7 +81,7 @@ export async function eventsAfter(
   return (await rows).map(parseEvent<unknown, Row>);
 }
 
-/** Returns the events at these positions, in order; missing ones are left out. */
+/** Returns the events at these positions with their traces, in order; missing ones are left out. */
 export async function eventsAt(reader: Reader, positions: readonly number[]): Promise<PositionedEvent<unknown>[]> {
   return (await reader.all(eventsAtPositions, { positions: JSON.stringify(positions) })).map(parseEvent<unknown, Row>);
 }
@@ -185,7 +192,7 @@ const eventsOfTypes = query((db, p: Params<Range & { types: string }>, engine) =
 
 const eventsAtPositions = query<{ positions: string }, Row>((db, p, engine) => {
   const column = positionColumn(engine);
-  const events = db.selectFrom('events').select([selectPosition(engine), ...eventColumns]);
+  const events = db.selectFrom('events').select([selectPosition(engine), ...eventColumns, selectTraceparent(engine)]);
   return events.where(column, 'in', selectJsonNumbers(p.positions, engine)).orderBy(column);
 });
 

@@ -1,6 +1,6 @@
 import { type EventKind, type Params, query, type Transaction } from '../schema.ts';
 import type { Event } from './event.ts';
-import { eventsOfAll } from './log.ts';
+import { eventsOf, eventsOfAll } from './log.ts';
 
 /**
  * Replaces the data of the events of some resources by what `redact` returns, to delete personal data. Nothing else
@@ -12,10 +12,36 @@ export async function redactEvents<Data extends object>(
   subjectIds: readonly number[],
   redact: (event: Event<Data>) => object,
 ): Promise<void> {
-  for (const event of await eventsOfAll<Data>(tx, kind, subjectIds)) {
-    const data = JSON.stringify(redact(event));
-    if (data !== JSON.stringify(event.data)) await tx.run(replaceData, { id: event.id, data });
-  }
+  for (const event of await eventsOfAll<Data>(tx, kind, subjectIds)) await redactEvent(tx, event, redact);
+}
+
+/**
+ * Does the same for some events of one resource, `limit` at most, after the one with the id `after`.
+ * @returns the id of the last of them; `undefined` if there is none
+ */
+export async function redactEventsAfter<Data extends object>(
+  tx: Transaction,
+  range: {
+    readonly kind: EventKind;
+    readonly subjectId: number;
+    readonly after: number;
+    readonly limit: number;
+  },
+  redact: (event: Event<Data>) => object,
+): Promise<number | undefined> {
+  const { kind, subjectId, after, limit } = range;
+  const events = await eventsOf<Data>(tx, kind, subjectId, { fromId: after, rows: limit });
+  for (const event of events) await redactEvent(tx, event, redact);
+  return events.at(-1)?.id;
+}
+
+async function redactEvent<Data extends object>(
+  tx: Transaction,
+  event: Event<Data>,
+  redact: (event: Event<Data>) => object,
+): Promise<void> {
+  const data = JSON.stringify(redact(event));
+  if (data !== JSON.stringify(event.data)) await tx.run(replaceData, { id: event.id, data });
 }
 
 const replaceData = query((db, p: Params<{ id: number; data: string }>) =>

@@ -6,7 +6,8 @@ import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
 import { budgetOf, scopeSet } from './key.ts';
 import { KeyLookup } from './key-lookup.ts';
-import { findKey, type KeyWithAccount, recordLastUse } from './keys.ts';
+import { findKeyWithAccount, type KeyWithAccount } from './key-with-account.ts';
+import { recordLastUse } from './keys.ts';
 
 /** A key as the authenticator, the limiter and the routes need it. */
 export interface CachedKey extends CountedCaller {
@@ -66,7 +67,7 @@ export class KeyCache {
       const known = this.#keys.get(id);
       if (known !== undefined || this.#unknown.has(id)) return known;
     }
-    const row = this.#lookup?.find(id, canWait()) ?? findKey(this.#database, id);
+    const row = this.#lookup?.find(id, canWait()) ?? findKeyWithAccount(this.#database, id);
     return row instanceof Promise ? row.then(found => this.#keep(version, id, found)) : this.#keep(version, id, row);
   }
 

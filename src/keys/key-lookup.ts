@@ -1,5 +1,5 @@
 import type { Database } from '../schema.ts';
-import { findKeys, type KeyWithAccount } from './keys.ts';
+import { findKeysWithAccount, type KeyWithAccount } from './key-with-account.ts';
 
 /** With this many queries running, further look-ups wait. */
 const RUNNING_MAX = 4;
@@ -38,7 +38,7 @@ export class KeyLookup {
     this.#waiting = new Map();
     this.#running++;
     try {
-      const rows = await findKeys(this.#database, [...waiting.keys()]);
+      const rows = await findKeysWithAccount(this.#database, [...waiting.keys()]);
       const byId = new Map(rows.map(row => [row.id, row]));
       for (const [id, { resolve }] of waiting) resolve(byId.get(id));
     } catch (error) {

@@ -6,8 +6,9 @@ import type { DeploymentName } from '../schema.ts';
 
 /** The scopes of API keys, with what each allows. A key created without scopes has them all. */
 export const scopes = {
-  'pets:read': 'read animals, their history, categories and the inventory',
+  'pets:read': 'read animals, their history, categories, organizations and the inventory',
   'pets:write': 'add, change and delete animals and categories',
+  'organizations:write': 'publish, change and delete the public profile of the account',
   'orders:read': 'list and read orders and holds',
   'orders:write': 'place and change orders and holds',
   'messages:read': 'list and read messages',
@@ -41,17 +42,17 @@ export interface Key {
   readonly id: string;
   readonly accountId: number;
   readonly deployment: DeploymentName;
-  /** What its owner calls it; absent if it has no name. */
+  /** The name that its owner gave; absent if it has none. */
   readonly name?: string;
   /** Scopes, or `['*']`. */
   readonly scopes: readonly string[];
   /** All times are milliseconds since the Unix epoch. */
   readonly createdAt: number;
-  /** When the key expires; `null` if it does not. */
+  /** The time of expiry; `null` if the key does not expire. */
   readonly expiresAt: number | null;
-  /** When the key was revoked; `null` if it was not. */
+  /** The time of revocation; `null` if the key is not revoked. */
   readonly revokedAt: number | null;
-  /** When the key was last used, up to a minute behind; `null` if never. */
+  /** The time of the latest use, up to a minute behind; `null` if never. */
   readonly lastUsedAt: number | null;
   /** The only networks that the key is accepted from; absent if it is accepted from all. */
   readonly networks?: readonly string[];

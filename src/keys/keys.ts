@@ -1,11 +1,10 @@
-import type { Kysely } from 'kysely';
 import { limitsOfAccount } from '../accounts/account.ts';
 import { getAccount, requireLasting } from '../accounts/accounts.ts';
-import type { NewEvent } from '../events/event.ts';
 import { record, recordEvents } from '../events/log.ts';
 import { DAY_MS, formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { type Params, query, type Reader, selectJsonTexts, type Tables, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { keyEvent } from './events.ts';
 import {
   budgetOf,
   checkBudget,
@@ -86,8 +85,8 @@ export async function revokeKeysOf(tx: Transaction, accountId: number): Promise<
 /**
  * Replaces a key: creates one with the same account, deployment, name, scopes, networks and budget, and lets the old one
  * expire after `overlapMs`, but never later than its own expiry. Notifies the topic `registry`. Not idempotent.
- * @param overlapMs how long both keys are valid: whole milliseconds, 0 or more
- * @param expiresAt when the new key expires, milliseconds since the Unix epoch; `null` for never, and by default when the
+ * @param overlapMs the time in which both keys are valid: whole milliseconds, 0 or more
+ * @param expiresAt the expiry of the new key, milliseconds since the Unix epoch; `null` for never, and by default when the
  *   old key would have expired
  * @param maxDays the number of days after which the new key expires at the latest
  * @returns the new key, and the old one with its new expiry
@@ -147,23 +146,17 @@ const LAST_USE_BEHIND_MS = 2 * 60_000;
  * @throws {UserError} when the key does not exist
  */
 export async function getKey(reader: Reader, id: string): Promise<Key> {
-  const row = await reader.first(keyById, { id });
-  if (row === undefined) throw new UserError(`There is no key ${id}; \`petstore key list\` shows all of them.`);
-  return keyOf(row);
+  const key = await findKey(reader, id);
+  if (key === undefined) throw new UserError(`There is no key ${id}; \`petstore key list\` shows all of them.`);
+  return key;
 }
 
-/** Returns the key with this id and the plan of its account, in one query; `undefined` if it does not exist. */
-export function findKey(reader: Reader, id: string) {
-  return reader.first(keyWithAccountById, { id });
+/** Returns the key with this id; `undefined` if it does not exist. */
+export async function findKey(reader: Reader, id: string): Promise<Key | undefined> {
+  // PostgreSQL rejects a text with NUL, which the path of a page can contain.
+  const row = /^\w+$/.test(id) ? await reader.first(keyById, { id }) : undefined;
+  return row && keyOf(row);
 }
-
-/** Returns the keys with these ids, as `findKey` does. */
-export function findKeys(reader: Reader, ids: readonly string[]) {
-  return reader.all(keysWithAccountById, { ids: JSON.stringify(ids) });
-}
-
-/** A key with the plan of its account: everything that authentication needs, as stored (see `Tables`). */
-export type KeyWithAccount = NonNullable<Awaited<ReturnType<typeof findKey>>>;
 
 /**
  * Records when keys were last used (`at`: whole milliseconds since the Unix epoch); never moves a last use back. Sends no
@@ -212,32 +205,6 @@ export async function issueKey(tx: Transaction, key: IssueOptions): Promise<Issu
   const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, ...key });
   await tx.notify('registry');
   return { ...keyOf(row!), token };
-}
-
-/** What changed, beside the action. */
-interface KeyChange {
-  /** The previous values of the changed members; `null` for absent ones. */
-  readonly was?: { readonly expiresAt?: string | null; readonly revokedAt?: null };
-  /** The other key of a rotation: the previous one, or its successor. */
-  readonly keyId?: string;
-}
-
-/**
- * Returns the event for a change of a key by the operator; its subject is the account that owns the key. The event has
- * the key after the change, without its secret and its last use.
- */
-function keyEvent(action: 'created' | 'rotated' | 'revoked' | 'expired', key: Key, change: KeyChange = {}): NewEvent {
-  const { id, accountId, deployment, scopes, networks, budget, createdAt, expiresAt, revokedAt } = key;
-  const state = {
-    ...{ id, accountId, deployment, scopes },
-    ...(networks !== undefined && { networks }),
-    ...(budget !== undefined && { budget }),
-    createdAt: formatTime(createdAt),
-    ...(expiresAt !== null && { expiresAt: formatTime(expiresAt) }),
-    ...(revokedAt !== null && { revokedAt: formatTime(revokedAt) }),
-  };
-  const data = { key: state, ownerId: accountId, ...change };
-  return { kind: 'key', action, subjectId: accountId, accountId: null, data };
 }
 
 /** A key as the queries return it. */
@@ -309,34 +276,6 @@ const allKeys = query(db =>
 
 const keysOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('keys').select(columns).where('account_id', '=', p.accountId).orderBy('created_at').orderBy('id'),
-);
-
-const selectWithAccount = (db: Kysely<Tables>) =>
-  db
-    .selectFrom('keys')
-    .innerJoin('accounts', 'accounts.id', 'keys.account_id')
-    .select([
-      'keys.id',
-      'keys.account_id',
-      'keys.deployment',
-      'keys.hash',
-      'keys.scopes',
-      'keys.expires_at',
-      'keys.revoked_at',
-      'keys.networks',
-      'keys.per_minute as key_per_minute',
-      'keys.per_day as key_per_day',
-      'accounts.admin',
-      'accounts.plan',
-      'accounts.per_minute',
-      'accounts.per_day',
-      'accounts.suspended_at',
-    ]);
-
-const keyWithAccountById = query((db, p: Params<{ id: string }>) => selectWithAccount(db).where('keys.id', '=', p.id));
-
-const keysWithAccountById = query((db, p: Params<{ ids: string }>, engine) =>
-  selectWithAccount(db).where('keys.id', 'in', selectJsonTexts(p.ids, engine)),
 );
 
 const setRevoked = query((db, p: Params<{ id: string; at: number }>) =>

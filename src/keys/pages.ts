@@ -4,10 +4,10 @@ import { findActiveBan } from '../limits/bans.ts';
 import type { DeploymentName } from '../schema.ts';
 import { attemptLimits, countAttempt, tooManyAttempts } from '../sessions/attempts.ts';
 import { type AccountVisit, accountPage } from '../web/page.ts';
-import { nowOf } from '../web/site.ts';
+import { keyDatabases, nowOf } from '../web/site.ts';
 import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../webhooks/key-changes.ts';
 import { budgetOf, EVERY_SCOPE, type Key, keyState, type NewKey, scopes } from './key.ts';
-import { createKey, listKeys } from './keys.ts';
+import { createKey, findKey, listKeys } from './keys.ts';
 import { issuedView, keysView, keyView, newKeyView } from './views.ts';
 
 /** The most active keys that an owner can create. */
@@ -71,7 +71,7 @@ export const rotateKeyPage = accountPage({
     await countChange(visit);
     const overlapMs = parseDuration(form.get('overlap') ?? '') ?? DEFAULT_OVERLAP_MS;
     const maxDays = site.config.keyLifetimeDays;
-    const { issued } = await rotateKeyAndWebhooks(databasesOf(visit, key), key.id, { overlapMs, maxDays, origin });
+    const { issued } = await rotateKeyAndWebhooks(keyDatabases(site, key), key.id, { overlapMs, maxDays, origin });
     return issuedView(visit, issued, 'Your new key is ready');
   },
 });
@@ -84,7 +84,7 @@ export const revokeKeyPage = accountPage({
     const key = await ownKey(visit);
     if (key === undefined) return undefined;
     const keepWebhooks = visit.form.get('keepWebhooks') === 'yes';
-    await revokeKeyAndWebhooks(databasesOf(visit, key), key.id, { keepWebhooks, origin: visit.origin });
+    await revokeKeyAndWebhooks(keyDatabases(visit.site, key), key.id, { keepWebhooks, origin: visit.origin });
     return { location: `/keys?revoked=${key.id}` };
   },
 });
@@ -93,11 +93,8 @@ const DEFAULT_OVERLAP_MS = parseDuration('24h')!;
 
 /** Returns the key that the path names; `undefined` if the account has no such key. */
 async function ownKey({ site, account, parameters }: AccountVisit): Promise<Key | undefined> {
-  return (await listKeys(site.accounts, account.id)).find(({ id }) => id === parameters['keyId']);
-}
-
-function databasesOf({ site }: AccountVisit, { deployment }: Key) {
-  return { accounts: site.accounts, webhooks: site.deployments.get(deployment)?.database };
+  const key = await findKey(site.accounts, parameters['keyId']!);
+  return key?.accountId === account.id ? key : undefined;
 }
 
 /** @throws {Problem} when the account creates keys too often */

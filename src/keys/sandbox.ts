@@ -4,15 +4,16 @@ import { insertingOne, type Params, query, type Transaction } from '../schema.ts
 import { type IssuedKey, type Scope, scopeText } from './key.ts';
 import { issueKey } from './keys.ts';
 
-/** What a key of the sandbox may do. */
+/** The scopes of a key of the sandbox. */
 export const sandboxScopes: readonly string[] = [
   'pets:read',
   'pets:write',
+  'organizations:write',
   'orders:read',
   'orders:write',
 ] satisfies Scope[];
 
-/** How long a key of the sandbox is valid. */
+/** The validity of a key of the sandbox. */
 const SANDBOX_MS = 15 * 60_000;
 
 /** The limits of the plan alone. */
@@ -22,9 +23,9 @@ const NO_BUDGET = { perMinute: null, perDay: null };
 const SANDBOX_MAX = 200;
 
 /**
- * Creates a key for staging that ends after 15 minutes, of an account of its own, which is deleted then with all that it
- * made; see `accounts/deletion/sandbox.ts`. Nobody can sign in to the account: it has no password, and its e-mail address
- * cannot exist. No event is recorded, because nothing of it is to stay.
+ * Creates a key for staging that ends after 15 minutes, of an account of its own, which is deleted then with all its data;
+ * see `accounts/deletion/sandbox.ts`. Nobody can sign in to the account: it has no password, and its e-mail address cannot
+ * exist. No event is recorded, because all of it is deleted.
  * @returns the key with its token; `undefined` while there are too many
  */
 export async function createSandboxKey(tx: Transaction): Promise<IssuedKey | undefined> {

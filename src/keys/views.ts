@@ -1,6 +1,6 @@
 import { limitsOfAccount } from '../accounts/account.ts';
 import { type Html, html, timeHtml } from '../lib/html/html.ts';
-import { countText } from '../lib/text.ts';
+import { countText, NAME_LENGTH_MAX } from '../lib/text.ts';
 import type { Ban } from '../limits/bans.ts';
 import { PREFIX } from '../urls.ts';
 import { type Choice, choices, field, form, notice, select } from '../web/forms.ts';
@@ -37,18 +37,9 @@ ${ended.length > 0 && html`<details><summary>${String(ended.length)} revoked or 
   };
 }
 
-/** Returns the form for a new key. @param error what is wrong with the one that was sent */
+/** Returns the form for a new key. @param error the error of the form that was sent */
 export function newKeyView(visit: AccountVisit, error?: string): View {
-  const { form: sent, site } = visit;
-  const chosen = sent.getAll('scope');
-  const access = sent.get('access') ?? 'all';
-  const maxDays = site.config.keyLifetimeDays ?? Number.POSITIVE_INFINITY;
-  const expiries = Object.entries(lifetimes)
-    .filter(([value]) => Number.parseInt(value || '0', 10) <= maxDays)
-    .map(([value, label]) => {
-      const isNever = value === '' && maxDays < Number.POSITIVE_INFINITY;
-      return { value, label: isNever ? `After ${maxDays} days` : label, checked: sent.get('expires') === value };
-    });
+  const { form: sent } = visit;
   return {
     title: 'New API key',
     status: error === undefined ? 200 : 422,
@@ -59,33 +50,11 @@ ${form(visit, { action: '/keys/new', submit: 'Create key' }, [
     label: 'Name',
     value: sent.get('name') ?? '',
     hint: 'What uses it, such as “Adoption site”.',
-    maxLength: 255,
+    maxLength: NAME_LENGTH_MAX,
   }),
   choices('radio', { name: 'deployment', label: 'Deployment', choices: deploymentChoices(visit) }),
-  choices('radio', {
-    name: 'access',
-    label: 'Access',
-    choices: [
-      {
-        value: 'all',
-        label: 'Everything',
-        hint: 'All scopes, also those of later releases.',
-        checked: access === 'all',
-      },
-      { value: 'read', label: 'Read only', hint: 'All scopes that change nothing.', checked: access === 'read' },
-      { value: 'chosen', label: 'Only these scopes', checked: access === 'chosen' },
-    ],
-  }),
-  html`<details class="more"${access === 'chosen' && html` open`}><summary>Scopes</summary>
-${choices('checkbox', {
-  name: 'scope',
-  label: 'Scopes',
-  choices: Object.entries(scopes).map(([value, hint]) => ({
-    ...{ value, hint, label: html`<code>${value}</code>` },
-    checked: chosen.includes(value),
-  })),
-})}</details>`,
-  select({ name: 'expires', label: 'Expires', choices: expiries }),
+  accessFields(sent),
+  expiryField(visit),
   html`<details class="more"${moreOptions.some(name => sent.get(name)) && html` open`}><summary>More options</summary>
 ${field({
   name: 'networks',
@@ -99,6 +68,38 @@ ${budgetField('perDay', 'Requests per day', visit)}</details>`,
 ])}
 <p><a href="/keys">Cancel</a></p>`,
   };
+}
+
+/** Returns the choice of all scopes or single ones. */
+function accessFields(sent: URLSearchParams): Html {
+  const access = sent.get('access') ?? 'all';
+  const chosen = sent.getAll('scope');
+  const kinds = [
+    { value: 'all', label: 'Everything', hint: 'All scopes, also those of later releases.' },
+    { value: 'read', label: 'Read only', hint: 'All scopes that change nothing.' },
+    { value: 'chosen', label: 'Only these scopes' },
+  ];
+  const single = Object.entries(scopes).map(([value, hint]) => {
+    return { value, hint, label: html`<code>${value}</code>`, checked: chosen.includes(value) };
+  });
+  return html`${choices('radio', {
+    name: 'access',
+    label: 'Access',
+    choices: kinds.map(kind => ({ ...kind, checked: kind.value === access })),
+  })}
+<details class="more"${access === 'chosen' && html` open`}><summary>Scopes</summary>
+${choices('checkbox', { name: 'scope', label: 'Scopes', choices: single })}</details>`;
+}
+
+function expiryField({ form: sent, site }: AccountVisit): Html {
+  const maxDays = site.config.keyLifetimeDays ?? Number.POSITIVE_INFINITY;
+  const expiries = Object.entries(lifetimes)
+    .filter(([value]) => Number.parseInt(value || '0', 10) <= maxDays)
+    .map(([value, label]) => {
+      const isNever = value === '' && maxDays < Number.POSITIVE_INFINITY;
+      return { value, label: isNever ? `After ${maxDays} days` : label, checked: sent.get('expires') === value };
+    });
+  return select({ name: 'expires', label: 'Expires', choices: expiries });
 }
 
 const moreOptions = ['networks', 'perMinute', 'perDay'];
@@ -134,10 +135,23 @@ ${
 
 /** Returns the page of a key. @param ban the ban that is active */
 export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now: number): View {
-  const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks, budget } = key;
   const state = keyState(key, now);
-  const properties = [
+  return {
+    title: key.name ?? key.id,
+    body: html`<p><a href="/keys">All keys</a></p>
+<p>${stateBadge(state)}</p>
+${ban !== undefined && banNotice(ban)}
+${keyFacts(key)}
+${state === 'active' && [rotateForm(visit, key.id), revokeForm(visit, `/keys/${key.id}/revoke`)]}`,
+  };
+}
+
+/** Returns the properties of a key. @param account a link to its account, for operators */
+export function keyFacts(key: Key, account?: Html): Html {
+  const { id, createdAt, expiresAt, lastUsedAt, revokedAt, networks, budget } = key;
+  return facts([
     ['Id', html`<code>${id}</code>`],
+    ['Account', account],
     ['Deployment', titleOf(key.deployment)],
     ['Scopes', scopeList(key)],
     ['Networks', networks?.join(', ')],
@@ -146,15 +160,7 @@ export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now
     ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
     ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],
     ['Revoked', revokedAt === null ? undefined : timeHtml(revokedAt)],
-  ] as const;
-  return {
-    title: key.name ?? id,
-    body: html`<p><a href="/keys">All keys</a></p>
-<p>${stateBadge(state)}</p>
-${ban !== undefined && banNotice(ban)}
-${facts(properties)}
-${state === 'active' && [rotateForm(visit, id), revokeForm(visit, id)]}`,
-  };
+  ]);
 }
 
 function rotateForm(visit: AccountVisit, id: string): Html {
@@ -164,11 +170,12 @@ function rotateForm(visit: AccountVisit, id: string): Html {
 ${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ name: 'overlap', label: 'How long this key keeps working', choices: options }))}`;
 }
 
-function revokeForm(visit: AccountVisit, id: string): Html {
+/** Returns the form that revokes a key. @param action its path */
+export function revokeForm(visit: AccountVisit, action: string): Html {
   const keep = { value: 'yes', label: 'Keep its webhooks active' };
   return html`<h2>Revoke</h2>
 <p>Requests with this key get 401 at once. You cannot undo this.</p>
-${form(visit, { action: `/keys/${id}/revoke`, submit: 'Revoke key', danger: true }, choices('checkbox', { name: 'keepWebhooks', label: 'Webhooks', choices: [keep] }))}`;
+${form(visit, { action, submit: 'Revoke key', danger: true }, choices('checkbox', { name: 'keepWebhooks', label: 'Webhooks', choices: [keep] }))}`;
 }
 
 function banNotice({ until, bannedAt }: Ban): Html {

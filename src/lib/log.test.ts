@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { openLog } from './log.ts';
+import { type LogLevel, openLog } from './log.ts';
 
 const secret = 'KhGPxzx0qLXmV9sNanzCWUEu8JDnEB6h54Q973M';
 const token = `petstore_live_wI82RROb5xA2_${secret}`;
 
-function written(write: (log: ReturnType<typeof openLog>) => void): string[] {
+function written(write: (log: ReturnType<typeof openLog>) => void, level?: LogLevel): string[] {
   const lines: string[] = [];
-  write(openLog({ write: line => lines.push(line) }));
+  write(openLog({ level, destination: { write: line => lines.push(line) } }));
   return lines;
 }
 
@@ -30,6 +30,18 @@ describe('openLog', () => {
     assert.equal(parsed[1].port, 8080);
     assert.equal(parsed[2].err.message, 'broken');
     for (const { time } of parsed) assert.ok(!Number.isNaN(Date.parse(time)));
+  });
+
+  it('leaves out lines that are less severe than its level', () => {
+    const log = (log: ReturnType<typeof openLog>) => {
+      log.info('one');
+      log.warn('two');
+      log.error({}, 'three');
+    };
+    assert.deepEqual(
+      (['info', 'warn', 'error'] as const).map(level => written(log, level).length),
+      [3, 2, 1],
+    );
   });
 
   it('redacts secrets anywhere in a line', () => {

@@ -11,13 +11,22 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
+/** The least severe lines that a log has. */
+export type LogLevel = 'error' | 'warn' | 'info';
+
 /**
  * Opens a log on standard error, or on `destination`, which receives whole lines. Writes are synchronous, so that nothing
  * is lost when the process ends. Every line is redacted.
  */
-export function openLog(destination: DestinationStream = standardError()): Log {
+export function openLog({
+  level = 'info',
+  destination = standardError(),
+}: {
+  readonly level?: LogLevel | undefined;
+  readonly destination?: DestinationStream;
+} = {}): Log {
   return pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: level => ({ level }) } },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: name => ({ level: name }) } },
     { write: line => destination.write(redact(line)) },
   );
 }

@@ -7,9 +7,11 @@ export interface RequestOrigin {
   readonly requestId: string;
   /** The client's address, as the trusted proxies forward it; '' if the client has disconnected. */
   readonly address: string;
+  /** The trace that the request belongs to, as a `traceparent` header. */
+  readonly traceparent?: string;
 }
 
-export interface SessionOrigin extends Omit<RequestOrigin, 'keyId'> {
+export interface SessionOrigin extends Omit<RequestOrigin, 'keyId' | 'traceparent'> {
   /** Absent for a change by a link from an e-mail. */
   readonly sessionId?: number;
 }

@@ -1,5 +1,8 @@
 import Type, { type TSchema } from 'typebox';
-import { nameRules, noteRules, type TextRules } from './text.ts';
+import { isCountry } from './countries.ts';
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from './email.ts';
+import { lineRules, nameRules, noteRules, type TextRules } from './text.ts';
+import { WEB_URL_LENGTH_MAX, WEB_URL_PATTERN, webUrlError } from './web-url.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
 export function idSchema(description: string) {
@@ -39,9 +42,9 @@ export function openEnum(known: readonly string[] | TSchema, description: string
 
 const MORE_MAY_FOLLOW = 'More values may be added: ignore unknown ones.';
 
-/** Returns the schema of a name or another text of one line: see `nameError`. */
-export function lineSchema(description: string) {
-  return checkedText(nameRules, description);
+/** Returns the schema of a name or another text of one line, with at most 255 code points by default: see `nameError`. */
+export function lineSchema(description: string, maxLength?: number) {
+  return checkedText(maxLength === undefined ? nameRules : lineRules(maxLength), description);
 }
 
 /** The schema of a note: see `noteError`. */
@@ -49,6 +52,44 @@ export const Note = checkedText(
   noteRules,
   'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
 );
+
+/** Returns the schema of an e-mail address. */
+export function emailSchema(description: string) {
+  return Type.Refine(
+    Type.String({
+      maxLength: EMAIL_LENGTH_MAX,
+      description,
+      examples: ['jo@example.org'],
+      ...documentedRule({ pattern: EMAIL_PATTERN }),
+    }),
+    isEmail,
+    () => 'must be an e-mail address like name@example.org, with at most 254 characters',
+  );
+}
+
+/** Returns the schema of the URL of a web page. */
+export function webUrlSchema(description: string) {
+  return Type.Refine(
+    Type.String({
+      minLength: 1,
+      maxLength: WEB_URL_LENGTH_MAX,
+      description,
+      examples: ['https://example.org/'],
+      ...documentedRule({ format: 'iri', pattern: WEB_URL_PATTERN }),
+    }),
+    text => webUrlError(text) === undefined,
+    text => webUrlError(text) ?? '',
+  );
+}
+
+/** Returns the schema of a country: its ISO 3166-1 alpha-2 code. */
+export function countrySchema(description: string) {
+  return Type.Refine(
+    Type.String({ description, examples: ['US'], ...documentedRule({ pattern: '^[A-Z]{2}$' }) }),
+    isCountry,
+    () => 'must be a country as two capital letters (ISO 3166-1 alpha-2), such as US',
+  );
+}
 
 /** Returns the schema of a filter that accepts one or more values. */
 export function anyOfFilter<Schema extends TSchema>(schema: Schema, maxItems: number, description: string) {

@@ -12,17 +12,35 @@ export interface TextRules {
 export const NAME_LENGTH_MAX = 255;
 export const NOTE_LENGTH_MAX = 1000;
 
-export const nameRules: TextRules = {
-  maxLength: NAME_LENGTH_MAX,
-  pattern: visiblePattern('\\x00-\\x1F\\x7F-\\x9F'),
-  errorOf: nameError,
-};
+export const nameRules = lineRules(NAME_LENGTH_MAX);
+
+/** Returns the rules of a text of one line with at most `maxLength` code points. */
+export function lineRules(maxLength: number): TextRules {
+  return {
+    maxLength,
+    pattern: visiblePattern('\\x00-\\x1F\\x7F-\\x9F'),
+    errorOf: text => lineError(text, maxLength),
+  };
+}
 
 export const noteRules: TextRules = {
   maxLength: NOTE_LENGTH_MAX,
   pattern: visiblePattern('\\x00-\\x09\\x0B\\x0C\\x0E-\\x1F\\x7F-\\x9F'),
   errorOf: noteError,
 };
+
+/** Returns the rules of a text of several lines with at most `maxLength` code points; it may have tabs. */
+export function textRules(maxLength: number): TextRules {
+  return {
+    maxLength,
+    pattern: visiblePattern('\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F-\\x9F'),
+    errorOf(text) {
+      const hasControls = /(?![\r\n\t])\p{Cc}/u.test(text);
+      const error = hasControls ? 'must not have control characters other than tabs and line breaks' : undefined;
+      return textError(text, maxLength, error);
+    },
+  };
+}
 
 /** Returns the pattern of texts without these characters that are not all white space. */
 function visiblePattern(controls: string): string {
@@ -35,7 +53,11 @@ function visiblePattern(controls: string): string {
  * U+007F–9F). Names are stored as sent.
  */
 export function nameError(text: string): string | undefined {
-  return textError(text, NAME_LENGTH_MAX, /\p{Cc}/u.test(text) ? 'must not have control characters' : undefined);
+  return lineError(text, NAME_LENGTH_MAX);
+}
+
+function lineError(text: string, lengthMax: number): string | undefined {
+  return textError(text, lengthMax, /\p{Cc}/u.test(text) ? 'must not have control characters' : undefined);
 }
 
 /** Returns the same for a note, which has 1–1,000 code points and may have line breaks. */
@@ -52,6 +74,11 @@ function textError(text: string, lengthMax: number, controlsError: string | unde
   return text.length > lengthMax && [...text].length > lengthMax
     ? `must have at most ${lengthMax} characters`
     : undefined;
+}
+
+/** Returns a text for comparisons without case, accents and the width of letters: `bruno` for `Brünö`. */
+export function foldedText(text: string): string {
+  return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
 /** Returns a whole number as people read it: `10,000`. */

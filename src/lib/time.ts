@@ -31,6 +31,16 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
+/** Parses a date such as `2026-11-20`. @returns the start of that day in UTC, in milliseconds since the Unix epoch; `undefined` for any other text */
+export function parseDate(text: string): number | undefined {
+  return /^\d{4}-\d\d-\d\d$/.test(text) ? parseTime(`${text}T00:00:00Z`) : undefined;
+}
+
+/** Formats the UTC date of milliseconds since the Unix epoch: `2026-11-20`. */
+export function formatDate(ms: number): string {
+  return formatTime(ms).slice(0, 'yyyy-mm-dd'.length);
+}
+
 /** Formats milliseconds since the Unix epoch as an RFC 3339 time in UTC: `2026-11-20T12:00:00.000Z`. */
 export function formatTime(ms: number): string {
   let text = formatted.get(ms);

@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { record } from '../events/log.ts';
+import { traceOfCreation } from '../events/trace.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { scheduledDelay } from '../lib/jobs/retry-schedule.ts';
-import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { parseDuration } from '../lib/time.ts';
 import { type Database, type NextDue, type Params, query } from '../schema.ts';
-import type { EmailFailure, EmailSender } from './email-sender.ts';
+import type { EmailJobDeps } from './email-job.ts';
+import type { EmailFailure } from './email-sender.ts';
 import type { EmailFault, MessageStatus } from './message.ts';
 import { messageIdOf } from './message.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
@@ -15,22 +16,14 @@ import { messageEvent, recordedColumns } from './rows.ts';
 type ClaimedMessage = NonNullable<(typeof claim)['row']>;
 type Recipient = NonNullable<(typeof account)['row']>;
 
-/** What the job that sends e-mail needs. */
-interface EmailDeliveryDeps {
-  readonly database: Database;
-  readonly sender: EmailSender;
-  readonly log: Log;
-}
-
 /**
  * Creates the job that sends messages in an inbox by e-mail.
  *
  * One process at a time has the lease on a message. After a crash another process continues; it sends an e-mail again
  * only if the result of the first attempt was not recorded. Equal failures are logged once.
  */
-export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): JobType<ClaimedMessage, 'mail'> {
+export function emailDelivery({ database, sender, log }: EmailJobDeps): JobType<ClaimedMessage, 'mail'> {
   const throttle = new LogThrottle();
-  const sending = new Set<number>();
   return {
     name: 'mail',
     concurrency: CONCURRENCY,
@@ -41,13 +34,18 @@ export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): Job
     },
 
     async claim(most) {
-      const claimed = await database.write(tx => tx.all(claim, { now: tx.now, until: tx.now + LEASE_MS, most }));
-      // The lease of a message may have expired while this process still sends it or records its result.
-      return { rows: claimed.length, jobs: claimed.filter(({ id }) => !sending.has(id)) };
+      const jobs = await database.write(tx => tx.all(claim, { now: tx.now, until: tx.now + LEASE_MS, most }));
+      return { rows: jobs.length, jobs };
+    },
+
+    idOf: ({ id }) => id,
+
+    async traceOf({ id }) {
+      const created = await database.first(traceOfCreation, { kind: 'message', subjectId: id });
+      return { traceparent: created?.traceparent ?? undefined, attributes: { 'petstore.message.id': messageIdOf(id) } };
     },
 
     async run(message, stopping) {
-      sending.add(message.id);
       const renewal = setInterval(() => void renewLease(message), LEASE_RENEWAL_MS).unref();
       try {
         const to = await recipientsOf(message);
@@ -60,7 +58,6 @@ export function emailDelivery({ database, sender, log }: EmailDeliveryDeps): Job
         await recordResult(message, failure, to, stopping);
       } finally {
         clearInterval(renewal);
-        sending.delete(message.id);
       }
     },
   };

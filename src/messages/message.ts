@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from '../lib/email.ts';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema } from '../lib/fields/schemas.ts';
-import { checkedText, documentedRule, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { checkedText, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
@@ -28,16 +27,7 @@ const Text = checkedText(
   'The text: 1–10,000 characters, stored as sent. Line breaks and tabs are allowed, U+0000 is not.',
 );
 
-const ReplyTo = Type.Refine(
-  Type.String({
-    maxLength: EMAIL_LENGTH_MAX,
-    description: 'The e-mail address for replies.',
-    examples: ['jo@example.org'],
-    ...documentedRule({ pattern: EMAIL_PATTERN }),
-  }),
-  isEmail,
-  () => 'must be an e-mail address like name@example.org, with at most 254 characters',
-);
+const ReplyTo = emailSchema('The e-mail address for replies.');
 
 const Attempt = Type.Object(
   {

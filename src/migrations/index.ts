@@ -15,6 +15,9 @@ import { usage } from './0017-usage.ts';
 import { visitorMessages } from './0018-visitor-messages.ts';
 import { sandbox } from './0019-sandbox.ts';
 import { accountEmails } from './0020-account-emails.ts';
+import { unconfirmedAccounts } from './0021-unconfirmed-accounts.ts';
+import { profiles } from './0022-profiles.ts';
+import { organizations } from './0023-organizations.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -47,4 +50,7 @@ export const migrations: readonly Migration[] = [
   visitorMessages,
   sandbox,
   accountEmails,
+  unconfirmedAccounts,
+  profiles,
+  organizations,
 ];

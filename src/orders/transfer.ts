@@ -1,13 +1,15 @@
 import { recordEvents } from '../events/log.ts';
 import { nextVersion, petEvent } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
+import { lockBound } from '../plans/lock.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import { type OrderStatus, orderSteps } from './order.ts';
 
 /**
  * transferPets gives up to `most` pets of an account to another one, by id ascending, with a new version and an event
  * each. Their reservations stay, and the new owner takes the further steps of their orders; orders without a further
- * step stay with the previous owner. The number of statements is fixed.
+ * step stay with the previous owner. A pet loses an `externalId` that a pet of the new owner has. The number of statements
+ * is fixed.
  * @returns the number of pets transferred; 0 if none is left
  */
 export async function transferPets(tx: Transaction, from: number, to: number, most: number): Promise<number> {
@@ -15,13 +17,20 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   // Ends expired reservations first.
   const pets = (await lockPets(tx, ids)).filter(({ accountId }) => accountId === from);
   const values = { ids: JSON.stringify(pets.map(({ id }) => id)), to, now: tx.now };
+  await lockBound(tx, 'external ids', to);
+  const taken = new Set((await tx.all(withTakenExternalId, values)).map(({ id }) => id));
+  if (taken.size > 0) await tx.run(clearExternalIds, { ids: JSON.stringify([...taken]) });
   await tx.run(changePetOwner, values);
   await tx.run(changeReservationOwner, values);
   await tx.run(changeOrderOwner, values);
-  const details = { was: {}, reason: 'transferred' } as const;
   await recordEvents(
     tx,
-    pets.map(pet => petEvent('updated', null, { ...pet, accountId: to }, details)),
+    pets.map(pet => {
+      const { externalId } = pet;
+      const cleared = taken.has(pet.id) && externalId !== null;
+      const after = { ...pet, accountId: to, ...(cleared && { externalId: null }) };
+      return petEvent('updated', null, after, { was: cleared ? { externalId } : {}, reason: 'transferred' });
+    }),
   );
   return ids.length;
 }
@@ -40,6 +49,25 @@ const changePetOwner = query((db, p: Params<Owner>, engine) =>
     .updateTable('pets')
     .set({ account_id: p.to, version: nextVersion, updated_at: p.now })
     .where('id', 'in', selectJsonNumbers(p.ids, engine)),
+);
+
+const withTakenExternalId = query((db, p: Params<Owner>, engine) =>
+  db
+    .selectFrom('pets')
+    .select('id')
+    .where('id', 'in', selectJsonNumbers(p.ids, engine))
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('pets as others')
+          .select('others.id')
+          .where('others.account_id', '=', p.to)
+          .whereRef('others.external_id', '=', 'pets.external_id'),
+      ),
+    ),
+);
+
+const clearExternalIds = query((db, p: Params<{ ids: string }>, engine) =>
+  db.updateTable('pets').set({ external_id: null }).where('id', 'in', selectJsonNumbers(p.ids, engine)),
 );
 
 const changeReservationOwner = query((db, p: Params<Owner>, engine) =>

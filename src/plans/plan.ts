@@ -36,6 +36,17 @@ export interface Bounds {
   readonly scans: number;
 }
 
+/** The names of the bounds that count what an account has, as pages show them. */
+export const boundTitles = {
+  openOrders: 'Open orders',
+  heldPets: 'Animals on hold',
+  categories: 'Categories',
+  webhooks: 'Webhooks',
+  streams: 'Event streams',
+  storedBytes: 'Stored texts',
+  scans: 'Lists that scan',
+} as const satisfies Record<Exclude<keyof Bounds, 'messagesPerRecipient'>, string>;
+
 /** The bounds that the settings override. */
 export type BoundSettings = Partial<Bounds>;
 

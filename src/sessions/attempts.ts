@@ -36,7 +36,7 @@ export const attemptLimits = {
 
 /**
  * Counts an attempt, also a successful one.
- * @param subject who tries, or what is tried: an account, or the network of an address
+ * @param subject the client or the target of the attempt: an account, or the network of an address
  * @returns the milliseconds to wait if that is one too many, otherwise 0
  */
 export async function countAttempt(
@@ -98,8 +98,10 @@ const addAttempt = query((db, p: Params<{ subject: string; now: number; over: nu
     .onConflict(conflict =>
       conflict.column('subject').doUpdateSet(eb => {
         const isOver = eb('attempts.since', '<=', p.over);
+        // A period that starts in the future is one from before the clock was set back: it starts now.
+        const starts = eb.or([isOver, eb('attempts.since', '>', p.now)]);
         return {
-          since: eb.case().when(isOver).then(p.now).else(eb.ref('attempts.since')).end(),
+          since: eb.case().when(starts).then(p.now).else(eb.ref('attempts.since')).end(),
           count: eb
             .case()
             .when(isOver)

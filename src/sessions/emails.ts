@@ -2,7 +2,7 @@ import { DAY_MS } from '../lib/time.ts';
 import { type Params, query, type Tables, type Transaction } from '../schema.ts';
 import { attemptLimits, countAttempt, emailSubject } from './attempts.ts';
 
-/** What an e-mail about an account says. */
+/** The subject of an e-mail about an account. */
 export type EmailKind = Tables['account_emails']['kind'];
 
 /** An e-mail to queue. */
@@ -16,10 +16,10 @@ export interface QueuedEmail {
   readonly url: string;
 }
 
-/** How long an e-mail stays queued that no process can send, because its mail server is no longer set. */
+/** The retention of a queued e-mail. Without a mail server, no process sends it. */
 const QUEUED_MS = 7 * DAY_MS;
 
-/** The e-mails that tell an owner what happened: nobody else can cause them, so that they are not limited. */
+/** The e-mails about a change of the account. Only its owner can cause them, so they are not limited. */
 const warnings: readonly EmailKind[] = ['email_changed', 'password_changed'];
 
 /**

@@ -3,9 +3,10 @@ import { getAccount } from '../accounts/accounts.ts';
 import { listKeys } from '../keys/keys.ts';
 import { html, timeHtml } from '../lib/html/html.ts';
 import { choices, field, form } from '../web/forms.ts';
-import { publicPage, type View, type Visit } from '../web/page.ts';
+import { publicForm, type View, type Visit } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
 import { revokeKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { addressSubject } from './attempts.ts';
 import { knownBrowserOf } from './known-browser.ts';
 import { findLink, type Link, linkPath } from './links.ts';
 import { findPassword, passwordError } from './passwords.ts';
@@ -26,7 +27,7 @@ import {
 /**
  * The page that a link opens. Opening it changes nothing, because mail scanners open links; its button uses the link up.
  */
-export const linkPage = publicPage({
+export const linkPage = publicForm({
   path: '/links/{secret}',
   title: 'Open your account',
   on: 'portal',
@@ -61,7 +62,7 @@ async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
 const views = { confirm: confirmView, reset: resetView, sign_in: signInView };
 const actions = { confirm, reset, sign_in: openAccount };
 
-/** Whether the link needs the password: the recipient may not be the one who signed up with the address. */
+/** Reports whether the link needs the password: the recipient may not be the person who signed up with the address. */
 function needsPassword({ signedIn }: Visit, { account, hasPassword }: Opened): boolean {
   return hasPassword && signedIn?.account.id !== account.id;
 }
@@ -126,12 +127,12 @@ ${cookieNotice(visit)}`,
 }
 
 async function reset(visit: Visit, opened: Opened) {
-  const { site, form } = visit;
+  const { site, form, request } = visit;
   const { secret, account } = opened;
   const password = form.get('password') ?? '';
   const error = passwordError(password, account.email);
   if (error !== undefined) return resetView(visit, opened, error);
-  const hash = await site.passwords.hash(password);
+  const hash = await site.passwords.hash(password, addressSubject(request.address));
   const origin = linkOrigin(visit, account.id);
   if ((await resetPassword(site.accounts, secret, hash, origin)) !== 'done') return endedView(visit);
   if (form.get('revoke') === 'keys') {
@@ -165,12 +166,12 @@ ${cookieNotice(visit)}`,
 }
 
 async function openAccount(visit: Visit, opened: Opened) {
-  const { site, form } = visit;
+  const { site, form, request } = visit;
   const { secret, account } = opened;
   const password = form.get('password') ?? '';
   const error = password === '' ? undefined : passwordError(password, account.email);
   if (error !== undefined) return signInView(visit, opened, error);
-  const hash = password === '' ? undefined : await site.passwords.hash(password);
+  const hash = password === '' ? undefined : await site.passwords.hash(password, addressSubject(request.address));
   const origin = linkOrigin(visit, account.id);
   const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (session === undefined) return endedView(visit);

@@ -14,7 +14,7 @@ export interface Link {
   readonly expiresAt: number;
 }
 
-/** How long a link works. */
+/** The validity of links, by purpose. */
 export const LINK_MS = { confirm: 7 * DAY_MS, reset: HOUR_MS, sign_in: HOUR_MS } as const;
 /** The most links of an account for one purpose; the oldest is deleted when another is made. */
 export const LINKS_MAX = 10;

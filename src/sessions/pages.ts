@@ -1,6 +1,7 @@
 import { html } from '../lib/html/html.ts';
+import { NAME_LENGTH_MAX } from '../lib/text.ts';
 import { field, form, notice } from '../web/forms.ts';
-import { accountPage, publicPage, type View, type Visit } from '../web/page.ts';
+import { accountPage, publicForm, type View, type Visit } from '../web/page.ts';
 import { clearCookie, cookieNames } from './cookies.ts';
 import { passwordError } from './passwords.ts';
 import { requestReset } from './recovery.ts';
@@ -18,7 +19,7 @@ import {
   signInDeps,
 } from './visits.ts';
 
-export const signInPage = publicPage({
+export const signInPage = publicForm({
   path: '/sign-in',
   title: 'Sign in',
   on: 'portal',
@@ -34,7 +35,7 @@ export const signInPage = publicPage({
   },
 });
 
-export const signUpPage = publicPage({
+export const signUpPage = publicForm({
   path: '/sign-up',
   title: 'Create an account',
   on: 'portal',
@@ -56,7 +57,7 @@ export const signUpPage = publicPage({
   },
 });
 
-export const forgotPasswordPage = publicPage({
+export const forgotPasswordPage = publicForm({
   path: '/forgot-password',
   title: 'Choose a new password',
   on: 'portal',
@@ -144,7 +145,7 @@ function signUpView(visit: Visit, { name, email, errors = {} }: SignUpValues): V
         hint: 'Of you, your shelter or your shop. Others see it.',
         error: errors.name,
         autocomplete: 'organization',
-        maxLength: 255,
+        maxLength: NAME_LENGTH_MAX,
       }),
       field({
         name: 'email',

@@ -2,6 +2,7 @@ import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'nod
 import { promisify } from 'node:util';
 import { problem } from '../errors.ts';
 import { createSemaphore } from '../lib/semaphore.ts';
+import { SharedBudget } from '../lib/shared-budget.ts';
 
 /** The parameters of new hashes: argon2id, 19 MiB, two passes (OWASP Password Storage Cheat Sheet). */
 const current = { memory: 19_456, passes: 2, parallelism: 1 };
@@ -15,12 +16,13 @@ const argon2Hash = promisify(argon2) as (algorithm: 'argon2id', options: Argon2P
 
 /**
  * Hashes passwords by argon2id, one at a time: a hash takes 0.2 s on one of the four threads that also flush the
- * database.
+ * database. Networks take turns, and each gets no more places of the queue than are still free: passwords from one network
+ * neither fill the queue nor delay those from another by more than one hash.
  */
 export class PasswordHasher {
   readonly #slots = createSemaphore({ perKey: 1, total: 1 });
   readonly #argon2: typeof argon2Hash;
-  #waiting = 0;
+  readonly #queue = new SharedBudget<string>({ total: WAITING_MAX });
 
   /** @param compute replaces argon2 in tests */
   constructor(compute = argon2Hash) {
@@ -29,11 +31,12 @@ export class PasswordHasher {
 
   /**
    * Returns the hash of a password as a PHC string.
+   * @param network from which it was sent; see `addressSubject`
    * @throws {Problem} `overloaded` when too many wait already
    */
-  async hash(password: string): Promise<string> {
+  async hash(password: string, network: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#compute(password, salt, current);
+    const tag = await this.#compute(password, network, salt, current);
     const { memory, passes, parallelism } = current;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
   }
@@ -41,18 +44,18 @@ export class PasswordHasher {
   /**
    * Reports whether a password has this hash. Takes as long without a hash, so that callers cannot tell unknown accounts
    * from wrong passwords.
+   * @param network from which it was sent; see `addressSubject`
    * @throws {Problem} `overloaded` when too many wait already
    */
-  async verify(password: string, stored: string | undefined): Promise<boolean> {
+  async verify(password: string, stored: string | undefined, network: string): Promise<boolean> {
     const { salt, tag, parameters } = parse(stored ?? UNKNOWN);
-    const actual = await this.#compute(password, salt, parameters);
+    const actual = await this.#compute(password, network, salt, parameters);
     return timingSafeEqual(actual, tag) && stored !== undefined;
   }
 
-  async #compute(password: string, nonce: Buffer, parameters: typeof current): Promise<Buffer> {
-    if (this.#waiting >= WAITING_MAX) throw problem('overloaded', BUSY, { headers: ['Retry-After', '3'] });
-    this.#waiting++;
-    const slot = this.#slots.acquire('');
+  async #compute(password: string, network: string, nonce: Buffer, parameters: typeof current): Promise<Buffer> {
+    if (!this.#queue.reserve(network, 1)) throw problem('overloaded', BUSY, { headers: ['Retry-After', '3'] });
+    const slot = this.#slots.acquire(network);
     try {
       await slot.ready;
       const message = Buffer.from(password.normalize('NFKC'));
@@ -60,7 +63,7 @@ export class PasswordHasher {
       return await this.#argon2('argon2id', options);
     } finally {
       slot.release();
-      this.#waiting--;
+      this.#queue.release(network, 1);
     }
   }
 }

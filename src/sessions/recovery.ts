@@ -27,7 +27,7 @@ export async function requestReset(
   if (isEmail(email)) await database.write(tx => queueEmail(tx, { kind: 'reset', accountId: null, email, url }));
 }
 
-/** What a link did. */
+/** The result of using a link. */
 export type LinkResult =
   | 'done'
   /** The link was used meanwhile, has expired, or its account is deleted. */

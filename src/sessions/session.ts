@@ -8,7 +8,7 @@ export interface Session {
   readonly accountId: number;
   /** All times are milliseconds since the Unix epoch. */
   readonly createdAt: number;
-  /** When its latest request came, up to `SEEN_BEHIND_MS` behind. */
+  /** The time of its latest request, up to `SEEN_BEHIND_MS` behind. */
   readonly lastSeenAt: number;
   readonly expiresAt: number;
   /** The address and the `User-Agent` that signed in. */
@@ -22,11 +22,11 @@ export interface SignedIn {
   readonly account: Account;
 }
 
-/** A session ends this long after it began, whatever happens. */
+/** The longest life of a session. */
 export const SESSION_MS = 30 * DAY_MS;
-/** A session ends this long after its latest request. */
+/** The time after its latest request at which a session ends. */
 export const IDLE_MS = 7 * DAY_MS;
-/** How far the time of the latest request may be behind. */
+/** The longest delay of `lastSeenAt`. */
 export const SEEN_BEHIND_MS = 60 * 60_000;
 /** The most sessions of an account; the oldest ends when another begins. */
 export const SESSIONS_MAX = 20;

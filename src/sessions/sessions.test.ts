@@ -220,6 +220,20 @@ onEachEngine(engine => {
       assert.equal(await database.write(tx => deleteOldAttempts(tx, 100)), 2);
     });
 
+    it('are rejected for one period at most if the clock was set back since', async () => {
+      const location = await engine.newLocation();
+      const limit = { action: 'try', max: 3, periodMs: HOUR };
+      const later = await engine.open({ location, clock: testClock(NOON + 5 * HOUR) });
+      for (let i = 0; i < limit.max; i++) await later.write(tx => countAttempt(tx, limit, 'a'));
+      await later.close();
+      const clock = testClock(NOON);
+      const database = await engine.open({ location, clock });
+      const attempt = () => database.write(tx => countAttempt(tx, limit, 'a'));
+      assert.equal(await attempt(), HOUR);
+      clock.advance(HOUR);
+      assert.equal(await attempt(), 0);
+    });
+
     it('count concurrent requests, and IPv6 addresses by their /64', async () => {
       const { database } = await setUp(engine);
       const limit = { action: 'try', max: 5, periodMs: HOUR };
@@ -239,7 +253,7 @@ onEachEngine(engine => {
   describe('signing in', () => {
     it('is limited by account and by address, and a success forgets the attempts of the account', async () => {
       const { database, account, withoutEmail } = await setUp(engine);
-      const hash = await passwords.hash(credentials.password);
+      const hash = await passwords.hash(credentials.password, '192.0.2.1');
       await database.write(tx => storePassword(tx, account.id, hash));
       const wrong = { ...credentials, password: 'wrong' };
       const { max } = attemptLimits.signInByAccount;
@@ -277,7 +291,7 @@ onEachEngine(engine => {
 
     it('needs a confirmed address if the process sends e-mail', async () => {
       const { database, account, withEmail, withoutEmail, link, origin } = await setUp(engine);
-      const hash = await passwords.hash(credentials.password);
+      const hash = await passwords.hash(credentials.password, '192.0.2.1');
       await database.write(tx => storePassword(tx, account.id, hash));
       assert.notEqual(await signIn(withoutEmail, credentials, browser), undefined);
       assert.equal(await signIn(withEmail, credentials, browser), undefined);

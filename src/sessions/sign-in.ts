@@ -15,24 +15,25 @@ import {
 } from './attempts.ts';
 import { queueEmail } from './emails.ts';
 import { isKnownBrowser, knownBrowserOf } from './known-browser.ts';
+import { LINK_MS } from './links.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 import { findPassword, storePassword } from './passwords.ts';
 import type { Session } from './session.ts';
 import { startSession } from './sessions.ts';
 
-/** Who signs in or up: the address and the `User-Agent` of the browser. */
+/** The address and the `User-Agent` of the browser of a person who signs in or up. */
 export interface Browser extends Pick<Session, 'address' | 'userAgent'> {
   /** The cookie of a browser that has signed in before; see `known-browser.ts`. */
   readonly known?: string | undefined;
 }
 
-/** What people sign in with. */
+/** The e-mail address and password that people sign in with. */
 export interface Credentials {
   readonly email: string;
   readonly password: string;
 }
 
-/** What signing in and up need of a process. */
+/** The dependencies of signing in and up. */
 export interface SignInDeps {
   /** Production's database. */
   readonly database: Database;
@@ -80,12 +81,13 @@ export async function verifyCredentials(
   const account = isEmail(email) ? await findAccountByEmail(database, email) : undefined;
   const stored = await findPassword(database, account?.id ?? NOBODY);
   const isKnown = known !== undefined && stored !== undefined && isKnownBrowser(known, stored);
+  const network = addressSubject(address);
   const waitMs = await database.write(async tx => {
-    const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, addressSubject(address));
+    const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, network);
     return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...accountLimit(email, account, isKnown));
   });
   if (waitMs > 0) throw tooManyAttempts(waitMs);
-  if (!(await passwords.verify(password, stored))) return undefined;
+  if (!(await passwords.verify(password, stored, network))) return undefined;
   return { account: account!, known: knownBrowserOf(stored!) };
 }
 
@@ -101,7 +103,7 @@ function accountLimit(email: string, account: Account | undefined, isKnown: bool
 
 /**
  * Creates an account with a password, unless another account has the address, and e-mails a link that confirms the
- * address, or that there is an account already. The caller must not tell which, or everyone could find out who has an
+ * address, or that there is an account already. An account whose address is never confirmed is deleted when the link ends. The caller must not tell which, or everyone could find out who has an
  * account.
  * @throws {Problem} `too_many_attempts`; `overloaded`
  */
@@ -110,14 +112,16 @@ export async function signUp(
   { email, password, name }: Credentials & { readonly name: string },
   { address }: Pick<Browser, 'address'>,
 ): Promise<void> {
-  await requireAttempt(database, attemptLimits.signUpByAddress, addressSubject(address));
-  const hash = await passwords.hash(password);
+  const network = addressSubject(address);
+  await requireAttempt(database, attemptLimits.signUpByAddress, network);
+  const hash = await passwords.hash(password, network);
   const inform = async (tx: Transaction, kind: 'confirm' | 'account_exists', accountId: number | null) => {
     if (emailUrl !== undefined) await queueEmail(tx, { kind, accountId, email, url: emailUrl });
   };
   const create = async (tx: Transaction) => {
     if ((await findAccountByEmail(tx, email)) !== undefined) return inform(tx, 'account_exists', null);
-    const { id } = await createAccount(tx, { email, name });
+    const confirmBy = emailUrl === undefined ? undefined : tx.now + LINK_MS.confirm;
+    const { id } = await createAccount(tx, { email, name }, confirmBy);
     await storePassword(tx, id, hash);
     return inform(tx, 'confirm', id);
   };

@@ -50,6 +50,14 @@ onEachEngine(engine => {
       assert.match(messages[1]!.text, /used all of its 1,000 requests to production.*\n\n.*status 429/);
     });
 
+    it('skip an account that was deleted meanwhile', async () => {
+      const { clock, nodes, sent } = await open();
+      nodes[0]!.note({ ...caller, accountId: 99 }, 80, clock.now());
+      nodes[0]!.note(caller, 80, clock.now());
+      await nodes[0]!.write();
+      assert.deepEqual(await sent(), [['production', 80]]);
+    });
+
     it('stay pending while storage is away, and are written with the usage', async () => {
       const { database, clock, sent } = await open();
       const recorder = new UsageRecorder({ database, clock, log: silent });

@@ -1,6 +1,6 @@
 import { limitsOfAccount } from '../accounts/account.ts';
-import { getAccount } from '../accounts/accounts.ts';
 import { usageAlertEvent } from '../accounts/events.ts';
+import { accountById, accountOf } from '../accounts/rows.ts';
 import { record } from '../events/log.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { countText } from '../lib/text.ts';
@@ -70,8 +70,10 @@ export class UsageAlerts {
 async function sendAlert(tx: Transaction, alert: Alert): Promise<void> {
   if ((await tx.run(insertAlert, alert)) === 0) return;
   const { accountId, deployment, threshold } = alert;
-  const account = await getAccount(tx, accountId);
-  if (account.deletedAt !== undefined) return;
+  const row = await tx.first(accountById, { id: accountId });
+  // An account of the sandbox leaves no row.
+  if (row === undefined || row.deletedAt !== null) return;
+  const account = accountOf(row);
   await record(tx, usageAlertEvent(account, deployment, threshold));
   const limit = countText(limitsOfAccount(account).perDay);
   await sendNotification(

@@ -11,12 +11,12 @@ import {
   type Transaction,
 } from '../schema.ts';
 
-/** How requests were answered. Their sum is the number of requests. */
+/** The outcomes of requests. Every request has exactly one. */
 export const outcomes = ['succeeded', 'clientErrors', 'rateLimited', 'banned', 'serverErrors'] as const;
 
 export type OutcomeName = (typeof outcomes)[number];
 
-/** Numbers of requests by their outcome. `unlogged` is how many of all of them are not in the request log. */
+/** Numbers of requests by their outcome. `unlogged` are those of all of them that were not added to the request log. */
 export type UsageCounts = Readonly<Record<OutcomeName | 'unlogged', number>>;
 
 /** The requests of a key in one hour. */
@@ -59,7 +59,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** Which usage to read: the hours from `from` up to `until`, exclusive. */
+/** The usage to read: the hours from `from` up to `until`, exclusive. */
 export interface UsageRange {
   readonly accountId: number;
   readonly deployment: DeploymentName;
@@ -85,12 +85,20 @@ export async function usageByKey(
   return reader.all(countsByKey({ ofKey: keyId !== '' }), { ...range, keyId });
 }
 
+/** Returns the requests of each key of an account in the hours from `from` up to `until`, exclusive, oldest first. */
+export async function usageByKeyAndHour(
+  reader: Reader,
+  range: Omit<UsageRange, 'deployment' | 'keyId'>,
+): Promise<Omit<KeyHour, 'accountId'>[]> {
+  return reader.all(keyHours, range);
+}
+
 /** Deletes the usage of hours that began more than `USAGE_KEPT_MS` ago, `limit` rows at most. Returns how many. */
 export async function deleteOldUsage(tx: Transaction, limit: number): Promise<number> {
   return tx.run(deleteBefore, { hour: Math.floor((tx.now - USAGE_KEPT_MS) / HOUR_MS), limit });
 }
 
-/** How long the usage of an hour is kept. */
+/** The retention of the usage of an hour. */
 export const USAGE_KEPT_MS = 90 * DAY_MS;
 
 /** Deletes the usage of an account, `limit` rows at most. Returns how many. */
@@ -147,6 +155,21 @@ function sums(db: Builder<Tables>, p: RangeParams, engine: EngineName, ofKey: bo
     .where('hour', '<', p.until)
     .$if(ofKey, rows => rows.where('key_id', '=', p.keyId));
 }
+
+const keyHours = query((db, p: Params<Omit<UsageRange, 'deployment' | 'keyId'>>) =>
+  db
+    .selectFrom('usage')
+    .select(['deployment', 'hour', 'key_id as keyId'])
+    .select(['succeeded', 'client_errors as clientErrors', 'rate_limited as rateLimited'])
+    .select(['banned', 'server_errors as serverErrors', 'unlogged'])
+    .where('account_id', '=', p.accountId)
+    .where('deployment', 'in', [sql.lit('production' as const), sql.lit('staging' as const)])
+    .where('hour', '>=', p.from)
+    .where('hour', '<', p.until)
+    .orderBy('hour')
+    .orderBy('deployment')
+    .orderBy('key_id'),
+);
 
 const countsByHour = queriesByShape(['ofKey'], ({ ofKey }: { ofKey: boolean }) =>
   query((db, p: RangeParams, engine) => sums(db, p, engine, ofKey).select('hour').groupBy('hour').orderBy('hour')),

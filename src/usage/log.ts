@@ -14,12 +14,12 @@ import {
 } from '../schema.ts';
 import { type LoggedRequestRow, loggedRequestColumns, type NewLoggedRequest } from './logged-request.ts';
 
-/** How many requests of an account the log keeps at least, if they are not too old. */
+/** The size of the log of an account. It can be larger for a moment, and smaller when requests are too old. */
 export const REQUESTS_KEPT = 10_000;
-/** How long it keeps a request at most. */
+/** The longest time that a request stays in the log. */
 const REQUESTS_KEPT_MS = 7 * DAY_MS;
 
-/** Which requests to list. */
+/** The filters of the list of requests. */
 export interface RequestFilter {
   /** Of both deployments by default. */
   readonly deployment?: DeploymentName | undefined;

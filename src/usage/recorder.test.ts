@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type OpenOptions, onEachEngine, silent } from '../../test/support/engines.ts';
+import { createAccount } from '../accounts/accounts.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Caller, Route } from '../lib/http/route.ts';
 import type { Exchange } from '../lib/http/server/exchange.ts';
@@ -136,6 +137,29 @@ onEachEngine(engine => {
       record(caller('a'));
       await recorder.close();
       assert.equal((await list()).length, 3);
+    });
+
+    it('writes nothing while idle', async t => {
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      const { recorder, record, database, clock } = await open();
+      await database.write(tx => createAccount(tx, { email: 'ann@example.org', name: 'Ann' }));
+      const write = database.write.bind(database);
+      let writes = 0;
+      database.write = (work => {
+        writes++;
+        return write(work);
+      }) as typeof write;
+      recorder.alerts.note(caller('a'), 100, clock.now());
+      record(caller('a'));
+      t.mock.timers.tick(1000);
+      // Waits for the write that the timer began: one transaction of the usage, and one of the alert.
+      await recorder.write();
+      assert.equal(writes, 2);
+      for (let second = 0; second < 60; second++) {
+        t.mock.timers.tick(1000);
+        await turn();
+      }
+      assert.equal(writes, 2);
     });
 
     it('keeps the latest requests of an account', async () => {

@@ -30,11 +30,11 @@ export const logBounds = {
   waitingCharacters: 2 * 1024 * 1024,
 };
 
-/** How long requests wait to be written. */
+/** The delay between a request and the write of its count and line. */
 const WRITE_AFTER_MS = 1000;
 /** The requests in one transaction, so that it delays nothing else for long. */
 const LINES_AT_ONCE = 200;
-/** How many requests are added to an account's log before those beyond its size are deleted. */
+/** The requests added to the log of an account between two trims. */
 const TRIM_EVERY = 200;
 /** The most hours of keys that wait while storage is away; more requests are added to the hours that wait already. */
 const HOURS_MAX = 20_000;
@@ -52,12 +52,13 @@ export class UsageRecorder {
   /** The alerts of accounts, which are written with the usage. */
   readonly alerts: UsageAlerts;
   readonly #throttle = new LogThrottle();
-  /** The requests since the last write by key, all of them in the hour that they name. */
-  #usage = new Map<string, Mutable<KeyHour>>();
-  /** The requests of hours that are over. */
-  #pastHours: KeyHour[] = [];
+  /** The requests that are logged. Their counts derive from their lines and commit with them. */
   #lines: Line[] = [];
   #characters = 0;
+  /** The counts of the unlogged requests since the last write by key, all of them in the hour that they name. */
+  #unlogged = new Map<string, Mutable<KeyHour>>();
+  /** Those of hours that are over. */
+  #pastHours: KeyHour[] = [];
   /** The current second, and the requests logged in it by account. */
   #second = 0;
   #loggedInSecond = 0;
@@ -78,11 +79,13 @@ export class UsageRecorder {
     const { caller } = exchange;
     if (caller === undefined) return;
     const now = this.#deps.clock.now();
-    const usage = this.#usageOf(caller, Math.floor(now / HOUR_MS));
-    usage[outcomeOf(outcome.status, outcome.code)]++;
-    if (this.#takeRoom(caller.accountId, now, exchange))
+    if (this.#takeRoom(caller.accountId, now, exchange)) {
       this.#lines.push(lineOf(prefix, exchange, outcome, caller, now));
-    else usage.unlogged++;
+    } else {
+      const counts = this.#unloggedOf(caller, Math.floor(now / HOUR_MS));
+      counts[outcomeOf(outcome.status, outcome.code)]++;
+      counts.unlogged++;
+    }
     this.#timer ??= this.#isClosed ? undefined : setTimeout(() => this.#writeLater(), WRITE_AFTER_MS).unref();
   }
 
@@ -110,21 +113,21 @@ export class UsageRecorder {
         if (this.#throttle.shouldLog('usage')) this.#deps.log.warn({ err: error }, WRITE_FAILED);
       })
       .finally(() => {
-        const isEmpty = this.#usage.size === 0 && this.#pastHours.length === 0;
+        const isEmpty = this.#lines.length === 0 && this.#unlogged.size === 0 && this.#pastHours.length === 0;
         this.#timer =
           isEmpty || this.#isClosed ? undefined : setTimeout(() => this.#writeLater(), WRITE_AFTER_MS).unref();
       });
   }
 
-  #usageOf({ keyId, accountId, deployment }: Caller, hour: number): Mutable<KeyHour> {
-    const usage = this.#usage.get(keyId);
-    if (usage?.hour === hour) return usage;
-    if (usage !== undefined) {
-      if (this.#pastHours.length >= HOURS_MAX) return usage;
-      this.#pastHours.push(usage);
+  #unloggedOf(caller: Caller, hour: number): Mutable<KeyHour> {
+    const counts = this.#unlogged.get(caller.keyId);
+    if (counts?.hour === hour) return counts;
+    if (counts !== undefined) {
+      if (this.#pastHours.length >= HOURS_MAX) return counts;
+      this.#pastHours.push(counts);
     }
-    const fresh = { keyId, accountId, deployment: deployment as DeploymentName, hour, ...noRequests };
-    this.#usage.set(keyId, fresh);
+    const fresh = emptyHour(caller, hour);
+    this.#unlogged.set(caller.keyId, fresh);
     return fresh;
   }
 
@@ -157,14 +160,14 @@ export class UsageRecorder {
     do {
       const lines = this.#lines.slice(0, Math.min(LINES_AT_ONCE, left));
       left -= lines.length;
-      const usage = [...this.#pastHours, ...this.#usage.values()];
-      if (usage.length === 0 && lines.length === 0) break;
+      const unlogged = [...this.#pastHours, ...this.#unlogged.values()];
+      if (unlogged.length === 0 && lines.length === 0) break;
       this.#pastHours = [];
-      this.#usage = new Map();
+      this.#unlogged = new Map();
       try {
-        await this.#writeBatch(usage, lines.map(rowOf));
+        await this.#writeBatch(withLines(unlogged, lines), lines.map(rowOf));
       } catch (error) {
-        for (const hour of usage) this.#putBack(hour);
+        for (const hour of unlogged) this.#putBack(hour);
         throw error;
       }
       this.#lines.splice(0, lines.length);
@@ -175,8 +178,8 @@ export class UsageRecorder {
 
   /** Adds counts that could not be written to those of their key and hour. */
   #putBack(counts: KeyHour): void {
-    const known = this.#usage.get(counts.keyId);
-    if (known === undefined) this.#usage.set(counts.keyId, counts);
+    const known = this.#unlogged.get(counts.keyId);
+    if (known === undefined) this.#unlogged.set(counts.keyId, counts);
     else if (known.hour !== counts.hour && this.#pastHours.length < HOURS_MAX) this.#pastHours.push(counts);
     else for (const name of countNames) known[name] += counts[name];
   }
@@ -198,6 +201,21 @@ export class UsageRecorder {
 const WRITE_FAILED = 'The usage of accounts cannot be written; it is kept in memory, and requests are not logged.';
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/** Returns the counts of unlogged requests with those of lines added, one entry per key and hour. */
+function withLines(unlogged: readonly KeyHour[], lines: readonly Line[]): KeyHour[] {
+  const hours = new Map(unlogged.map(counts => [`${counts.hour} ${counts.keyId}`, { ...counts }]));
+  for (const { caller, at, status, code } of lines) {
+    const hour = Math.floor(at / HOUR_MS);
+    const counts = hours.getOrInsertComputed(`${hour} ${caller.keyId}`, () => emptyHour(caller, hour));
+    counts[outcomeOf(status, code)]++;
+  }
+  return [...hours.values()];
+}
+
+function emptyHour({ keyId, accountId, deployment }: Caller, hour: number): Mutable<KeyHour> {
+  return { keyId, accountId, deployment: deployment as DeploymentName, hour, ...noRequests };
+}
 
 const noRequests = { succeeded: 0, clientErrors: 0, rateLimited: 0, banned: 0, serverErrors: 0, unlogged: 0 };
 const countNames = Object.keys(noRequests) as (OutcomeName | 'unlogged')[];

@@ -7,7 +7,7 @@ export const intervals = ['hour', 'day'] as const;
 
 export type Interval = (typeof intervals)[number];
 
-/** What a report covers. Times are milliseconds since the Unix epoch. */
+/** The range and the key of a report. Times are milliseconds since the Unix epoch. */
 export interface ReportRequest {
   readonly accountId: number;
   readonly deployment: DeploymentName;

@@ -1,9 +1,9 @@
 import type { Route } from '../lib/http/route.ts';
 
-/** What the path of a request is shown from. */
+/** The parts of a request from which its path is rebuilt. */
 export interface SentPath {
   readonly route: Pick<Route<never>, 'path' | 'query'>;
-  /** What comes before the path of the route: `/v1`, or ''. */
+  /** The prefix of the path of the route: `/v1`, or ''. */
   readonly prefix: string;
   /** The decoded path parameters. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export function shownPath({ route, prefix, parameters, search }: SentPath): stri
   return text.length <= PATH_MAX ? text : `${text.slice(0, PATH_MAX - 1)}…`;
 }
 
-/** What ids look like. Anything else in the place of one, such as an API key, is shown as the parameter's name. */
+/** The form of ids. Any other value of a path parameter, such as an API key, is shown as the name of the parameter. */
 const isPlain = /^[\w.~-]{1,32}$/;
 
 function shownValue(value: string): string {

@@ -21,7 +21,7 @@ export interface Line {
   readonly durationMs: number;
 }
 
-/** Returns what the log needs of a request. @param now when it was answered, in milliseconds since the Unix epoch */
+/** Returns the line of a request. @param now the time of its response, in milliseconds since the Unix epoch */
 export function lineOf(prefix: string, exchange: Exchange, outcome: Outcome, caller: Caller, now: number): Line {
   const { request, path, parameters, search, requestId } = exchange;
   const { route, status, code, durationMs } = outcome;

@@ -2,7 +2,7 @@ import { routes } from '../api.ts';
 import { dayHtml, html, sentence } from '../lib/html/html.ts';
 import { publicPage } from './page.ts';
 
-/** What to do about a deprecated operation. */
+/** The replacement of a deprecated operation. */
 export const deprecation = publicPage({
   path: '/deprecations/{operationId}',
   title: 'Deprecation',

@@ -21,7 +21,7 @@ ${Object.entries(errors).map(
   }),
 });
 
-/** What one error code means. */
+/** One error code, with its cause and remedy. */
 export const errorCode = publicPage({
   path: '/errors/{code}',
   title: 'Error code',

@@ -8,11 +8,11 @@ export interface Field {
   /** The type of the input; `text` by default. */
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
   readonly value?: string | number | null | undefined;
-  /** What is valid, below the label. */
+  /** The valid values, shown below the label. */
   readonly hint?: HtmlValue;
-  /** What is wrong, as a sentence. */
+  /** The error, as a sentence. */
   readonly error?: string | undefined;
-  /** What the browser may fill in: `email`, `new-password`, … (HTML Standard, autofill). */
+  /** The kind of value for autofill: `email`, `new-password`, … (HTML Standard). */
   readonly autocomplete?: string;
   readonly optional?: true;
   readonly maxLength?: number;

@@ -5,7 +5,7 @@ import { assetPath } from './assets.ts';
 import type { Menu, Page, View } from './page.ts';
 import type { SiteUrls } from './site.ts';
 
-/** What surrounds the body of a page. */
+/** The parts of a page around its body. */
 export interface Frame {
   readonly pages: readonly Page[];
   readonly deployment: DeploymentName;
@@ -15,6 +15,8 @@ export interface Frame {
   readonly account: Account | undefined;
   /** The page that is shown; absent on error pages. */
   readonly page?: Page | undefined;
+  /** The path of its Markdown twin, with the query string. */
+  readonly markdown?: string | undefined;
   /** The hidden field that the form for signing out needs, if someone is signed in. */
   readonly tokenField: Html | undefined;
 }
@@ -26,8 +28,8 @@ const SITE_NAME = 'Pet Store';
  * content before they paint, up to a limit of their own: what a part of the page shows can move when the rest arrives.
  */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
-  const { title, description, body, markdown, scripts = [], styles = [] } = view;
-  const { page } = frame;
+  const { title, description, body, scripts = [], styles = [] } = view;
+  const { page, markdown } = frame;
   const isFront = page?.path === '/';
   return `<!doctype html>
 ${html`<html lang="en">

@@ -15,7 +15,7 @@ export function listPage({ query, deployment, account }: AccountVisit, limit = P
   return { limit, cursor: query.get('cursor') || undefined, request };
 }
 
-/** Returns the links to the pages before and after one of a list. @param labels what they say */
+/** Returns the links to the previous and the next page of a list. @param labels their texts */
 export function pageLinks(
   { request, query }: Visit,
   { previous, next }: { readonly previous?: string | undefined; readonly next?: string | undefined },

@@ -1,13 +1,14 @@
 import type { Account } from '../accounts/account.ts';
 import type { Deployment } from '../deployment.ts';
 import type { Html } from '../lib/html/html.ts';
+import { escapeMarkdown, htmlToMarkdown } from '../lib/html/html-to-markdown.ts';
 import type { PageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import type { SignedIn } from '../sessions/session.ts';
 import type { Site } from './site.ts';
 
-/** Who may open a page: everyone, whoever is signed in, or a signed-in admin. */
+/** The people that may open a page: everyone, accounts that are signed in, or admins that are signed in. */
 export type PageAccess = 'everyone' | 'account' | 'admin';
 
 /** The menus of the site; a page without one is reached by links. */
@@ -20,7 +21,7 @@ export interface Page {
   /** The name of the page, in menus and in the title of the window. */
   readonly title: string;
   readonly access: PageAccess;
-  /** Where the page is served: on every deployment, or only on the portal, which has the accounts. */
+  /** The deployments that serve the page: all, or the portal only, which has the accounts. */
   readonly on: 'every deployment' | 'portal';
   readonly menu?: Menu;
   /** Whether the page is the same for everyone who is not signed in: it is rendered and compressed once. */
@@ -33,6 +34,8 @@ export interface Page {
   show?(visit: Visit): MaybePromise<PageResult | undefined>;
   /** Handles its form. The request is from the same site, and has the token of the visitor. */
   submit?(visit: Visit): MaybePromise<PageResult | undefined>;
+  /** Returns the page as Markdown, for its twin. Every public page of content has one. */
+  markdown?(visit: Visit): MaybePromise<string | undefined>;
 }
 
 /** A request for a page by someone. */
@@ -46,12 +49,14 @@ export interface Visit {
   readonly query: URLSearchParams;
   /** The fields of the form; empty for `GET`. */
   readonly form: URLSearchParams;
-  /** Who is signed in. */
+  /** The account that is signed in, with its session. */
   readonly signedIn: SignedIn | undefined;
   /** Whether the browser keeps the session's cookie: over HTTPS, and on localhost. */
   readonly canSignIn: boolean;
   /** Returns the hidden field that every form with `method="post"` needs. */
   tokenField(): Html;
+  /** Returns the absolute URL for a link in Markdown: for a page with a Markdown twin, that of the twin. */
+  markdownUrl(href: string): string;
 }
 
 /** A visit of someone who is signed in. */
@@ -70,11 +75,9 @@ export interface View {
   readonly title?: string;
   /** One sentence for search engines and previews. */
   readonly description?: string;
-  /** What follows the first heading; a `layout: 'bare'` brings its own heading. */
+  /** The content after the first heading; a `layout: 'bare'` has its own heading. */
   readonly body: Html;
   readonly layout?: 'normal' | 'bare';
-  /** The path of the same page as Markdown. */
-  readonly markdown?: string;
   /** The client scripts of the page: names of files in `assets/`. */
   readonly scripts?: readonly string[];
   /** Its style sheets besides `style.css`, likewise. */
@@ -101,14 +104,33 @@ export interface Download {
   readonly fileName?: string;
 }
 
-type Definition<V extends Visit> = Omit<Page, 'access' | 'on' | 'show' | 'submit'> &
+type Definition<V extends Visit> = Omit<Page, 'access' | 'on' | 'show' | 'submit' | 'markdown'> &
   Partial<Pick<Page, 'on'>> & {
     show?(visit: V): MaybePromise<PageResult | undefined>;
     submit?(visit: V): MaybePromise<PageResult | undefined>;
   };
 
-/** Defines a page that everyone can open. */
-export function publicPage(definition: Definition<Visit>): Page {
+interface Content extends Omit<Definition<Visit>, 'show'>, Pick<Page, 'markdown'> {
+  show(visit: Visit): MaybePromise<View | undefined>;
+}
+
+/** Defines a page of content that everyone can open. Without a Markdown form of its own, its twin is the view as Markdown. */
+export function publicPage(definition: Content): Page {
+  const markdown = (visit: Visit) => viewMarkdown(definition, visit);
+  return { on: 'every deployment', markdown, ...definition, access: 'everyone' };
+}
+
+/** Defines a form that everyone can send. It has no Markdown twin: it needs a browser, and its path can be a secret. */
+export function publicForm(definition: Definition<Visit> & Required<Pick<Page, 'submit'>>): Page {
+  return { on: 'every deployment', ...definition, access: 'everyone' };
+}
+
+/** Defines a file that everyone can load: it is for programs already, so it has no Markdown twin. */
+export function publicFile(
+  definition: Omit<Content, 'show' | 'submit' | 'markdown'> & {
+    show(visit: Visit): MaybePromise<Download | undefined>;
+  },
+): Page {
   return { on: 'every deployment', ...definition, access: 'everyone' };
 }
 
@@ -120,4 +142,19 @@ export function accountPage(definition: Definition<AccountVisit>): Page {
 /** Defines a page for admins. */
 export function operatorPage(definition: Definition<AccountVisit>): Page {
   return { on: 'portal', ...definition, access: 'admin' } as Page;
+}
+
+/** Returns the path of a page with the values of its parameters. */
+export function pathWith({ path }: Pick<Page, 'path'>, parameters: Visit['parameters']): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
+}
+
+async function viewMarkdown(page: Content, visit: Visit): Promise<string | undefined> {
+  const view = await page.show(visit);
+  if (view === undefined) return undefined;
+  const heading = view.layout === 'bare' ? '' : `# ${escapeMarkdown(view.title ?? page.title)}\n\n`;
+  const link = visit.markdownUrl;
+  return (
+    heading + htmlToMarkdown(view.body, { link, page: visit.request.publicUrl + pathWith(page, visit.parameters) })
+  );
 }

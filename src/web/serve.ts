@@ -5,6 +5,7 @@ import { contentEtag } from '../lib/http/server/conditional.ts';
 import type { PageRequest, PageRoute } from '../lib/http/server/pages.ts';
 import type { PageContent } from '../lib/http/server/responses.ts';
 import type { DeploymentName } from '../schema.ts';
+import { addressSubject } from '../sessions/attempts.ts';
 import {
   type CookieNames,
   clearCookie,
@@ -19,20 +20,37 @@ import { findSession, recordSeen } from '../sessions/sessions.ts';
 import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { document } from './layout.ts';
-import type { AccountVisit, Page, PageResult, Visit } from './page.ts';
+import { type AccountVisit, type Page, type PageResult, pathWith, type Visit } from './page.ts';
 import { COOKIES_NEED_HTTPS, isLocalhost, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
+import { twinLinks, twinPath } from './twins.ts';
 
 /** The most cached pages of an address; a bound on memory, above the number of pages that exist. */
-const CACHED_MAX = 500;
+const CACHED_MAX = 1000;
 
 const FORM_OUT_OF_DATE = 'This form is out of date. Go back, reload the page, and send it again.';
+
+const noForm = new URLSearchParams();
+
+/** A request that is counted, with its cookies. */
+interface Admitted {
+  readonly request: PageRequest;
+  readonly names: CookieNames;
+  /** The account or the network that the request counts for. */
+  readonly client: string;
+  /** The secret of the session, which may have ended. */
+  readonly secret: string | undefined;
+  readonly signedIn: SignedIn | undefined;
+  /** The secret of a visitor who is not signed in. */
+  readonly visitor: string | undefined;
+}
 
 /** Serves the pages of one deployment, each as its definition says. */
 export class PageHandler {
   readonly #site: Site;
   readonly #deployment: Deployment;
   readonly #pages: readonly Page[];
+  readonly #twinLink: (href: string) => string;
   readonly #cached = new Map<string, Promise<PageContent | undefined>>();
 
   /** @param pages every page of the site, in the order of the menus */
@@ -40,6 +58,7 @@ export class PageHandler {
     this.#site = site;
     this.#deployment = deployment;
     this.#pages = pages;
+    this.#twinLink = twinLinks(pages);
   }
 
   /** The routes of all pages. On another deployment than the portal, those of accounts lead to the portal. */
@@ -71,14 +90,15 @@ export class PageHandler {
 
   /** Serves `GET`: a cached page to those who are not signed in, otherwise rendered for this visit. */
   async #show(page: Page, request: PageRequest): Promise<PageContent | undefined> {
-    const names = cookieNames(request.publicUrl);
-    if (!page.cached || cookieOf(request.header('cookie'), names.session) !== undefined || request.search !== '') {
-      return this.#respond(page, request, names, visit => page.show!(visit));
+    const { session } = cookieNames(request.publicUrl);
+    if (!page.cached || cookieOf(request.header('cookie'), session) !== undefined || request.search !== '') {
+      return this.#respond(page, await this.#admit(request), noForm, visit => page.show!(visit));
     }
     const key = `${request.publicUrl} ${page.path} ${JSON.stringify(request.parameters)}`;
     const known = this.#cached.get(key);
     if (known !== undefined) return known;
-    const rendered = this.#respond(page, request, names, visit => page.show!(visit)).then(compressed);
+    const admitted = await this.#admit(request);
+    const rendered = this.#respond(page, admitted, noForm, visit => page.show!(visit)).then(compressed);
     this.#cached.set(key, rendered);
     const forget = () => this.#cached.delete(key);
     rendered.then(content => (content === undefined || this.#cached.size > CACHED_MAX) && forget(), forget);
@@ -88,35 +108,47 @@ export class PageHandler {
   /** Serves `POST`: a form of this site. */
   async #submit(page: Page, request: PageRequest): Promise<PageContent | undefined> {
     requireSameSite(request);
-    const names = cookieNames(request.publicUrl);
-    const cookie = request.header('cookie');
-    const secret = cookieOf(cookie, names.session) ?? cookieOf(cookie, names.visitor);
-    if (!page.withoutToken && !isFormToken(request.form.get('token'), secret)) {
+    const admitted = await this.#admit(request);
+    const { client, secret, visitor } = admitted;
+    const form = await request.readForm(client);
+    if (!page.withoutToken && !isFormToken(form.get('token'), secret ?? visitor)) {
       const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;
       throw new Problem('invalid_form', 403, message);
     }
-    return this.#respond(page, request, names, visit => page.submit!(visit));
+    return this.#respond(page, admitted, form, visit => page.submit!(visit));
   }
 
-  /** Finds out who asks, checks whether they may, and writes what the page returns. */
-  async #respond(
-    page: Page,
-    request: PageRequest,
-    names: CookieNames,
-    handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
-  ): Promise<PageContent | undefined> {
+  /**
+   * Identifies the client, and counts the page: by account if someone is signed in, otherwise by network.
+   * @throws {Problem} `too_many_pages`
+   */
+  async #admit(request: PageRequest): Promise<Admitted> {
+    const names = cookieNames(request.publicUrl);
     const cookie = request.header('cookie');
     const secret = cookieOf(cookie, names.session);
     const signedIn = secret === undefined ? undefined : await this.#session(secret);
+    const client = signedIn === undefined ? addressSubject(request.address) : `account ${signedIn.account.id}`;
+    this.#site.pageLimiter.count(client);
+    return { request, names, client, secret, signedIn, visitor: cookieOf(cookie, names.visitor) };
+  }
+
+  /** Checks whether someone may open the page, and writes what it returns. */
+  async #respond(
+    page: Page,
+    { request, names, secret, signedIn, visitor }: Admitted,
+    form: URLSearchParams,
+    handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
+  ): Promise<PageContent | undefined> {
     const cookies = secret !== undefined && signedIn === undefined ? [clearCookie(names.session)] : [];
-    const visitor = cookieOf(cookie, names.visitor);
     const tokenField = () => {
       const own = (signedIn && secret) ?? visitor ?? newSecret();
       if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
       return html`<input type="hidden" name="token" value="${formTokenOf(own)}">`;
     };
     const refused = refusalOf(page, request, signedIn);
-    const visit = visitOf({ site: this.#site, deployment: this.#deployment, request, signedIn, tokenField });
+    const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
+    const deps = { site: this.#site, deployment: this.#deployment, tokenField, markdownUrl };
+    const visit = visitOf({ ...deps, request, signedIn, form });
     const result = refused ?? (await handle(visit));
     if (result === undefined) return undefined;
     if ('location' in result) return this.#redirect(request, result.location, [...cookies, ...(result.cookies ?? [])]);
@@ -126,6 +158,7 @@ export class PageHandler {
       ...this.#frame(request.tls),
       account: signedIn?.account,
       page,
+      markdown: page.markdown && twinPath(pathWith(page, request.parameters)) + request.search,
       tokenField: signedIn && tokenField(),
     };
     const text = document({ ...result, title }, frame);
@@ -193,13 +226,12 @@ function refusalOf(page: Page, { path, search }: PageRequest, signedIn: SignedIn
   return undefined;
 }
 
-function visitOf(visit: Pick<Visit, 'site' | 'deployment' | 'request' | 'signedIn' | 'tokenField'>): Visit {
+function visitOf(visit: Omit<Visit, 'parameters' | 'query' | 'canSignIn'>): Visit {
   const { request, signedIn } = visit;
   const common = {
     ...visit,
     parameters: request.parameters,
     query: new URLSearchParams(request.search),
-    form: request.form,
     canSignIn: request.tls || isLocalhost(request),
   };
   if (signedIn === undefined) return common;

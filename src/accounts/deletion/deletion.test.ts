@@ -11,12 +11,15 @@ import { testClock } from '../../lib/clock.ts';
 import { getMessage, sendMessage, sendNotification } from '../../messages/messages.ts';
 import { getOrder, placeOrder } from '../../orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../orders/steps.ts';
+import { getOrganization, replaceOrganization } from '../../organizations/organizations.ts';
 import { createPet, getPet } from '../../pets/pets.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
 import { type Database, query, type Transaction } from '../../schema.ts';
 import { createLink, findLink } from '../../sessions/links.ts';
 import { findPassword, storePassword } from '../../sessions/passwords.ts';
 import { listSessions, startSession } from '../../sessions/sessions.ts';
+import { addUsage, usageByHour } from '../../usage/counts.ts';
+import { addRequests, listRequests } from '../../usage/log.ts';
 import { createWebhook, getWebhook } from '../../webhooks/webhooks.ts';
 import { createAccount, getAccount, requestDeletion, resumeAccount } from '../accounts.ts';
 import { deleteBatch, nextDeletion } from './deletion.ts';
@@ -37,6 +40,7 @@ async function openStore(engine: Engine) {
   await accounts.write(async tx => {
     await createAccount(tx, { email: 'ann@example.org', name: SECRET, admin: true });
     await createAccount(tx, { email: 'ben@example.org', name: 'Ben' });
+    await createAccount(tx, { email: 'admin@example.org', name: 'The other admin', admin: true });
     for (const accountId of [1, 2]) await createKey(tx, { accountId, deployment: 'production' });
   });
   return {
@@ -68,9 +72,54 @@ async function fill(tx: Transaction) {
   await deliverOrder(tx, ann, 3, {});
   await sendMessage(tx, ann, { message: SECRET, petId: 4, replyTo: 'ann@example.org' });
   await sendNotification(tx, ann.accountId, `Dear ${SECRET}`);
+  // More events than one batch erases.
+  for (let line = 0; line < 60; line++) {
+    await replaceOrganization(tx, ann, 1, {
+      name: SECRET,
+      phone: `${line}`,
+      address: { line1: SECRET, country: 'US' },
+    });
+  }
+  await replaceOrganization(tx, ben, 2, { name: 'Ben' });
   await createWebhook(tx, ann, { url: 'https://ann.example.org/' }, { max: 10, networks: [] }, encryptor);
 }
 
+/** The hours in which accounts send requests: more than a batch of the deletion. */
+const HOURS = 60;
+
+/** Counts and logs a request of each account to each deployment in each hour. */
+async function useBothDeployments(tx: Transaction, accountIds: readonly number[]) {
+  for (const deployment of ['production', 'staging'] as const) {
+    for (const accountId of accountIds) {
+      const of = { accountId, deployment, keyId: `key ${accountId}` };
+      const hours = Array.from({ length: HOURS }, (_, hour) => hour);
+      const counts = { succeeded: 1, clientErrors: 0, rateLimited: 0, banned: 0, serverErrors: 0, unlogged: 0 };
+      await addUsage(
+        tx,
+        hours.map(hour => ({ ...of, ...counts, hour })),
+      );
+      const request = {
+        method: 'GET',
+        path: '/v1/pets',
+        operation: 'listPets',
+        status: 200,
+        code: null,
+        durationMs: 1,
+      };
+      await addRequests(
+        tx,
+        hours.map(hour => ({ ...of, ...request, requestId: `${hour}`, time: tx.now })),
+      );
+    }
+  }
+}
+
+const usageRows = query(db =>
+  db.selectNoFrom(({ selectFrom, fn }) => [
+    selectFrom('usage').select(fn.countAll<number>().as('rows')).as('usage'),
+    selectFrom('requests').select(fn.countAll<number>().as('rows')).as('requests'),
+  ]),
+);
 const allEvents = query(db => db.selectFrom('events').select('data').orderBy('id'));
 const facts = query(db => db.selectFrom('facts').select('name').where('name', 'like', 'deletion%'));
 
@@ -90,6 +139,21 @@ onEachEngine(engine => {
       assert.equal(await findPassword(accounts, 1), undefined);
       assert.deepEqual(await listSessions(accounts, 1, clock.now()), []);
       assert.equal(await findLink(accounts, secret, clock.now()), undefined);
+    });
+
+    it('deletes its usage and request log of both deployments, and keeps those of others', async () => {
+      const { accounts, due, finish } = await openStore(engine);
+      await accounts.write(tx => useBothDeployments(tx, [ann.accountId, ben.accountId]));
+      assert.deepEqual(await accounts.first(usageRows, {}), { usage: 240, requests: 240 });
+      await due();
+      await finish();
+      assert.deepEqual(await accounts.first(usageRows, {}), { usage: 120, requests: 120 });
+      for (const deployment of ['production', 'staging'] as const) {
+        const range = { accountId: ben.accountId, deployment, from: 0, until: HOURS };
+        assert.equal((await usageByHour(accounts, range)).length, HOURS);
+      }
+      const { rows } = await listRequests(accounts, ben.accountId, {}, { limit: 1000 });
+      assert.equal(rows.length, 2 * HOURS);
     });
 
     it('ends its orders and holds and deletes its animals, webhooks and texts on both deployments', async () => {
@@ -118,6 +182,8 @@ onEachEngine(engine => {
         // What retention will count once it deletes the message.
         assert.equal(await storedBytes.read(database, ann.accountId), Buffer.byteLength('[deleted]'));
         await assert.rejects(getWebhook(database, operator, 1), { code: 'webhook_not_found' });
+        await assert.rejects(getOrganization(database, operator, 1), { code: 'organization_not_found' });
+        assert.equal((await getOrganization(database, operator, 2)).name, 'Ben');
         const events = JSON.stringify(await database.all(allEvents, {}));
         assert.ok(!events.includes('Ann Smith') && events.includes('Ben'));
         assert.deepEqual(await database.all(facts, {}), []);

@@ -10,6 +10,7 @@ import { testClock } from '../../lib/clock.ts';
 import { countOpen } from '../../orders/open-orders.ts';
 import { placeOrder } from '../../orders/orders.ts';
 import { approveOrder } from '../../orders/steps.ts';
+import { findOrganization, replaceOrganization } from '../../organizations/organizations.ts';
 import { createPet, getPet } from '../../pets/pets.ts';
 import { type Database, query, sql, type Tables, type Transaction } from '../../schema.ts';
 import { createAccount, getAccount, listAccounts, suspendAccount } from '../accounts.ts';
@@ -33,6 +34,9 @@ async function fill(tx: Transaction, accountId: number) {
   const used = await createCategory(tx, sandbox, { name: 'Used by others' });
   await createPet(tx, accountId, { name: 'x', categoryId: 9000 }, 'open');
   await createPet(tx, ben.accountId, { name: 'x', categoryId: used.id }, 'open');
+  for (const phone of ['SECRET 1', 'SECRET 2']) {
+    await replaceOrganization(tx, sandbox, accountId, { name: 'Sandbox', phone });
+  }
   await placeOrder(tx, sandbox, { petId: 1, note: 'SECRET' });
   await createHold(tx, sandbox, { petIds: [2], note: 'SECRET' }, 100);
   // Both expire before the key ends, and nobody records it.
@@ -147,6 +151,7 @@ async function assertGone(staging: Database, accountId: number, now: number) {
   assert.deepEqual(await staging.all(rowsWith('categories', 'creator_id'), { id: accountId }), []);
   for (const id of [1, 2, 3, 4]) assert.equal((await getPet(staging, id, now)).status, 'available', `pet ${id}`);
   assert.equal(await countOpen(staging, ben.accountId, now), 0);
+  assert.equal(await findOrganization(staging, accountId), undefined);
   assert.deepEqual(await staging.all(facts, {}), []);
   assert.ok(!JSON.stringify(await staging.all(allEvents, {})).includes('SECRET'));
 }

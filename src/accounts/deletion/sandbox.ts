@@ -7,7 +7,7 @@ import { type Params, query, sql, type Transaction } from '../../schema.ts';
 import { steps } from './steps.ts';
 
 /**
- * Deletes some of what an account of the sandbox has on staging: its pets, categories, holds and orders, with the orders
+ * Deletes some of what an account of the sandbox has on staging: its pets, categories, organization, holds and orders, with the orders
  * and holds of its pets. Unlike those of other accounts, its orders and holds leave no rows. Its events stay in the log,
  * without notes, because clients that synchronize learn of the deletions from them.
  * @returns false if nothing is left
@@ -15,6 +15,7 @@ import { steps } from './steps.ts';
 export async function deleteSandboxBatch(tx: Transaction, accountId: number): Promise<boolean> {
   for (const step of batches) if (await step(tx, accountId)) return true;
   await deleteCategories(tx, accountId);
+  await eraseOrganization(tx, accountId);
   for (const statement of deleteCounters) await tx.run(statement, { accountId });
   return false;
 }
@@ -80,6 +81,11 @@ async function deleteCategories(tx: Transaction, accountId: number): Promise<voi
   await tx.run(disown, { accountId });
 }
 
+/** Deletes the organization, and its contact details from all its events: a key of the sandbox has time for a few hundred. */
+async function eraseOrganization(tx: Transaction, accountId: number): Promise<void> {
+  for (let after: number | undefined = 0; after !== undefined; ) after = await steps.organization(tx, accountId, after);
+}
+
 /** The rows of an account up to the last one of a batch. */
 type Up = { accountId: number; last: number };
 type Party = 'account_id' | 'owner_id';
@@ -135,7 +141,7 @@ const disown = query((db, p: Params<Owner>) =>
   db.updateTable('categories').set({ account_id: null, creator_id: null }).where('creator_id', '=', p.accountId),
 );
 
-/** What staging counts and stores for an account. */
+/** Delete the counters and the stored responses of an account on staging. */
 const deleteCounters = (['order_counts', 'stored_bytes', 'idempotency'] as const).map(table =>
   query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
 );

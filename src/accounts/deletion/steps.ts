@@ -1,11 +1,12 @@
 import { operator } from '../../events/event.ts';
 import type { LoggedData } from '../../events/owners.ts';
-import { redactEvents } from '../../events/redaction.ts';
+import { redactEvents, redactEventsAfter } from '../../events/redaction.ts';
 import { releaseHold } from '../../holds/holds.ts';
 import { bytesStored } from '../../messages/rows.ts';
 import type { OrderEventData } from '../../orders/events.ts';
 import { isOpen } from '../../orders/open-orders.ts';
 import { cancelOrder } from '../../orders/steps.ts';
+import { deleteOrganization, findOrganization, type OrganizationEventData } from '../../organizations/organizations.ts';
 import { deletePet } from '../../pets/pets.ts';
 import { countDeleted } from '../../plans/stored-bytes.ts';
 import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
@@ -30,6 +31,7 @@ export const steps = {
   notifications: (tx, accountId, after) => eraseMessages(tx, 'to_account_id', accountId, after),
   sales: redactSales,
   webhooks: deleteWebhooks,
+  organization: eraseOrganization,
   usage: deleteUsage,
   requests: deleteRequests,
 } as const satisfies Record<string, Step>;
@@ -114,6 +116,16 @@ async function deleteWebhooks(tx: Transaction, accountId: number, after: number)
   const webhooks = await tx.all(webhooksOf, { accountId, after });
   for (const { id } of webhooks) await deleteWebhook(tx, operator, id);
   return webhooks.at(-1)?.id;
+}
+
+/** Deletes the organization of the account, and its name and contact details from its events. */
+async function eraseOrganization(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  if ((await findOrganization(tx, accountId)) !== undefined) await deleteOrganization(tx, operator, accountId);
+  const events = { kind: 'organization', subjectId: accountId, after, limit: BATCH_SIZE } as const;
+  return redactEventsAfter<OrganizationEventData>(tx, events, ({ data: { ownerId } }) => ({
+    organization: {},
+    ownerId,
+  }));
 }
 
 /** Deletes the usage of the account. Nothing refers to its rows, so they need no order. */

@@ -1,10 +1,15 @@
 import { eventsOf } from '../../events/log.ts';
 import { keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
-import { formatTime, withTimes } from '../../lib/time.ts';
+import { DAY_MS, formatTime, HOUR_MS, withTimes } from '../../lib/time.ts';
 import { callList, type LocalContext } from '../../local-call.ts';
-import type { Database } from '../../schema.ts';
+import { organizationValues } from '../../organizations/organization.ts';
+import { findOrganization } from '../../organizations/organizations.ts';
+import type { Database, Tables } from '../../schema.ts';
 import { listSessions } from '../../sessions/sessions.ts';
+import { USAGE_KEPT_MS, usageByKeyAndHour } from '../../usage/counts.ts';
+import { listRequests } from '../../usage/log.ts';
+import { loggedRequestOf } from '../../usage/logged-request.ts';
 import { getAccount } from '../accounts.ts';
 
 /** The most items on one page. */
@@ -20,6 +25,36 @@ const lists = {
   webhooks: ['listWebhooks', {}],
 } as const satisfies Record<string, readonly [operation: string, query: object]>;
 
+/** The tables with rows of an account. The id of an organization is that of its account. */
+type AccountTable =
+  | { [Name in keyof Tables]: 'account_id' extends keyof Tables[Name] ? Name : never }[keyof Tables]
+  | 'organizations';
+
+/** The member of the export with the rows of each table, or why the export leaves them out. A new table needs an entry. */
+export const exportedTables = {
+  organizations: 'organization',
+  pets: 'animals',
+  orders: 'orders',
+  holds: 'holds',
+  messages: 'sentMessages',
+  webhooks: 'webhooks',
+  keys: 'keys',
+  sessions: 'sessions',
+  events: 'events',
+  usage: 'usage',
+  requests: 'requests',
+  // Each alert is an event; the rows prevent a second one on the same day.
+  usage_alerts: 'events',
+  categories: { leftOut: 'shared by all accounts' },
+  order_counts: { leftOut: 'derived from the orders' },
+  stored_bytes: { leftOut: 'derived from the messages' },
+  refusals: { leftOut: 'listed by the audit log' },
+  idempotency: { leftOut: 'copies of responses, for a day' },
+  passwords: { leftOut: 'secret' },
+  links: { leftOut: 'secret' },
+  account_emails: { leftOut: 'only until they are sent' },
+} as const satisfies Record<AccountTable, string | { readonly leftOut: string }>;
+
 /** The options of an export. */
 export interface ExportOptions {
   /** Production's database. */
@@ -32,8 +67,8 @@ export interface ExportOptions {
 }
 
 /**
- * Yields the data of an account as the parts of one JSON object: the account with its keys, sessions and events, and per deployment
- * what it has, as the account sees it. It reads page by page, so that its size is not limited by memory.
+ * Yields the data of an account as the parts of one JSON object: the account with its keys, sessions, events, usage and
+ * request log, and per deployment its organization and what it has, as the account sees it. It reads page by page, so that its size is not limited by memory.
  */
 export async function* exportAccount(
   { accounts, deployments, now, stringify = JSON.stringify }: ExportOptions,
@@ -46,18 +81,60 @@ export async function* exportAccount(
     events: await ownEvents(accounts, id),
   };
   yield stringify(own).slice(0, -1);
+  yield* arrayOf('usage', usagePages(accounts, id, now), stringify);
+  yield* arrayOf('requests', requestPages(accounts, id), stringify);
   for (const deployment of deployments) {
-    yield `,"${deployment.name}":{`;
-    let separator = '';
+    const organization = await findOrganization(deployment.database, id);
+    yield `,"${deployment.name}":{"organization":${stringify(organization ? organizationValues.fullOf(organization) : null)}`;
     for (const [member, [operation, filters]] of Object.entries(lists)) {
-      yield `${separator}"${member}":[`;
+      yield `,"${member}":[`;
       yield* itemsOf(deployment, operation, filters, id, stringify);
       yield ']';
-      separator = ',';
     }
     yield '}';
   }
   yield '}';
+}
+
+/** Yields a member whose value is an array, a page of its items at a time. */
+async function* arrayOf(
+  name: string,
+  pages: AsyncIterable<readonly unknown[]>,
+  stringify: (value: unknown) => string,
+): AsyncGenerator<string> {
+  yield `,"${name}":[`;
+  let separator = '';
+  for await (const items of pages) {
+    if (items.length === 0) continue;
+    yield separator + items.map(item => stringify(item)).join(',');
+    separator = ',';
+  }
+  yield ']';
+}
+
+/** Yields the usage of the account by key and hour, a day at a time. */
+async function* usagePages(accounts: Database, accountId: number, now: number) {
+  const dayHours = DAY_MS / HOUR_MS;
+  const last = Math.floor(now / HOUR_MS);
+  for (let from = last - USAGE_KEPT_MS / HOUR_MS; from <= last; from += dayHours) {
+    const rows = await usageByKeyAndHour(accounts, { accountId, from, until: from + dayHours });
+    yield rows.map(({ hour, ...row }) => ({ start: formatTime(hour * HOUR_MS), ...row }));
+  }
+}
+
+/** Yields the request log of the account, newest first. */
+async function* requestPages(accounts: Database, accountId: number) {
+  let cursor: string | undefined;
+  do {
+    const page = await listRequests(
+      accounts,
+      accountId,
+      {},
+      { limit: PAGE_MAX, ...(cursor !== undefined && { cursor }) },
+    );
+    yield page.rows.map(row => ({ deployment: row.deployment, ...loggedRequestOf(row) }));
+    cursor = page.next;
+  } while (cursor !== undefined);
 }
 
 /** Yields the items of a list, a page at a time. */

@@ -1,5 +1,5 @@
 import { UserError } from '../../lib/user-error.ts';
-import { attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
+import { addressSubject, attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
 import { queueEmail } from '../../sessions/emails.ts';
 import { knownBrowserOf } from '../../sessions/known-browser.ts';
 import { findPassword, passwordError } from '../../sessions/passwords.ts';
@@ -82,7 +82,7 @@ export const changePassword = change('/account/password', 'Change the password',
     password: passwordError(password, account.email),
   };
   if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
-  const hash = await site.passwords.hash(password);
+  const hash = await site.passwords.hash(password, addressSubject(request.address));
   const { id: accountId, email } = account;
   // This browser gets a new session, too: its cookie may have been seen by whoever knew the old password.
   const { secret } = await site.accounts.write(async tx => {
@@ -115,12 +115,13 @@ export const changePlan = change('/account/plan', 'Change the plan', async visit
  *   do not count: others can make them.
  */
 export async function currentPasswordError(
-  { site, account, form }: AccountVisit,
+  { site, account, form, request }: AccountVisit,
   name: string,
 ): Promise<string | undefined> {
   const stored = await findPassword(site.accounts, account.id);
   if (stored === undefined) return undefined;
   await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(account.id));
-  if (!(await site.passwords.verify(form.get(name) ?? '', stored))) return 'The password is wrong.';
+  const network = addressSubject(request.address);
+  if (!(await site.passwords.verify(form.get(name) ?? '', stored, network))) return 'The password is wrong.';
   return undefined;
 }

@@ -3,7 +3,7 @@ import { DAY_MS } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
 import { findPassword } from '../../sessions/passwords.ts';
-import { field, form } from '../../web/forms.ts';
+import { field, form, notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
 import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
@@ -12,7 +12,7 @@ import { exportAccount } from '../export/export.ts';
 import { currentPasswordError } from './account.ts';
 import { currentPassword, type Sent } from './view.ts';
 
-/** How long an owner can cancel the deletion of an account. */
+/** The grace period in which an owner can cancel the deletion of an account. */
 const GRACE_MS = 30 * DAY_MS;
 
 /** Downloads everything that the account has. */
@@ -49,7 +49,12 @@ export const deleteAccount = accountPage({
       return deletionView(visit, { values: { name }, errors });
     }
     const databases = { accounts: site.accounts, staging: site.deployments.get('staging')?.database };
-    await suspendWithWebhooks(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
+    try {
+      await suspendWithWebhooks(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
+    } catch (error) {
+      if (error instanceof UserError) return deletionView(visit, { values: { name }, errors: { form: error.message } });
+      throw error;
+    }
     return { location: '/account' };
   },
 });
@@ -77,7 +82,7 @@ async function deletionView(visit: AccountVisit, { values, errors }: Sent = {}):
   const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
   return {
     status: errors === undefined ? 200 : 422,
-    body: html`<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.
+    body: html`${errors?.['form'] !== undefined && notice('alert', errors['form'])}<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.
 On <strong>${timeHtml(nowOf(site) + GRACE_MS)}</strong> we delete it for good, on both deployments:</p>
 <ul>
 <li>your animals, webhooks, API keys, notes and the texts of your messages are deleted;</li>

@@ -1,15 +1,14 @@
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
-import { countText } from '../../lib/text.ts';
-import { type Limits, limitsOf, MEBIBYTE, plans } from '../../plans/plan.ts';
+import { countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
+import { type Limits, plans } from '../../plans/plan.ts';
 import { findPassword } from '../../sessions/passwords.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../../sessions/visits.ts';
+import { boundsTable } from '../../web/bounds.ts';
 import { choices, field, form, notice } from '../../web/forms.ts';
-import { titleOf } from '../../web/layout.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
-import type { Account } from '../account.ts';
-import { boundsOf } from '../usage/routes.ts';
+import { type Account, limitsOfAccount } from '../account.ts';
 
-/** What a form of the page was sent with, and what is wrong with it: by the name of the field. */
+/** The values and errors of a form that was sent, by the name of the field. */
 export interface Sent {
   readonly values?: Readonly<Record<string, string>>;
   readonly errors?: Readonly<Record<string, string | undefined>>;
@@ -67,7 +66,7 @@ function profile(visit: AccountVisit, { values, errors }: Sent): Html {
     form(visit, { action: '/account/name', submit: 'Change the name' }, [
       field({
         ...{ name: 'name', label: 'Name', value: values?.['name'] ?? name, error: errors?.['name'] },
-        ...{ hint: 'Others see it.', autocomplete: 'organization', maxLength: 255 },
+        ...{ hint: 'Others see it.', autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
       }),
     ]),
   );
@@ -134,7 +133,7 @@ function plan(visit: AccountVisit, { errors }: Sent): Html {
   const byOneself = ['free', 'pro'] as const;
   const isOwn = account.plan === 'free' || account.plan === 'pro';
   const about = html`Requests that your keys may send to each deployment.`;
-  const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOf({ plan: account.plan, per_minute: account.perMinute, per_day: account.perDay }))}</p>`;
+  const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOfAccount(account))}</p>`;
   const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
   if (!isOwn)
     return section(
@@ -169,38 +168,9 @@ function limitsText({ perMinute, perDay }: Limits): string {
   return `${countText(perMinute)} a minute and ${countText(perDay)} a day`;
 }
 
-const boundNames = {
-  openOrders: 'Open orders',
-  heldPets: 'Animals on hold',
-  categories: 'Categories',
-  webhooks: 'Webhooks',
-  streams: 'Event streams',
-  storedBytes: 'Stored texts',
-  scans: 'Lists that scan',
-} as const;
-
 async function usage({ site, account }: AccountVisit): Promise<Html> {
-  const { id: accountId, plan } = account;
-  const deployments = [...site.deployments.values()];
-  const bounds = await Promise.all(deployments.map(deployment => boundsOf(deployment, { accountId, plan })));
-  const names = Object.keys(boundNames) as (keyof typeof boundNames)[];
-  const amount = (name: string, value: number) =>
-    name === 'storedBytes' ? `${Math.ceil((value / MEBIBYTE) * 10) / 10} MiB` : countText(value);
-  return section(
-    'usage',
-    'Usage',
-    'What you have, of what your plan allows.',
-    html`<div class="scroll"><table>
-<caption class="sr-only">What your account has on each deployment</caption>
-<thead><tr><td></td>${deployments.map(({ name }) => html`<th scope="col">${titleOf(name)}</th>`)}</tr></thead>
-<tbody>${names.map(
-      name => html`<tr><th scope="row">${boundNames[name]}</th>${bounds.map(
-        ({ [name]: { used, maximum } }) =>
-          html`<td>${amount(name, used)} <span class="quiet">of ${amount(name, maximum)}</span></td>`,
-      )}</tr>
-`,
-    )}</tbody></table></div>`,
-  );
+  const about = 'What you have, of what your plan allows.';
+  return section('usage', 'Usage', about, await boundsTable(site, account));
 }
 
 function data(visit: AccountVisit): Html {

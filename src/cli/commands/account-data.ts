@@ -1,4 +1,4 @@
-import { getAccount, recordTransfer, requestDeletion, requireLasting } from '../../accounts/accounts.ts';
+import { getAccount, keepAccount, recordTransfer, requestDeletion, requireLasting } from '../../accounts/accounts.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { transferPets } from '../../orders/transfer.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
@@ -81,7 +81,8 @@ export const accountTransfer: Command = {
     const to = parseId('--to', invocation.options['to']!);
     if (to === from) throw new UsageError('--to must be another account.');
     await withAccounts(invocation, async accounts => {
-      for (const id of [from, to]) requireLasting(await getAccount(accounts, id));
+      requireLasting(await getAccount(accounts, from));
+      await accounts.write(tx => keepAccount(tx, to));
     });
     const chosen = invocation.options['deployment'];
     const value: Partial<Record<DeploymentName, number>> = {};

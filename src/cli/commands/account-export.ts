@@ -10,7 +10,7 @@ export const accountExport: Command = {
   name: 'account export',
   summary: 'Print the data of an account, as one JSON value.',
   details:
-    'The account with its API keys, sessions and events, and per deployment its animals, orders, holds, messages and webhooks, as the account sees them: without tokens and secrets, and without the audit log, refused requests and deliveries. Reads page by page beside a running server, so what changes meanwhile may be missing.',
+    'The account with its API keys, sessions, events, usage and request log, and per deployment its organization, animals, orders, holds, messages and webhooks, as the account sees them: without tokens and secrets, and without the audit log, refused requests and deliveries. Reads page by page beside a running server, so what changes meanwhile may be missing.',
   arguments: accountArgument,
   examples: { 'petstore account export 7 > account-7.json': 'to give to its owner' },
   async run(invocation) {

@@ -1,6 +1,8 @@
 import type { DatabaseLocation } from '../../config.ts';
+import { appliedMigrations } from '../../lib/storage/open.ts';
+import { migrations } from '../../migrations/index.ts';
 import { query } from '../../schema.ts';
-import type { Command } from '../command.ts';
+import type { Command, CommandOutput, Invocation } from '../command.ts';
 import { withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';
 import { withTimes } from '../text.ts';
@@ -10,14 +12,17 @@ export const migrate: Command = {
   summary: 'Migrate the databases of production and staging to this version.',
   details:
     'PostgreSQL needs this before the first start and after each upgrade. The embedded database migrates by itself. Safe to repeat.',
+  options: { plan: { description: 'Show what would be done, and change nothing.' } },
   examples: {
+    'petstore migrate --plan': 'before an upgrade, with the new program',
     'PETSTORE_DATABASE_URL=postgres://petstore@db.example.org/petstore petstore migrate':
       'before the first start on PostgreSQL',
   },
   async run(invocation) {
+    if (invocation.options['plan'] !== undefined) return plan(invocation);
     const migrateOne = async (location: DatabaseLocation) => {
       const options = { create: true, migrate: true };
-      const steps = await withDatabase(invocation, location, database => database.all(appliedMigrations, {}), options);
+      const steps = await withDatabase(invocation, location, database => database.all(appliedSteps, {}), options);
       return steps.map(withTimes);
     };
     const { production, staging } = invocation.config.locations;
@@ -27,6 +32,37 @@ export const migrate: Command = {
   },
 };
 
-const appliedMigrations = query(db =>
+const appliedSteps = query(db =>
   db.selectFrom('migrations').select(['name', 'applied_at as appliedAt']).orderBy('name'),
 );
+
+/** Compares the databases with this program. */
+async function plan({ config }: Invocation): Promise<CommandOutput> {
+  const target = migrations.at(-1)!.name;
+  const planOne = async (location: DatabaseLocation) => {
+    const applied = await appliedMigrations(location);
+    const known = migrations.map(({ name }) => name);
+    return {
+      current: applied.at(-1) ?? null,
+      target,
+      pending: known.filter(name => !applied.includes(name)),
+      unknown: applied.filter(name => !known.includes(name)),
+    };
+  };
+  const { production, staging } = config.locations;
+  const value = { production: await planOne(production), staging: await planOne(staging) };
+  return { value, text: () => list(Object.entries(value).map(([name, one]) => [name, planText(one)])) };
+}
+
+interface Plan {
+  readonly current: string | null;
+  readonly target: string;
+  readonly pending: readonly string[];
+  readonly unknown: readonly string[];
+}
+
+function planText({ current, target, pending, unknown }: Plan): string {
+  if (unknown.length > 0) return `newer than this program (${target}): it has ${unknown.join(', ')}`;
+  if (pending.length === 0) return `up to date: ${target}`;
+  return [`${current ?? 'empty'} → ${target}, ${pending.length} pending:`, ...pending].join('\n');
+}

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Addresses, App } from '../../app.ts';
 import type { AddressName, Config } from '../../config.ts';
 import type { IssuedKey } from '../../keys/key.ts';
+import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
@@ -12,8 +13,8 @@ import { settingTree } from '../../settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 
-/** The longest that a stop takes before the process exits anyway: the application's own limit, and a margin. */
-const STOP_MS = 12_000;
+/** The longest that a stop takes after its delay before the process exits anyway: the application's own limit, and a margin. */
+export const STOP_MS = 12_000;
 /** How long pending requests have to learn that storage has failed for good. */
 const FAILED_MS = 500;
 
@@ -21,7 +22,7 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serve production, staging and the message address until SIGTERM or Ctrl-C.',
   details:
-    'Finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
+    'Serves on for PETSTORE_STOP_DELAY when it is stopped, and finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
   settings: true,
   examples: {
     'petstore serve': 'with the embedded database, whose files are in ./data',
@@ -35,7 +36,9 @@ export const serve: Command = {
     }
     const stopped = stopSignal();
     const [{ createApp }, { openLog }] = await Promise.all([import('../../app.ts'), import('../../lib/log.ts')]);
-    const log = openLog();
+    const log = openLog({ level: config.logLevel });
+    logWarnings(log);
+    const accessLog = config.accessLog ? new BoundedLineWriter(process.stdout.fd) : undefined;
     process.prependListener('uncaughtException', error =>
       log.error({ err: error }, 'The process exits after an unexpected error.'),
     );
@@ -46,15 +49,17 @@ export const serve: Command = {
       await catchUp(clock, database);
     };
     try {
-      const app = await createApp({ config, clock, log, onFailed: failed.resolve, accept });
+      const options = { config, clock, log, accessLog, environment: process.env };
+      const app = await createApp({ ...options, onFailed: failed.resolve, accept });
       try {
         terminal.print(await start(app, config, json ? undefined : terminal.style));
         // Keeps what this start compiled for the next one, however this process ends.
         flushCompileCache();
-        const failure = await Promise.race([stopped, failed.promise]);
+        const failure = await Promise.race([stopped.then(() => app.drain()), failed.promise]);
         if (failure !== undefined) throw failure;
       } finally {
         await closeInTime(app, failed.promise, log);
+        await accessLog?.close();
       }
     } catch (error) {
       if (!(error instanceof UserError || error instanceof StorageError))
@@ -65,10 +70,16 @@ export const serve: Command = {
   },
 };
 
+/** Logs the warnings of Node.js, which it would print as text. */
+function logWarnings(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', warning => log.warn({ warning: warning.name, err: warning }, warning.message));
+}
+
 /** Returns a promise that the first SIGTERM or SIGINT fulfils. Later signals have no effect. */
-function stopSignal(): Promise<undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve(undefined));
+function stopSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve());
   return promise;
 }
 

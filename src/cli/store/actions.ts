@@ -103,11 +103,19 @@ async function disableWebhook(store: Store, { path }: Input): Promise<Value> {
   return webhookOf(await store.database.write(tx => webhooks.disableWebhook(tx, operator, id)));
 }
 
+/** Publishes the organization of the account with this id, on behalf of the account. */
+async function publishOrganization(store: Store, { path, bodyAt }: Input): Promise<Value> {
+  const accountId = path['organizationId'] as number;
+  await store.requireAccount(accountId);
+  return store.send('replaceOrganization', { path, accountId, body: await bodyAt(store.now) });
+}
+
 /** The commands that are more than an operation, by name. */
 export const actions: Readonly<Record<string, Action>> = {
   'pet list': listPets,
   'pet show': showPet,
   'category show': showCategory,
+  'organization publish': publishOrganization,
   'order place': placeOrder,
   'message send': sendMessage,
   'message list': listMessages,

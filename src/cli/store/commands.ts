@@ -40,7 +40,7 @@ export interface StoreCommand extends Pick<Command, 'details'> {
   done?(value: Readonly<Record<string, unknown>>): string;
 }
 
-/** The commands on what a deployment stores: pets, categories, holds, orders, messages and webhooks. */
+/** The commands on what a deployment stores: pets, categories, organizations, holds, orders, messages and webhooks. */
 export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   'pet list': {
     summary: 'List animals.',
@@ -123,6 +123,36 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     details:
       'Many animals move in batches; if the command is interrupted, run it again. Prints the category that remains.',
     examples: { '9000 --into 4': 'a placeholder that means an existing category' },
+  },
+  'organization list': {
+    list: {
+      columns: ['name', 'city', 'state', 'country', 'updatedAt'],
+      noun: 'organizations',
+      hint: 'accounts publish them with PUT /v1/organizations/ID, or on their page.',
+    },
+    examples: { '--country US --sort name': 'the organizations of a country, by name' },
+  },
+  'organization show': { examples: { '7': 'what the account 7 has published' } },
+  'organization publish': {
+    operation: 'replaceOrganization',
+    details: 'Acts for the account with this id. Replaces all fields if it has published an organization already.',
+    examples: {
+      '7 --name "Maple Lane Dog Rescue" --address \'{"city":"Springfield","country":"US"}\'':
+        'the organization of the account 7',
+    },
+  },
+  'organization update': {
+    details: 'Fields without an option stay as they are.',
+    examples: {
+      '7 --phone "+1 555 0100" --hours \'{"sunday":"closed"}\'': 'another phone number, and another day',
+      '7 --website none': 'remove its website',
+    },
+  },
+  'organization delete': {
+    reads: 'getOrganization',
+    details: 'Deletes without asking. The animals of the account stay, and the account can publish it again.',
+    examples: { '7': 'a profile that misleads people' },
+    done: ({ id, name }) => `Deleted the organization ${id}, ${name}.`,
   },
   'hold list': {
     list: {

@@ -86,8 +86,11 @@ function whenText({ format }: Schema, { when }: typeof past): string {
   return format === 'date-time' ? ` ${when.charAt(0).toUpperCase()}${when.slice(1)}.` : '';
 }
 
-function descriptionOf({ properties, description }: Schema): string | undefined {
-  return properties === undefined ? description : 'An amount and a currency, such as "125.00 EUR".';
+function descriptionOf({ type, properties, description }: Schema): string | undefined {
+  if (type !== 'object') return description;
+  if (isPrice(properties)) return 'An amount and a currency, such as "125.00 EUR".';
+  const members = Object.keys(properties ?? {});
+  return `${description} A JSON object${members.length > 0 ? ` of ${members.join(', ')}` : ''}.`;
 }
 
 /** Returns `category` for `categoryId`, `reply-to` for `replyTo`, and `not-ready` for `ready` when that is true by default. */
@@ -116,13 +119,27 @@ function parseValue(name: string, schema: Schema, text: string, timeOf: (text: s
   if (type === 'integer') return parseInteger(name, text, minimum, maximum);
   if (type === 'number') return Number(text);
   if (format === 'date-time') return formatTime(timeOf(text));
-  if (properties === undefined) return text;
-  // The only members with members of their own are prices.
+  if (type !== 'object') return text;
+  return isPrice(properties) ? priceOf(name, text) : objectOf(name, text);
+}
+
+/** Reports whether an object with these members is a price. */
+function isPrice(properties: Schema['properties']): boolean {
+  return properties !== undefined && 'currency' in properties;
+}
+
+function priceOf(name: string, text: string): unknown {
   const price = parsePrice(text);
-  if (price === undefined) {
-    throw new UsageError(`${name} must be an amount and a currency, such as "125.00 EUR" or "1500 JPY".`);
+  if (price !== undefined) return price;
+  throw new UsageError(`${name} must be an amount and a currency, such as "125.00 EUR" or "1500 JPY".`);
+}
+
+function objectOf(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`${name} must be a JSON object, such as '{"name":"value"}'.`);
   }
-  return price;
 }
 
 /** Returns the options of a command by name: those of its members, changed or extended by `more`. */

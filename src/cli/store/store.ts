@@ -1,4 +1,4 @@
-import { getAccount, requireLasting } from '../../accounts/accounts.ts';
+import { keepAccount } from '../../accounts/accounts.ts';
 import { nowOf } from '../../deployment.ts';
 import {
   callList,
@@ -9,7 +9,7 @@ import {
   type LocalRoute,
   operationNamed,
 } from '../../local-call.ts';
-import type { Database, DeploymentName, Reader } from '../../schema.ts';
+import type { Database, DeploymentName } from '../../schema.ts';
 import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import type { Value } from '../text.ts';
@@ -61,11 +61,11 @@ export class Store {
     });
   }
 
-  /** Throws when no account has this id, or it is deleted. Accounts are stored once, in production's database. @throws {UserError} */
+  /** Throws when no account has this id, or it is deleted; keeps it otherwise. Accounts are stored once, in production's database. @throws {UserError} */
   async requireAccount(id: number): Promise<void> {
     const isProduction = this.name === 'production';
-    const find = (accounts: Reader) => getAccount(accounts, id);
-    requireLasting(await (isProduction ? find(this.database) : withAccounts(this.#invocation, find)));
+    const keep = (accounts: Database) => accounts.write(tx => keepAccount(tx, id));
+    await (isProduction ? keep(this.database) : withAccounts(this.#invocation, keep));
   }
 
   get #context(): LocalContext {

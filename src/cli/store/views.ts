@@ -15,6 +15,16 @@ const views: Readonly<Record<string, (value: Value) => Value>> = {
     ...category,
     name: withReason(category.name, placeholder ? 'a placeholder' : undefined),
   }),
+  organization: ({ id, name, etag, address = {}, location, hours = {}, adoption = {}, ...organization }) => ({
+    organization: id,
+    name,
+    ...address,
+    ...(location && { location: `${location.latitude}, ${location.longitude}` }),
+    ...organization,
+    ...hours,
+    adoptionPolicy: adoption.policy,
+    adoptionPage: adoption.url,
+  }),
   hold: ({ id, petIds, ...hold }) => ({ hold: id, animals: petIds, ...hold }),
   order: ({ id, petId, quantity, complete, ...order }) => ({ order: id, animal: petId, ...order }),
   message: ({ id, accountId, toAccountId, petId, replyTo, createdAt, message, attempts, ...more }) => ({

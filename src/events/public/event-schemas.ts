@@ -5,6 +5,7 @@ import { recordedSchema } from '../../lib/fields/schemas.ts';
 import { idSchema, timeSchema } from '../../lib/schemas.ts';
 import { MessageId, messageFields } from '../../messages/message.ts';
 import { orderFields } from '../../orders/order.ts';
+import { organizationFields } from '../../organizations/organization.ts';
 import { PetId, petFields } from '../../pets/pet.ts';
 import { webhookFields } from '../../webhooks/webhook.ts';
 import { actions, EventId } from './public-event.ts';
@@ -71,6 +72,12 @@ const dataSchemas: Readonly<Record<string, TSchema>> = {
   category: recordedSchema(categoryFields, 'CategoryEventData', `A category ${AFTERWARDS}.`, {
     id: categoryFields.id.schema,
   }),
+  organization: recordedSchema(
+    organizationFields,
+    'OrganizationEventData',
+    `An organization ${AFTERWARDS}, without its hours and long texts. Without fields, once its account is deleted.`,
+    { id: organizationFields.id.schema },
+  ),
   hold: recordedSchema(holdFields, 'HoldEventData', 'A hold after the change.', {
     id: holdFields.id.schema,
     endedAt: Type.Optional(holdFields.endedAt.schema),

@@ -5,7 +5,7 @@ import type { Batch, EventBus, Subscriber } from '../event-bus.ts';
 import type { OwnedEvent } from '../owners.ts';
 import { typeFilter } from './list-events.ts';
 import { eventIdAt } from './public-event.ts';
-import { canSee, canSeeActor, publicEvent } from './visibility.ts';
+import { canSee, publicEvent, type Sight, sightOf } from './visibility.ts';
 
 export interface EventStreamOptions {
   readonly eventBus: Pick<EventBus, 'position' | 'subscribe' | 'readAfter'>;
@@ -166,7 +166,7 @@ export class EventStream implements ResponseStream, Subscriber {
     for (const event of events) {
       if (this.#ended) return;
       if (!this.#isWanted(event)) continue;
-      const message = messageOf(event, canSeeActor(this.#options.actor, event));
+      const message = messageOf(event, sightOf(this.#options.actor, event));
       messages.push(message);
       bytes += message.length;
       if (bytes < WRITE_BYTES) continue;
@@ -206,16 +206,15 @@ const BLOCKED_MAX_MS = 30_000;
 const RETRY_MS = 2000;
 const WRITE_BYTES = 16 * 1024;
 
-const cachedMessages = new WeakMap<OwnedEvent, { withActor?: Buffer; withoutActor?: Buffer }>();
+const cachedMessages = new WeakMap<OwnedEvent, { [S in Sight]?: Buffer }>();
 
-/** Returns the message of an event, encoded once for all streams. */
-function messageOf(event: OwnedEvent, showActor: boolean): Buffer {
+/** Returns the message of an event, encoded once for all streams that see as much of it. */
+function messageOf(event: OwnedEvent, sight: Sight): Buffer {
   const cached = cachedMessages.get(event) ?? {};
   cachedMessages.set(event, cached);
-  const variant = showActor ? 'withActor' : 'withoutActor';
-  if (cached[variant] === undefined) {
-    const shown = publicEvent(event, showActor);
-    cached[variant] = Buffer.from(`id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`);
+  if (cached[sight] === undefined) {
+    const shown = publicEvent(event, sight);
+    cached[sight] = Buffer.from(`id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`);
   }
-  return cached[variant];
+  return cached[sight];
 }

@@ -8,7 +8,7 @@ import type { Actor } from '../event.ts';
 import { assignPositions, eventsAfter, lastPosition, positionBefore } from '../ordering.ts';
 import { type OwnedEvent, withOwners } from '../owners.ts';
 import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
-import { canSee, canSeeActor, publicEvent } from './visibility.ts';
+import { canSee, publicEvent, sightOf } from './visibility.ts';
 
 export interface EventFilter {
   /** Types such as `pet.created`, or all types of a kind such as `pet.*`; all types by default. */
@@ -67,7 +67,7 @@ export async function listEvents(
     const kept = batch.filter(({ at }) => at >= retained.since);
     for (const event of await withOwners(database, kept)) {
       if (!canSee(actor, event)) continue;
-      events.push(publicEvent(event, canSeeActor(actor, event)));
+      events.push(publicEvent(event, sightOf(actor, event)));
       if (events.length < limit) continue;
       position = event.position;
       return;

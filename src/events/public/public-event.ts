@@ -4,6 +4,7 @@ import Type from 'typebox';
 export const actions = {
   pet: ['created', 'updated', 'deleted'],
   category: ['created', 'updated', 'deleted', 'merged'],
+  organization: ['created', 'updated', 'deleted'],
   hold: ['created', 'extended', 'released', 'used', 'expired'],
   order: ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'],
   message: ['queued', 'delivered', 'failed'],

@@ -1,6 +1,6 @@
 import type { Generated, RawBuilder } from 'kysely';
 import type { Static, TNull, TObject, TOptional, TSchema, TUnion } from 'typebox';
-import { formatTime, parseTime } from '../time.ts';
+import { formatDate, formatTime, parseDate, parseTime } from '../time.ts';
 
 /** Converts between the JSON value of a field and the value in its column. */
 export interface Codec<Value, Stored> {
@@ -11,13 +11,21 @@ export interface Codec<Value, Stored> {
 /** A time: RFC 3339 in JSON, milliseconds since the Unix epoch in the column. */
 export const time: Codec<string, number> = { encode: text => parseTime(text)!, decode: formatTime };
 
+/** A date: `2026-11-20` in JSON, the milliseconds of its start in UTC in the column. */
+export const date: Codec<string, number> = { encode: text => parseDate(text)!, decode: formatDate };
+
 /** A boolean: 0 or 1 in the column. */
 export const booleanAsInteger: Codec<boolean, number> = { encode: Number, decode: stored => stored === 1 };
+
+/** A list or an object: JSON text in the column. */
+export function json<Value>(): Codec<Value, string> {
+  return { encode: value => JSON.stringify(value), decode: stored => JSON.parse(stored) };
+}
 
 /** Everything about a field but its schema. */
 interface FieldOptions {
   readonly column?: string;
-  /** For a value that is an object: its members and the columns that store them. */
+  /** For a value that is an object: its members and the columns that store them. An optional member may be null. */
   readonly columns?: Readonly<Record<string, string>>;
   /** How the column stores the value; without it, the column stores the JSON value. */
   readonly codec?: { encode(value: never): unknown; decode(stored: never): unknown };
@@ -38,6 +46,8 @@ interface FieldOptions {
    * shown. Fields of `lock` are only read by locks.
    */
   readonly view?: 'plain' | 'full' | 'row' | 'lock';
+  /** Who sees the field in the full view, in events and in the history; everyone where absent. */
+  readonly visibleTo?: 'owner';
   /** The schema in responses, where it differs. */
   readonly shown?: TSchema;
   /** Whether events record changes of the field; by default, only of fields that callers write. */
@@ -107,6 +117,13 @@ type OptionalIfNull<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? S
 type NullableSchema<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TUnion<[Schema, TNull]>;
 type StoredOf<F> = F extends { codec: { encode(value: never): infer Stored } } ? Stored : Static<SchemaOf<F>>;
 
+/** What the column of a member stores: null for an optional one without a value. */
+type MemberOf<Stored, M> = M extends keyof Stored
+  ? undefined extends Stored[M]
+    ? NonNullable<Stored[M]> | null
+    : Stored[M]
+  : never;
+
 /** The columns of the fields: each with its key in a row and its type. */
 type ColumnOf<F> = {
   [K in keyof F & string]: F[K] extends { column: infer Column extends string }
@@ -116,7 +133,7 @@ type ColumnOf<F> = {
           [M in keyof Columns & string]: {
             key: `${K}${Capitalize<M>}`;
             column: Columns[M];
-            value: (M extends keyof StoredOf<F[K]> ? StoredOf<F[K]>[M] : never) | NullOf<F[K]>;
+            value: MemberOf<StoredOf<F[K]>, M> | NullOf<F[K]>;
             field: F[K];
           };
         }[keyof Columns & string]

@@ -1,4 +1,12 @@
-import Type, { type TObject, type TObjectOptions, type TProperties, type TSchema } from 'typebox';
+import Type, {
+  type TNull,
+  type TObject,
+  type TObjectOptions,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+} from 'typebox';
 import {
   type ChangesSchemaOf,
   type Field,
@@ -28,6 +36,18 @@ export function patchSchema<F extends Fields>(fields: F, title: string): PatchSc
     const value = patch ?? schema;
     return withCli(Type.Optional(isNullable(field) ? Type.Union([value, Type.Null()]) : value), cli);
   }) as never;
+}
+
+/** Returns the schema of a merge patch of an object: every member is optional, and `null` deletes it. */
+export function objectPatch<Members extends TProperties>(object: TObject<Members>, title: string) {
+  const members = Object.entries(object.properties as TProperties).map(([name, schema]) => [
+    name,
+    Type.Optional(Type.Union([schema, Type.Null()])),
+  ]);
+  return Type.Object(Object.fromEntries(members) as { [M in keyof Members]: TOptional<TUnion<[Members[M], TNull]>> }, {
+    title,
+    description: 'The members to change; `null` removes one, and the others stay.',
+  });
 }
 
 /**

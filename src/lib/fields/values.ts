@@ -29,7 +29,7 @@ export function valuesFor<F extends Fields>(fields: F) {
   const patched = written.filter(({ field }) => field.patch !== false);
   const recorded = all.filter(({ field }) => isRecorded(field));
   const plain = readerOf(all.filter(({ field }) => isShown(field, 'plain')));
-  const full = readerOf(all.filter(({ field }) => isShown(field, 'full')));
+  const full = all.filter(({ field }) => isShown(field, 'full'));
   return {
     /** Returns the columns that a create or a replacement sets; what it leaves out gets its default or null. */
     toRow(body: Static<NewSchemaOf<F>>): WrittenRowOf<F> {
@@ -70,10 +70,16 @@ export function valuesFor<F extends Fields>(fields: F) {
     },
     /** Returns the plain view of a row. */
     plainOf: plain as (row: PlainRowOf<F>) => Static<ViewSchemaOf<F, 'plain'>>,
-    /** Returns the full view of a row. */
-    fullOf: full as (row: RowOf<F>) => Static<ViewSchemaOf<F, 'full'>>,
+    /** Returns the full view of a row, as its owner sees it. */
+    fullOf: readerOf(full) as FullView<F>,
+    /** Returns the full view of a row without the fields that only its owner sees. */
+    publicOf: readerOf(full.filter(({ field }) => field.visibleTo === undefined)) as FullView<F>,
+    /** The names of the fields that only the owner sees. */
+    ownersOnly: all.filter(({ field }) => field.visibleTo === 'owner').map(({ name }) => name) as readonly string[],
   };
 }
+
+type FullView<F> = (row: RowOf<F>) => Static<ViewSchemaOf<F, 'full'>>;
 
 /** How a field reads and writes its columns in a row. */
 interface Accessor {
@@ -91,6 +97,7 @@ interface Accessor {
 function accessorOf(name: string, field: Field): Accessor {
   const { columns, derive, codec } = field;
   if (columns !== undefined) return objectAccessor(name, field, Object.keys(columns));
+  if ((field.schema as JsonSchema).type === 'object') return jsonObjectAccessor(name, field);
   const decode = codec && ((row: Values) => (row[name] === null ? null : codec.decode(row[name] as never)));
   const read = (derive ?? decode) as Accessor['read'];
   const write = (row: Values, value: unknown) => {
@@ -109,14 +116,19 @@ function accessorOf(name: string, field: Field): Accessor {
 /** An object whose members are stored in columns of their own; all of them are null where there is no value. */
 function objectAccessor(name: string, field: Field, members: readonly string[]): Accessor {
   const keys = members.map(member => memberKey(name, member));
+  const { required = [] } = field.schema as JsonSchema;
   return {
     name,
     field,
     keys,
     read(row) {
-      if (row[keys[0] as never] === null) return null;
-      const value: Values = {};
-      for (let index = 0; index < keys.length; index++) value[members[index]!] = row[keys[index] as never];
+      let value: Values | null = null;
+      for (let index = 0; index < keys.length; index++) {
+        const member: unknown = row[keys[index] as never];
+        if (member === null) continue;
+        value ??= {};
+        value[members[index]!] = member;
+      }
       return value;
     },
     write(row, value) {
@@ -125,14 +137,52 @@ function objectAccessor(name: string, field: Field, members: readonly string[]):
     },
     merge(change, row, value, errors) {
       for (const [index, member] of members.entries()) {
-        const merged = value === null ? null : ((value as Values)[member] ?? row[keys[index]!]);
+        const sent = value === null ? null : (value as Values)[member];
+        const merged = sent === undefined ? row[keys[index]!] : sent;
         change[keys[index]!] = merged;
-        if (merged !== null || value === null) continue;
-        const message = `${member} is required where there is no ${name} yet.`;
-        errors.push({ path: `/${name}/${member}`, code: 'required', message });
+        if (merged === null && value !== null && required.includes(member)) errors.push(isMissing(name, member));
       }
     },
   };
+}
+
+/** An object that is JSON text in one column. Members that its schema does not have are left out. */
+function jsonObjectAccessor(name: string, field: Field): Accessor {
+  const { properties, required = [] } = field.schema as JsonSchema;
+  const members = properties && Object.keys(properties);
+  const decode = (stored: unknown) => (stored === null ? {} : (JSON.parse(stored as string) as Values));
+  const encode = (value: Values) => {
+    const kept = Object.entries(value).filter(([member]) => members?.includes(member) ?? true);
+    return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept));
+  };
+  return {
+    name,
+    field,
+    keys: [name],
+    read: row => (row[name as never] === null ? null : decode(row[name as never])),
+    write(row, value) {
+      row[name] = value === null ? null : encode(value as Values);
+    },
+    merge(change, row, value, errors) {
+      const merged = value === null ? {} : { ...decode(row[name]), ...(value as Values) };
+      for (const member of Object.keys(merged)) if (merged[member] === null) delete merged[member];
+      change[name] = encode(merged);
+      if (value === null) return;
+      errors.push(...required.filter(member => !(member in merged)).map(member => isMissing(name, member)));
+    },
+  };
+}
+
+/** What accessors read of the schema of an object. */
+interface JsonSchema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly required?: readonly string[];
+}
+
+function isMissing(name: string, member: string): FieldError {
+  const message = `${member} is required where there is no ${name} yet.`;
+  return { path: `/${name}/${member}`, code: 'required', message };
 }
 
 /** Returns a function that reads fields of a row. Those without a value are absent from its result. */

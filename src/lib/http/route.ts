@@ -93,9 +93,10 @@ export interface RouteRequest<Context, Query, Body, Path> {
   /**
    * Evaluates `If-Match` and `If-None-Match` (RFC 9110, 13.1) against the entity tag of the current version of what the
    * request changes. Only for operations that are `conditional`.
+   * @param etag `undefined` if the request creates the resource
    * @throws {Problem} `precondition_failed`
    */
-  checkPreconditions(etag: string): void;
+  checkPreconditions(etag: string | undefined): void;
   /** Reports whether the caller may still use the operation; streams ask repeatedly. Counts nothing. */
   isStillAuthorized(): MaybePromise<boolean>;
   /** The public address with the prefix, without a trailing slash: what links start with. */
@@ -268,3 +269,6 @@ export function operationsOver<Context>() {
 
 /** Evaluates the preconditions of a request against an entity tag; see `RouteRequest.checkPreconditions`. */
 export type PreconditionCheck = (etag: string) => void;
+
+/** Does the same for a change that may create the resource: then there is no entity tag. */
+export type CreationCheck = (etag: string | undefined) => void;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { waitUntil } from '../../../test/support/wait-until.ts';
-import { systemClock, type TestClock, testClock } from '../clock.ts';
+import { type Clock, systemClock, testClock } from '../clock.ts';
 import { JobLoop, type JobLoopOptions, type JobType } from './job-loop.ts';
 import { scheduledDelay } from './retry-schedule.ts';
 
 /** A job type whose rows are the times at which they are due. */
-function rows(clock: TestClock, name: string, due: readonly number[], more: Partial<JobType<number>> = {}) {
+function rows(clock: Clock, name: string, due: readonly number[], more: Partial<JobType<number>> = {}) {
   const waiting = new Set(due);
   const done: number[] = [];
   const work: JobType<number> & { takes: number } = {
@@ -30,7 +30,7 @@ function rows(clock: TestClock, name: string, due: readonly number[], more: Part
 
 /** Starts a job loop over several types, and records its polls. */
 function startLoop(
-  clock: TestClock,
+  clock: Clock,
   kinds: readonly ReturnType<typeof rows>[],
   { pollMs = 60_000, idlePollMs = pollMs, onError = fails }: Partial<JobLoopOptions> = {},
 ) {
@@ -74,6 +74,32 @@ describe('the job loop', () => {
     await loop.close(1000);
   });
 
+  it('runs no row twice at the same time, although it is claimed again', async () => {
+    const clock = testClock(1000);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // The second claim finds a row whose lease is over already, and a new one.
+    const claims = [[1], [11, 2]];
+    const some = rows(clock, 'a', [], {
+      async claim() {
+        const jobs = claims.shift() ?? [];
+        return { rows: jobs.length, jobs };
+      },
+      idOf: job => job % 10,
+      async run(job) {
+        some.done.push(job);
+        await promise;
+      },
+    });
+    const { loop } = startLoop(clock, [some]);
+    loop.wake('a');
+    await waitUntil(() => claims.length === 1);
+    loop.wake('a');
+    await waitUntil(() => some.done.length === 2);
+    assert.deepEqual(some.done, [1, 2]);
+    resolve();
+    await loop.close(1000);
+  });
+
   it('finds jobs immediately when woken, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);
@@ -107,10 +133,10 @@ describe('the job loop', () => {
   it('runs a job when it is due, whether polled before or after', async () => {
     const clock = systemClock();
     const start = clock.now();
-    const some = rows({ now: () => clock.now(), advance() {} }, 'a', [start + 60, start + 61, start + 140]);
+    const some = rows(clock, 'a', [start + 60, start + 61, start + 140]);
     const at: number[] = [];
     some.work.run = async job => void at.push(clock.now() - job);
-    const { loop, polls } = startLoop({ now: () => clock.now(), advance() {} }, [some]);
+    const { loop, polls } = startLoop(clock, [some]);
     await waitUntil(() => at.length === 3);
     // The next poll would be a minute later.
     for (const late of at) assert.ok(late >= 0 && late < 10_000, `${late} ms late`);

@@ -18,10 +18,25 @@ export interface JobType<Job, Name extends string = string> {
    */
   claim(limit: number): Promise<Claimed<Job>>;
   /**
+   * Returns the id of the row of a job; the job itself by default. A row that is claimed again while this process still runs
+   * its job, because its lease ended early (the clock was set ahead) or the job takes long, is not run twice.
+   */
+  idOf?(job: Job): unknown;
+  /**
    * Runs one job and records its result. A job that fails is due again when its lease expires.
    * @param stopping aborted when the process stops: results that cannot be recorded are left to the next process
    */
   run(job: Job, stopping: AbortSignal): Promise<void>;
+  /** Returns what traces show of a job. */
+  traceOf?(job: Job): MaybePromise<JobTrace>;
+}
+
+/** What traces show of a job. */
+export interface JobTrace {
+  /** The trace of the request that caused it, as a `traceparent` header. */
+  readonly traceparent?: string | undefined;
+  /** More attributes of its span. */
+  readonly attributes: Readonly<Record<string, string | number | undefined>>;
 }
 
 export interface Claimed<Job> {
@@ -95,7 +110,7 @@ export class JobLoop<Name extends string = string> {
   async #idle(): Promise<void> {
     const queues = [...this.#queues.values()];
     await Promise.all([this.#polling, ...queues.map(queue => queue.claiming)]);
-    await Promise.all(queues.flatMap(queue => [...queue.running]));
+    await Promise.all(queues.flatMap(queue => [...queue.running.values()]));
   }
 
   /** Starts everything that is due, and sleeps until the next due time. Runs again after every poll, claim and job. */
@@ -165,7 +180,8 @@ export class JobLoop<Name extends string = string> {
     try {
       if (!queue.initialized) await type.init?.();
       queue.initialized = true;
-      const { rows, jobs } = await type.claim(limit);
+      const { rows, jobs: claimed } = await type.claim(limit);
+      const jobs = claimed.filter(job => !running.has(queue.idOf(job)));
       for (const job of jobs) this.#start(queue, job);
       if (rows > 0) this.#afterClaim(queue, jobs.length === 0 || jobs.length >= limit);
       else if (queue.foundRows) {
@@ -186,17 +202,19 @@ export class JobLoop<Name extends string = string> {
     queue.foundRows = true;
   }
 
-  #start({ type, running, wake }: Queue, job: unknown): void {
+  #start(queue: Queue, job: unknown): void {
+    const { type, running, wake } = queue;
+    const id = queue.idOf(job);
     const done = type
       .run(job, this.#stopping.signal)
       .catch(error => this.#reportError(error, type.name))
       .then(() => {
-        running.delete(done);
+        running.delete(id);
         // Other jobs may have waited for this one.
         wake();
         this.#schedule();
       });
-    running.add(done);
+    running.set(id, done);
   }
 
   #reportError(error: unknown, name?: string): void {
@@ -211,7 +229,8 @@ const ACTIVE_POLLS = 2;
 
 class Queue {
   readonly type: JobType<unknown>;
-  readonly running = new Set<Promise<void>>();
+  /** The running jobs, by their ids. */
+  readonly running = new Map<unknown, Promise<void>>();
   initialized: boolean;
   /** Whether to claim, whatever the known due time. */
   wanted: boolean;
@@ -229,6 +248,10 @@ class Queue {
     this.type = type;
     this.initialized = type.init === undefined;
     this.wanted = !this.initialized;
+  }
+
+  idOf(job: unknown): unknown {
+    return this.type.idOf === undefined ? job : this.type.idOf(job);
   }
 
   readonly wake = (): void => {

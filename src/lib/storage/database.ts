@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { Histogram } from '../histogram.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Origin } from '../origin.ts';
@@ -115,6 +116,13 @@ export interface Database extends Reader {
   /** Returns the state of the database, checked at most once per second. Never throws. */
   health(): MaybePromise<Health>;
   /**
+   * PostgreSQL only: returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if
+   * none waits, or if the server does not respond.
+   */
+  queueAgeMs?(): number;
+  /** Returns measurements for monitoring. Absent on a CLI connection. */
+  measurements?(): StorageMeasurements;
+  /**
    * PostgreSQL only, as one process serves a SQLite file: takes the advisory lock `name` for the life of this process.
    * Waits a few seconds, because the server needs that long to notice a killed holder. Returns false when another process
    * holds the lock, and on a CLI connection.
@@ -143,6 +151,21 @@ export interface Health {
   readonly writes: 'ok' | 'full' | 'stalled' | 'unavailable';
   /** One sentence about the problem, for callers (see `StorageError.publicMessage`); or empty. */
   readonly detail: string;
+}
+
+/** What can be measured of an engine, since the start of the process or at present. */
+export interface StorageMeasurements {
+  /** SQLite: the durations of flushes and of checkpoints, in seconds, and the size of the write-ahead log. */
+  readonly wal?: { readonly flushes: Histogram; readonly checkpoints: Histogram; readonly bytes: number };
+  /** PostgreSQL: the connections of the pool, and the calls that wait for one. */
+  readonly pool?: PoolState;
+}
+
+export interface PoolState {
+  readonly used: number;
+  readonly idle: number;
+  readonly max: number;
+  readonly waiting: number;
 }
 
 /** An error of the storage itself. Its message is one sentence for the operator, without secrets or data. */

@@ -27,6 +27,9 @@ export function addColumn(name: string, table: string, column: string, type: 'in
   return { name, up: words => [`alter table ${table} add column ${column} ${words[type]}`] };
 }
 
+/** Marks a database that a copy has not completed: no process opens it but another copy. */
+export const unfinishedCopy: Migration = { name: 'unfinished-copy', up: () => [] };
+
 /** The dialect of each engine. */
 export const dialects: Record<EngineName, Dialect> = {
   sqlite: {
@@ -53,7 +56,8 @@ export function createMigrationsTable({ int, text, end }: Dialect): string {
 /**
  * Returns the migrations that a database lacks, in order.
  * @param applied the names of the migrations it has
- * @throws {UserError} if it has one that this program does not know, because a newer release wrote it
+ * @throws {UserError} if it is an unfinished copy, or has a migration that this program does not know, because a newer
+ *   release wrote it
  */
 export function missingMigrations(
   migrations: readonly Migration[],
@@ -61,6 +65,9 @@ export function missingMigrations(
   location: string,
 ): readonly Migration[] {
   const unknown = applied.filter(name => !migrations.some(migration => migration.name === name));
+  if (unknown.includes(unfinishedCopy.name)) {
+    throw new UserError(`The database at ${location} is an unfinished copy: run "petstore copy" again.`);
+  }
   if (unknown.length > 0) {
     throw new UserError(
       `The database at ${location} is newer than this program: it has ${unknown.at(-1)}. Use a newer release.`,

@@ -1,4 +1,5 @@
 import type { Database, OpenOptions } from './database.ts';
+import type { OfflineDatabase } from './offline.ts';
 
 /** A SQLite file, or a PostgreSQL URL with an optional schema. */
 export type DatabaseLocation = { readonly file: string } | { readonly url: string; readonly schema?: string };
@@ -19,4 +20,32 @@ export async function openDatabase(
   }
   const { openPostgres } = await import('./postgres/database.ts');
   return openPostgres({ ...options, ...location, migrate });
+}
+
+/**
+ * Returns the names of the migrations that a database has, in order; none if it is empty or does not exist. Changes nothing.
+ * @throws {UserError} if it is not a database of this program
+ * @throws {StorageError} `unavailable` if the server cannot be reached
+ */
+export async function appliedMigrations(location: DatabaseLocation): Promise<readonly string[]> {
+  if ('file' in location) {
+    const { appliedToSqlite } = await import('./sqlite/migrate.ts');
+    return appliedToSqlite(location.file);
+  }
+  const { appliedToPostgres } = await import('./postgres/migrate.ts');
+  return appliedToPostgres(location.url, location.schema);
+}
+
+/**
+ * Opens the database at `location` for work while no server serves it. Migrates nothing. Creates a missing SQLite file.
+ * @throws {UserError} if the database cannot be used
+ * @throws {StorageError} `unavailable` if it cannot be reached
+ */
+export async function openOffline(location: DatabaseLocation): Promise<OfflineDatabase> {
+  if ('file' in location) {
+    const { OfflineSqlite } = await import('./sqlite/offline.ts');
+    return new OfflineSqlite(location.file);
+  }
+  const { openOfflinePostgres } = await import('./postgres/offline.ts');
+  return openOfflinePostgres(location);
 }

@@ -7,7 +7,7 @@ import { field, select } from '../../web/forms.ts';
 import { titleOf } from '../../web/layout.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage } from '../../web/page.ts';
-import { badge } from '../../web/parts.ts';
+import { badge, facts } from '../../web/parts.ts';
 import { findRequest, listRequests } from '../log.ts';
 import type { LoggedRequestRow } from '../logged-request.ts';
 import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
@@ -35,7 +35,7 @@ export const requestsPage = accountPage({
       status: isStatus ? 200 : 422,
       styles: ['usage.css'],
       body: html`<p class="lead">Your latest 10,000 requests of the last seven days.</p>
-<form action="/requests" class="filters">
+<form action="/requests" class="filter">
 ${field({ name: 'requestId', label: 'Request ID', type: 'search', value: filter.requestId, optional: true, maxLength: 128 })}
 ${field({
   name: 'status',
@@ -76,16 +76,24 @@ export const requestPage = accountPage({
 
 function entryView(row: LoggedRequestRow, keyName: string | undefined, { site }: AccountVisit): Html {
   const { keyId, requestId, operation, code } = row;
-  return html`<dl class="entry">
-<dt>Status</dt><dd>${statusBadge(row.status)}${code !== null && html` <a href="/errors/${code}"><code>${code}</code></a>`}</dd>
-<dt>Time</dt><dd>${timeHtml(row.time)}<br><span class="quiet">${new Date(row.time).toISOString()}</span></dd>
-<dt>Path</dt><dd>${row.path === null ? html`<span class="quiet">Not kept: there is no operation at this path</span>` : html`<code>${row.path}</code>`}</dd>
-<dt>Operation</dt><dd>${operation === null ? html`<span class="quiet">None</span>` : html`<a href="/requests?operation=${operation}">${operation}</a>`}</dd>
-<dt>Duration</dt><dd>${durationText(row.durationMs)}</dd>
-<dt>API key</dt><dd><a href="/keys/${keyId}">${keyName ?? html`<code>${keyId}</code>`}</a>${keyName !== undefined && html` <code>${keyId}</code>`}</dd>
-${site.deployments.size > 1 && html`<dt>Deployment</dt><dd>${titleOf(row.deployment)}</dd>`}
-<dt>Request ID</dt><dd><pre class="copy"><code>${requestId}</code></pre></dd>
-</dl>
+  const unknownPath = html`<span class="quiet">Not kept: there is no operation at this path</span>`;
+  const noOperation = html`<span class="quiet">None</span>`;
+  return html`${facts([
+    [
+      'Status',
+      html`${statusBadge(row.status)}${code !== null && html` <a href="/errors/${code}"><code>${code}</code></a>`}`,
+    ],
+    ['Time', html`${timeHtml(row.time)}<br><span class="quiet">${new Date(row.time).toISOString()}</span>`],
+    ['Path', row.path === null ? unknownPath : html`<code>${row.path}</code>`],
+    ['Operation', operation === null ? noOperation : html`<a href="/requests?operation=${operation}">${operation}</a>`],
+    ['Duration', durationText(row.durationMs)],
+    [
+      'API key',
+      html`<a href="/keys/${keyId}">${keyName ?? html`<code>${keyId}</code>`}</a>${keyName !== undefined && html` <code>${keyId}</code>`}`,
+    ],
+    ['Deployment', site.deployments.size > 1 ? titleOf(row.deployment) : undefined],
+    ['Request ID', html`<pre class="copy"><code>${requestId}</code></pre>`],
+  ])}
 <p><a href="/requests">All requests</a></p>`;
 }
 

@@ -15,7 +15,7 @@ import type { OutcomeName } from '../counts.ts';
 import { type Usage, type UsageReport, usageReport } from '../report.ts';
 import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } from './choices.ts';
 
-/** How many requests the account sends, and what is left of its limits. */
+/** The requests of the account, and the rest of its limits. */
 export const usagePage = accountPage({
   path: '/usage',
   title: 'Usage',
@@ -40,7 +40,7 @@ export const usagePage = accountPage({
     const names = keyNames(keys);
     return {
       styles: ['chart.css', 'usage.css'],
-      body: html`<form action="/usage" class="filters">
+      body: html`<form action="/usage" class="filter">
 ${selectDeployment(visit, deployment)}${selectKey(keys, keyId)}
 <input type="hidden" name="hours" value="${hours}"><button class="secondary">Show</button>
 </form>
@@ -83,7 +83,7 @@ function window(label: string, left: number, limit: number, reset: Html, isFull:
 </div>`;
 }
 
-/** Names the keys that are banned now, of those that were used. */
+/** Returns a notice with the used keys that have an active ban. */
 async function bansView({ site }: AccountVisit, { keys }: UsageReport): Promise<Html | undefined> {
   const suspects = keys.filter(({ rateLimited, banned }) => rateLimited + banned > 0);
   const bans = await Promise.all(suspects.map(({ keyId }) => findActiveBan(site.accounts, keyId, nowOf(site))));

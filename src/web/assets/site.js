@@ -4,7 +4,7 @@ document.addEventListener('keydown', event => {
   const { target } = event;
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
-  // That of the page before that of the site; on a phone it can be hidden.
+  // The search of the page comes before the search of the site, which can be hidden on a phone.
   const searches = ['main input[type="search"]', 'input[type="search"]'].map(one => document.querySelector(one));
   const search = searches.find(one => one?.checkVisibility());
   if (search === undefined) return;

@@ -1,4 +1,4 @@
-// What “Try it” shows of a request and its response.
+// The result of “Try it”: the request and its response.
 import { addCopyButton } from './site.js';
 
 export function showRequest(result, curl) {

@@ -4,7 +4,7 @@ import type { Visit } from '../page.ts';
 
 const QUERY = '/pets?limit=3';
 
-/** What staging answers to the example when it is new; the script replaces it by what staging answers now. */
+/** The response of a new staging deployment to the example; the script replaces it with the current response. */
 export const recordedResponse = {
   status: '200 OK',
   headers: { 'X-RateLimit-Limit': '60', 'X-RateLimit-Remaining': '59' },

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { type BoundSettings, type Bounds, boundOf, type PlanName, plans } from '../../plans/plan.ts';
+import { type BoundSettings, boundOf, boundTitles, type PlanName, plans } from '../../plans/plan.ts';
 
 /** Returns a card per plan, from the table that the limiter and the bounds use. @param set the bounds of the operator */
 export function planCards(set: BoundSettings): Html {
@@ -19,14 +19,8 @@ ${
     : html`<p class="rate"><strong>${countText(limits.perMinute)}</strong> requests a minute</p>
 <p class="quiet">${countText(limits.perDay)} a day</p>`
 }
-<dl>${shown.map(([bound, label]) => html`<div><dt>${label}</dt><dd>${countText(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
+<dl>${shown.map(bound => html`<div><dt>${boundTitles[bound]}</dt><dd>${countText(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
 </li>`;
 }
 
-const shown: readonly (readonly [keyof Bounds, string])[] = [
-  ['openOrders', 'Open orders'],
-  ['heldPets', 'Animals on hold'],
-  ['categories', 'Categories'],
-  ['webhooks', 'Webhooks'],
-  ['streams', 'Live streams'],
-];
+const shown = ['openOrders', 'heldPets', 'categories', 'webhooks', 'streams'] as const;

@@ -1,7 +1,7 @@
 import { PREFIX } from '../../urls.ts';
 import type { Visit } from '../page.ts';
 
-/** Puts the public addresses of this service in place of those of the documentation. @param write how the text writes an address */
+/** Puts the public addresses of this service in place of those of the documentation. @param write formats an address for the text */
 export function withRealAddresses(
   text: string,
   { site, request }: Pick<Visit, 'site' | 'request'>,

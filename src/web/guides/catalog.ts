@@ -8,7 +8,7 @@ export interface Entry {
   /** The file below `docs/`. */
   readonly file: string;
   readonly title: string;
-  /** What the guide is about, in one line. */
+  /** The topic of the guide, in one line. */
   readonly summary: string;
   /** Its path on the site. */
   readonly path: string;

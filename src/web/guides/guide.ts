@@ -42,7 +42,7 @@ async function renderGuide(catalog: Catalog, entry: GuideEntry): Promise<Guide> 
   return { entry, source, article };
 }
 
-/** What stands for the reader's key in the examples. */
+/** The placeholders for the reader's key in the examples. */
 const placeholder = /(\$KEY\b|petstore_test_…)/;
 
 const responses: readonly string[] = ['', 'http', 'json', 'text'];

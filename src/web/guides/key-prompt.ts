@@ -9,7 +9,7 @@ import type { GuideEntry } from './catalog.ts';
 
 /** The name of a key for the examples, on the page of the account's keys. */
 const KEY_NAME = 'Guides';
-/** How long a key for the examples is valid. */
+/** The validity of a key for the examples. */
 const KEY_MS = 3_600_000;
 /** The most keys for examples that an account has at a time. */
 const KEYS_MAX = 5;

@@ -1,15 +1,15 @@
 import { routes } from '../../api.ts';
 import { PREFIX } from '../../urls.ts';
-import { publicPage, type Visit } from '../page.ts';
+import { publicFile, type Visit } from '../page.ts';
 import { type Catalog, getCatalog } from './catalog.ts';
 import { getGuide } from './guide.ts';
-import { markdownOf, twinOf } from './twin.ts';
+import { markdownOf } from './twin.ts';
 
 /** The guides for API users come in one file too; those for operators do not. */
 const OPERATING = 'operating/';
 
 /** The list of the guides for language models (https://llmstxt.org). */
-export const llmsPage = publicPage({
+export const llmsPage = publicFile({
   path: '/llms.txt',
   title: 'llms.txt',
   cached: true,
@@ -17,7 +17,7 @@ export const llmsPage = publicPage({
 });
 
 /** All guides for API users in one file. */
-export const llmsFullPage = publicPage({
+export const llmsFullPage = publicFile({
   path: '/llms-full.txt',
   title: 'llms-full.txt',
   cached: true,
@@ -31,22 +31,46 @@ export const llmsFullPage = publicPage({
 });
 
 function llmsText(visit: Visit, { groups }: Catalog): string {
-  const { publicUrl } = visit.request;
   const sections = groups.map(({ title, entries }) => {
-    const lines = entries.map(({ title, path, summary }) => `- [${title}](${publicUrl}${twinOf(path)}): ${summary}.`);
+    const lines = entries.map(({ title, path, summary }) => `- [${title}](${visit.markdownUrl(path)}): ${summary}.`);
     return `## ${title}\n\n${lines.join('\n')}\n`;
   });
   const operations = routes.map(
     ({ operationId, method, path, summary }) =>
-      `- [${operationId}](${publicUrl}${twinOf(`/reference/${operationId}`)}): ${summary}, \`${method} ${PREFIX}${path}\`.`,
+      `- [${operationId}](${visit.markdownUrl(`/reference/${operationId}`)}): ${summary}, \`${method} ${PREFIX}${path}\`.`,
   );
-  const optional = [
-    `- [OpenAPI document](${publicUrl}/openapi.json): Every operation with its schemas and examples, as OpenAPI 3.1.`,
-    `- [All guides in one file](${publicUrl}/llms-full.txt): The guides for API users.`,
-    `- [Error codes](${publicUrl}/errors): Every error code with its cause and fix.`,
-  ];
-  return `${introductionOf(visit)}\n${sections.join('\n')}\n## Operations\n\n${operations.join('\n')}\n\n## Optional\n\n${optional.join('\n')}\n`;
+  const list = (entries: typeof sitePages) =>
+    entries.map(([title, path, summary]) => `- [${title}](${visit.markdownUrl(path)}): ${summary}.`).join('\n');
+  return `${introductionOf(visit)}
+## Pages
+
+Pages that everyone can read are also there as Markdown, at their path with \`.md\`.
+
+${list(sitePages)}
+
+${sections.join('\n')}
+## Operations
+
+${operations.join('\n')}
+
+## Optional
+
+${list(files)}
+`;
 }
+
+const sitePages: readonly (readonly [title: string, path: string, summary: string])[] = [
+  ['Front page', '/', 'The features and plans of the store'],
+  ['Animals', '/animals', 'The animals of this deployment, to browse and filter'],
+  ['Guides', '/guides', 'The guides by task'],
+  ['Error codes', '/errors', 'Every error code with its cause and fix'],
+  ['Search', '/search', 'Finds guides, operations and error codes with `?q=`'],
+];
+
+const files: typeof sitePages = [
+  ['OpenAPI document', '/openapi.json', 'Every operation with its schemas and examples, as OpenAPI 3.1'],
+  ['All guides in one file', '/llms-full.txt', 'The guides for API users'],
+];
 
 function introductionOf({ site, request }: Visit): string {
   const addresses = (['production', 'staging'] as const)

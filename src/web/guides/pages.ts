@@ -1,6 +1,7 @@
 import { escapeHtml, Html, html } from '../../lib/html/html.ts';
 import type { Section } from '../../lib/html/markdown.ts';
-import { type PageResult, publicPage, type View, type Visit } from '../page.ts';
+import { publicPage, type View, type Visit } from '../page.ts';
+import { twinPath } from '../twins.ts';
 import { withRealAddresses } from './addresses.ts';
 import { type Catalog, type GuideEntry, getCatalog } from './catalog.ts';
 import { type Guide, getGuide, KEY_PROMPT } from './guide.ts';
@@ -16,29 +17,34 @@ export const guidesPage = publicPage({
   show: async () => listView(await getCatalog()),
 });
 
-/** A guide to the API, or its Markdown twin, whose name ends with `.md`. */
+/** A guide to the API. */
 export const guidePage = publicPage({
   path: '/guides/{name}',
   title: 'Guide',
   cached: true,
-  show: visit => showGuide(visit, visit.parameters['name']!),
+  ...shows(({ parameters }) => parameters['name']!),
 });
 
-/** A guide for operators, likewise. */
+/** A guide for operators. */
 export const operatingGuidePage = publicPage({
   path: '/guides/operating/{name}',
   title: 'Guide',
   cached: true,
-  show: visit => showGuide(visit, `operating/${visit.parameters['name']}`),
+  ...shows(({ parameters }) => `operating/${parameters['name']}`),
 });
 
-async function showGuide(visit: Visit, name: string): Promise<PageResult | undefined> {
-  const isTwin = name.endsWith('.md');
-  const guide = await getGuide(isTwin ? name.slice(0, -3) : name);
-  if (guide === undefined) return undefined;
-  const catalog = await getCatalog();
-  if (!isTwin) return guideView(visit, catalog, guide);
-  return { contentType: 'text/markdown; charset=utf-8', bytes: markdownOf(visit, catalog, guide) };
+/** Returns how a guide is shown, and its Markdown: that of `docs/`. @param nameOf the name of the guide */
+function shows(nameOf: (visit: Visit) => string) {
+  return {
+    async show(visit: Visit): Promise<View | undefined> {
+      const guide = await getGuide(nameOf(visit));
+      return guide && guideView(visit, await getCatalog(), guide);
+    },
+    async markdown(visit: Visit): Promise<string | undefined> {
+      const guide = await getGuide(nameOf(visit));
+      return guide && markdownOf(visit, await getCatalog(), guide);
+    },
+  };
 }
 
 function listView({ groups }: Catalog): View {
@@ -50,7 +56,7 @@ ${groups.map(
   ({ title, entries }) => html`<section class="guide-group">
 <h2>${title}</h2>
 <ul class="guide-cards">${entries.map(
-    ({ path, title, summary }) => html`<li><a href="${path}">${title}</a><span class="quiet">${summary}</span></li>\n`,
+    ({ path, title, summary }) => html`<li><a href="${path}">${title}</a> <span class="quiet">${summary}</span></li>\n`,
   )}</ul>
 </section>
 `,
@@ -60,12 +66,10 @@ ${groups.map(
 
 function guideView(visit: Visit, catalog: Catalog, { entry, article }: Guide): View {
   const group = catalog.groups.find(({ entries }) => entries.includes(entry))!;
-  const markdown = `${entry.path}.md`;
   return {
     title: article.title,
     description: `${entry.title}: ${entry.summary}.`,
     layout: 'bare',
-    markdown,
     styles: ['guides.css'],
     scripts: visit.signedIn === undefined ? [] : ['guides.js'],
     body: html`<div class="guide">
@@ -76,7 +80,7 @@ function guideView(visit: Visit, catalog: Catalog, { entry, article }: Guide): V
 ${contents(article.sections, 'narrow')}
 ${bodyOf(visit, entry, article.body)}
 ${neighbours(catalog, entry)}
-<p class="guide-foot"><a href="${markdown}">View as Markdown</a></p>
+<p class="guide-foot"><a href="${twinPath(entry.path)}">View as Markdown</a></p>
 </article>
 ${contents(article.sections, 'wide')}
 </div>`,

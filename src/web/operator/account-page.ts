@@ -1,6 +1,5 @@
 import type { Account, AccountChange } from '../../accounts/account.ts';
 import { getAccount, requestDeletion, resumeAccount, suspendAccount, updateAccount } from '../../accounts/accounts.ts';
-import { requireOtherAdmin } from '../../accounts/admins.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { PlanName } from '../../plans/plan.ts';
@@ -22,10 +21,7 @@ export const accountPage = operatorPage({
   submit: visit =>
     change(visit, 'updated', ({ id }) => {
       const wanted = changeOf(visit.form);
-      return visit.site.accounts.write(async tx => {
-        if (!wanted.admin) await requireOtherAdmin(tx, id);
-        await updateAccount(tx, id, wanted);
-      }, visit.origin);
+      return visit.site.accounts.write(tx => updateAccount(tx, id, wanted), visit.origin);
     }),
 });
 
@@ -75,11 +71,7 @@ async function change(
 }
 
 function suspend(visit: AccountVisit, id: number, work: (tx: Transaction, id: number) => Promise<Account>) {
-  const guarded = async (tx: Transaction) => {
-    await requireOtherAdmin(tx, id);
-    return work(tx, id);
-  };
-  return suspendWithWebhooks(databasesOf(visit), id, guarded, visit.origin);
+  return suspendWithWebhooks(databasesOf(visit), id, work, visit.origin);
 }
 
 /** Returns the account that the path names, also a deleted one; `undefined` if there is none. */

@@ -1,18 +1,18 @@
-import type { Account } from '../../accounts/account.ts';
-import { boundsOf } from '../../accounts/usage/routes.ts';
+import { type Account, limitsOfAccount } from '../../accounts/account.ts';
 import { type Key, keyState } from '../../keys/key.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { accountSubject } from '../../limits/subject.ts';
-import { LIMIT_MAX, limitsOf, plans } from '../../plans/plan.ts';
+import { LIMIT_MAX, plans } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { usageReport } from '../../usage/report.ts';
 import { listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts';
+import { boundsTable } from '../bounds.ts';
 import { choices, field, form, notice, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import type { AccountVisit, View } from '../page.ts';
-import { bytesText, facts, table } from '../parts.ts';
+import { facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
 import { stateBadges } from './accounts-page.ts';
 import { keyLink, pathWith, styles } from './parts.ts';
@@ -31,7 +31,7 @@ const doneTexts: Readonly<Record<string, string>> = {
 /** Keys and webhooks of an account that its page shows; all of them are on the pages of keys and webhooks. */
 const SHOWN_MAX = 100;
 
-/** Returns the page of an account. @param error what was wrong with a form */
+/** Returns the page of an account. @param error the error of a form */
 export async function accountView(visit: AccountVisit, account: Account, error?: string): Promise<View> {
   const { site, query } = visit;
   const done = doneTexts[query.get('done') ?? ''];
@@ -52,15 +52,17 @@ ${!isOver && planForm(visit, account)}
 ${keyTable(keys, nowOf(site))}
 ${await webhookTables(visit, account.id)}
 ${await usageTable(visit, account)}
-${await boundsTable(visit, account)}
+<h2>Bounds</h2>
+<p class="quiet">Event streams and lists that scan are those on this node.</p>
+${await boundsTable(site, account)}
 ${!isOver && [lifeForms(visit, account), deletionForm(visit, account)]}`,
   };
 }
 
 function accountFacts(account: Account): Html {
-  const { id, email, plan, perMinute, perDay, emailConfirmedAt, deletionByOwner } = account;
+  const { id, email, plan, emailConfirmedAt, deletionByOwner } = account;
   const { createdAt, suspendedAt, deleteAt, deletedAt } = account;
-  const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+  const limits = limitsOfAccount(account);
   const deletion = deletionByOwner ? ', as its owner asked' : '';
   return facts([
     ['Id', html`<code>${id}</code>`],
@@ -156,9 +158,10 @@ function webhookRow(webhook: WebhookHealth) {
 }
 
 /** Returns what an account has sent, and what is left of its limits. */
-async function usageTable({ site }: AccountVisit, { id, plan, perMinute, perDay }: Account): Promise<Html> {
+async function usageTable({ site }: AccountVisit, account: Account): Promise<Html> {
   const deployments = [...site.deployments.keys()] as DeploymentName[];
-  const limits = limitsOf({ plan, per_minute: perMinute, per_day: perDay });
+  const { id } = account;
+  const limits = limitsOfAccount(account);
   const now = nowOf(site);
   const columns = await Promise.all(
     deployments.map(async deployment => {
@@ -181,31 +184,6 @@ async function usageTable({ site }: AccountVisit, { id, plan, perMinute, perDay 
   const rows = names.map(name => [name, ...columns.map(column => column[name])]);
   return html`<h2>Use</h2>
 ${table('Use', ['What', ...deployments.map(titleOf)], rows, '')}`;
-}
-
-const boundNames = {
-  openOrders: 'Open orders',
-  heldPets: 'Held animals',
-  categories: 'Categories',
-  webhooks: 'Webhooks',
-  streams: 'Event streams, on this node',
-  storedBytes: 'Stored texts',
-  scans: 'Scans, on this node',
-} as const;
-
-async function boundsTable({ site }: AccountVisit, { id, plan }: Account): Promise<Html> {
-  const deployments = [...site.deployments.values()];
-  const bounds = await Promise.all(deployments.map(deployment => boundsOf(deployment, { accountId: id, plan })));
-  const rows = Object.entries(boundNames).map(([name, label]) => {
-    const text = (number: number) => (name === 'storedBytes' ? bytesText(number) : countText(number));
-    const cells = bounds.map(own => {
-      const { used, maximum } = own[name as keyof typeof boundNames];
-      return `${text(used)} of ${text(maximum)}`;
-    });
-    return [label, ...cells];
-  });
-  return html`<h2>Bounds</h2>
-${table('Bounds', ['What it has', ...deployments.map(({ name }) => titleOf(name))], rows, '')}`;
 }
 
 /** Returns the form to suspend or to resume an account. */

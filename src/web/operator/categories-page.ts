@@ -7,7 +7,7 @@ import { withSlugConflict } from '../../categories/slugs.ts';
 import type { Deployment } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { countText, nameError } from '../../lib/text.ts';
+import { countText, NAME_LENGTH_MAX, nameError } from '../../lib/text.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { countByCategory } from '../../pets/counts.ts';
 import { field, form, notice } from '../forms.ts';
@@ -183,7 +183,7 @@ ${facts([
 ])}
 <h2>Name</h2>
 ${form(visit, { action: action(`${PATH}/${id}`), submit: 'Save' }, [
-  field({ name: 'name', label: 'Name', value: sent.get('name') ?? name, maxLength: 255 }),
+  field({ name: 'name', label: 'Name', value: sent.get('name') ?? name, maxLength: NAME_LENGTH_MAX }),
   field({
     name: 'slug',
     label: 'Slug',

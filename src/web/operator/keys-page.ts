@@ -1,16 +1,15 @@
-import { budgetText, EVERY_SCOPE, type Key, keyState } from '../../keys/key.ts';
-import { getKey } from '../../keys/keys.ts';
-import { stateBadge } from '../../keys/views.ts';
+import { type Key, keyState } from '../../keys/key.ts';
+import { findKey } from '../../keys/keys.ts';
+import { keyFacts, revokeForm, stateBadge } from '../../keys/views.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { UserError } from '../../lib/user-error.ts';
 import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
 import { revokeKeyAndWebhooks } from '../../webhooks/key-changes.ts';
-import { choices, form, notice } from '../forms.ts';
+import { form, notice } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage, type View } from '../page.ts';
-import { badge, facts, table } from '../parts.ts';
-import { nowOf } from '../site.ts';
+import { badge, table } from '../parts.ts';
+import { keyDatabases, nowOf } from '../site.ts';
 import { accountLink, keyLink, pathWith, searchField, searchForm, searchText, styles } from './parts.ts';
 
 /** The bans that the page shows; a ban lasts an hour at most. */
@@ -24,7 +23,7 @@ export const keysPage = operatorPage({
   async show(visit) {
     const { site } = visit;
     const id = searchText(visit, 'id');
-    const key = id === undefined ? undefined : await findKey(visit, id);
+    const key = id === undefined ? undefined : await findKey(site.accounts, id);
     if (key !== undefined) return { location: `/operator/keys/${key.id}` };
     const bans = await listBans(site.accounts, nowOf(site));
     return {
@@ -59,7 +58,7 @@ export const keyPage = operatorPage({
   path: '/operator/keys/{keyId}',
   title: 'Key',
   async show(visit) {
-    const key = await findKey(visit, visit.parameters['keyId']!);
+    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
     return keyView(visit, key, await findActiveBan(visit.site.accounts, key.id, nowOf(visit.site)));
   },
@@ -71,10 +70,12 @@ export const revokePage = operatorPage({
   title: 'Revoke a key',
   async submit(visit) {
     const { site, form: sent, origin } = visit;
-    const key = await findKey(visit, visit.parameters['keyId']!);
+    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
-    const databases = { accounts: site.accounts, webhooks: site.deployments.get(key.deployment)?.database };
-    await revokeKeyAndWebhooks(databases, key.id, { keepWebhooks: sent.get('keepWebhooks') === 'yes', origin });
+    await revokeKeyAndWebhooks(keyDatabases(site, key), key.id, {
+      keepWebhooks: sent.get('keepWebhooks') === 'yes',
+      origin,
+    });
     return { location: `/operator/keys/${key.id}?done=revoked` };
   },
 });
@@ -85,7 +86,7 @@ export const liftPage = operatorPage({
   title: 'Lift a ban',
   async submit(visit) {
     const { site, origin } = visit;
-    const key = await findKey(visit, visit.parameters['keyId']!);
+    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
     const lifted = await site.accounts.write(tx => liftBan(tx, key.id), origin);
     return { location: `/operator/keys/${key.id}?done=${lifted ? 'lifted' : 'ended'}` };
@@ -98,18 +99,8 @@ const doneTexts: Readonly<Record<string, string>> = {
   ended: 'The key is not banned: its ban has ended, or was lifted.',
 };
 
-async function findKey({ site }: AccountVisit, id: string): Promise<Key | undefined> {
-  if (!/^\w{1,64}$/.test(id)) return undefined;
-  try {
-    return await getKey(site.accounts, id);
-  } catch (error) {
-    if (error instanceof UserError) return undefined;
-    throw error;
-  }
-}
-
 function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
-  const { id, name, accountId, scopes, networks, budget, createdAt, lastUsedAt, expiresAt, revokedAt } = key;
+  const { id, name, accountId } = key;
   const state = keyState(key, nowOf(visit.site));
   const done = doneTexts[visit.query.get('done') ?? ''];
   return {
@@ -118,18 +109,7 @@ function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
     body: html`${done !== undefined && notice('status', html`<p>${done}</p>`)}
 <p><a href="/operator/keys">Keys and bans</a></p>
 <p>${stateBadge(state)}${ban !== undefined && html` ${badge('bad', 'Banned')}`}</p>
-${facts([
-  ['Id', html`<code>${id}</code>`],
-  ['Account', accountLink(accountId)],
-  ['Deployment', titleOf(key.deployment)],
-  ['Scopes', scopes.includes(EVERY_SCOPE) ? 'Every scope' : scopes.map(scope => html`<code>${scope}</code> `)],
-  ['Networks', networks?.join(', ')],
-  ['Budget', budget && budgetText(budget)],
-  ['Created', timeHtml(createdAt)],
-  ['Last used', lastUsedAt === null ? 'Never' : timeHtml(lastUsedAt)],
-  ['Expires', expiresAt === null ? 'Never' : timeHtml(expiresAt)],
-  ['Revoked', revokedAt === null ? undefined : timeHtml(revokedAt)],
-])}
+${keyFacts(key, accountLink(accountId))}
 <p><a href="${pathWith('/operator/audit', { deployment: key.deployment, key: id })}">What was done with it</a> ·
 <a href="${pathWith('/operator/audit/refusals', { key: id })}">Its refused requests</a></p>
 ${
@@ -138,20 +118,7 @@ ${
 <p>Since ${timeHtml(ban.bannedAt)} until ${timeHtml(ban.until)}: ${stepText(ban)}.</p>
 ${liftForm(visit, id)}`
 }
-${
-  state === 'active' &&
-  html`<h2>Revoke</h2>
-<p>Requests with this key get 401 at once. You cannot undo this.</p>
-${form(
-  visit,
-  { action: `/operator/keys/${id}/revoke`, submit: 'Revoke key', danger: true },
-  choices('checkbox', {
-    name: 'keepWebhooks',
-    label: 'Webhooks',
-    choices: [{ value: 'yes', label: 'Keep its webhooks active' }],
-  }),
-)}`
-}`,
+${state === 'active' && revokeForm(visit, `/operator/keys/${id}/revoke`)}`,
   };
 }
 

@@ -69,7 +69,7 @@ ${attemptTable(message)}`,
   },
 });
 
-/** How much of a text the list shows, in characters. */
+/** The longest excerpt of a text in the list, in characters. */
 const EXCERPT_LENGTH = 80;
 
 function excerpt(text: string): string {

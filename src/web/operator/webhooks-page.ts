@@ -18,6 +18,7 @@ const reasons: Readonly<Record<DisabledReason, string>> = {
   key_expired: 'its key expired',
   account_suspended: 'its account was suspended',
   account_deleted: 'its account was deleted',
+  secret_replaced: 'its secret was replaced after a restore',
 };
 
 /** The webhooks of all accounts on a deployment, and how they do. */

@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { COUNTED_MAX, readBacklog } from '../../backlog.ts';
+import type { BackupStatus } from '../../backup/scheduled/job.ts';
 import type { DatabaseLocation } from '../../config.ts';
 import type { Deployment } from '../../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
@@ -10,9 +12,9 @@ import { type AccountVisit, operatorPage } from '../page.ts';
 import { badge, bytesText, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
 import { pathWith, styles } from './parts.ts';
-import { COUNTED_MAX, countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
+import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 
-/** What waits to be done, what is stored, and how the service does. Every number is bounded in what it reads. */
+/** The backlog, the storage and the state of the service. Every number reads a bounded number of rows. */
 export const workPage = operatorPage({
   path: '/operator/work',
   title: 'Work and storage',
@@ -36,6 +38,7 @@ async function serviceFacts({ site }: AccountVisit): Promise<Html> {
     ],
     ['Rate limits', counts === 'exact' ? badge('good', 'Exact') : badge('warn', 'Each node counts its share')],
     ['Counts of the day', day === 'durable' ? badge('good', 'Saved') : badge('warn', 'In memory only')],
+    ['Latest backup', site.backups && backupFact(site.backups.status(), nowOf(site))],
   ])}
 ${
   nodes.length > 0 &&
@@ -50,10 +53,18 @@ ${table(
 }`;
 }
 
+/** A scheduled backup is late once an interval and a quarter have passed since the latest one, as the alert has it. */
+function backupFact({ last, intervalMs }: BackupStatus, now: number): Html {
+  if (last === undefined) return badge('warn', 'None yet');
+  const state = now - last.startedAt > intervalMs * 1.25 ? badge('warn', 'Late') : badge('good', 'Good');
+  return html`${state} ${timeHtml(last.startedAt)}, ${bytesText(last.bytes)}`;
+}
+
 async function deploymentPart({ site }: AccountVisit, deployment: Deployment): Promise<Html> {
   const { name, database } = deployment;
   const { ok, writes, detail } = await database.health();
   const waiting = await countWaiting(database);
+  const backlog = await readBacklog(database);
   const webhooks = (state: string, text: string) =>
     html`<a href="${pathWith('/operator/webhooks', { deployment: name, state })}">${text}</a>`;
   const isPortal = database === site.accounts;
@@ -64,12 +75,12 @@ ${facts([
     'Storage',
     ok && writes === 'ok' ? badge('good', 'Ready') : html`${badge('bad', ok ? 'Reads only' : 'Unavailable')} ${detail}`,
   ],
-  ['Pending deliveries', countText(waiting.pendingDeliveries)],
+  ['Pending deliveries', countText(backlog.deliveries.pending)],
   ['Failing webhooks', webhooks('failing', atMost(waiting.failingWebhooks))],
   ['Disabled webhooks', webhooks('disabled', atMost(waiting.disabledWebhooks))],
   ['Messages to inboxes', atMost(waiting.inbox)],
-  ['Messages by e-mail', atMost(waiting.emails)],
-  ['E-mail about accounts', isPortal ? atMost(waiting.accountEmails) : undefined],
+  ['Messages by e-mail', atMost(backlog.message_emails.pending)],
+  ['E-mail about accounts', isPortal ? atMost(backlog.account_emails.pending) : undefined],
   [
     'Deletions of accounts',
     isPortal ? html`<a href="/operator/accounts?state=deleting">${atMost(waiting.deletions)}</a>` : undefined,

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
 import { createAccount, requestDeletion } from '../../accounts/accounts.ts';
+import { COUNTED_MAX } from '../../backlog.ts';
 import { createHold } from '../../holds/holds.ts';
 import { nextDueTimes } from '../../jobs.ts';
 import { testClock } from '../../lib/clock.ts';
 import { formatTime } from '../../lib/time.ts';
 import { sendMessage } from '../../messages/messages.ts';
 import { createPet } from '../../pets/pets.ts';
-import { type Params, query } from '../../schema.ts';
-import { COUNTED_MAX, countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
+import { type Params, query, selectJsonNumbers, sql } from '../../schema.ts';
+import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 const caller = { accountId: 1, admin: false };
@@ -22,7 +23,7 @@ onEachEngine(engine => {
   }
 
   describe('countWaiting', () => {
-    it('counts messages, deletions and webhooks, and the pending deliveries of active ones', async () => {
+    it('counts messages, deletions and webhooks', async () => {
       const database = await open();
       for (let n = 0; n < 3; n++) await database.write(tx => sendMessage(tx, caller, { message: 'Hello' }));
       await database.write(tx => requestDeletion(tx, 1, 1000));
@@ -34,16 +35,14 @@ onEachEngine(engine => {
       for (const webhook of webhooks)
         await database.write(tx => tx.run(insertWebhook, { due_at: null, disabled_reason: null, ...webhook }));
       assert.deepEqual(await countWaiting(database), {
-        ...{ pendingDeliveries: 7, failingWebhooks: 1, disabledWebhooks: 1 },
-        ...{ inbox: 3, emails: 0, accountEmails: 0, deletions: 1 },
+        ...{ failingWebhooks: 1, disabledWebhooks: 1, inbox: 3, deletions: 1 },
       });
     });
 
     it('counts up to a bound', async () => {
       const database = await open();
       await database.write(async tx => {
-        for (let n = 0; n < COUNTED_MAX + 5; n++)
-          await sendMessage(tx, { ...caller, accountId: n + 1 }, { message: 'x' });
+        await tx.run(insertMessages, { ids: JSON.stringify(Array.from({ length: COUNTED_MAX + 5 }, (_, n) => n + 1)) });
       });
       assert.equal((await countWaiting(database)).inbox, COUNTED_MAX + 1);
     });
@@ -88,6 +87,13 @@ interface TestWebhook {
   readonly pending: number;
   readonly due_at: number | null;
 }
+
+const insertMessages = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .insertInto('messages')
+    .columns(['id', 'text', 'status', 'created_at', 'updated_at'] as never)
+    .expression(sql`select value, 'x', 'queued', value, 0 from ${selectJsonNumbers(p.ids, engine)} as ids`),
+);
 
 const insertWebhook = query((db, p: Params<TestWebhook>) =>
   db.insertInto('webhooks').values({

@@ -1,27 +1,20 @@
+import { COUNTED_MAX } from '../../backlog.ts';
 import { type Params, query, type Reader, sql } from '../../schema.ts';
 
-/** The most rows that are counted; the page shows more as `1,000+`. */
-export const COUNTED_MAX = 1000;
-/** The most webhooks whose pending deliveries are added up. */
+/** The most webhooks among which disabled ones are counted. */
 const WEBHOOKS_MAX = 10_000;
 
-/** What waits in a database. Every number but `pendingDeliveries` ends at `COUNTED_MAX + 1`. */
+/** The pending work of a database besides its backlog. Every number ends at `COUNTED_MAX + 1`. */
 export interface Waiting {
-  /** The pending deliveries of active webhooks. */
-  readonly pendingDeliveries: number;
   readonly failingWebhooks: number;
   readonly disabledWebhooks: number;
   /** Messages that are not in an inbox yet. */
   readonly inbox: number;
-  /** Messages to be sent by e-mail. */
-  readonly emails: number;
-  /** E-mail about accounts, such as links. */
-  readonly accountEmails: number;
   /** Accounts in their grace period, or being deleted. */
   readonly deletions: number;
 }
 
-/** Counts what waits in a database. It follows indexes and reads a limited number of rows. */
+/** Counts the pending work of a database. It follows indexes and reads a limited number of rows. */
 export async function countWaiting(reader: Reader): Promise<Waiting> {
   return (await reader.first(waiting, {}))!;
 }
@@ -62,18 +55,12 @@ const counted = (rows: string) =>
 
 const waiting = query(db =>
   db.selectNoFrom([
-    sql<number>`(select cast(coalesce(sum(pending), 0) as bigint) from (
-      select pending from webhooks where status = 'active' limit ${sql.lit(WEBHOOKS_MAX)}) as counted)`.as(
-      'pendingDeliveries',
-    ),
     counted(`from webhooks where status = 'active' and failing_since is not null and due_at is not null`).as(
       'failingWebhooks',
     ),
     counted(`from (select status, deleted_at from webhooks order by id desc limit ${WEBHOOKS_MAX}) as latest
       where status = 'disabled' and deleted_at is null`).as('disabledWebhooks'),
     counted('from messages where arrived_at is null').as('inbox'),
-    counted('from messages where due_at is not null').as('emails'),
-    counted('from account_emails').as('accountEmails'),
     counted('from accounts where delete_at is not null').as('deletions'),
   ]),
 );

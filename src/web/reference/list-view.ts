@@ -7,10 +7,10 @@ import { PREFIX } from '../../urls.ts';
 import { titleOf } from '../layout.ts';
 import { badges, byTag, codeBlock, filterField, found, methodBadge, searchText } from './parts.ts';
 
-/** What the list of all operations needs. */
+/** The data of the list of all operations. */
 export interface ListContext {
   readonly routes: readonly Route<never>[];
-  /** What was searched for; '' for everything. */
+  /** The words to search for; '' lists all operations. */
   readonly search: string;
   /** The public URLs of the deployments that are served, without a trailing slash. */
   readonly urls: readonly (readonly [name: DeploymentName, url: string])[];

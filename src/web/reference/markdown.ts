@@ -1,30 +1,30 @@
 import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
 import type { Route } from '../../lib/http/route.ts';
 import { PREFIX } from '../../urls.ts';
+import type { Visit } from '../page.ts';
 import { type DocumentedOperation, type Schemas, type Shape, shapesOf, typeIn } from './operations.ts';
 import { byTag } from './parts.ts';
 import { curl, sampleOf } from './samples.ts';
 
-/** The public URL of the pages and the base URL of the API, both without a trailing slash. */
-interface Urls {
-  readonly publicUrl: string;
+interface Urls extends Pick<Visit, 'markdownUrl'> {
+  /** The base URL of the API, without a trailing slash. */
   readonly baseUrl: string;
 }
 
 /** Returns the list of all operations as Markdown. */
-export function listMarkdown(routes: readonly Route<never>[], { publicUrl, baseUrl }: Urls): string {
+export function listMarkdown(routes: readonly Route<never>[], { markdownUrl, baseUrl }: Urls): string {
   const groups = byTag(routes).map(([tag, group]) => {
     const rows = group.map(({ operationId, method, path, summary, stability, deprecation }) => {
       const marks = [...(stability === 'stable' ? [] : [stability]), ...(deprecation ? ['deprecated'] : [])];
       const marked = marks.length === 0 ? '' : ` (${marks.join(', ')})`;
-      return `- [${summary}](${publicUrl}/reference/${operationId}.md)${marked}: \`${method} ${path}\``;
+      return `- [${summary}](${markdownUrl(`/reference/${operationId}`)})${marked}: \`${method} ${path}\``;
     });
     return `## ${tag}\n\n${rows.join('\n')}\n`;
   });
   return `# API reference
 
 Base URL: \`${baseUrl}\`. Send an API key with every request: \`Authorization: Bearer <API_KEY>\`. The
-[OpenAPI document](${publicUrl}/openapi.json) describes the same operations. [Error codes](${publicUrl}/errors).
+[OpenAPI document](${markdownUrl('/openapi.json')}) describes the same operations. [Error codes](${markdownUrl('/errors')}).
 
 ${groups.join('\n')}`;
 }
@@ -57,7 +57,7 @@ export function operationMarkdown(
       ...(schema ? [`${typeIn(schema, schemas)}.`, ...shapesText(shapesOf(schema, schemas))] : []),
     ]),
     '## Errors',
-    codes.map(code => `- [\`${code}\`](${urls.publicUrl}/errors/${code})`).join('\n'),
+    codes.map(code => `- [\`${code}\`](${urls.markdownUrl(`/errors/${code}`)})`).join('\n'),
     '## Examples',
     ...route.examples.flatMap(example => examplesText(route, example, urls)),
   ];

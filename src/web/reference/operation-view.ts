@@ -16,14 +16,14 @@ import {
 import { badges, codeBlock, filterField, inline, jsonBlock, methodBadge, operationMenu } from './parts.ts';
 import { languages, sampleOf } from './samples.ts';
 
-/** What the page of an operation needs. */
+/** The data of the page of an operation. */
 export interface OperationContext {
   readonly operation: DocumentedOperation;
   readonly routes: readonly Route<never>[];
   readonly schemas: Schemas;
   /** The base URL in the samples, without a trailing slash. */
   readonly baseUrl: string;
-  /** The panel that sends requests to staging, or why there is none. */
+  /** The panel that sends requests to staging, or the reason for its absence. */
   readonly tryIt: Html;
 }
 
@@ -64,7 +64,7 @@ ${
   html`<div class="notice alert"><p><strong>Deprecated</strong> since ${dayHtml(deprecation.since)}; removed on ${dayHtml(deprecation.sunset)}. ${inline(deprecation.instead)} <a href="${deprecation.page}">What to do</a></p></div>`
 }
 <p class="ref-lead">${inline(description)}</p>
-<p class="quiet facts"><span>Operation <code>${operationId}</code></span>${
+<p class="quiet ref-facts"><span>Operation <code>${operationId}</code></span>${
     access.scope !== undefined && html` <span>Scope <code>${access.scope}</code></span>`
   } <span><a href="/reference/${operationId}.md">View as Markdown</a></span> <span><a href="#try">Try it</a></span></p>`;
 }
@@ -103,7 +103,7 @@ function bodySection({ operation: { body }, schemas }: OperationContext): Html |
 ${shapesView(shapesOf(body.schema, schemas), 'body')}`;
 }
 
-/** Shows the members of objects. @param prefix what the anchors of the members begin with */
+/** Shows the members of objects. @param prefix the prefix of the members' anchors */
 function shapesView(shapes: readonly Shape[], prefix: string): Html {
   const [only] = shapes;
   if (only !== undefined && shapes.length === 1) return membersList(only.members, prefix);

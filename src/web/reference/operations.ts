@@ -103,7 +103,7 @@ export interface Shape {
   readonly members: readonly Member[];
 }
 
-/** How deep members are shown. */
+/** The depth to which members are shown. */
 const DEPTH_MAX = 5;
 
 /** Returns the objects that a schema allows, also as items of a list; none for other types. */

@@ -2,7 +2,7 @@ import { routes as allRoutes } from '../../api.ts';
 import type { Route } from '../../lib/http/route.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { PREFIX } from '../../urls.ts';
-import { type Download, publicPage, type Visit } from '../page.ts';
+import { publicFile, publicPage, type Visit } from '../page.ts';
 import { documentedOperations } from './operations.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -25,42 +25,27 @@ export const referencePage = publicPage({
       title: 'API reference',
       description: 'Every operation of the Pet Store API, with parameters, responses, errors and examples.',
       body: listView({ routes, search, urls, publicUrl: request.publicUrl }),
-      markdown: '/reference.md',
       scripts: ['reference.js'],
       styles: ['reference.css'],
     };
+  },
+  async markdown(visit) {
+    const { listMarkdown } = await import('./markdown.ts');
+    return listMarkdown(routes, urlsOf(visit));
   },
 });
 
 const SEARCH_LENGTH_MAX = 100;
 
-/** The same as Markdown. */
-export const referenceMarkdown = publicPage({
-  path: '/reference.md',
-  title: 'Reference',
-  cached: true,
-  async show({ request: { publicUrl } }) {
-    const { listMarkdown } = await import('./markdown.ts');
-    return markdown(listMarkdown(routes, { publicUrl, baseUrl: publicUrl + PREFIX }));
-  },
-});
-
-/** One operation; as Markdown if its name ends in `.md`. */
+/** One operation. */
 export const operationPage = publicPage({
   path: '/reference/{operationId}',
   title: 'Operation',
   cached: true,
   async show(visit) {
-    const { parameters, request } = visit;
-    const [, operationId, suffix] = /^(\w+)(\.md)?$/.exec(parameters['operationId']!) ?? [];
-    if (!routes.some(route => route.operationId === operationId)) return undefined;
-    const { operations, schemas } = await documentation();
-    const operation = operations.find(({ route }) => route.operationId === operationId)!;
-    const urls = { publicUrl: request.publicUrl, baseUrl: request.publicUrl + PREFIX };
-    if (suffix !== undefined) {
-      const { operationMarkdown } = await import('./markdown.ts');
-      return markdown(operationMarkdown(operation, schemas, urls));
-    }
+    const found = await findOperation(visit);
+    if (found === undefined) return undefined;
+    const { operation, schemas } = found;
     const [{ operationView }, { tryItView }] = await Promise.all([
       import('./operation-view.ts'),
       import('./try-it-view.ts'),
@@ -70,16 +55,19 @@ export const operationPage = publicPage({
       title: operation.route.summary,
       description: operation.route.description.slice(0, DESCRIPTION_LENGTH_MAX),
       layout: 'bare',
-      body: operationView({ operation, routes, schemas, baseUrl: urls.baseUrl, tryIt }),
-      markdown: `/reference/${operationId}.md`,
+      body: operationView({ operation, routes, schemas, baseUrl: urlsOf(visit).baseUrl, tryIt }),
       scripts: ['reference.js', 'try-it.js'],
       styles: ['reference.css', 'operation.css'],
     };
   },
+  async markdown(visit) {
+    const [found, { operationMarkdown }] = await Promise.all([findOperation(visit), import('./markdown.ts')]);
+    return found && operationMarkdown(found.operation, found.schemas, urlsOf(visit));
+  },
 });
 
 /** All operations as a collection for Postman, Bruno and Insomnia. */
-export const collectionPage = publicPage({
+export const collectionPage = publicFile({
   path: '/collections/postman.json',
   title: 'Postman collection',
   cached: true,
@@ -90,13 +78,24 @@ export const collectionPage = publicPage({
   },
 });
 
-/** What search engines show of a description. */
+/** The length to which search engines cut a description. */
 const DESCRIPTION_LENGTH_MAX = 200;
 
 /** Returns the base URL of staging, if it is served. */
 function stagingUrl({ site, request }: Visit): string | undefined {
   const url = site.urlOf('staging', request.tls);
   return url && url + PREFIX;
+}
+
+function urlsOf({ request, markdownUrl }: Visit) {
+  return { markdownUrl, baseUrl: request.publicUrl + PREFIX };
+}
+
+/** Returns the operation of the page with the schemas that it refers to; `undefined` if there is none. */
+async function findOperation({ parameters }: Visit) {
+  if (!routes.some(({ operationId }) => operationId === parameters['operationId'])) return undefined;
+  const { operations, schemas } = await documentation();
+  return { operation: operations.find(({ route }) => route.operationId === parameters['operationId'])!, schemas };
 }
 
 /** Reads the OpenAPI document; the pages of all operations share it. */
@@ -107,7 +106,3 @@ async function documentation() {
 }
 
 let documented: ReturnType<typeof documentedOperations> | undefined;
-
-function markdown(bytes: string): Download {
-  return { contentType: 'text/markdown; charset=utf-8', bytes };
-}

@@ -7,7 +7,7 @@ export interface Sample {
   readonly headers: Readonly<Record<string, string>>;
   /** A JSON value; text is sent as it is. */
   readonly body?: unknown;
-  /** What the response has. */
+  /** The kind of the response. */
   readonly returns: 'json' | 'nothing' | 'stream';
 }
 

@@ -2,10 +2,10 @@ import { createSandboxKey } from '../../keys/sandbox.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { formatTime } from '../../lib/time.ts';
 import { addressSubject, attemptLimits, countAttempt, tooManyAttempts } from '../../sessions/attempts.ts';
-import { publicPage } from '../page.ts';
+import { publicForm } from '../page.ts';
 
 /** Creates a key of the sandbox for the visitor, as JSON. It acts for nobody, so its form needs no token. */
-export const sandboxKeyPage = publicPage({
+export const sandboxKeyPage = publicForm({
   path: '/try/key',
   title: 'A key to try the API',
   withoutToken: true,

@@ -7,7 +7,7 @@ import { getGuide } from '../guides/guide.ts';
 /** The kinds of results, in the words of their headings. */
 export const kinds = { guide: 'Guides', operation: 'API reference', error: 'Error codes' } as const;
 
-/** What a search can find: a section of a guide, an operation or an error code. */
+/** A search result: a section of a guide, an operation or an error code. */
 export interface SearchDocument {
   readonly id: number;
   readonly kind: keyof typeof kinds;

@@ -20,7 +20,7 @@ const stopWords = new Set(
   ),
 );
 
-/** How to search, in this order until something is found: for all words, for similar ones, and for any of them. */
+/** The searches, in this order until one has results: for all words, for similar ones, and for any of them. */
 const attempts: readonly SearchOptions[] = [
   { combineWith: 'AND' },
   // One letter may differ in words of four letters, two in words of eight.

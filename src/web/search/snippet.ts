@@ -2,7 +2,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 
 /** The length of a snippet, in characters. */
 const LENGTH = 180;
-/** How much of it is before the first match. */
+/** The characters of a snippet before the first match. */
 const BEFORE = 60;
 
 /** Returns the part of a text around the first match, with all matches marked. @param terms the words that match, in lower case */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -17,6 +18,7 @@ import {
 } from '../../../../test/support/raw-server.ts';
 import { waitUntil } from '../../../../test/support/wait-until.ts';
 import { openOutgoingClient } from './client.ts';
+import { postOnce } from './post-once.ts';
 
 describe('OutgoingClient.post', () => {
   it('sends the body and headers, and asks for an uncompressed response', async t => {
@@ -315,5 +317,16 @@ describe('Connections of an OutgoingClient', () => {
     }
     assert.equal(listener.connections, 0);
     assert.equal(resultOf(await post(outgoing, `http://127.0.0.1:${listener.port}/`)), 200);
+  });
+});
+
+describe('postOnce', () => {
+  it('leaves nothing on the signal of its caller, which can live longer than the request', async t => {
+    const { signal } = new AbortController();
+    for (const serve of [ok, silent]) {
+      const { port } = await listen(t, serve);
+      await postOnce(false, { host: '127.0.0.1', port }, '{}', 50, { signal, isAllowed: undefined });
+    }
+    assert.deepEqual(getEventListeners(signal, 'abort'), []);
   });
 });

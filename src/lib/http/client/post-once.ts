@@ -43,13 +43,15 @@ export function postOnce(
       if (ended) return;
       ended = true;
       clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
       const { head } = response;
       const stale = fault === 'reset' && request?.reusedSocket === true && response.bytes === 0;
       resolve(head === undefined ? { fault, stale } : { head, body: Buffer.concat(response.body) });
       if (head?.complete !== true || request?.writableFinished !== true) request?.destroy();
     };
     const timer = setTimeout(end, Math.max(1, timeoutMs), 'timeout');
-    signal.addEventListener('abort', () => end('aborted'));
+    const abort = () => end('aborted');
+    signal.addEventListener('abort', abort);
 
     try {
       request = (tls ? httpsRequest : httpRequest)({ ...options, method: 'POST', maxHeaderSize: HEAD_BYTES_MAX });

@@ -28,7 +28,7 @@ export type AuthenticationResult =
       readonly headers: readonly string[];
       /** The key, if it exists; absent if the rate limit rejects the request. */
       readonly refused?: KeyOwner | undefined;
-      /** Whose request it is, if the key is valid: then the rate limit rejects it. */
+      /** The caller, if the key is valid and the rate limit rejects the request. */
       readonly caller?: Caller;
     };
 

@@ -18,11 +18,12 @@ const documentation = {
   examples: [],
 } as const;
 
-/** A route that answers what a test gives it; its body holds what it was sent. */
+/** A route that answers what a test gives it; its body holds what it was sent. @param etag `null` if it creates */
 function answering(
   method: Route<null>['method'],
   more: Partial<Route<null>> = {},
   answer: (body: unknown) => RouteResponse = body => ({ body }),
+  etag: string | null = '"1.1"',
 ): Route<null> {
   return {
     ...operation({
@@ -30,7 +31,7 @@ function answering(
       successes: [{ status: 200, description: '', schema: Type.Unknown() }],
       ...(more as object),
       handle({ body, checkPreconditions }) {
-        if (more.conditional) checkPreconditions('"1.1"');
+        if (more.conditional) checkPreconditions(etag ?? undefined);
         return answer(body);
       },
     }),
@@ -286,6 +287,26 @@ describe('a write to a resource with an ETag', () => {
     }
   });
 
+  it('creates unless If-Match names a version', () => {
+    const create = answering('PUT', { conditional: true }, undefined, null);
+    for (const headers of [{}, { 'if-none-match': '*' }, { 'if-none-match': '"1.1"' }]) {
+      assert.equal(ask(create, headers).status, 200);
+    }
+    assert.equal(ask(create, { 'if-none-match': '*' }, undefined, required).status, 200);
+    for (const ifMatch of ['*', '"1.1"']) {
+      assert.equal(
+        codeOf(() => ask(create, { 'if-match': ifMatch })),
+        'precondition_failed',
+      );
+    }
+    for (const header of ['if-match', 'if-none-match']) {
+      assert.equal(
+        codeOf(() => ask(create, { [header]: 'x' })),
+        'invalid_parameter',
+      );
+    }
+  });
+
   it('requires If-Match if configured, except for steps', () => {
     for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
       const change = answering(method, { conditional: true });
@@ -294,6 +315,11 @@ describe('a write to a resource with an ETag', () => {
         'precondition_required',
       );
       assert.equal(ask(change, { 'if-match': '"1.1"' }, undefined, required).status, 200);
+      // It never overwrites: a version that exists fails it.
+      assert.equal(
+        codeOf(() => ask(change, { 'if-none-match': '*' }, undefined, required)),
+        'precondition_failed',
+      );
     }
     assert.equal(ask(answering('POST', { conditional: true }), {}, undefined, required).status, 200);
     assert.equal(ask(answering('PUT'), {}, undefined, required).status, 200);

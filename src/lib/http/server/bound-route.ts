@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import Type from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/schema';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RequestOrigin } from '../../origin.ts';
+import { parseTraceparent } from '../../trace-context.ts';
 import type { ScanRequest } from '../pagination/scan-queue.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
@@ -124,7 +125,8 @@ export class BoundRoute<Context> {
     const strict = prefer.get('handling') === 'strict';
     const pathValues = this.#readPath(parameters);
     const query = search.length > 1 ? this.#readQuery(search, strict) : {};
-    if (this.#requiresIfMatch && headers['if-match'] === undefined) {
+    // `If-None-Match: *` only creates, so it overwrites no version.
+    if (this.#requiresIfMatch && headers['if-match'] === undefined && headers['if-none-match'] !== '*') {
       const message = 'This operation requires If-Match: send the ETag of the version to change.';
       throw new Problem('precondition_required', 428, message);
     }
@@ -140,7 +142,7 @@ export class BoundRoute<Context> {
       header: name => headers[name] as string | undefined,
       operationId: route.operationId,
       requestId,
-      origin: this.takesBody ? originOf(caller!, requestId, address) : undefined,
+      origin: this.takesBody ? originOf(caller!, requestId, address, headers['traceparent']) : undefined,
       isStillAuthorized: () => authenticator.isStillAuthorized(caller!, route.access.scope),
       checkPreconditions: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
       baseUrl: publicUrl + prefix,
@@ -239,8 +241,14 @@ export class BoundRoute<Context> {
   }
 }
 
-function originOf({ accountId, keyId }: Caller, requestId: string, address: string): RequestOrigin {
-  return { accountId, keyId, requestId, address };
+function originOf(
+  { accountId, keyId }: Caller,
+  requestId: string,
+  address: string,
+  traceHeader: string | string[] | undefined,
+): RequestOrigin {
+  const { traceparent } = parseTraceparent(traceHeader) ?? {};
+  return { accountId, keyId, requestId, address, ...(traceparent !== undefined && { traceparent }) };
 }
 
 interface BoundParameter extends PathParameter {

@@ -17,18 +17,33 @@ export function isKnown(ifNoneMatch: string, etag: string): boolean {
 
 /**
  * Evaluates `If-Match` and `If-None-Match` of a change against the current version (RFC 9110, 13.1.1 and 13.1.2).
+ * @param etag `undefined` if the change creates the resource
  * @throws {Problem} `precondition_failed`; `invalid_parameter` for a header that is no list of entity tags
  */
-export function requirePreconditions(ifMatch: string | undefined, ifNoneMatch: string | undefined, etag: string): void {
-  if (ifMatch !== undefined && ifMatch !== etag && ifMatch.trim() !== '*') {
-    const tags = tagsOf(ifMatch);
-    if (tags === undefined) throw malformed('If-Match');
-    // A weak tag never matches: it does not promise that every byte is the same.
-    if (!tags.includes(etag)) throw failed(`If-Match names another version than the current one, which is ${etag}.`);
+export function requirePreconditions(
+  ifMatch: string | undefined,
+  ifNoneMatch: string | undefined,
+  etag: string | undefined,
+): void {
+  if (ifMatch !== undefined && ifMatch !== etag) requireMatch(ifMatch, etag);
+  if (ifNoneMatch !== undefined) requireNoMatch(ifNoneMatch, etag);
+}
+
+function requireMatch(ifMatch: string, etag: string | undefined): void {
+  const isAny = ifMatch.trim() === '*';
+  const tags = isAny ? [] : tagsOf(ifMatch);
+  if (tags === undefined) throw malformed('If-Match');
+  if (etag === undefined) throw failed('If-Match requires a version that exists; there is none yet.');
+  // A weak tag never matches: it does not promise that every byte is the same.
+  if (!isAny && !tags.includes(etag)) {
+    throw failed(`If-Match names another version than the current one, which is ${etag}.`);
   }
-  if (ifNoneMatch !== undefined) {
-    if (ifNoneMatch.trim() !== '*' && tagsOf(ifNoneMatch) === undefined) throw malformed('If-None-Match');
-    if (isKnown(ifNoneMatch, etag)) throw failed(`If-None-Match names the current version, which is ${etag}.`);
+}
+
+function requireNoMatch(ifNoneMatch: string, etag: string | undefined): void {
+  if (ifNoneMatch.trim() !== '*' && tagsOf(ifNoneMatch) === undefined) throw malformed('If-None-Match');
+  if (etag !== undefined && isKnown(ifNoneMatch, etag)) {
+    throw failed(`If-None-Match names the current version, which is ${etag}.`);
   }
 }
 

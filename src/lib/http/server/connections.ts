@@ -46,6 +46,21 @@ export class Connections {
     if (connection.unanswered >= UNANSWERED_MAX) pauseReading(socket, connection);
   }
 
+  /** The number of open connections. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Counts the connections with a request in flight. */
+  countInFlight(): number {
+    let inFlight = 0;
+    for (const socket of this.#open) {
+      const { latest } = socket[tracked]!;
+      if (latest !== undefined && isInFlight(latest)) inFlight++;
+    }
+    return inFlight;
+  }
+
   /** Returns the response to the latest request on a connection, whether started or not. */
   latest(socket: TrackedSocket): ServerResponse | undefined {
     return socket[tracked]?.latest;
@@ -64,12 +79,14 @@ export class Connections {
     return isFirst;
   }
 
-  /** Closes the idle connections, and every new one from now on. */
+  /** Closes the idle connections, the others after their response, and every new one from now on. */
   closeIdle(): void {
     this.#isClosing = true;
     for (const socket of this.#open) {
       const { latest } = socket[tracked]!;
       if (latest === undefined ? socket.bytesRead === 0 : !isInFlight(latest)) socket.destroy();
+      // Its head may have been sent without `Connection: close`.
+      else latest?.once('finish', () => socket.destroySoon());
     }
   }
 

@@ -1,5 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { parseTraceparent } from '../../trace-context.ts';
 import { type ErrorEntry, errorBody, Problem, problemBody, type ServerErrorCode } from '../problem.ts';
 import { wantsProblemJson } from './accept.ts';
 import type { Authenticator, KeyOwner } from './authenticator.ts';
@@ -15,8 +16,20 @@ export interface ErrorOptions {
   readonly proxies: TrustedProxies;
   /** Returns the address below which the pages on error codes are: that of this server or of another. */
   pagesUrl(tls: boolean): string;
-  /** Reports each request that is refused with 401 or 403 although its key exists; `code` is that of the error. */
-  onRefused?(key: KeyOwner, code: string, address: string, requestId: string): void;
+  /** Reports each request that is refused with 401 or 403 although its key exists. */
+  onRefused?(key: KeyOwner, refused: RefusedRequest): void;
+  /** Reports each error response, by its code; also those to requests that never reach a route. */
+  onError?(code: string): void;
+}
+
+/** A request that was refused. */
+export interface RefusedRequest {
+  /** The error code of the response. */
+  readonly code: string;
+  /** The client's address. */
+  readonly address: string;
+  readonly requestId: string;
+  readonly traceId?: string | undefined;
 }
 
 /** Writes the error responses of a server, also those to requests that never reach a route. */
@@ -47,8 +60,10 @@ export class ErrorResponses {
     const tls = this.isTls(request);
     const all = commonHeaders(tls).api.concat('X-Request-Id', requestId, problem.headers, headers);
     const { status, code } = problem;
+    this.#options.onError?.(code);
     if (key !== undefined && (status === 401 || status === 403)) {
-      this.#options.onRefused?.(key, code, this.addressOf(request), requestId);
+      const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
+      this.#options.onRefused?.(key, { code, address: this.addressOf(request), requestId, traceId });
     }
     if (wantsProblemJson(request.headers.accept)) {
       const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
@@ -65,6 +80,7 @@ export class ErrorResponses {
 
   /** Writes an error to a connection whose input never became a request, and ends the connection. */
   writeToSocket(socket: Duplex & { readonly remoteAddress?: string | undefined }, code: ServerErrorCode): void {
+    this.#options.onError?.(code);
     const problem = this.problem(code);
     const address = clientAddress(socket.remoteAddress, undefined, this.#options.proxies);
     const bytes = JSON.stringify(errorBody(problem));

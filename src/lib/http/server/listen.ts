@@ -1,14 +1,15 @@
 import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions, type Server as TcpServer } from 'node:net';
+import { BACKLOG, close, closeOnceEmpty } from './close-listener.ts';
 
 export interface Listener {
   readonly port: number;
-  /** Stops listening; resolves when every connection has ended. */
+  /** Accepts the connections that wait in the kernel, and stops listening without resetting one. */
+  stop(): Promise<void>;
+  /** Stops listening at once; resolves when every connection has ended. */
   close(): Promise<void>;
 }
-
-const BACKLOG = 4096;
 
 /**
  * Listens on `host`; for `localhost`, which is 127.0.0.1 and ::1 on most machines, on each of its addresses that can be
@@ -28,7 +29,12 @@ export async function listen(server: Server, host: string, port: number): Promis
       () => {},
     );
   }
-  return { port: bound.port, close: async () => void (await Promise.all(servers.map(close))) };
+  const closeAll = async () => void (await Promise.all(servers.map(close)));
+  return {
+    port: bound.port,
+    stop: async () => void (await Promise.all(servers.map(closeOnceEmpty))),
+    close: closeAll,
+  };
 }
 
 export function bind(server: TcpServer, options: ListenOptions): Promise<void> {
@@ -39,8 +45,4 @@ export function bind(server: TcpServer, options: ListenOptions): Promise<void> {
       resolve();
     });
   });
-}
-
-export function close(server: TcpServer): Promise<void> {
-  return new Promise(resolve => server.close(() => resolve()));
 }

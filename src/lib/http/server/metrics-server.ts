@@ -1,21 +1,31 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Metrics } from '../../metrics.ts';
-import { bind, close } from './listen.ts';
+import { close } from './close-listener.ts';
+import { bind } from './listen.ts';
 
-/** Serves `GET /metrics` on a port of its own, which only operators should be able to reach. */
+/**
+ * Serves `GET /metrics` on a port of its own, which only operators should be able to reach; also `GET /livez`, which other
+ * connections cannot delay there.
+ */
 export class MetricsServer {
   readonly #server: Server;
 
-  constructor(metrics: Metrics) {
-    this.#server = createServer((request, response) => {
-      const found = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD');
-      response.writeHead(found ? 200 : 404, {
+  /** @param text returns the metrics in the text format; it does not reject */
+  constructor(text: () => Promise<string>) {
+    const documents: Readonly<Record<string, () => Promise<string> | string>> = {
+      '/metrics': text,
+      '/livez': () => 'ok\n',
+    };
+    this.#server = createServer(async ({ method, url = '' }, response) => {
+      const isRead = method === 'GET' || method === 'HEAD';
+      const document = isRead && Object.hasOwn(documents, url) ? documents[url] : undefined;
+      const body = (await document?.()) ?? 'Only GET /metrics and GET /livez are served here.\n';
+      response.writeHead(document === undefined ? 404 : 200, {
         'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
         'X-Content-Type-Options': 'nosniff',
         'Cache-Control': 'no-store',
       });
-      response.end(found ? metrics.text() : 'Only GET /metrics is served here.\n');
+      response.end(body);
     });
   }
 

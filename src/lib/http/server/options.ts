@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { Route } from '../route.ts';
 import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
+import type { ShedReason } from './load-shedder.ts';
 import type { PageOptions, PageRoute } from './pages.ts';
 
 /** The response to a request of the API. */
@@ -15,19 +17,44 @@ export interface Outcome {
   readonly durationMs: number;
 }
 
+/** Runs the work for a request in a context of its own, which asynchronous calls inherit. */
+export interface RequestContext {
+  /** Begins to serve a request. */
+  begin(request: IncomingMessage, work: () => void): void;
+  /** Continues from an event of the connection, which has no context. */
+  resume(request: IncomingMessage, work: () => void): void;
+}
+
+/** What a server has open at present, and what it has rejected. */
+export interface ServerLoad {
+  readonly connections: number;
+  /** The connections with a request in flight. */
+  readonly inFlight: number;
+  /** The responses that are streams. */
+  readonly streams: number;
+  /** The requests that were rejected because of overload since the start. */
+  readonly shed: Readonly<Record<ShedReason, number>>;
+}
+
 /** What an HTTP server serves, and the functions that it calls. */
 export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions, PageOptions {
   readonly routes: readonly Route<Context>[];
-  /** The pages outside the API. */
+  /** The pages outside the API that are served from the start. */
   readonly pages: readonly PageRoute[];
+  /** Returns the other pages. The first request for one of them calls it, and again if it failed. */
+  loadPages?(): Promise<readonly PageRoute[]>;
   /**
    * Returns the public address, without the prefix and without a trailing slash.
    * @param port the port that the server listens on
    * @param tls whether the request came to a trusted proxy over TLS
    */
   publicUrl(port: number, tls: boolean): string;
+  /** Returns how long the oldest work for requests has waited to begin, in milliseconds. */
+  queueAgeMs?(): number;
   /** Called after each response of the API. It must be quick, and keep nothing of the exchange but its texts. */
   onResponse?(exchange: Exchange, outcome: Outcome): void;
+  /** Absent without traces. */
+  readonly requestContext?: RequestContext | undefined;
   /** Returns the time in milliseconds since the Unix epoch. */
   now(): number;
   /** What differs from {@link defaultLimits}. */

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import type { SharedBudget } from '../../shared-budget.ts';
 import { Problem } from '../problem.ts';
 import { prefersHtml } from './accept.ts';
-import type { BodyBudget } from './body-budget.ts';
 import type { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Read, readBody } from './read-body.ts';
 import { type PageContent, writePage } from './responses.ts';
 
-/** A page outside the API, or what one of its forms is sent to. It needs no key and is not rate limited. */
+/** A page outside the API, or what one of its forms is sent to. It needs no key. */
 export interface PageRoute {
   /** `GET` serves `HEAD` too. */
   readonly method: 'GET' | 'POST';
@@ -35,24 +35,32 @@ export interface PageRequest {
   readonly parameters: Readonly<Record<string, string>>;
   /** Returns a request header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The fields of the form; empty for `GET`. */
-  readonly form: URLSearchParams;
+  /**
+   * Reads the fields of the form that was sent.
+   * @param client what the memory counts for: an account or a network
+   * @throws {Problem} when the body is no form, is too large, or there is no memory for it
+   */
+  readForm(client: string): Promise<URLSearchParams>;
 }
 
 /** What pages need from the server. */
 export interface PageOptions {
-  /** Limits the memory for bodies; several servers can share it. */
-  readonly bodies: BodyBudget;
+  /** Limits the memory for bodies, by account; several servers can share it. */
+  readonly bodies: SharedBudget<number>;
+  /** Shares the part for forms between visitors. */
+  readonly forms: SharedBudget<string>;
   /** Converts an error that a route or a page has thrown, and logs what callers must not see. */
-  problemOf(error: unknown, requestId: string): Problem;
+  problemOf(error: unknown, exchange: Exchange): Problem;
   /** Returns the HTML page on a problem of a request for a page. */
   errorPage(problem: Problem, requestId: string): PageContent;
+  /** Called after each response outside the API. `path` is that of the page, if there is one; `code` is '' for a success. */
+  onPage?(exchange: Exchange, path: string | undefined, code: string): void;
 }
 
 /** The largest form, in bytes. */
 const FORM_BYTES_MAX = 64 * 1024;
 const TOO_LARGE = 'The form is larger than 64 KiB.';
-/** All visitors share one account of the body budget. */
+/** All visitors share one account of the budget of bodies. */
 const VISITORS = 0;
 const noForm = new URLSearchParams();
 
@@ -69,17 +77,19 @@ export class PageServer {
   /** Never rejects. @param connection the headers that end the connection, if it is to end */
   async serve(exchange: Exchange, page: PageRoute, connection: readonly string[]): Promise<void> {
     try {
-      const form = page.method === 'POST' ? await this.#readForm(exchange) : noForm;
-      const content = await page.handle(this.#requestOf(exchange, form));
-      if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection);
-      else writePage(exchange, content, connection);
+      const content = await page.handle(this.#requestOf(exchange));
+      if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection, page);
+      else {
+        writePage(exchange, content, connection);
+        this.#options.onPage?.(exchange, page.path, '');
+      }
     } catch (error) {
-      this.reject(exchange, this.#options.problemOf(error, exchange.requestId), connection);
+      this.reject(exchange, this.#options.problemOf(error, exchange), connection, page);
     }
   }
 
   /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
-  reject(exchange: Exchange, problem: Problem, connection: readonly string[]): void {
+  reject(exchange: Exchange, problem: Problem, connection: readonly string[], page?: PageRoute): void {
     const { request, requestId } = exchange;
     if (prefersHtml(request.headers.accept)) {
       const page = this.#options.errorPage(problem, requestId);
@@ -87,31 +97,34 @@ export class PageServer {
     } else {
       this.#errors.write(exchange, problem, this.#errors.addressHeaders(request).concat(connection));
     }
+    this.#options.onPage?.(exchange, page?.path, problem.code);
   }
 
-  #requestOf({ request, ...exchange }: Exchange, form: URLSearchParams): PageRequest {
-    const { requestId, publicUrl, tls, path, search, parameters } = exchange;
+  #requestOf(exchange: Exchange): PageRequest {
+    const { request, requestId, publicUrl, tls, path, search, parameters } = exchange;
     return {
-      ...{ requestId, publicUrl, tls, path, search, parameters, form },
+      ...{ requestId, publicUrl, tls, path, search, parameters },
       // The address of a connection is unknown once it is closed.
       address: this.#errors.addressOf(request),
       header: name => headerOf(request, name),
+      readForm: client => this.#readForm(exchange, client),
     };
   }
 
-  /** @throws {Problem} when the body is no form, is too large, or there is no memory for it */
-  async #readForm({ request, response }: Exchange): Promise<URLSearchParams> {
+  async #readForm({ request, response }: Exchange, client: string): Promise<URLSearchParams> {
     const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': encoding } = request.headers;
     if (encoding === undefined && (declared === undefined || declared === '0')) return noForm;
     if (!/^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
       throw new Problem('invalid_content_type', 400, 'Send the form as application/x-www-form-urlencoded.');
     }
-    const { bodies } = this.#options;
+    const { bodies, forms } = this.#options;
     let reserved = 0;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const reserve = (bytes: number) => {
+      if (!forms.reserve(client, bytes)) return false;
       const isReserved = bodies.reserve(VISITORS, bytes);
       if (isReserved) reserved += bytes;
+      else forms.release(client, bytes);
       return isReserved;
     };
     const done = (read: Read) => {
@@ -124,7 +137,10 @@ export class PageServer {
     try {
       return new URLSearchParams(await promise);
     } finally {
-      if (reserved > 0) bodies.release(VISITORS, reserved);
+      if (reserved > 0) {
+        forms.release(client, reserved);
+        bodies.release(VISITORS, reserved);
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { IncomingMessage } from 'node:http';
 
 /** The body, or the code of the error that it caused. */
 export type Read =
@@ -22,7 +22,7 @@ const noBytes = Buffer.alloc(0);
  * @returns a function that stops reading, for a request that has its response already
  */
 export function readBody(
-  body: Readable,
+  body: IncomingMessage,
   declared: string | undefined,
   reserve: (bytes: number) => boolean,
   done: (read: Read) => void,
@@ -33,7 +33,9 @@ export function readBody(
   let length = 0;
   let chunks = 0;
   let ended = false;
-  if (max > bytesMax) end({ error: 'body_too_large' });
+  // The client may have gone while the request waited. Then no event follows.
+  if (body.socket.destroyed) end({ error: 'malformed_request' });
+  else if (max > bytesMax) end({ error: 'body_too_large' });
   else if (!reserve(declared === undefined ? FIRST_BYTES : max)) end({ error: 'overloaded' });
   else {
     bytes = Buffer.allocUnsafe(Math.min(max, FIRST_BYTES));

@@ -16,7 +16,8 @@ const exposeHeaders = [
 
 /** The request headers that browsers may send when a preflight request names none: all that an operation reads. */
 const requestHeaders =
-  'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id';
+  'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, ' +
+  'traceparent';
 
 /** Lets scripts of other sites read a response. */
 export const anyOrigin: readonly string[] = ['Access-Control-Allow-Origin', '*'];
@@ -148,13 +149,13 @@ function acceptsEncoding(header: string, encoding: string): boolean {
     });
 }
 
-export function writePreflight({ request, response, requestId, tls }: Exchange, rateLimits: readonly string[]): void {
+export function writePreflight({ request, response, requestId, tls }: Exchange, headers: readonly string[]): void {
   const allowed = request.headers['access-control-request-headers'] ?? requestHeaders;
   writeResponse(response, { status: 204, bytes: '' }, [
     ...[...anyOrigin, ...commonHeaders(tls).page, 'Cache-Control', 'no-store'],
     ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
     ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
-    ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...rateLimits],
+    ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...headers],
   ]);
 }
 

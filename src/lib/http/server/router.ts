@@ -27,6 +27,10 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
   constructor(prefix: string, routes: readonly R[], pages: readonly PageRoute[]) {
     this.#prefix = prefix;
     for (const route of routes) this.#add(route.route.method, prefix + route.route.path, { route });
+    this.addPages(pages);
+  }
+
+  addPages(pages: readonly PageRoute[]): void {
     for (const page of pages) this.#add(page.method, page.path, { page });
   }
 

@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import Type from 'typebox';
 import { waitUntil } from '../../../../test/support/wait-until.ts';
+import { SharedBudget } from '../../shared-budget.ts';
 import { Problem } from '../problem.ts';
 import { operationsOver, type Route } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
-import { BodyBudget } from './body-budget.ts';
 import { trustedProxies } from './client-address.ts';
 import type { ConnectionLimits } from './options.ts';
+import type { PageRoute } from './pages.ts';
 import { HttpServer } from './server.ts';
 
 const operation = operationsOver<null>();
@@ -166,16 +169,35 @@ describe('a server of routes', () => {
     stability: 'stable',
   };
 
+  const busy: Route<null> = {
+    ...operation({
+      ...documentation,
+      successes: [anything],
+      handle() {
+        const end = performance.now() + 2;
+        while (performance.now() < end);
+        return { body: 'done' };
+      },
+    }),
+    operationId: 'computeThing',
+    method: 'GET',
+    path: '/things/busy',
+    access,
+    tag: 'Things',
+    stability: 'stable',
+  };
+
   const servers: HttpServer<null>[] = [];
   after(() => Promise.all(servers.map(server => server.close(0))));
 
   async function start(
     limits: Partial<ConnectionLimits> = {},
     gate: Authenticator = openGate,
-    bodies = new BodyBudget({ total: 4 * MIB, perAccount: 4 * MIB }),
+    bodies = new SharedBudget<number>({ total: 4 * MIB, perClient: 4 * MIB }),
+    loadPages = async (): Promise<readonly PageRoute[]> => [],
   ) {
     const server = new HttpServer<null>({
-      routes: [things, add, slow, fault, lateFault, large],
+      routes: [things, add, slow, fault, lateFault, large, busy],
       prefix: '/v1',
       contextOf: () => null,
       authenticator: gate,
@@ -187,10 +209,12 @@ describe('a server of routes', () => {
       },
       proxies: trustedProxies([]),
       bodies,
+      forms: new SharedBudget<string>({ total: 0 }),
       publicUrl: () => 'http://service.example',
       pagesUrl: () => 'http://service.example',
       now: () => Date.now(),
       pages: [],
+      loadPages,
       errorPage: ({ status }) => ({ status, bytes: '' }),
       limits: { checkMs: 20, ...limits },
     });
@@ -206,6 +230,45 @@ describe('a server of routes', () => {
   it('responds to two requests on one connection', async () => {
     const text = await exchange(port, [get('/v1/things') + last('/v1/things')]);
     assert.deepEqual(statuses(text), [200, 200]);
+  });
+
+  it('sheds load while it is overloaded, and none afterwards', async () => {
+    const { port, server } = await start();
+    const load = spawn(process.execPath, ['--input-type=module', '--eval', overload, String(port)]);
+    const output = text(load.stdout);
+    load.stderr.pipe(process.stderr);
+    const { ok, refused, latest } = JSON.parse(await output);
+    assert.ok(ok > 0);
+    assert.ok(refused > 0);
+    assert.ok(server.load().shed.event_loop >= refused);
+    const [head] = latest.split('\r\n\r\n');
+    assert.match(head, /^HTTP\/1\.1 503 /);
+    assert.match(head, /\r\nRetry-After: [123]\r\n/);
+    assert.match(head, /\r\nConnection: close\r\n/);
+    // The key was not looked at.
+    assert.match(head, /\r\nX-Gate: shown to 127\.0\.0\.1\r\n/);
+    assert.match(latest, /"code":"overloaded"/);
+    for (let count = 0; count < 20; count++) {
+      assert.deepEqual(statuses(await exchange(port, [last('/v1/things/busy')])), [200]);
+    }
+  });
+
+  it('loads pages for the first request outside the API, and again if that failed', async () => {
+    let loads = 0;
+    const { port } = await start({}, openGate, undefined, async () => {
+      loads++;
+      if (loads === 1) throw new Error('the secret cause');
+      return [{ method: 'GET', path: '/page', handle: () => ({ status: 200, bytes: 'a page' }) }];
+    });
+    await exchange(port, [last('/v1/things')]);
+    assert.equal(loads, 0);
+    const failed = await exchange(port, [last('/page')]);
+    assert.deepEqual(statuses(failed), [500]);
+    assert.doesNotMatch(failed, /secret/);
+    const texts = await Promise.all(['/page', '/page', '/nothing'].map(path => exchange(port, [last(path)])));
+    assert.deepEqual(texts.map(statuses), [[200], [200], [404]]);
+    assert.match(texts[0]!, /a page$/);
+    assert.equal(loads, 2);
   });
 
   it('reports an internal error without its cause, which is logged', async () => {
@@ -381,7 +444,7 @@ describe('a server of routes', () => {
     const whole = (account: number) => `${head(account, 'Content-Length: 12\r\nConnection: close')}{"name":"x"}`;
 
     /** Begins a request, and returns its socket once its body takes `bytes` of the budget. */
-    async function begin(port: number, bodies: BodyBudget, text: string, bytes: number): Promise<Socket> {
+    async function begin(port: number, bodies: SharedBudget<number>, text: string, bytes: number): Promise<Socket> {
       const socket = connect(port, '127.0.0.1');
       socket.on('error', () => {});
       const before = bodies.used;
@@ -391,7 +454,7 @@ describe('a server of routes', () => {
     }
 
     it('returns 503 before it reads more than an account may send, and serves other accounts', async () => {
-      const bodies = new BodyBudget({ total: 2 * MIB, perAccount: MIB });
+      const bodies = new SharedBudget<number>({ total: 2 * MIB, perClient: MIB });
       const { port } = await start({}, byAccount, bodies);
       const first = await begin(port, bodies, head(1, `Content-Length: ${MIB - 100}`), MIB - 100);
       const refused = await exchange(port, [head(1, 'Content-Length: 101\r\nConnection: close')]);
@@ -410,7 +473,7 @@ describe('a server of routes', () => {
     });
 
     it('counts a body without Content-Length as it grows', async () => {
-      const bodies = new BodyBudget({ total: MIB, perAccount: 64 * 1024 });
+      const bodies = new SharedBudget<number>({ total: MIB, perClient: 64 * 1024 });
       const { port } = await start({}, byAccount, bodies);
       const chunked = head(1, 'Transfer-Encoding: chunked');
       const first = await begin(port, bodies, `${chunked}1\r\n{\r\n`, 16 * 1024);
@@ -424,7 +487,7 @@ describe('a server of routes', () => {
     });
 
     it('releases a body that never arrives', async () => {
-      const bodies = new BodyBudget({ total: MIB, perAccount: MIB });
+      const bodies = new SharedBudget<number>({ total: MIB, perClient: MIB });
       const { port } = await start({ headersMs: 50, requestMs: 100 }, byAccount, bodies);
       const gone = await begin(port, bodies, head(1, 'Content-Length: 1000'), 1000);
       gone.destroy();
@@ -440,8 +503,30 @@ describe('a server of routes', () => {
       assert.deepEqual(statuses(malformed.toString('latin1')), [400]);
     });
 
+    it('reserves nothing for a client that has gone while its key was checked', async () => {
+      const bodies = new SharedBudget<number>({ total: MIB });
+      const asked = Promise.withResolvers<void>();
+      const checked = Promise.withResolvers<void>();
+      const authenticate: Authenticator['authenticate'] = async request => {
+        asked.resolve();
+        await checked.promise;
+        return byAccount.authenticate(request);
+      };
+      const { server, port } = await start({}, { ...openGate, authenticate }, bodies);
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write(head(1, 'Content-Length: 1000'));
+      await asked.promise;
+      socket.destroy();
+      // The server has noticed that it has no connection any more.
+      await server.close(3000);
+      await nextTurn();
+      checked.resolve();
+      await nextTurn();
+      assert.equal(bodies.used, 0);
+    });
+
     it('keeps no memory of a body whose request is answered, while the connection stays open', async () => {
-      const bodies = new BodyBudget({ total: MIB, perAccount: MIB });
+      const bodies = new SharedBudget<number>({ total: MIB, perClient: MIB });
       const { port } = await start({ idleMs: 3_600_000 }, byAccount, bodies);
       const sockets: Socket[] = [];
       const before = process.memoryUsage().arrayBuffers;
@@ -512,6 +597,54 @@ describe('a server of routes', () => {
     await closed;
   });
 
+  it('serves every request as the last one on its connection until the delay of a stop ends', async () => {
+    const page: PageRoute = { method: 'GET', path: '/page', handle: () => ({ status: 200, bytes: 'a page' }) };
+    const { server, port } = await start({}, openGate, undefined, async () => [page]);
+    const used = connect(port, '127.0.0.1');
+    used.write(get('/v1/things'));
+    await once(used, 'data');
+    const delay = Promise.withResolvers<void>();
+    const drained = server.drain(delay.promise);
+    const preflight =
+      'OPTIONS /v1/things HTTP/1.1\r\nHost: x\r\nOrigin: x\r\nAccess-Control-Request-Method: GET\r\n\r\n';
+    const requests = [get('/v1/things'), `${post(12)}{"name":"x"}`, get('/page'), get('/v1/nothing'), preflight];
+    const texts = await Promise.all([exchangeOn(used, [requests[0]!]), ...requests.map(one => exchange(port, [one]))]);
+    assert.deepEqual(texts.map(statuses), [[200], [200], [201], [200], [404], [204]]);
+    for (const text of texts) assert.match(text, /\r\nConnection: close\r\n/i);
+    delay.resolve();
+    await drained;
+    await assert.rejects(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' });
+  });
+
+  it('serves the connections that wait in the kernel when the delay of a stop ends', async () => {
+    const { server, port } = await start();
+    const accepted = nextAccepted();
+    const late = connect(port, '127.0.0.1');
+    await accepted;
+    const answers = Array.from({ length: 50 }, () => exchange(port, [get('/v1/things')]));
+    const drained = server.drain(Promise.resolve());
+    assert.deepEqual((await Promise.all(answers)).map(statuses), new Array(50).fill([200]));
+    // This one was accepted before, and sends its request only now.
+    assert.deepEqual(statuses(await exchangeOn(late, [get('/v1/things')])), [200]);
+    await drained;
+    await server.close(0);
+  });
+
+  it('sends the rest of a large response when it stops', async () => {
+    const { server, port } = await start({ idleMs: 3_600_000 });
+    const socket = connect(port, '127.0.0.1');
+    let bytes = 0;
+    socket.write(get('/v1/things/large'));
+    await once(socket, 'readable');
+    const closed = server.close(3_600_000);
+    socket.on('data', part => {
+      bytes += part.length;
+    });
+    await once(socket, 'close');
+    assert.ok(bytes > LARGE_BYTES, `${bytes} bytes came`);
+    await closed;
+  });
+
   it('stops after its time limit even with pending requests', async () => {
     const { server, port } = await start();
     const begun = connect(port, '127.0.0.1');
@@ -536,7 +669,8 @@ describe('a server of routes', () => {
           errors,
           problemOf: error => error as Problem,
           proxies: trustedProxies([]),
-          bodies: new BodyBudget({ total: 0, perAccount: 0 }),
+          bodies: new SharedBudget<number>({ total: 0, perClient: 0 }),
+          forms: new SharedBudget<string>({ total: 0 }),
           publicUrl: () => '',
           pagesUrl: () => '',
           now: () => 0,
@@ -548,14 +682,46 @@ describe('a server of routes', () => {
   });
 });
 
+/**
+ * A program that overloads a server until 50 requests were refused: 100 connections send one request after the other, and
+ * new connections come all the time.
+ */
+const overload = `
+  import { connect } from 'node:net';
+  let ok = 0, refused = 0, latest = '';
+  function open(once) {
+    const socket = connect(Number(process.argv[1]), '127.0.0.1');
+    const send = () => socket.write('GET /v1/things/busy HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n');
+    socket.on('error', () => {});
+    socket.on('connect', send);
+    socket.setEncoding('latin1').on('data', text => {
+      if (text.startsWith('HTTP/1.1 503')) {
+        refused++;
+        latest = text;
+      } else ok++;
+      if (once) socket.destroy();
+      else if (!socket.readableEnded) send();
+    });
+    socket.on('close', () => { if (!once && refused < 50) open(false); });
+  }
+  for (let count = 0; count < 100; count++) open(false);
+  const timer = setInterval(() => {
+    if (refused < 50 && performance.now() < 30_000) for (let count = 0; count < 5; count++) open(true);
+    else process.stdout.write(JSON.stringify({ ok, refused, latest }), () => process.exit());
+  }, 10);
+`;
+
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const last = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 const post = (length: number) =>
   `POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
 
 /** Sends pieces on a connection of their own; everything that came until the server ended it. */
-async function exchange(port: number, pieces: readonly string[]): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
+function exchange(port: number, pieces: readonly string[]): Promise<string> {
+  return exchangeOn(connect(port, '127.0.0.1'), pieces);
+}
+
+async function exchangeOn(socket: Socket, pieces: readonly string[]): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', part => {
     text += part;

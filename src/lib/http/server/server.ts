@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
 import type { ResponseWriter } from '../route.ts';
 import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
@@ -8,15 +9,17 @@ import { Connections } from './connections.ts';
 import { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Listener, listen } from './listen.ts';
-import { defaultLimits, type HttpServerOptions } from './options.ts';
+import { LoadShedder } from './load-shedder.ts';
+import { defaultLimits, type HttpServerOptions, type ServerLoad } from './options.ts';
 import { PageServer } from './pages.ts';
-import { readBody } from './read-body.ts';
+import { type Read, readBody } from './read-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
 import {
   closeConnection,
   commonHeaders,
   type EncodedResponse,
+  LINGER_MS,
   writePreflight,
   writeResponse,
   writeStream,
@@ -28,11 +31,13 @@ const HEADER_BYTES_MAX = 16 * 1024;
 
 const noHeaders: readonly string[] = [];
 const retrySoon: readonly string[] = ['Retry-After', '1'];
+/** Clients that come back at different times make no new peak. */
+const RETRY_SECONDS = ['1', '2', '3'];
 
 interface RoutedExchange<Context> extends Exchange {
   /** What the method and path lead to. */
   readonly found: Found<BoundRoute<Context>>;
-  /** The bytes that are reserved for the body in the `BodyBudget`. */
+  /** The bytes that are reserved for the body in the budget of bodies. */
   bodyBytes: number;
 }
 
@@ -50,11 +55,17 @@ export class HttpServer<Context> {
   readonly #connections: Connections;
   readonly #errors: ErrorResponses;
   readonly #pages: PageServer;
+  /** Settled once the other pages are served too; absent before the first request for one. */
+  #morePages: Promise<void> | undefined;
+  #hasAllPages: boolean;
   readonly #streams = new Set<ResponseWriter>();
+  readonly #shedder: LoadShedder;
+  /** The errors of requests that are shed. Creating one for each would take a twelfth of the time of its response. */
+  readonly #overloads: readonly Problem[];
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
   #isClosing = false;
-  /** Headers of every response: they end the connection while the server is closing. */
+  /** Headers of every response: they end the connection while the server is draining or closing. */
   #connectionHeaders = noHeaders;
 
   /** @throws {Error} when a route does not state who may call it */
@@ -64,6 +75,9 @@ export class HttpServer<Context> {
     this.#pages = new PageServer(options, this.#errors);
     const routes = options.routes.map(route => new BoundRoute(route, options));
     this.#router = new Router(options.prefix, routes, options.pages);
+    this.#hasAllPages = options.loadPages === undefined;
+    this.#shedder = new LoadShedder({ queueAgeMs: options.queueAgeMs?.bind(options) });
+    this.#overloads = RETRY_SECONDS.map(seconds => this.#errors.problem('overloaded', ['Retry-After', seconds]));
     const limits = { ...defaultLimits, ...options.limits };
     this.#server = createServer({
       headersTimeout: limits.headersMs,
@@ -78,9 +92,12 @@ export class HttpServer<Context> {
     this.#server.maxHeadersCount = 0;
     // Undocumented in Node: clients that end their side of the connection after a request still get the response.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#connections = new Connections(this.#server, limits.connectionsMax, (request, response) =>
-      this.#receive(request, response),
-    );
+    const { requestContext } = options;
+    this.#connections = new Connections(this.#server, limits.connectionsMax, (request, response) => {
+      if (requestContext === undefined) this.#receive(request, response);
+      else requestContext.begin(request, () => this.#receive(request, response));
+    });
+    this.#server.on('connection', () => this.#shedder.noteConnection());
     const clientErrors = new ClientErrors(this.#connections, this.#errors);
     this.#server.on('clientError', (error, socket) => clientErrors.respond(error, socket));
     this.#server.on('checkExpectation', (request, response) => clientErrors.rejectExpectation(request, response));
@@ -95,6 +112,27 @@ export class HttpServer<Context> {
     const { publicUrl } = this.#options;
     this.#publicUrls = { plain: publicUrl(this.#listener.port, false), tls: publicUrl(this.#listener.port, true) };
     return this.#listener.port;
+  }
+
+  /** Returns what is open at present, and what was rejected. */
+  load(): ServerLoad {
+    return {
+      connections: this.#connections.size,
+      inFlight: this.#connections.countInFlight(),
+      streams: this.#streams.size,
+      shed: this.#shedder.shed,
+    };
+  }
+
+  /**
+   * Serves every request until `delay` has resolved, each as the last one on its connection. Then stops listening, and
+   * serves the connections that were accepted last for another second.
+   */
+  async drain(delay: Promise<unknown>): Promise<void> {
+    this.#connectionHeaders = closeConnection;
+    await delay;
+    await this.#listener?.stop();
+    await sleep(LINGER_MS);
   }
 
   /** Accepts no more requests, waits at most `timeoutMs` for those in flight, and closes every connection. */
@@ -115,11 +153,34 @@ export class HttpServer<Context> {
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
     else if (route === undefined && !this.#router.isInApi(exchange.path)) {
-      this.#pages.reject(exchange, this.#notFoundOutside(exchange.path), this.#connectionHeaders);
+      if (this.#hasAllPages) {
+        this.#pages.reject(exchange, this.#notFoundOutside(exchange.path), this.#connectionHeaders);
+      } else this.#receiveWithPages(exchange);
     } else if (this.#isClosing) this.#rejectClosing(exchange);
+    else if (this.#shedder.rejects(exchange.receivedMs)) this.#rejectOverloaded(exchange);
     else if (request.method === 'OPTIONS' && isPreflight(request)) {
-      writePreflight(exchange, this.#errors.addressHeaders(request));
+      writePreflight(exchange, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
     } else this.#authenticate(exchange);
+  }
+
+  /** Loads the other pages, and receives the request again. */
+  #receiveWithPages(exchange: RoutedExchange<Context>): void {
+    const { request, response } = exchange;
+    this.#morePages ??= this.#loadPages();
+    this.#morePages.then(
+      () => this.#receive(request, response),
+      error => this.#pages.reject(exchange, this.#options.problemOf(error, exchange), this.#connectionHeaders),
+    );
+  }
+
+  async #loadPages(): Promise<void> {
+    try {
+      this.#router.addPages(await this.#options.loadPages!());
+      this.#hasAllPages = true;
+    } catch (error) {
+      this.#morePages = undefined;
+      throw error;
+    }
   }
 
   /** Parses the URL once, and finds what it leads to. */
@@ -169,7 +230,7 @@ export class HttpServer<Context> {
 
   #failToAuthenticate(exchange: RoutedExchange<Context>, error: unknown): void {
     exchange.headers = this.#errors.addressHeaders(exchange.request);
-    this.#reject(exchange, this.#options.problemOf(error, exchange.requestId));
+    this.#reject(exchange, this.#options.problemOf(error, exchange));
   }
 
   /** Rejects requests that no route serves or serves any more, and callers without the route's scope. */
@@ -212,14 +273,20 @@ export class HttpServer<Context> {
         declared,
         bytes => this.#reserve(exchange, bytes),
         read => {
-          if ('bytes' in read) this.#handle(exchange, route, read.bytes);
-          else if (read.error !== 'overloaded') this.#reject(exchange, this.#errors.problem(read.error));
-          else this.#rejectUncounted(exchange, this.#errors.problem('overloaded', retrySoon));
+          const { requestContext } = this.#options;
+          if (requestContext === undefined) this.#handleBody(exchange, route, read);
+          else requestContext.resume(request, () => this.#handleBody(exchange, route, read));
         },
       );
       // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
       response.once('close', stop);
     }
+  }
+
+  #handleBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, read: Read): void {
+    if ('bytes' in read) this.#handle(exchange, route, read.bytes);
+    else if (read.error !== 'overloaded') this.#reject(exchange, this.#errors.problem(read.error));
+    else this.#rejectUncounted(exchange, this.#errors.problem('overloaded', retrySoon));
   }
 
   #reserve(exchange: RoutedExchange<Context>, bytes: number): boolean {
@@ -251,7 +318,7 @@ export class HttpServer<Context> {
   }
 
   #fail(exchange: RoutedExchange<Context>, error: unknown): void {
-    const problem = this.#options.problemOf(error, exchange.requestId);
+    const problem = this.#options.problemOf(error, exchange);
     if (problem.code === 'overloaded') this.#rejectUncounted(exchange, problem);
     else this.#reject(exchange, problem);
   }
@@ -293,6 +360,13 @@ export class HttpServer<Context> {
       // The request stays counted, as its headers say.
     }
     this.#reject(exchange, problem);
+  }
+
+  /** Rejects a request before any work for it, also that of looking at its key. */
+  #rejectOverloaded(exchange: RoutedExchange<Context>): void {
+    const connection = this.#shedder.hasTooManyConnections ? closeConnection : noHeaders;
+    exchange.headers = this.#errors.addressHeaders(exchange.request).concat(connection);
+    this.#reject(exchange, this.#overloads[Math.floor(Math.random() * RETRY_SECONDS.length)]!);
   }
 
   #rejectClosing(exchange: RoutedExchange<Context>): void {

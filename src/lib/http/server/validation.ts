@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import Format from 'typebox/format';
+import { Compile, type Validator } from 'typebox/schema';
 import type { FieldError } from '../problem.ts';
 
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
@@ -38,8 +38,9 @@ export class BodyReader {
     const judged = tooLong.length === 0 ? value : { ...(value as object) };
     for (const { name } of tooLong) delete (judged as Record<string, unknown>)[name];
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
-      const found = this.#validator.Errors(judged).filter(error => !saysOnlyNotNull(error));
-      const errors = [...wrong, ...found.flatMap(error => fieldErrors(error, this.#schema))];
+      const [, found] = this.#validator.Errors(judged);
+      const named = found.filter(error => !saysOnlyNotNull(error));
+      const errors = [...wrong, ...named.flatMap(error => fieldErrors(error, this.#schema))];
       return { errors: onePerField(errors).slice(0, FIELD_ERRORS_MAX) };
     }
     const unknown = strict ? unknownMembers(this.#schema, value) : [];
@@ -105,7 +106,7 @@ function onePerField(errors: readonly FieldError[]): FieldError[] {
 /** Limits the size of error responses. */
 const FIELD_ERRORS_MAX = 50;
 
-type SchemaError = ReturnType<Validator['Errors']>[number];
+type SchemaError = ReturnType<Validator['Errors']>[1][number];
 
 /**
  * Reports whether an error only says that a nullable member is not `null`. Another error says why it is not valid
@@ -147,6 +148,12 @@ function fieldErrors({ instancePath: path, ...error }: SchemaError, schema: TSch
       const asExample = example === undefined ? '' : `, as ${example} does`;
       return [invalid(path, `Must match the pattern ${params['pattern']}${asExample}.`)];
     }
+    case 'additionalProperties': {
+      const [pattern] = Object.keys(schemaAt(schema, error.schemaPath)?.patternProperties ?? {});
+      return (params['additionalProperties'] as string[]).map(name =>
+        invalid(`${path}/${escapePointer(name)}`, `Must have a name that matches the pattern ${pattern}.`),
+      );
+    }
     default:
       return [invalid(path, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`)];
   }
@@ -158,8 +165,13 @@ function formatMessage(format: string): string {
     : `Must have the format ${format}.`;
 }
 
+interface SchemaPart {
+  readonly examples?: readonly unknown[];
+  readonly patternProperties?: object;
+}
+
 /** Returns the part of a schema that an error comes from. */
-function schemaAt(schema: object, schemaPath: string): { readonly examples?: readonly unknown[] } | undefined {
+function schemaAt(schema: object, schemaPath: string): SchemaPart | undefined {
   const steps = schemaPath.split('/').slice(1);
   return steps.reduce((part: object | undefined, step) => (part as Record<string, object> | undefined)?.[step], schema);
 }
@@ -267,7 +279,8 @@ class Parameter {
       const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
       return `Must be a whole number${range} in decimal digits.`;
     }
-    return fieldErrors(this.#validator.Errors(value)[0]!, this.#value)[0]!.message;
+    const [, [error]] = this.#validator.Errors(value);
+    return fieldErrors(error!, this.#value)[0]!.message;
   }
 
   #error(code: string, message: string): { errors: FieldError[] } {

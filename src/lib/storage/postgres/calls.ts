@@ -2,10 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endsWithin } from '../../timeout.ts';
 import { StorageError } from '../database.ts';
 import type { Connection, ConnectionPool } from './connection.ts';
-import { UnknownOutcomeError } from './errors.ts';
+import { isReadOnly, UnknownOutcomeError } from './errors.ts';
 
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
 const ATTEMPTS_MAX = 5;
+
+/** A server that completed no call for so long does not respond, in milliseconds. */
+const RESPONSIVE_MS = 500;
 
 type Work<T> = (connection: Connection, deadlineMs: number) => Promise<T>;
 
@@ -34,6 +37,14 @@ export class Calls {
     } finally {
       this.#running.delete(call);
     }
+  }
+
+  /**
+   * Returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if none waits, or if
+   * the server does not respond at all.
+   */
+  queueAgeMs(): number {
+    return performance.now() - this.lastSuccessMs > RESPONSIVE_MS ? 0 : this.#pool.queueAgeMs();
   }
 
   /** Rejects new calls and waits for the running ones. */
@@ -82,7 +93,7 @@ async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<
 
 /** Whether nothing was changed, and another attempt may succeed. */
 function mayRetry(error: unknown, connection: Connection): boolean {
-  if (!(error instanceof StorageError) || error instanceof UnknownOutcomeError) return false;
+  if (!(error instanceof StorageError) || error instanceof UnknownOutcomeError || isReadOnly(error)) return false;
   const { code } = (error.cause ?? {}) as { code?: string };
   return connection.broken || code === '40001' || code === '40P01';
 }

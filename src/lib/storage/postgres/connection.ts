@@ -127,6 +127,8 @@ function typeParser(oid: number, format?: 'text' | 'binary') {
 function createPool(pool: pg.Pool, location: string) {
   const connections = new Map<pg.PoolClient, Connection>();
   const acquired = new Set<pg.PoolClient>();
+  /** When the calls that wait for a connection began to, the first one first. */
+  const waits = new Set<{ readonly sinceMs: number }>();
   // The next statement on the connection reports the same error. Without a listener it would end the process.
   pool.on('error', () => {});
   pool.on('connect', client => {
@@ -141,14 +143,29 @@ function createPool(pool: pg.Pool, location: string) {
   return {
     /** Waits at most `timeouts.connect` for a connection. Throws the StorageError `unavailable`. */
     async acquire() {
+      const wait = { sinceMs: performance.now() };
+      waits.add(wait);
       try {
         const client = await pool.connect();
         acquired.add(client);
         return connections.get(client)!;
       } catch (error) {
         throw translateError(error, location);
+      } finally {
+        waits.delete(wait);
       }
     },
+    /** Returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if none waits. */
+    queueAgeMs() {
+      const [first] = waits;
+      return first === undefined ? 0 : performance.now() - first.sinceMs;
+    },
+    state: () => ({
+      used: acquired.size,
+      idle: pool.idleCount,
+      max: pool.options.max,
+      waiting: pool.waitingCount,
+    }),
     /** Closes idle connections. Call it after a connection was lost, because the others probably were too. */
     closeIdle() {
       for (const client of connections.keys()) if (!acquired.has(client)) destroy(client);

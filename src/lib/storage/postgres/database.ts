@@ -1,13 +1,11 @@
-import type { Log } from '../../log.ts';
 import type { Origin } from '../../origin.ts';
 import { UserError } from '../../user-error.ts';
-import type { Database, Health, MaybePromise, OpenOptions, Transaction } from '../database.ts';
+import type { Database, Health, MaybePromise, OpenOptions, StorageMeasurements, Transaction } from '../database.ts';
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
-import type { Migration } from '../migration.ts';
 import type { Query } from '../query.ts';
 import { Calls } from './calls.ts';
 import { type ConnectionPool, type PostgresServer, postgresServer } from './connection.ts';
-import { UnknownOutcomeError } from './errors.ts';
+import { REQUIRE_WRITABLE, UnknownOutcomeError } from './errors.ts';
 import { HealthCheck } from './health.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
 import { NotificationConnection } from './notifications.ts';
@@ -33,13 +31,13 @@ export interface PostgresOptions extends OpenOptions {
  * Transactions are `read committed`: rows may change between a read and a write, so unique indexes and single statements
  * decide (`docs/decisions/engines.md`).
  * @throws {UserError} if the database cannot be used: not migrated, newer, not UTF-8, or too old a server
- * @throws {StorageError} `unavailable` if it cannot be reached
+ * @throws {StorageError} `unavailable` if it cannot be reached, or, for a server, is a standby or read-only
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
-  const { url, schema, migrations, clock, log } = options;
+  const { url, schema, migrations, clock } = options;
   const server = postgresServer(url, schema, options.timeoutScale);
   if (options.migrate) await migratePostgres(server, schema, migrations, clock.now());
-  await inspect(server, migrations, log);
+  await inspect(server, options);
   return new PostgresDatabase(server, options);
 }
 
@@ -123,6 +121,14 @@ export class PostgresDatabase implements Database {
     return this.#health.check(this.#notifications?.lostLocks() ?? []);
   }
 
+  queueAgeMs(): number {
+    return this.#calls.queueAgeMs();
+  }
+
+  measurements(): StorageMeasurements {
+    return { pool: this.#pool.state() };
+  }
+
   async tryAdvisoryLock(name: string): Promise<boolean> {
     return (await this.#notifications?.tryLock(name)) ?? false;
   }
@@ -144,8 +150,8 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Checks the server's version and settings and the database's migrations. */
-async function inspect(server: PostgresServer, migrations: readonly Migration[], log: Log) {
+/** Checks the server's version and settings and the database's migrations; for a server, also that it accepts writes. */
+async function inspect(server: PostgresServer, { migrations, role, log }: PostgresOptions) {
   const { location, timeouts } = server;
   const connection = await server.connect('petstore open');
   try {
@@ -162,6 +168,7 @@ async function inspect(server: PostgresServer, migrations: readonly Migration[],
       log.warn(`The database at ${location} has fsync or full_page_writes off: a power cut may destroy it.`);
     }
     await requireMigrated(connection, server, migrations);
+    if (role === 'server') await connection.query(performance.now() + timeouts.call, REQUIRE_WRITABLE);
   } finally {
     connection.release();
   }

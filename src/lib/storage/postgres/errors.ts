@@ -13,7 +13,18 @@ function isFromServer(error: unknown): error is ServerError {
 /** Reports whether the server rejected a statement and the connection is still usable. */
 export function isStatementError(error: unknown): boolean {
   // 0A000: a migration changed the result type of a prepared statement, which is prepared anew on another connection.
-  return isFromServer(error) && !/^(08|57P|25P03|XX|0A000)/.test(error.code ?? 'XX');
+  // 25006: another connection may reach the new primary after a failover.
+  return isFromServer(error) && !/^(08|57P|25P03|25006|XX|0A000)/.test(error.code ?? 'XX');
+}
+
+/** Fails as a write would on a standby and on a read-only database; otherwise it does nothing. */
+export const REQUIRE_WRITABLE = `do $$ begin
+  if current_setting('transaction_read_only') = 'on' then raise sqlstate '25006'; end if;
+end $$`;
+
+/** Reports whether the database is a standby or read-only. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof StorageError && (error.cause as ServerError | undefined)?.code === '25006';
 }
 
 export function timeoutError(location: string, cause?: unknown): StorageError {

@@ -1,5 +1,7 @@
 import { type Health, StorageError } from '../database.ts';
 import { type Calls, withTimeout } from './calls.ts';
+import type { Connection } from './connection.ts';
+import { isReadOnly, REQUIRE_WRITABLE } from './errors.ts';
 
 /** How long `health` reports a full disk after the last occurrence. */
 const FULL_MS = 5000;
@@ -10,7 +12,8 @@ const CHECK_MS = 1000;
 export class HealthCheck {
   readonly #calls: Calls;
   #fullMs = Number.NEGATIVE_INFINITY;
-  #readOnly = '';
+  /** Whether the latest write failed because the database is a standby or read-only. */
+  #isReadOnly = false;
   #last: { readonly startedMs: number; readonly health: Promise<Health> } | undefined;
 
   constructor(calls: Calls) {
@@ -19,13 +22,13 @@ export class HealthCheck {
 
   onWrite(): void {
     this.#fullMs = Number.NEGATIVE_INFINITY;
-    this.#readOnly = '';
+    this.#isReadOnly = false;
   }
 
   onWriteFailed(error: unknown): void {
     if (!(error instanceof StorageError)) return;
     if (error.reason === 'full') this.#fullMs = performance.now();
-    if ((error.cause as { code?: string } | undefined)?.code === '25006') this.#readOnly = error.publicMessage;
+    if (isReadOnly(error)) this.#isReadOnly = true;
   }
 
   /** @param lostLocks the advisory locks that another process took from this one */
@@ -37,19 +40,20 @@ export class HealthCheck {
   }
 
   async #check(lostLocks: readonly string[]): Promise<Health> {
-    if (performance.now() - this.#calls.lastSuccessMs > CHECK_MS) {
+    if (this.#isReadOnly || performance.now() - this.#calls.lastSuccessMs > CHECK_MS) {
       try {
-        const call = this.#calls.run((connection, deadlineMs) => connection.query(deadlineMs, 'select 1'), CHECK_MS);
-        await withTimeout(call, CHECK_MS);
+        const check = (connection: Connection, deadlineMs: number) => connection.query(deadlineMs, REQUIRE_WRITABLE);
+        await withTimeout(this.#calls.run(check, CHECK_MS), CHECK_MS);
+        this.#isReadOnly = false;
       } catch (error) {
+        this.#isReadOnly = isReadOnly(error);
         const detail = error instanceof StorageError ? error.publicMessage : 'The database rejects queries.';
-        return { ok: false, writes: 'unavailable', detail };
+        return { ok: this.#isReadOnly, writes: 'unavailable', detail };
       }
     }
     if (performance.now() - this.#fullMs < FULL_MS) {
       return { ok: true, writes: 'full', detail: 'The disk of the database is full.' };
     }
-    if (this.#readOnly !== '') return { ok: true, writes: 'unavailable', detail: this.#readOnly };
     const detail = lostLocks.map(name => `Another process has taken the advisory lock "${name}".`).join(' ');
     return { ok: true, writes: 'ok', detail };
   }

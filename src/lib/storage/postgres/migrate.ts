@@ -1,7 +1,7 @@
 import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
-import type { Connection, PostgresServer } from './connection.ts';
+import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock lets
@@ -25,9 +25,9 @@ export async function migratePostgres(
       if (rows[0].missing) await run(`create schema ${schema}`);
     }
     for (const migration of await missing(connection, server, migrations)) {
+      const statements = [createMigrationsTable(dialects.postgres), ...migration.up(dialects.postgres)];
       await run('begin');
-      await run(createMigrationsTable(dialects.postgres));
-      for (const statement of migration.up(dialects.postgres)) await run(statement);
+      await run(statements.join(';\n'));
       await run('insert into migrations (name, applied_at) values ($1, $2)', [migration.name, Math.floor(now)]);
       await run('commit');
     }
@@ -54,13 +54,30 @@ export async function requireMigrated(
   }
 }
 
+/**
+ * Returns the names of the migrations of a database, in order; none if its schema does not exist. Changes nothing.
+ * @throws {StorageError} `unavailable` if it cannot be reached
+ */
+export async function appliedToPostgres(url: string, schema: string | undefined): Promise<readonly string[]> {
+  const server = postgresServer(url, schema);
+  const connection = await server.connect('petstore migrate');
+  try {
+    return await appliedNames(connection, server);
+  } finally {
+    connection.release();
+  }
+}
+
 async function missing(connection: Connection, server: PostgresServer, migrations: readonly Migration[]) {
-  const { location, timeouts } = server;
+  return missingMigrations(migrations, await appliedNames(connection, server), server.location);
+}
+
+/** Returns the names of the migrations that a schema has, in order; none for an empty or a missing schema. */
+export async function appliedNames(connection: Connection, { timeouts }: PostgresServer): Promise<readonly string[]> {
   // Looks only where the table would be created, not in the rest of the search path.
   const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found`;
   const { rows } = await connection.query(performance.now() + timeouts.call, find);
-  if (!rows[0].found) return migrations;
+  if (!rows[0].found) return [];
   const applied = await connection.query(performance.now() + timeouts.call, 'select name from migrations');
-  const names = applied.rows.map(({ name }) => name).sort();
-  return missingMigrations(migrations, names, location);
+  return applied.rows.map(({ name }) => name).sort();
 }

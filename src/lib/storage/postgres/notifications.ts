@@ -181,6 +181,7 @@ const CHANNEL = `'petstore_' || md5(current_schema())`;
 /** An expression that notifies the listeners of every process once the transaction commits. */
 export const NOTIFY = `pg_notify(${CHANNEL}, '')`;
 const LISTEN = `do $$ begin execute format('listen %I', ${CHANNEL}); end $$`;
-const TRY_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
+/** Tries to take an advisory lock for the life of the connection. */
+export const TRY_LOCK = `select pg_try_advisory_lock(hashtextextended(format('petstore %s %s', current_schema(), $1::text), 0)) as taken`;
 const END_PREDECESSOR = `select pg_terminate_backend(pid, 500) from pg_stat_activity
   where application_name = $1 and usename = current_user and pid <> pg_backend_pid()`;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { durationBounds, Histogram } from '../../histogram.ts';
 import type { Log } from '../../log.ts';
 import type { CheckpointOutcome, CheckpointStep } from './checkpoint-worker.ts';
 import type { CheckpointResult } from './connection.ts';
@@ -25,6 +26,8 @@ export interface CheckpointerDeps {
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;
   readonly #thread: CheckpointThread;
+  /** The durations of checkpoints, in seconds. */
+  readonly durations = new Histogram(durationBounds);
   #running: Promise<void> | undefined;
   /** Why the last checkpoint did not truncate the WAL. */
   #failed: 'busy' | 'full' | undefined;
@@ -61,6 +64,7 @@ export class Checkpointer {
   async #run(): Promise<void> {
     const { groupCommit, log, onFlushFailed } = this.#deps;
     const isRetry = this.#failed !== undefined;
+    const startedMs = performance.now();
     try {
       this.#failed = (await this.#checkpoint()) ? undefined : 'full';
     } catch (error) {
@@ -70,6 +74,7 @@ export class Checkpointer {
         log.warn({ err: error }, 'The write-ahead log could not be truncated; the server retries.');
       }
     }
+    this.durations.observe((performance.now() - startedMs) / 1000);
     this.#running = undefined;
     if (this.#failed !== undefined) {
       const retry = () => {

@@ -37,6 +37,20 @@ export function tableTopic(table: string): string {
   return `rows of ${table}`;
 }
 
+/**
+ * Calls `work` with a function that runs a query on an existing file. Migrates nothing and writes nothing. The connection is
+ * not opened read-only, because such a connection leaves `-wal` and `-shm` files behind.
+ */
+export function readSqlite<T>(file: string, work: (rows: (sql: string) => unknown[]) => T): T {
+  const db = new SqliteDatabase(file, { fileMustExist: true });
+  try {
+    db.pragma('query_only = on');
+    return work(sql => db.prepare(sql).all());
+  } finally {
+    db.close();
+  }
+}
+
 /** A connection to a SQLite file in WAL mode, with its prepared statements. Automatic checkpoints are off. */
 export class SqliteConnection {
   readonly #db: SqliteDatabase.Database;
@@ -89,9 +103,12 @@ export class SqliteConnection {
     this.#db.exec(sql);
   }
 
-  /** Runs a statement once, without caching it. */
+  /** Runs a statement once, without caching it. Returns no rows for a statement that has none. */
   rows(sql: string, ...values: unknown[]): unknown[] {
-    return this.#db.prepare(sql).all(...values);
+    const statement = this.#db.prepare(sql);
+    if (statement.reader) return statement.all(...values);
+    statement.run(...values);
+    return [];
   }
 
   synchronous(value: Synchronous): void {
@@ -156,10 +173,25 @@ export class SqliteConnection {
     return { left: Math.max(0, log - checkpointed), truncated: mode === 'truncate' && busy === 0 && log <= 0 };
   }
 
+  /**
+   * Copies the database to a file, as of the open read transaction. Other processes may write meanwhile.
+   * @param onPages called every COPY_PAGES pages with the numbers of copied and of all pages; what it throws ends the copy
+   */
+  async copyTo(file: string, onPages: (copied: number, total: number) => void): Promise<void> {
+    const progress = ({ totalPages, remainingPages }: SqliteDatabase.BackupMetadata) => {
+      onPages(totalPages - remainingPages, totalPages);
+      return COPY_PAGES;
+    };
+    await this.#db.backup(file, { progress });
+  }
+
   close(): void {
     this.#db.close();
   }
 }
+
+/** How many pages a copy writes at a time: 4 MiB. */
+const COPY_PAGES = 2048;
 
 /** How long an attempt to get a lock of another process lasts, and the pause before the next try. */
 export const LOCK_TIMEOUT_MS = 5000;

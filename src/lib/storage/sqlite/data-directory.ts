@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../log.ts';
+import { UserError } from '../../user-error.ts';
 import { flushDirectory } from './flush.ts';
 
 /**
@@ -38,6 +39,15 @@ export function createPrivateFile(file: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+}
+
+/** Ends the name of a database file while a restore writes it. */
+export const RESTORING = '.restoring';
+
+/** Throws a UserError if an interrupted restore has left its draft of a database file. */
+export function requireRestored(file: string): void {
+  if (!existsSync(file + RESTORING)) return;
+  throw new UserError(`A restore of ${file} was interrupted: run it again, or delete ${file}${RESTORING}.`);
 }
 
 /** Logs a warning if other users may access the directory or a file in it. Changes nothing. */

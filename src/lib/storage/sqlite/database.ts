@@ -3,7 +3,7 @@ import { UserError } from '../../user-error.ts';
 import type { Database } from '../database.ts';
 import { SqliteCliConnection } from './cli-connection.ts';
 import { LOCK_TIMEOUT_MS, requireSqlite, retryWhileBusy, SqliteConnection } from './connection.ts';
-import { createDirectory, createPrivateFile } from './data-directory.ts';
+import { createDirectory, createPrivateFile, requireRestored } from './data-directory.ts';
 import { openingError } from './errors.ts';
 import { flushDirectory, WalFlush } from './flush.ts';
 import { migrateSqlite } from './migrate.ts';
@@ -26,6 +26,7 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   requireSqlite();
   const { file, role, migrations, clock } = options;
+  requireRestored(file);
   const connections: SqliteConnection[] = [];
   const connect: Connect = (cacheKiB, busyMs) => {
     const connection = new SqliteConnection(file, { synchronous: 'full', cacheKiB, busyMs });

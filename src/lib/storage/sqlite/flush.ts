@@ -1,4 +1,5 @@
 import { closeSync, fdatasync, fstatSync, fsyncSync, openSync, statSync } from 'node:fs';
+import { durationBounds, Histogram } from '../../histogram.ts';
 
 /** Flushes the WAL of a SQLite file through a descriptor of its own, off the event loop. */
 export class WalFlush {
@@ -9,6 +10,8 @@ export class WalFlush {
   bytes: number;
   /** When the running flush started, on the scale of `performance.now()`. */
   startedMs: number | undefined;
+  /** The durations of flushes, in seconds. */
+  readonly durations = new Histogram(durationBounds);
 
   /** @param file the database. A connection to it must stay open, so that its WAL is not deleted */
   constructor(file: string) {
@@ -21,8 +24,10 @@ export class WalFlush {
 
   /** Flushes everything written before this call. One flush at a time. An error is final: the writes may be lost. */
   start(onFlushed: (error: Error | undefined) => void): void {
-    this.startedMs = performance.now();
+    const startedMs = performance.now();
+    this.startedMs = startedMs;
     fdatasync(this.#descriptor, error => {
+      this.durations.observe((performance.now() - startedMs) / 1000);
       this.startedMs = undefined;
       onFlushed(error ?? this.measure());
     });

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { UserError } from '../../user-error.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
-import type { SqliteConnection } from './connection.ts';
+import { readSqlite, type SqliteConnection } from './connection.ts';
+import { openingError } from './errors.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run in several processes at once.
@@ -20,8 +22,7 @@ export function migrateSqlite(
       if (step !== undefined) {
         connection.exec(createMigrationsTable(dialects.sqlite));
         for (const statement of step.up(dialects.sqlite)) connection.exec(statement);
-        const values = [step.name, Math.floor(now)];
-        connection.rows('insert into migrations (name, applied_at) values (?, ?) returning 1', ...values);
+        connection.rows('insert into migrations (name, applied_at) values (?, ?)', step.name, Math.floor(now));
       }
       connection.commit();
     } catch (error) {
@@ -31,13 +32,34 @@ export function migrateSqlite(
   }
 }
 
+/**
+ * Returns the names of the migrations of a file, in order; none if it does not exist. Changes nothing.
+ * @throws {UserError} if the file cannot be read, or is not one of the databases of this program
+ */
+export function appliedToSqlite(file: string): readonly string[] {
+  if (!existsSync(file)) return [];
+  try {
+    return readSqlite(file, rows => appliedNames(rows, file));
+  } catch (error) {
+    throw openingError(error, file);
+  }
+}
+
 function missing(connection: SqliteConnection, file: string, migrations: readonly Migration[]): readonly Migration[] {
-  const tables = connection.rows(`select name from sqlite_schema where type = 'table'`) as { name: string }[];
-  if (tables.length === 0) return migrations;
+  return missingMigrations(migrations, appliedNames(connection.rows.bind(connection), file), file);
+}
+
+/**
+ * Returns the names of the migrations that a file has, in order; none for an empty file.
+ * @param rows runs a query on the file
+ * @throws {UserError} if it is not a database of this program
+ */
+export function appliedNames(rows: (sql: string) => unknown[], file: string): readonly string[] {
+  const tables = rows(`select name from sqlite_schema where type = 'table'`) as { name: string }[];
+  if (tables.length === 0) return [];
   if (!tables.some(({ name }) => name === 'migrations')) {
     throw new UserError(`The file ${file} is not a database of this program.`);
   }
-  const applied = connection.rows('select name from migrations order by name') as { name: string }[];
-  const names = applied.map(({ name }) => name);
-  return missingMigrations(migrations, names, file);
+  const applied = rows('select name from migrations order by name') as { name: string }[];
+  return applied.map(({ name }) => name);
 }

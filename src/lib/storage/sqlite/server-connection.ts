@@ -1,5 +1,12 @@
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Database, type Health, type OpenOptions, StorageError, type Transaction } from '../database.ts';
+import {
+  type Database,
+  type Health,
+  type OpenOptions,
+  StorageError,
+  type StorageMeasurements,
+  type Transaction,
+} from '../database.ts';
 import type { Query } from '../query.ts';
 import { Checkpointer } from './checkpoint.ts';
 import { type SqliteConnection, tableTopic } from './connection.ts';
@@ -111,6 +118,11 @@ export class SqliteServerConnection implements Database {
     if (!this.#readable) return { ok: false, writes: 'unavailable', detail: this.#closedError().message };
     const writes = this.#groupCommit.health();
     return { ok: true, writes, detail: details[writes] };
+  }
+
+  measurements(): StorageMeasurements {
+    const { durations: flushes, bytes } = this.#deps.flush;
+    return { wal: { flushes, checkpoints: this.#checkpointer.durations, bytes } };
   }
 
   close(): Promise<void> {

@@ -1,0 +1,24 @@
+import type { Page } from './page.ts';
+
+/** Returns a page, and its Markdown twin if it has one. */
+export function withTwin(page: Page): Page[] {
+  const { path, title, access, on, cached, markdown } = page;
+  if (markdown === undefined) return [page];
+  const show: Page['show'] = async visit => {
+    const bytes = await markdown(visit);
+    return bytes === undefined ? undefined : { contentType: 'text/markdown; charset=utf-8', bytes };
+  };
+  return [page, { path: twinPath(path), title, access, on, ...(cached && { cached }), show }];
+}
+
+/** Returns the path of the Markdown twin of a page. */
+export function twinPath(path: string): string {
+  return path === '/' ? '/index.md' : `${path}.md`;
+}
+
+/** Returns a function that changes links to pages with a twin into links to their twins. */
+export function twinLinks(pages: readonly Page[]): (href: string) => string {
+  const paths = pages.filter(({ markdown }) => markdown).map(({ path }) => path.replaceAll(/\{\w+\}/g, '[^/?#]+'));
+  const pattern = new RegExp(`^(?:${paths.join('|')})(?=[?#]|$)`);
+  return href => href.replace(pattern, twinPath);
+}
