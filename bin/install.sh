@@ -67,3 +67,7 @@ refuse() {
   echo "$1" >&2
   exit 1
 }
+
+# Windows sets this variable, also for the shells that run there; WSL does not have it.
+[ "${OS:-}" != Windows_NT ] ||
+  refuse 'The Pet Store Service does not run on Windows itself: run it in WSL 2 or in Docker (docs/operating/install.md).'
