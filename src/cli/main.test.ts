@@ -86,8 +86,6 @@ describe('help', () => {
           match => match[1] ?? match[2] ?? match[3]!,
         );
         if (needNoData.test(args.join(' '))) continue;
-        // Nothing is worth waiting for.
-        if (args.includes('--wait')) args[args.indexOf('--wait') + 1] = '1s';
         // The command line is right; the data directory is not.
         const { code, errors } = await petstore(...args);
         assert.equal(code, 1, `${line}: ${errors}`);

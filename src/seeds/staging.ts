@@ -8,6 +8,7 @@ import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
 import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
+import { releasePhotos } from '../photos/references.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { samplePets } from './pets.ts';
@@ -120,6 +121,7 @@ async function deletePets(tx: Transaction, last: number): Promise<void> {
   await tx.run(deleteReservations, { last });
   const deleted = await tx.all(deletePetsUpTo, { last });
   for (const pet of deleted) updateCounts(tx, pet, -1);
+  await releasePhotos(tx, deleted);
   await recordEvents(
     tx,
     deleted.map(pet => petEvent('deleted', null, pet)),

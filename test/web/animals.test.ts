@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { assertUsable, follow, launchBrowser, screens, skipBrowser } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 
 /** Names that would break a page that does not treat them as text. */
 const HOSTILE = {
@@ -94,21 +94,25 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     assert.equal(odd.status, 200);
   });
 
-  for (const screen of screens) {
-    it(`are accessible and fit the screen in the ${screen.colorScheme} scheme, with hostile names as text`, async () => {
-      const page = await browser.newPage(screen);
-      page.on('dialog', () => assert.fail('a name ran as a script'));
-      for (const path of [
-        '/animals?category=6',
-        '/animals?category=1',
-        ...['html', 'long', 'bidi', 'tom'].map(name => `/animals/${ids[name]}`),
-      ]) {
-        await page.goto(origin + path);
-        await assertUsable(page);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`are accessible and fit the screen in the ${colorScheme} scheme, with hostile names as text`, async () => {
+      for (const width of [320, 390, 1280]) {
+        const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+        const page = await context.newPage();
+        page.on('dialog', () => assert.fail('a name ran as a script'));
+        for (const path of [
+          '/animals?category=6',
+          '/animals?category=1',
+          ...['html', 'long', 'bidi', 'tom'].map(name => `/animals/${ids[name]}`),
+        ]) {
+          await page.goto(origin + path);
+          assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} at ${width}`);
+          assert.deepEqual(await violationsOn(page), [], `${path} at ${width}`);
+        }
+        await page.goto(`${origin}/animals?category=6`);
+        assert.deepEqual((await namesOn(page)).toSorted(), Object.values(HOSTILE).toSorted());
+        await context.close();
       }
-      await page.goto(`${origin}/animals?category=6`);
-      assert.deepEqual((await namesOn(page)).toSorted(), Object.values(HOSTILE).toSorted());
-      await page.close();
     });
   }
 });

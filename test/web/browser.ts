@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
@@ -37,23 +36,6 @@ export async function violationsOn(page: Page): Promise<string[]> {
       nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`),
     );
   });
-}
-
-/** The screens that pages are tested on, as options of a page: a desk and a phone, each with one of the colour schemes. */
-export const screens = [
-  { viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
-  { viewport: { width: 390, height: 800 }, colorScheme: 'dark' },
-] as const;
-
-/** Asserts that a page is accessible, and fits its screen and one of 320 px, the narrowest that WCAG 2.2 names. */
-export async function assertUsable(page: Page): Promise<void> {
-  const screen = page.viewportSize()!;
-  for (const width of [320, screen.width]) {
-    await page.setViewportSize({ ...screen, width });
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(wide <= width, `${page.url()} is ${wide} px wide on a screen of ${width} px`);
-  }
-  assert.deepEqual(await violationsOn(page), [], page.url());
 }
 
 /** Waits for the first contentful paint of a page. Returns when that was, in milliseconds, and the sum of all layout shifts. */

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { listKeys } from '../../src/keys/keys.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { assertUsable, launchBrowser, screens, skipBrowser } from './browser.ts';
+import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 describe('the pages of API keys', { skip: skipBrowser }, () => {
@@ -96,13 +96,17 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
   it('fit every screen, and are accessible', async () => {
     const person = await signedIn(service, { name: 'A shelter with quite a long name, Riverside and Northern Valley' });
     const key = await service.newKey({ accountId: person.accountId, name: 'x'.repeat(255) });
-    for (const screen of screens) {
-      const page = await person.newPage(browser, screen);
-      for (const path of ['/keys', '/keys/new', `/keys/${key.id}`]) {
-        await page.goto(origin + path);
-        await assertUsable(page);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [320, 390, 1280]) {
+        const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
+        for (const path of ['/keys', '/keys/new', `/keys/${key.id}`]) {
+          await page.goto(origin + path);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);
+          assert.deepEqual(await violationsOn(page), [], `${path} ${width} ${colorScheme}`);
+        }
+        await page.context().close();
       }
-      await page.context().close();
     }
   });
 

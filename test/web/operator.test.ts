@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { pages } from '../../src/pages.ts';
 import { type Params, query } from '../../src/schema.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { assertUsable, follow, launchBrowser, screens, skipBrowser } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>"\'><script>alert(2)</script>\u202Eevil';
@@ -278,16 +278,20 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     const paths = pages
       .filter(({ path, show }) => path.startsWith(OPERATOR) && show)
       .map(({ path }) => path.replace(/\{(\w+)\}/g, (_, name) => String(values[name])));
-    for (const screen of screens) {
-      const page = await admin.newPage(browser, screen);
-      page.on('dialog', () => assert.fail('a script of a value runs'));
-      for (const path of paths) {
-        const reply = await page.goto(origin + path);
-        assert.equal(reply?.status(), 200, path);
-        assert.equal(await page.locator('main img, main script').count(), 0, path);
-        await assertUsable(page);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [320, 390, 1280]) {
+        const page = await admin.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
+        page.on('dialog', () => assert.fail('a script of a value runs'));
+        for (const path of paths) {
+          const reply = await page.goto(origin + path);
+          assert.equal(reply?.status(), 200, path);
+          assert.equal(await page.locator('main img, main script').count(), 0, path);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);
+          if (width !== 320) assert.deepEqual(await violationsOn(page), [], `${path} ${width} ${colorScheme}`);
+        }
+        await page.context().close();
       }
-      await page.context().close();
     }
   });
 
