@@ -17,6 +17,7 @@ import { nextVisitorEmail, visitorEmails } from './messages/visitors/email-job.t
 import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { visibilityJob } from './organizations/visibility.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
+import { wordIndexJob } from './pets/word-index.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
 import { accountEmails, nextAccountEmail } from './sessions/email-job.ts';
@@ -43,6 +44,8 @@ export interface JobDeps {
   readonly auditKeptMs?: number;
   /** After how long without a request keys expire; never if absent. */
   readonly keysIdleMs?: number | undefined;
+  /** Whether searches find the words of descriptions; by default they do not. */
+  readonly searchDescriptions?: boolean;
   /** Present in production's jobs, which delete accounts: staging's database, if this process serves it. */
   readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
   /** Present in production's jobs if scheduled backups are on. */
@@ -53,11 +56,12 @@ export interface JobDeps {
   readonly retention?: readonly DeleteExpired[];
 }
 
-/** The names of the jobs, also in the log: `events` dispatches events to webhooks, `mail` sends messages by e-mail,
+/** The names of the jobs, also in the log: `words` fills the index of words, `events` dispatches events to webhooks, `mail` sends messages by e-mail,
  * `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
  * `organizations` hides those of suspended accounts. */
 export type JobName =
   | 'pets'
+  | 'words'
   | 'holds'
   | 'orders'
   | 'messages'
@@ -158,6 +162,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
   const emailQueued = sender && (() => wake('mail'));
   return [
     { type: batchJob('pets', () => expireReservationBatch(database, now())), due: dueQueries.pets },
+    { ...wordIndexJob({ database, described: deps.searchDescriptions ?? false }), due: [] },
     { type: batchJob('holds', () => expireHolds(database, now())), due: dueQueries.holds },
     { type: batchJob('orders', () => expireOrders(database, now())), due: dueQueries.orders },
     { type: inboxDelivery({ database, emailQueued }), due: dueQueries.messages },

@@ -88,13 +88,6 @@ export const settingTree = {
     valid: 'a path',
     parse: parsePath,
   },
-  photosDirectory: {
-    name: 'PETSTORE_PHOTOS_DIRECTORY',
-    description: 'The directory for the photos of animals. All nodes that serve one database need the same one.',
-    defaultText: 'photos in the data directory',
-    valid: 'a path',
-    parse: parsePath,
-  },
   databaseUrls: {
     production: databaseUrl(
       'PETSTORE_DATABASE_URL',
@@ -131,6 +124,10 @@ export const settingTree = {
     valid: 'open or strict',
     parse: (text): 'open' | 'strict' | undefined => (text === 'open' || text === 'strict' ? text : undefined),
   },
+  searchDescriptions: flag(
+    'PETSTORE_SEARCH_DESCRIPTIONS',
+    'Whether searches find the words of descriptions too; their index is then about ten times as large.',
+  ),
   requireIfMatch: flag(
     'PETSTORE_REQUIRE_IF_MATCH',
     'Whether PUT, PATCH and DELETE require If-Match with the version to change (otherwise 428).',
@@ -153,13 +150,6 @@ export const settingTree = {
       ...bound(
         'PETSTORE_STORAGE_QUOTA_MIB',
         'The maximum of texts that an account stores, in MiB: its messages, and the responses to its requests with Idempotency-Key.',
-      ),
-      parse: parseMebibytes,
-    },
-    photoBytes: {
-      ...bound(
-        'PETSTORE_PHOTO_QUOTA_MIB',
-        'The maximum of photos that an account stores, in MiB: the originals of those of its animals.',
       ),
       parse: parseMebibytes,
     },

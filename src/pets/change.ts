@@ -4,6 +4,7 @@ import type { PreviousOf, WrittenRowOf } from '../lib/fields/field.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { updateCounts } from './counts.ts';
 import { type PetFields, type PetReason, type PetRow, type PetState, petColumns, petValues } from './pet.ts';
+import { updateWords } from './word-index.ts';
 
 /** The hold or the order that reserves a pet. */
 export interface Reservation {
@@ -22,8 +23,6 @@ export interface LockedPet extends PetRow {
 export type PetChange = Partial<WrittenRowOf<PetFields>> & {
   /** When the reservation expires; `null` where there is none or it does not expire. */
   readonly reservedUntil?: number | null;
-  /** JSON; see `photos/`. */
-  readonly photos?: string | null;
 };
 
 /** The cause of a change: an account, and a reason if the service makes it. */
@@ -85,6 +84,7 @@ export async function changePet(
     updateCounts(tx, { [counted]: pet[counted] }, -1);
     updateCounts(tx, { [counted]: after[counted] }, 1);
   }
+  await updateWords(tx, pet, after);
   await record(tx, petEvent('updated', accountId, after, { was: was ?? {}, ...cause }));
   return after;
 }

@@ -19,6 +19,10 @@ export const listExamples = [
     given: ['createPet: with a profile'],
     query: 'age=young,adult&goodWithChildren=yes',
   }),
+  example('by words', 'Animals with words that begin so, in their names, breeds, colors or tags', 200, {
+    given: ['createPet: with a profile'],
+    query: 'q=bel%20lab',
+  }),
   example('by external id', 'One of your animals by your own identifier', 200, {
     given: ['createPet: with a profile'],
     query: 'owner=me&externalId=A-2026-117',

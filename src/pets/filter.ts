@@ -21,6 +21,8 @@ export interface PetFilter {
   readonly ownerId?: number | undefined;
   /** Only the pets with these traits. */
   readonly traits?: TraitFilter | undefined;
+  /** Only the pets that have, for each of these, a word that begins so; see `beginningsIn`. */
+  readonly words?: readonly string[] | undefined;
   readonly sort: PetSort;
 }
 
@@ -32,12 +34,14 @@ export function petList({
   includeDescendants,
   ownerId,
   traits,
+  words,
   sort,
 }: PetFilter): unknown[] {
   const list: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
   if (includeDescendants) list.push('descendants');
   if (ownerId !== undefined) list.push({ ownerId });
   if (traits !== undefined) list.push({ traits: Object.entries(traits).sort() });
+  if (words !== undefined) list.push({ words });
   return list;
 }
 

@@ -17,8 +17,19 @@ import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
 import { petIdsOf } from './profile-rules.ts';
 import { nextExpiry } from './reservations.ts';
 import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
+import { beginningsIn, SEARCH_LENGTH_MAX } from './words.ts';
 
 const filters = {
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: SEARCH_LENGTH_MAX,
+      description:
+        'Only animals for which each of these words begins a word of the name, the breeds, the colors or the tags, ' +
+        'without regard to case and accents. A text without letters and digits finds nothing.',
+      examples: ['bel lab'],
+    }),
+  ),
   status: anyOfFilter(PetStatus, 3, 'Only animals with one of these statuses.'),
   id: anyOfFilter(PetId, 100, 'Only the animals with these ids, up to 100.'),
   categoryId: Type.Optional(Type.Integer({ ...CategoryId, description: 'Only the animals of this category.' })),
@@ -56,7 +67,7 @@ export const list = listOperation({
   description:
     'Returns a paginated list of animals, sorted by id unless `sort` says otherwise. An animal whose hold or order expires is `available` ' +
     'from that moment. A list that no single index covers (by name with a filter, by status within a category, another filter with ' +
-    '`owner`) scans 20,000 rows per page: such a page may be short or empty and still have a next page. ' +
+    '`owner`, `q` with several words or another filter) scans 20,000 rows per page: such a page may be short or empty and still have a next page. ' +
     'With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
     'previous pages, and its last page has an `X-Sync-Token`, the `updatedSince` of the next list.',
   noun: 'animals',
@@ -67,23 +78,28 @@ export const list = listOperation({
   responseHeaders: {
     'X-Sync-Token': 'With `updatedSince`, on the last page: the next `updatedSince`, valid for 30 days.',
   },
-  errors: ['sync_token_expired'],
+  errors: ['sync_token_expired', 'search_not_ready'],
   examples: listExamples,
-  async handle({ context, caller, publicUrl, filters, page, wantsTotal }) {
-    const reader = { ...caller, publicUrl };
-    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, ...others } = filters;
+  async handle({ context, caller, filters, page, wantsTotal }) {
+    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, q, ...others } = filters;
     const ownerId = owner && caller.accountId;
     const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
-    const filter = { ...others, id, ...(ownerId !== undefined && { ownerId }), traits: traitFilterOf(others) };
+    const filter = {
+      ...others,
+      id,
+      ...(ownerId !== undefined && { ownerId }),
+      traits: traitFilterOf(others),
+      words: q === undefined ? undefined : beginningsIn(q),
+    };
     if (filter.includeDescendants && filter.categoryId === undefined) {
       throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
     }
     if (updatedSince)
-      return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, reader);
+      return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, caller);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
-    const found = await listPets(database, { ...filter, sort }, page, now, view, reader);
+    const found = await listPets(database, { ...filter, sort }, page, now, view, caller);
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
@@ -92,10 +108,10 @@ export const list = listOperation({
   intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
     if (query.updatedSince) return respond();
-    const cache = (query.includeDescendants ? treeCacheOf : cacheOf)(database);
-    const version = query.includeDescendants
-      ? sum(database.dataVersion('pets'), database.dataVersion('categories'))
-      : database.dataVersion('pets');
+    const isJoined = query.includeDescendants === true || query.q !== undefined;
+    const cache = (isJoined ? joinedCacheOf : cacheOf)(database);
+    const tables = isJoined ? joinedTables : (['pets'] as const);
+    const version = sum(tables.map(table => database.dataVersion(table)));
     const now = nowOf(context);
     // What only owners see differs between accounts.
     const isPersonal = query.owner !== undefined || query.view === 'full';
@@ -126,12 +142,13 @@ async function idsAmong(
 async function changes(
   context: Deployment,
   filter: ChangeFilter,
-  { id, sort, view, externalId }: Pick<Filters, 'id' | 'sort' | 'view' | 'externalId'>,
+  { q, id, sort, view, externalId }: Pick<Filters, 'q' | 'id' | 'sort' | 'view' | 'externalId'>,
   traits: TraitFilter | undefined,
   page: PageRequest,
   reader: PetReader,
 ) {
-  const [rejected] = Object.entries({ id, sort, externalId, ...traits }).find(([, value]) => value !== undefined) ?? [];
+  const [rejected] =
+    Object.entries({ q, id, sort, externalId, ...traits }).find(([, value]) => value !== undefined) ?? [];
   if (rejected !== undefined) {
     const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
     throw invalidParameter(rejected, message, 'invalid_combination');
@@ -152,10 +169,11 @@ function cachedUntil(expiry: number | undefined, now: number, view: Filters['vie
 }
 
 /** Adds versions that only increase: the sum changes with each of them. */
-function sum(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : one + other;
+function sum(versions: readonly (number | undefined)[]): number | undefined {
+  return versions.reduce((all, one) => (all === undefined || one === undefined ? undefined : all + one), 0);
 }
 
 const cacheOf = onePer(() => new ResponseCache());
-/** The cache of lists that depend on the tree of categories too. */
-const treeCacheOf = onePer(() => new ResponseCache());
+/** The cache of lists that depend on the tree of categories or the index of words too, and the tables of them all. */
+const joinedCacheOf = onePer(() => new ResponseCache());
+const joinedTables = ['pets', 'categories', 'pet_words'] as const;

@@ -2,8 +2,10 @@ import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pa
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
-import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow } from './pet.ts';
+import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
+import { type FoundIds, idsWithWords, type Search, searchOf } from './search.ts';
 import { traitValues } from './traits.ts';
+import { hasWords, type SearchedRow } from './words.ts';
 
 export interface PetViews {
   plain: Pet;
@@ -14,10 +16,11 @@ export interface PetViews {
  * Returns one page of the pets that match a filter as of `now`.
  *
  * Every list follows an index. Where the index does not cover the filter (a filter with a sort by name, a status within a
- * category, a category with more than fifty descendants, traits, another filter with an owner), a page scans up to 20,000
- * rows: it may then be short or empty and still have a next page.
+ * category, a category with more than fifty descendants, traits, another filter with an owner, words with another filter,
+ * several words, the beginning of more than fifty words), a page scans up to 20,000 rows: it may then be short or empty and
+ * still have a next page.
  * @param viewer the account that the pets are shown to: only owners see every field of the full view
- * @throws {Problem} `invalid_parameter` for a cursor of another list
+ * @throws {Problem} `invalid_parameter` for a cursor of another list; `search_not_ready`; `overloaded`
  */
 export async function listPets<View extends keyof PetViews = 'plain'>(
   reader: Reader,
@@ -29,34 +32,65 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
 ): Promise<Page<PetViews[View]>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
-  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full');
+  const search = filter.words && (await searchOf(reader, filter.words, mergesWords(filter)));
+  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full', search);
   const values = valuesOf(filter, categories, shape, now);
-  const found = await paginate<Pet>({
+  const merged = search?.merged;
+  /** The ids that a scan of merged words found last. */
+  let found: FoundIds = { ids: [], end: undefined };
+  const listed = await paginate<Pet>({
     list: petList(filter),
     page,
     descending: filter.sort.startsWith('-'),
     ...(shape.by === 'name' && { sortKey: ({ name }) => name }),
-    rows: large === undefined ? read : scan => readAmong(large, scan),
-    ...(shape.index !== 'exact' && {
-      async end(scan) {
-        const merged = shape.index === 'category' ? shape.categories : 1;
-        const scanLimit = Math.floor(scan.scanLimit / merged);
-        const end = await reader.first(endQuery(shapeFor(shape, scan)), { ...values, ...valuesFor(scan), scanLimit });
-        return end && { id: end.id, key: shape.by === 'name' ? end.name : undefined };
-      },
-    }),
+    rows: merged === undefined ? readMatching : readMerged,
+    ...(shape.index !== 'exact' && { end: merged === undefined ? endOf : endOfMerged }),
   });
-  const rows = shape.full ? (found.rows as PetRow[]).map(row => fullPetOf(row, viewer, now)) : found.rows;
-  return { ...found, rows: rows as PetViews[View][] };
+  if (shape.full)
+    return { ...listed, rows: (listed.rows as PetRow[]).map(row => fullPetOf(row, viewer, now)) as never };
+  return shape.texts === ''
+    ? (listed as never)
+    : { ...listed, rows: listed.rows.map(row => petValues.plainOf(row as PetRow)) as never };
 
-  function read(scan: Scan): MaybePromise<Pet[]> {
-    return reader.all(pageQuery(shapeFor(shape, scan)), { ...values, ...valuesFor(scan) });
+  function read(scan: Scan, ids?: readonly number[]): MaybePromise<Pet[]> {
+    const among = ids && { ids: JSON.stringify(ids) };
+    return reader.all(pageQuery(shapeFor(shape, scan)), { ...values, ...among, ...valuesFor(scan) });
   }
 
-  async function readAmong(categories: ReadonlySet<number>, scan: Scan): Promise<Pet[]> {
-    const rows = await read({ ...scan, rows: scan.scanLimit });
-    return rows.filter(({ categoryId }) => categories.has(categoryId)).slice(0, scan.rows);
+  /** Reads rows, and leaves out those that no query tests. */
+  async function readMatching(scan: Scan, ids?: readonly number[]): Promise<Pet[]> {
+    const isTested = large !== undefined || (search !== undefined && search.tested.length > 0);
+    if (!isTested) return read(scan, ids);
+    const rows = await read({ ...scan, rows: scan.scanLimit }, ids);
+    const matching = rows.filter(
+      row =>
+        (large === undefined || large.has(row.categoryId)) &&
+        (search === undefined || hasWords(row as unknown as SearchedRow, search.tested, search.described)),
+    );
+    return matching.slice(0, scan.rows);
   }
+
+  async function readMerged(scan: Scan): Promise<Pet[]> {
+    if (shape.index === 'exact') found = await idsWithWords(reader, merged!, scan, scan.rows);
+    return found.ids.length === 0 ? [] : readMatching(scan, found.ids);
+  }
+
+  async function endOf(scan: Scan) {
+    const ranges = shape.index === 'category' ? shape.categories : 1;
+    const scanLimit = Math.floor(scan.scanLimit / ranges);
+    const end = await reader.first(endQuery(shapeFor(shape, scan)), { ...values, ...valuesFor(scan), scanLimit });
+    return end && { id: end.id, key: shape.by === 'name' ? end.name : undefined };
+  }
+
+  async function endOfMerged(scan: Scan) {
+    found = await idsWithWords(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, merged!.length)));
+    return found.end === undefined ? undefined : { id: found.end };
+  }
+}
+
+/** Reports whether a list can merge the pets of words: it is sorted by id, and not restricted to a few pets. */
+function mergesWords({ id, ownerId, sort }: PetFilter): boolean {
+  return !sort.endsWith('name') && id === undefined && ownerId === undefined;
 }
 
 type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
@@ -64,32 +98,48 @@ type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
 /** The most categories that a query compares with; among more, looking up each row that was read is faster. */
 const IN_SQL_MAX = 1000;
 
-/** @param large whether the query leaves the categories out */
+/**
+ * @param large whether the query leaves the categories out
+ * @param search how to find pets by words
+ */
 function shapeOf(
   { id, status, ownerId, traits = {}, sort }: PetFilter,
   categories: number,
   large: boolean,
   full: boolean,
+  search: Search | undefined,
 ): ListShape {
   const statuses = status === undefined || status.length === STATUSES ? '' : [...status].sort().join(' ');
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
-  const isMerged = by === 'id' && categories <= MERGED_MAX && !owner;
   const wanted = Object.keys(traits).sort().join(' ');
-  const isFiltered = statuses !== '' || categories > 0 || wanted !== '' || (owner && by === 'name');
-  const isCovered = isMerged && wanted === '' && (statuses === '' || categories === 0);
-  const isMergedScan = isMerged && categories > 0;
-  const index = id !== undefined || isCovered || !isFiltered ? 'exact' : isMergedScan ? 'category' : 'sort';
+  const isTested = search !== undefined && search.tested.length > 0;
+  const isMerged = search?.merged !== undefined;
+  const members = { by, ids: id !== undefined || isMerged, owner, statuses, traits: wanted } as const;
   return {
-    by,
-    ids: id !== undefined,
-    owner,
-    statuses,
-    traits: wanted,
+    ...members,
     categories: large ? 0 : padded(categories),
-    index,
+    index: id === undefined ? indexOf(members, categories, isMerged, isTested) : 'exact',
     full,
+    texts: !isTested || full ? '' : search.described ? 'described' : 'short',
   };
+}
+
+/**
+ * @param merged whether the list merges the pets of words
+ * @param tested whether words of each row are tested
+ */
+function indexOf(
+  { by, owner, statuses, traits }: Pick<Shape, 'by' | 'owner' | 'statuses' | 'traits'>,
+  categories: number,
+  merged: boolean,
+  tested: boolean,
+): Shape['index'] {
+  const isScanned = traits !== '' || tested;
+  if (statuses === '' && categories === 0 && !isScanned && !(owner && by === 'name')) return 'exact';
+  if (merged || by === 'name' || owner || categories > MERGED_MAX) return 'sort';
+  if (!isScanned && (statuses === '' || categories === 0)) return 'exact';
+  return categories > 0 ? 'category' : 'sort';
 }
 
 const STATUSES = 3;

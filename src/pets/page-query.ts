@@ -30,6 +30,8 @@ export interface Shape {
   readonly index: 'exact' | 'category' | 'sort';
   /** Whether rows have the columns of the full view. */
   readonly full: boolean;
+  /** The columns that rows have to be searched for words, besides those of their view. */
+  readonly texts: '' | 'short' | 'described';
 }
 
 export type PageValues = KeysetParams &
@@ -62,11 +64,13 @@ const shapeMembers = [
   'categories',
   'index',
   'full',
+  'texts',
 ] as const;
 
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
-    const columns = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
+    const viewed = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
+    const columns = [...viewed, ...textColumns[shape.texts]] as typeof viewed;
     const pets: Rows = db.selectFrom('pets');
     const owned =
       shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
@@ -91,10 +95,17 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   }),
 );
 
+/** Long texts are read only if they are searched. */
+const textColumns = {
+  '': [],
+  short: ['breeds', 'colors', 'tags'],
+  described: ['breeds', 'colors', 'tags', 'description'],
+} as const;
+
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'statuses' | 'traits' | 'full'>) =>
+  (shape: Omit<Shape, 'upTo' | 'statuses' | 'traits' | 'full' | 'texts'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

@@ -6,7 +6,6 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
-import { releasePhotos } from '../photos/references.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
@@ -14,6 +13,7 @@ import { lockPet } from './lock.ts';
 import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from './pet.ts';
 import { checkProfile } from './profile-rules.ts';
 import { petReserved } from './reservations.ts';
+import { updateWords } from './word-index.ts';
 
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
@@ -32,9 +32,10 @@ export async function createPet(
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);
   await checkProfile(tx, accountId, values);
-  const row = { ...values, photos: null, accountId, createdAt: tx.now, updatedAt: tx.now };
+  const row = { ...values, accountId, createdAt: tx.now, updatedAt: tx.now };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
+  await updateWords(tx, undefined, created);
   await record(tx, petEvent('created', accountId, created));
   return created;
 }
@@ -89,11 +90,11 @@ export async function deletePet(
   id: number,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
+  const pet = await lockOwn(tx, actor, id, checkPreconditions);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
-  await releasePhotos(tx, [pet]);
   updateCounts(tx, pet, -1);
+  await updateWords(tx, pet, undefined);
   await record(tx, petEvent('deleted', actor.accountId, pet));
 }
 
@@ -105,7 +106,7 @@ async function change(
   checkPreconditions: PreconditionCheck | undefined,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
-  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
+  const pet = await lockOwn(tx, actor, id, checkPreconditions);
   const change = changeOf(pet);
   await checkProfile(tx, pet.accountId, change, id);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
@@ -117,11 +118,7 @@ async function change(
   return changePet(tx, pet, change, { accountId: actor.accountId });
 }
 
-/**
- * Locks a pet of the actor until the transaction ends.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws
- */
-export async function lockOwnPet(
+async function lockOwn(
   tx: Transaction,
   actor: Actor,
   id: number,

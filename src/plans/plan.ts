@@ -32,8 +32,6 @@ export interface Bounds {
   readonly messagesPerRecipient: number;
   /** The bytes of texts: those of messages sent, and the bodies of idempotent responses. */
   readonly storedBytes: number;
-  /** The bytes of the originals of the photos of its pets. */
-  readonly photoBytes: number;
   /** The lists in progress on one node that scan many rows. */
   readonly scans: number;
 }
@@ -46,7 +44,6 @@ export const boundTitles = {
   webhooks: 'Webhooks',
   streams: 'Event streams',
   storedBytes: 'Stored texts',
-  photoBytes: 'Photos',
   scans: 'Lists that scan',
 } as const satisfies Record<Exclude<keyof Bounds, 'messagesPerRecipient'>, string>;
 
@@ -74,7 +71,6 @@ export const plans = {
       streams: 5,
       messagesPerRecipient: 10,
       storedBytes: 20 * MEBIBYTE,
-      photoBytes: 500 * MEBIBYTE,
       scans: 10,
     },
   },
@@ -89,7 +85,6 @@ export const plans = {
       streams: 20,
       messagesPerRecipient: 30,
       storedBytes: 200 * MEBIBYTE,
-      photoBytes: 5_000 * MEBIBYTE,
       scans: 20,
     },
   },
@@ -104,7 +99,6 @@ export const plans = {
       streams: 100,
       messagesPerRecipient: 100,
       storedBytes: 2_000 * MEBIBYTE,
-      photoBytes: 50_000 * MEBIBYTE,
       scans: 50,
     },
   },
@@ -119,7 +113,6 @@ export const plans = {
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,
       storedBytes: BOUND_MAX * MEBIBYTE,
-      photoBytes: BOUND_MAX * MEBIBYTE,
       scans: BOUND_MAX,
     },
   },

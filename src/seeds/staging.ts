@@ -8,7 +8,7 @@ import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
 import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
-import { releasePhotos } from '../photos/references.ts';
+import { updateWords } from '../pets/word-index.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { samplePets } from './pets.ts';
@@ -120,8 +120,10 @@ async function deleteOrders(tx: Transaction, lastPet: number): Promise<number> {
 async function deletePets(tx: Transaction, last: number): Promise<void> {
   await tx.run(deleteReservations, { last });
   const deleted = await tx.all(deletePetsUpTo, { last });
-  for (const pet of deleted) updateCounts(tx, pet, -1);
-  await releasePhotos(tx, deleted);
+  for (const pet of deleted) {
+    updateCounts(tx, pet, -1);
+    await updateWords(tx, pet, undefined);
+  }
   await recordEvents(
     tx,
     deleted.map(pet => petEvent('deleted', null, pet)),

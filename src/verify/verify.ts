@@ -8,6 +8,7 @@ import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
 import { UserError } from '../lib/user-error.ts';
 import { type DeploymentName, type Params, query, type Reader, selectJsonNumbers } from '../schema.ts';
 import { type Check, checks, namedAccounts, postgresCheck } from './checks.ts';
+import { wrongWords } from './words.ts';
 
 /** Something that is wrong with the data. */
 export interface Finding {
@@ -100,8 +101,14 @@ async function runAll(
       findings.push(...found.map(({ finding }) => ({ deployment, check: name, finding: finding ?? DAMAGED })));
     }
     const accounts = readers.get('production')!;
-    const found = await findingsOf(() => missingAccounts(reader, accounts));
-    findings.push(...found.map(({ finding }) => ({ deployment, check: 'accounts', finding })));
+    onProgress?.(`Checking ${deployment}: words`, 1);
+    for (const [name, run] of [
+      ['words of animals', () => wrongWords(reader, FINDINGS_MAX)],
+      ['accounts', () => missingAccounts(reader, accounts)],
+    ] as const) {
+      const found = await findingsOf(run);
+      findings.push(...found.map(({ finding }) => ({ deployment, check: name, finding })));
+    }
   }
   return findings;
 }

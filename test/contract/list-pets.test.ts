@@ -26,6 +26,25 @@ describe('listPets', () => {
     assert.equal(reply.text, JSON.stringify(pets.slice(0, 20)));
   });
 
+  it('finds animals by words, and what has changed since', async () => {
+    const query = '/pets?q=ab&limit=100&status=available';
+    const wanted = pets.filter(({ name, status }) => /^ab/i.test(name) && status === 'available');
+    assert.deepEqual((await get(query)).body, wanted);
+    const { body: added } = await post({ name: 'Abby', categoryId: 1 });
+    assert.deepEqual((await get(query)).body, [...wanted, added]);
+    const { key, urls } = use();
+    assert.equal((await send(`${urls.production}/pets/${added.id}`, { method: 'DELETE', key })).status, 204);
+    assert.deepEqual((await get(query)).body, wanted);
+  });
+
+  it('rejects words with updatedSince, and an empty text', async () => {
+    const reply = await get('/pets?q=ab&updatedSince=');
+    assert.equal(reply.status, 200);
+    const changes = await get('/pets?q=ab&updatedSince=2026-11-20T00:00:00Z');
+    assert.deepEqual([changes.status, changes.body.errors[0].path], [400, 'q']);
+    assert.deepEqual((await get('/pets?q=')).body.errors[0].path, 'q');
+  });
+
   it('accepts limits from 1 to 100', async () => {
     for (const limit of [1, 2, 20, 99, 100]) {
       assert.deepEqual((await get(`/pets?limit=${limit}`)).body, pets.slice(0, limit));

@@ -10,7 +10,6 @@ const layers = [
   'error-codes.ts',
   'errors.ts',
   'categories/category.ts',
-  'photos/photo.ts',
   'pets/profile.ts',
   'pets/pet.ts',
   'organizations/organization.ts',
@@ -28,8 +27,6 @@ const layers = [
   'newest-time.ts',
   'events',
   'plans',
-  'photos/references.ts',
-  'photos/files',
   'limits',
   'accounts',
   'keys',
@@ -37,7 +34,6 @@ const layers = [
   'idempotency',
   'categories',
   'pets',
-  'photos',
   'categories/merge',
   'organizations',
   'inventory',
@@ -106,7 +102,6 @@ const entryPoints: Record<string, string[]> = {
   nodemailer: ['messages/email-sender.ts'],
   pg: ['lib/storage/postgres/connection.ts'],
   pino: ['lib/log.ts'],
-  sharp: ['photos/files/encode.ts'],
 };
 
 /** Folders of `lib` that may import only types of each other. */

@@ -74,6 +74,24 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.close();
   });
 
+  it('search by words, within the other choices and over the pages', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/animals`);
+    await page.getByLabel('Words').fill('bun');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.equal((await namesOn(page)).length, 24);
+    await follow(page.getByRole('link', { name: 'Next' }));
+    assert.equal((await namesOn(page)).length, 6);
+    await page.getByLabel('Words').fill('bunny 17');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await namesOn(page), ['Bunny 17']);
+    await follow(page.getByRole('link', { name: 'Dog', exact: true }));
+    assert.match(await page.locator('.empty').innerText(), /No animals match/);
+    await page.goto(`${origin}/animals?q=%3F`);
+    assert.match(await page.locator('.empty').innerText(), /No animals match/);
+    await page.close();
+  });
+
   it('show each animal once over the pages, in both directions', async () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals?category=3`);

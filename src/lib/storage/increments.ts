@@ -38,10 +38,19 @@ export class PendingIncrements {
     const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
     this.#stored.clear();
-    const written = tables.map(([counters, sums]) => {
-      const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
-      return sorted.length === 0 ? undefined : counters.add(tx, sorted);
-    });
-    return written.some(result => result instanceof Promise) ? Promise.all(written) : undefined;
+    return inTurn(
+      tables.map(([counters, sums]) => () => {
+        const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
+        return sorted.length === 0 ? undefined : counters.add(tx, sorted);
+      }),
+    );
   }
+}
+
+/** Runs steps one after another; synchronous where they are. */
+export function inTurn(steps: readonly (() => MaybePromise<unknown>)[]): MaybePromise<unknown> {
+  return steps.reduce<MaybePromise<unknown>>(
+    (before, step) => (before instanceof Promise ? before.then(step) : step()),
+    undefined,
+  );
 }

@@ -13,6 +13,7 @@ import { countPets } from '../counts.ts';
 import { categoriesOf, type PetSort } from '../filter.ts';
 import { listPets } from '../list.ts';
 import type { FullPet, PetStatus } from '../pet.ts';
+import { beginningsIn, SEARCH_LENGTH_MAX } from '../words.ts';
 import { drawing, priceText, statusBadge, statusNames } from './parts.ts';
 
 /** The animals of the deployment, to browse and filter. */
@@ -55,6 +56,8 @@ interface Choice {
   readonly status: PetStatus | 'any';
   readonly sort: PetSort;
   readonly cursor: string | undefined;
+  /** What a visitor searches for; empty for everything. */
+  readonly q: string;
 }
 
 const sorts: Readonly<Record<PetSort, string>> = {
@@ -71,27 +74,29 @@ const CATEGORIES_MAX = 40;
 
 /** Reads what the address of the page says; what makes no sense counts as not chosen. */
 function choiceOf(query: URLSearchParams): Choice {
-  const [status, sort, category] = ['status', 'sort', 'category'].map(name => query.get(name) ?? '');
+  const [status, sort, category, q] = ['status', 'sort', 'category', 'q'].map(name => query.get(name) ?? '');
   return {
     category: idOf(category),
     status: status === 'any' || Object.hasOwn(statusNames, status!) ? (status as Choice['status']) : DEFAULTS.status,
     sort: Object.hasOwn(sorts, sort!) ? (sort as PetSort) : DEFAULTS.sort,
     cursor: query.get('cursor') || undefined,
+    q: q!.trim().slice(0, SEARCH_LENGTH_MAX),
   };
 }
 
 /** Returns a page of animals, and how many there are where the counters can tell. */
-async function find(visit: Visit, { category, status, sort, cursor }: Choice) {
+async function find(visit: Visit, { category, status, sort, cursor, q }: Choice) {
   const { database } = visit.deployment;
   const request = scanOf(visit);
   const filter = {
     sort,
     ...(category !== undefined && { categoryId: category, includeDescendants: true }),
     ...(status !== 'any' && { status: [status] }),
+    ...(q !== '' && { words: beginningsIn(q) }),
   };
   const now = nowOf(visit.deployment);
   const page = await listPets(database, filter, { limit: PAGE_SIZE, cursor, request }, now, 'full');
-  const isCounted = status === 'any' || category === undefined;
+  const isCounted = q === '' && (status === 'any' || category === undefined);
   if (!isCounted) return { page, total: undefined };
   const categoryId = await categoriesOf(database, filter, request);
   return { page, total: await countPets(database, { ...filter, categoryId }, now) };
@@ -110,8 +115,9 @@ function scanOf({ deployment, request }: Visit): ScanRequest {
 
 /** Returns the path of the first page of the list with another choice. */
 function pathOf(choice: Choice, change: Partial<Omit<Choice, 'cursor'>>): string {
-  const { category, status, sort } = { ...choice, ...change };
+  const { category, status, sort, q } = { ...choice, ...change };
   const query = new URLSearchParams({
+    ...(q !== '' && { q }),
     ...(category !== undefined && { category: String(category) }),
     ...(status !== DEFAULTS.status && { status }),
     ...(sort !== DEFAULTS.sort && { sort }),
@@ -146,12 +152,16 @@ ${
 </nav>`;
 }
 
-function filterForm({ category, status, sort }: Choice): Html {
+function filterForm({ category, status, sort, q }: Choice): Html {
   const statuses = [...Object.entries(statusNames), ['any', 'Any status'] as const];
   const chosen = (options: readonly (readonly [string, string])[], value: string) =>
     options.map(([option, label]) => ({ value: option, label, checked: option === value }));
   return html`<form action="/animals" class="filter">
 ${category !== undefined && html`<input type="hidden" name="category" value="${category}">`}
+<div class="field">
+<label for="q">Words</label>
+<input id="q" name="q" type="search" value="${q}" maxlength="${SEARCH_LENGTH_MAX}" dir="auto">
+</div>
 ${select({ name: 'status', label: 'Status', choices: chosen(statuses, status) })}
 ${select({ name: 'sort', label: 'Order', choices: chosen(Object.entries(sorts), sort) })}
 <button class="secondary">Show</button>

@@ -118,7 +118,6 @@ export class BoundRoute<Context> {
       address,
     }: Incoming,
     bytes: Buffer | undefined,
-    upload?: AsyncIterable<Buffer>,
   ): MaybePromise<EncodedResponse> {
     const { authenticator, contextOf, prefix } = this.#options;
     const { route } = this;
@@ -136,7 +135,6 @@ export class BoundRoute<Context> {
       path: pathValues,
       query,
       body,
-      upload,
       prefer,
       context: contextOf(caller!),
       caller: caller!,
@@ -148,7 +146,6 @@ export class BoundRoute<Context> {
       isStillAuthorized: () => authenticator.isStillAuthorized(caller!, route.access.scope),
       checkPreconditions: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
       baseUrl: publicUrl + prefix,
-      publicUrl,
       url: sentPath + search,
       search,
       routePath: route.path,
@@ -227,10 +224,10 @@ export class BoundRoute<Context> {
    * @throws {Problem} `precondition_failed`
    */
   #encode(response: RouteResponse, request: IncomingHttpHeaders, strict: boolean): EncodedResponse {
-    const { status = this.route.successes[0].status, body, headers = noHeaders, stream, file } = response;
+    const { status = this.route.successes[0].status, body, headers = noHeaders, stream } = response;
     // `undefined` has no JSON.
     const bytes = Buffer.isBuffer(body) ? body : (JSON.stringify(body) ?? '');
-    let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }), ...file };
+    let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }) };
     if (!this.takesBody && stream === undefined) {
       const index = headers.indexOf('ETag');
       const etag = index < 0 ? contentEtag(bytes, headers) : headers[index + 1]!;

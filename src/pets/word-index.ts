@@ -1,0 +1,188 @@
+import { factNamed, lockedFact, storeFact } from '../facts.ts';
+import { batchJob } from '../lib/jobs/batch-job.ts';
+import { inTurn } from '../lib/storage/increments.ts';
+import { type CounterTable, type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type SearchedRow, wordsOf } from './words.ts';
+
+/** A pet with the columns whose words are indexed. */
+type Indexed = SearchedRow & { readonly id: number };
+
+/**
+ * Changes the indexed words of a pet, in the transaction of the change.
+ * @param before the pet before the change; `undefined` for a new one
+ * @param after the pet after the change; `undefined` for a deleted one
+ */
+export async function updateWords(
+  tx: Transaction,
+  before: Indexed | undefined,
+  after: Indexed | undefined,
+): Promise<void> {
+  if (before !== undefined && after !== undefined && searchedColumns.every(key => before[key] === after[key])) return;
+  const hasDescription = !!before?.description || !!after?.description;
+  const described = hasDescription && (await tx.first(sharedFact, { name: DESCRIBED }))?.value === ON;
+  if (before !== undefined) addAll(tx, before, described, -1);
+  if (after !== undefined) addAll(tx, after, described, 1);
+}
+
+const searchedColumns = ['name', 'breeds', 'colors', 'tags', 'description'] as const;
+
+function addAll(tx: Transaction, pet: Indexed, described: boolean, by: 1 | -1): void {
+  for (const word of wordsOf(pet, described)) tx.increment(petWords, `${word} ${pet.id}`, by);
+}
+
+/**
+ * The index as counters, whose increments are written once per commit: each word of a pet is added once and removed once,
+ * so that a sum of 1 inserts its row, and one of -1 deletes it.
+ */
+const petWords: CounterTable = {
+  table: 'pet_words',
+  add(tx, sums) {
+    const rowsOf = (sign: 1 | -1) =>
+      sums.flatMap(([key, by]) => {
+        const space = key.indexOf(' ');
+        return by * sign > 0 ? [[key.slice(0, space), Number(key.slice(space + 1))]] : [];
+      });
+    const [added, removed] = [rowsOf(1), rowsOf(-1)];
+    return inTurn([
+      () => (added.length === 0 ? undefined : tx.run(insertWords, { rows: JSON.stringify(added) })),
+      () => (removed.length === 0 ? undefined : tx.run(deleteWords, { rows: JSON.stringify(removed) })),
+    ]);
+  },
+};
+
+/** What the index contains. */
+export interface WordIndexState {
+  /** The id up to which the words of all pets are in it; infinite once it is complete. */
+  readonly filledTo: number;
+  /** Whether searches can use it: also while the words of descriptions are added or removed. */
+  readonly usable: boolean;
+  /** Whether it has the words of descriptions. */
+  readonly described: boolean;
+}
+
+export async function wordIndexState(reader: Reader): Promise<WordIndexState> {
+  const facts = new Map((await reader.all(stateFacts, {})).map(({ name, value }) => [name, value]));
+  const [state, filledTo] = (facts.get(PROGRESS) ?? COMPLETE).split(' ');
+  return {
+    filledTo: state === COMPLETE ? Number.POSITIVE_INFINITY : Number(filledTo),
+    usable: state !== FILLING,
+    described: facts.get(DESCRIBED) === ON,
+  };
+}
+
+/**
+ * The progress is a fact of the deployment: `complete`; `filling <id>` while the words of the pets after that id are
+ * missing; or `refilling <id>` while only those of their descriptions are.
+ */
+const PROGRESS = 'words';
+const COMPLETE = 'complete';
+const FILLING = 'filling';
+const REFILLING = 'refilling';
+/** The fact that says whether the index has the words of descriptions. */
+const DESCRIBED = 'words_of_descriptions';
+const ON = 'on';
+const OFF = 'off';
+
+/**
+ * Returns the job that fills the index once per process: with the words of pets that an earlier release stored, and with the
+ * words of descriptions, or without them, after the setting has changed. Several processes with the same setting can run it.
+ */
+export function wordIndexJob({ database, described }: { readonly database: Database; readonly described: boolean }) {
+  let applied = false;
+  let complete = false;
+  const fill = async () => {
+    const state = await wordIndexState(database);
+    complete = state.filledTo === Number.POSITIVE_INFINITY && state.described === described;
+    if (complete) return 0;
+    if (!applied) await database.write(tx => applySetting(tx, described));
+    applied = true;
+    const rows = await fillWordBatch(database);
+    complete = rows === 0;
+    return rows;
+  };
+  return { type: batchJob('words', fill, PAUSE_MS), dueAt: () => (complete ? Number.POSITIVE_INFINITY : 0) };
+}
+
+/** Starts to fill the index again if the setting has changed. */
+async function applySetting(tx: Transaction, described: boolean): Promise<void> {
+  const wanted = described ? ON : OFF;
+  if (((await tx.first(factNamed, { name: DESCRIBED }))?.value ?? OFF) === wanted) return;
+  const progress = (await tx.first(lockedFact, { name: PROGRESS }))?.value;
+  await tx.run(storeFact, { name: DESCRIBED, value: wanted });
+  await tx.run(storeFact, { name: PROGRESS, value: `${progress?.startsWith(FILLING) ? FILLING : REFILLING} 0` });
+}
+
+/** Adds the words of some pets to the index; returns 0 once it is complete. */
+export async function fillWordBatch(database: Database): Promise<number> {
+  return database.write(async tx => {
+    const [state, after] = ((await tx.first(lockedFact, { name: PROGRESS }))?.value ?? COMPLETE).split(' ');
+    if (state === COMPLETE) return 0;
+    const described = (await tx.first(factNamed, { name: DESCRIBED }))?.value === ON;
+    const pets = await tx.all(lockedPetsAfter, { after: Number(after), most: PETS_PER_BATCH });
+    const rows = (one: boolean) => pets.map(pet => ({ id: pet.id, words: wordsOf(pet, one) }));
+    const wanted = rows(described);
+    await tx.run(insertWords, { rows: pairsOf(wanted) });
+    if (!described && state === REFILLING) {
+      const kept = new Map(wanted.map(({ id, words }) => [id, words]));
+      const unwanted = rows(true).map(({ id, words }) => ({ id, words: words.difference(kept.get(id)!) }));
+      await tx.run(deleteWords, { rows: pairsOf(unwanted) });
+    }
+    const last = pets.at(-1);
+    await tx.run(storeFact, { name: PROGRESS, value: last === undefined ? COMPLETE : `${state} ${last.id}` });
+    return pets.length + 1;
+  });
+}
+
+/** Few enough that a transaction stays short, and the pause after it. */
+const PETS_PER_BATCH = 200;
+const PAUSE_MS = 10;
+
+/** Returns the rows of words as JSON. */
+function pairsOf(pets: readonly { readonly id: number; readonly words: ReadonlySet<string> }[]): string {
+  return JSON.stringify(pets.flatMap(({ id, words }) => Array.from(words, word => [word, id])));
+}
+
+/** Selects the value of a fact, which does not change until the transaction ends. */
+const sharedFact = query((db, p: Params<{ name: string }>, engine) =>
+  db
+    .selectFrom('facts')
+    .select('value')
+    .where('name', '=', p.name)
+    .$if(engine === 'postgres', fact => fact.forShare()),
+);
+
+const stateFacts = query(db =>
+  db
+    .selectFrom('facts')
+    .select(['name', 'value'])
+    .where('name', 'in', [sql.lit(PROGRESS), sql.lit(DESCRIBED)]),
+);
+
+/** Selects rows `word` and `id` from a JSON array of pairs. */
+const pairs = (rows: unknown, engine: Reader['engine']) =>
+  engine === 'sqlite'
+    ? sql<never>`select value ->> 0, value ->> 1 from json_each(${rows}) where true`
+    : sql<never>`select (row ->> 0) collate "C", (row ->> 1)::bigint
+                 from json_array_elements(cast(${rows} as json)) as rows (row)`;
+
+const insertWords = query((db, p: Params<{ rows: string }>, engine) =>
+  db
+    .insertInto('pet_words')
+    .columns(['word', 'pet_id'])
+    .expression(pairs(p.rows, engine))
+    .onConflict(conflict => conflict.doNothing()),
+);
+
+const deleteWords = query((db, p: Params<{ rows: string }>, engine) =>
+  db.deleteFrom('pet_words').where(sql<boolean>`(word, pet_id) in (${pairs(p.rows, engine)})`),
+);
+
+const lockedPetsAfter = query((db, p: Params<{ after: number; most: number }>, engine) =>
+  db
+    .selectFrom('pets')
+    .select(['id', 'name', 'breeds', 'colors', 'tags', 'description'])
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.most)
+    .$if(engine === 'postgres', pets => pets.forUpdate()),
+);
