@@ -1,4 +1,5 @@
 import { descendantsOf } from '../categories/tree.ts';
+import type { IdRange } from '../lib/http/pagination/paginate.ts';
 import type { ScanRequest } from '../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { countText } from '../lib/text.ts';
@@ -24,6 +25,8 @@ export interface PetFilter {
   /** Only the pets that have, for each of these, a word that begins so; see `beginningsIn`. */
   readonly words?: readonly string[] | undefined;
   readonly sort: PetSort;
+  /** In a list by ascending id, only the pets with ids in this range. It does not bind cursors. */
+  readonly range?: IdRange | undefined;
 }
 
 /** Returns the value that binds cursors to the filters and the order of a list. */

@@ -15,6 +15,7 @@ import { categoriesOf } from './filter.ts';
 import { listPets } from './list.ts';
 import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
 import { petIdsOf } from './profile-rules.ts';
+import { listRandomPets } from './random.ts';
 import { nextExpiry } from './reservations.ts';
 import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from './words.ts';
@@ -52,9 +53,11 @@ const filters = {
     Type.Boolean({ default: false, description: 'With `updatedSince`: includes deleted animals, as `RemovedPet`.' }),
   ),
   sort: Type.Optional(
-    Type.Enum(['id', '-id', 'name', '-name'], {
+    Type.Enum(['id', '-id', 'name', '-name', 'recent', 'random'], {
       default: 'id',
-      description: 'The order: by id, or by name (by code point, then by id); a minus sign reverses it.',
+      description:
+        'The order: by id, or by name (by code point, then by id); a minus sign reverses it. `recent`: the newest first, as ' +
+        '`-id`. `random`: by id from a random animal on, once around, without links to previous pages.',
     }),
   ),
   view: Type.Optional(PetView),
@@ -99,7 +102,10 @@ export const list = listOperation({
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
-    const found = await listPets(database, { ...filter, sort }, page, now, view, caller);
+    const found =
+      sort === 'random'
+        ? await listRandomPets(database, filter, page, now, view, caller)
+        : await listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, caller);
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
@@ -107,7 +113,7 @@ export const list = listOperation({
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
   intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
-    if (query.updatedSince) return respond();
+    if (query.updatedSince || query.sort === 'random') return respond();
     const isJoined = query.includeDescendants === true || query.q !== undefined;
     const cache = (isJoined ? joinedCacheOf : cacheOf)(database);
     const tables = isJoined ? joinedTables : (['pets'] as const);

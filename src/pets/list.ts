@@ -42,6 +42,7 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
     list: petList(filter),
     page,
     descending: filter.sort.startsWith('-'),
+    range: filter.range,
     ...(shape.by === 'name' && { sortKey: ({ name }) => name }),
     rows: merged === undefined ? readMatching : readMerged,
     ...(shape.index !== 'exact' && { end: merged === undefined ? endOf : endOfMerged }),

@@ -37,6 +37,19 @@ describe('listPets', () => {
     assert.deepEqual((await get(query)).body, wanted);
   });
 
+  it('sorts the newest first, and by id from a random pet on', async () => {
+    assert.deepEqual((await get('/pets?sort=recent')).body, (await get('/pets?sort=-id')).body);
+    const firsts = new Set<number>();
+    for (let round = 0; round < 20; round++) firsts.add((await get('/pets?sort=random&limit=1')).body[0].id);
+    assert.ok(firsts.size > 1);
+    const reply = await get('/pets?sort=random&limit=50');
+    const next = await get(
+      new URL(links(reply).next!).pathname.replace('/v1', '') + new URL(links(reply).next!).search,
+    );
+    assert.equal(new Set([...reply.body, ...next.body].map(({ id }: { id: number }) => id)).size, 60);
+    assert.equal(links(next).prev, undefined);
+  });
+
   it('rejects words with updatedSince, and an empty text', async () => {
     const reply = await get('/pets?q=ab&updatedSince=');
     assert.equal(reply.status, 200);

@@ -38,6 +38,12 @@ export interface Scan {
   readonly scanLimit: number;
 }
 
+/** A range of ids: after one, up to another. */
+export interface IdRange {
+  readonly after: number;
+  readonly upTo: number;
+}
+
 /** A list in the order of its ids, or of another column and then the ids. */
 export interface ListSource<Row extends { readonly id: number }> {
   /** Identifies the list and its filters; a cursor works only with an equal value. */
@@ -45,6 +51,8 @@ export interface ListSource<Row extends { readonly id: number }> {
   readonly page: PageRequest;
   /** Whether the list starts with the highest id or key. */
   readonly descending?: boolean;
+  /** The range of an ascending list by id: after one id, up to another. */
+  readonly range?: IdRange | undefined;
   /** Returns the column that the list is sorted by before the id. */
   sortKey?(row: Row): string;
   /** Converts between an id and the number that cursors hold, for lists whose earlier releases stored another number. */
@@ -75,7 +83,7 @@ export async function paginate<Row extends { readonly id: number }>(source: List
   const backward = start?.backward === true;
   const from = start && { id: cursorId(start.id), key: start.key };
   const falling = descending !== backward;
-  const found = await find(source, rangeOf(from, backward, falling, page.limit + 1));
+  const found = await find(source, rangeOf(from, backward, falling, page.limit + 1, source.range));
 
   const rows = found.rows.slice(0, page.limit);
   const last = found.rows.length > page.limit ? positionOf(rows.at(-1)!) : found.end;
@@ -93,8 +101,14 @@ const ROWS_PER_TURN = 2000;
 /** Bounds the time of a request. */
 const SCAN_LIMIT = 20_000;
 
-function rangeOf(from: Position | undefined, backward: boolean, descending: boolean, rows: number): Scan {
-  const [first, last] = descending ? [Number.MAX_SAFE_INTEGER, 0] : [0, Number.MAX_SAFE_INTEGER];
+function rangeOf(
+  from: Position | undefined,
+  backward: boolean,
+  descending: boolean,
+  rows: number,
+  { after, upTo }: IdRange = { after: 0, upTo: Number.MAX_SAFE_INTEGER },
+): Scan {
+  const [first, last] = descending ? [upTo, after] : [after, upTo];
   const fromId = from?.id ?? first;
   return { backward, descending, from, fromId, end: undefined, endId: last, rows, scanLimit: Number.MAX_SAFE_INTEGER };
 }
@@ -134,6 +148,8 @@ async function scanOn<Row extends { readonly id: number }>(
 }
 
 async function read<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
-  const end = await source.end!(range);
+  const next = await source.end!(range);
+  const isLast = source.range !== undefined && next !== undefined && next.id >= source.range.upTo;
+  const end = isLast ? undefined : next;
   return { rows: await source.rows({ ...range, end, endId: end?.id ?? range.endId }), end };
 }
