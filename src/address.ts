@@ -36,6 +36,8 @@ export interface Service {
   readonly authenticator: Authenticator;
   /** Returns the deployment that a caller's request is for. */
   deploymentOf(caller: Caller): Deployment;
+  /** The pages outside the API that need no session and no rendering. */
+  readonly documents?: readonly PageRoute[];
   /** Returns the pages for people; absent on the message address, whose API leaves no paths for them. */
   loadPages?(): Promise<PageHandler>;
 }
@@ -158,6 +160,7 @@ export class Address {
       { method: 'GET', path: '/openapi.json', handle: () => this.#openApi() },
       { method: 'GET', path: '/livez', handle: () => json({ status: 'ok' }) },
       { method: 'GET', path: '/readyz', handle: () => this.#readiness() },
+      ...(this.#service.documents ?? []),
     ];
   }
 

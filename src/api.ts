@@ -14,6 +14,7 @@ import * as orders from './orders/routes.ts';
 import * as organizations from './organizations/routes.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
+import * as photos from './photos/routes.ts';
 import * as usage from './usage/routes.ts';
 import * as webhooks from './webhooks/routes.ts';
 
@@ -27,6 +28,10 @@ export const routes: readonly Route<Deployment>[] = [
     'PUT /pets/{petId}': stable('replacePet', 'pets:write', pets.replace),
     'DELETE /pets/{petId}': stable('deletePet', 'pets:write', pets.remove),
     'GET /pets/{petId}/history': beta('getPetHistory', 'pets:read', pets.history),
+    'POST /pets/{petId}/photos': beta('addPhoto', 'pets:write', photos.add),
+    'PATCH /pets/{petId}/photos/{photoId}': beta('updatePhoto', 'pets:write', photos.update),
+    'DELETE /pets/{petId}/photos/{photoId}': beta('deletePhoto', 'pets:write', photos.remove),
+    'GET /pets/{petId}/photos/{photoId}/original': beta('getPhotoOriginal', 'pets:read', photos.original),
   }),
   ...group('Categories', {
     'GET /categories': stable('listCategories', 'pets:read', categories.list),

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Address, type AddressDeps, type Service } from './address.ts';
 import { messageRoutes, routes } from './api.ts';
@@ -21,6 +22,9 @@ import { warnOfSharedAccess } from './lib/storage/sqlite/data-directory.ts';
 import { DAY_MS } from './lib/time.ts';
 import { metrics as allMetrics } from './metrics/metrics.ts';
 import { Monitor } from './metrics/monitor.ts';
+import { PhotoEncoder } from './photos/files/encoder.ts';
+import { PhotoFiles } from './photos/files/photo-files.ts';
+import { photoPages } from './photos/pages.ts';
 import { boundOf } from './plans/plan.ts';
 import { type AppOptions, type Databases, openResources } from './resources.ts';
 import type { Database, DeploymentName } from './schema.ts';
@@ -55,6 +59,9 @@ export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metric
 const CLOSE_TIMEOUT_MS = 10_000;
 /** Files apart from the connections to an address: databases, the log, and outgoing connections of webhooks and e-mail. */
 const OTHER_FILES = 1000;
+/** The uploads of photos in progress: of all accounts, and of one. */
+const UPLOADS_MAX = 64;
+const ACCOUNT_UPLOADS_MAX = 8;
 /** How long to wait for running jobs. Unfinished ones stay due. */
 const JOBS_TIMEOUT_MS = 5000;
 
@@ -135,7 +142,11 @@ function createDeployments(
     atOnce: databases.production.engine === 'sqlite' ? 1 : 2,
     maxOf: caller => boundOf(bounds, caller, 'scans'),
   });
+  const encoder = new PhotoEncoder({ log });
+  resources.defer(() => encoder.close());
+  const uploads = new SharedBudget<number>({ total: UPLOADS_MAX, perClient: ACCOUNT_UPLOADS_MAX });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
+    const files = new PhotoFiles(join(config.photosDirectory, name), encoder);
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);
@@ -143,6 +154,7 @@ function createDeployments(
       ...{ name, database, clock, categories, bounds, scans, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
       messageQueued: () => wake('messages'),
+      photos: { files, uploads },
       webhooks: {
         ...webhooks,
         wake() {
@@ -224,7 +236,8 @@ function createAddresses(
       const [{ pages }, { PageHandler }] = await Promise.all([import('./pages.ts'), import('./web/serve.ts')]);
       return new PageHandler(site, deployment, pages);
     };
-    add({ name, routes, database, deploymentOf: () => deployment, loadPages }, [name]);
+    const documents = photoPages(deployment.photos.files);
+    add({ name, routes, database, deploymentOf: () => deployment, documents, loadPages }, [name]);
   }
   if (config.ports.messages !== undefined) {
     // The message address accepts the keys of all deployments: a key decides to which one a message belongs.

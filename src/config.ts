@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { relative, resolve, sep } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import type { DatabaseLocation } from './lib/storage/open.ts';
 import { suggestion } from './lib/suggestion.ts';
 import { UserError } from './lib/user-error.ts';
@@ -12,7 +12,8 @@ export type AddressName = DeploymentName | 'messages';
 export type { DatabaseLocation };
 
 /** The validated settings of one process. */
-export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail'> {
+export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail' | 'photosDirectory'> {
+  readonly photosDirectory: string;
   /** Both deployments, even if one is disabled: accounts and keys are stored with production. */
   readonly locations: Readonly<Record<DeploymentName, DatabaseLocation>>;
   readonly trustedProxies: readonly string[];
@@ -42,6 +43,7 @@ export function readConfig(environment: Environment): Config {
   requireBackupsOutside(dataDir, values.backups.directory);
   return {
     ...values,
+    photosDirectory: values.photosDirectory ?? join(dataDir, 'photos'),
     trustedProxies,
     webhookNetworks,
     locations: locationsOf(dataDir, databaseUrls),

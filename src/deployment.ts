@@ -6,6 +6,8 @@ import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import type { ScanQueue } from './lib/http/pagination/scan-queue.ts';
 import { type Example, operationsOver } from './lib/http/route.ts';
+import type { SharedBudget } from './lib/shared-budget.ts';
+import type { PhotoFiles } from './photos/files/photo-files.ts';
 import type { BoundSettings } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
 
@@ -27,6 +29,14 @@ export interface Deployment {
   /** Notifies the delivery job of a new message; without it, the job finds the message by itself. */
   readonly messageQueued?: () => void;
   readonly webhooks: Webhooks;
+  readonly photos: Photos;
+}
+
+/** What photos need besides the database of their deployment. */
+export interface Photos {
+  readonly files: PhotoFiles;
+  /** Limits the uploads in progress, by account. */
+  readonly uploads: SharedBudget<number>;
 }
 
 /** What webhooks need besides the database of their deployment. */

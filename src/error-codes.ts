@@ -16,7 +16,7 @@ const byStatus = {
     invalid_content_type: [
       'The body must be application/json.',
       'The request has a body with another content type, or without one.',
-      'Send `Content-Type: application/json`; `PATCH` also accepts `application/merge-patch+json`.',
+      'Send `Content-Type: application/json`; `PATCH` also accepts `application/merge-patch+json`. Photos are `image/jpeg`, `image/png` or `image/webp`.',
     ],
     invalid_json: [
       'The body is not valid JSON.',
@@ -27,6 +27,11 @@ const byStatus = {
       'The body is missing required fields or contains invalid values.',
       'The body is valid JSON, but does not match the schema of the operation. Types are never coerced.',
       'Correct the fields listed in `errors`; each entry says what is valid.',
+    ],
+    invalid_photo: [
+      'The file is not a photo that can be shown.',
+      'The body is no JPEG, PNG or WebP, is damaged or cut off, has more than 50 megapixels, or takes too long to decode. The message says which.',
+      'Send the bytes of one JPEG, PNG or WebP as they are, without a form around them. Convert other formats first.',
     ],
     category_not_found: [
       'The body names a category that does not exist.',
@@ -93,6 +98,11 @@ const byStatus = {
       'There is no animal with this id.',
       'No animal has this id, or the id is not a plain decimal integer.',
       'List the animals, and use an id from the list.',
+    ],
+    photo_not_found: [
+      'The animal has no photo with this id.',
+      'The photo was deleted, or belongs to another animal.',
+      'Read the animal with `view=full`, and use an id from its `photos`.',
     ],
     no_such_category: [
       'There is no category with this id.',
@@ -174,6 +184,16 @@ const byStatus = {
       'Another animal of the account has this externalId.',
       'The `externalId` of an animal is unique within its account.',
       'Change the animal that has it, or choose another one. `GET /v1/pets?owner=me&externalId=…` finds it.',
+    ],
+    photo_limit_exceeded: [
+      'The animal has ten photos, the maximum.',
+      'An animal has at most ten photos.',
+      'Delete a photo that you do not need.',
+    ],
+    photo_storage_exceeded: [
+      'The account has reached its limit of photos.',
+      'The photos of the animals of an account have as many bytes as its plan allows, as they were uploaded (`PETSTORE_PHOTO_QUOTA_MIB`). `GET /v1/account` shows both (`photoBytes`).',
+      'Delete photos that you do not need, or send smaller files: no size that is shown has more than 1,280 pixels.',
     ],
     category_slug_taken: [
       'Another category has this slug.',
@@ -293,7 +313,7 @@ const byStatus = {
   413: {
     body_too_large: [
       'The body is larger than 1 MiB, or arrived in too many pieces.',
-      'A body has at most 1,048,576 bytes, in at most 16,384 pieces.',
+      'A body has at most 1,048,576 bytes, in at most 16,384 pieces; a photo has at most 10 MiB.',
       'Send less at a time, or send the body in larger pieces.',
     ],
   },

@@ -57,6 +57,7 @@ export async function callOperation(
     isStillAuthorized: () => true,
     connection: { destroyed: false, readableEnded: false },
     baseUrl: '',
+    publicUrl: '',
     url: route.path + search,
     search,
     routePath: route.path,

@@ -9,6 +9,7 @@ import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
 import type { organizationFields } from './organizations/organization.ts';
 import type { petFields } from './pets/pet.ts';
+import type { PhotoType } from './photos/photo.ts';
 import type { loggedRequestFields } from './usage/logged-request.ts';
 import type { webhookFields } from './webhooks/webhook.ts';
 
@@ -78,6 +79,20 @@ export interface Tables {
   order_counts: { account_id: number; open: number };
   /** The bytes of texts that each account stores; see `plans/stored-bytes.ts`. */
   stored_bytes: { account_id: number; bytes: number };
+  /** The bytes of the originals of the photos of each account's pets. */
+  photo_bytes: { account_id: number; bytes: number };
+  /** The photos that are stored as files, by the SHA-256 of the original. */
+  photos: {
+    hash: string;
+    type: PhotoType;
+    bytes: number;
+    width: number;
+    height: number;
+    /** How many pets have it. */
+    refs: number;
+    /** When the last pet lost it; null while a pet has it. */
+    released_at: number | null;
+  };
   /**
    * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row
    * past its `until` has expired; the next write of the pet deactivates it.

@@ -88,6 +88,13 @@ export const settingTree = {
     valid: 'a path',
     parse: parsePath,
   },
+  photosDirectory: {
+    name: 'PETSTORE_PHOTOS_DIRECTORY',
+    description: 'The directory for the photos of animals. All nodes that serve one database need the same one.',
+    defaultText: 'photos in the data directory',
+    valid: 'a path',
+    parse: parsePath,
+  },
   databaseUrls: {
     production: databaseUrl(
       'PETSTORE_DATABASE_URL',
@@ -150,6 +157,13 @@ export const settingTree = {
       ...bound(
         'PETSTORE_STORAGE_QUOTA_MIB',
         'The maximum of texts that an account stores, in MiB: its messages, and the responses to its requests with Idempotency-Key.',
+      ),
+      parse: parseMebibytes,
+    },
+    photoBytes: {
+      ...bound(
+        'PETSTORE_PHOTO_QUOTA_MIB',
+        'The maximum of photos that an account stores, in MiB: the originals of those of its animals.',
       ),
       parse: parseMebibytes,
     },

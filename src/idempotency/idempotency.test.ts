@@ -37,6 +37,7 @@ onEachEngine(engine => {
         eventsKeptMs: 0,
         eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],
+        photos: {} as Request['context']['photos'],
       },
       caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free', scopes: new Set() },
       origin: undefined,

@@ -18,7 +18,8 @@ import { accountEmails } from './0020-account-emails.ts';
 import { unconfirmedAccounts } from './0021-unconfirmed-accounts.ts';
 import { profiles } from './0022-profiles.ts';
 import { organizations } from './0023-organizations.ts';
-import { words } from './0024-words.ts';
+import { photos } from './0024-photos.ts';
+import { words } from './0025-words.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -54,5 +55,6 @@ export const migrations: readonly Migration[] = [
   unconfirmedAccounts,
   profiles,
   organizations,
+  photos,
   words,
 ];

@@ -1,6 +1,7 @@
 import { recordEvents } from '../events/log.ts';
 import { nextVersion, petEvent } from '../pets/change.ts';
 import { lockPets } from '../pets/lock.ts';
+import { movePhotoBytes } from '../photos/references.ts';
 import { lockBound } from '../plans/lock.ts';
 import { type Params, query, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import { type OrderStatus, orderSteps } from './order.ts';
@@ -21,6 +22,7 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   const taken = new Set((await tx.all(withTakenExternalId, values)).map(({ id }) => id));
   if (taken.size > 0) await tx.run(clearExternalIds, { ids: JSON.stringify([...taken]) });
   await tx.run(changePetOwner, values);
+  movePhotoBytes(tx, pets, to);
   await tx.run(changeReservationOwner, values);
   await tx.run(changeOrderOwner, values);
   await recordEvents(

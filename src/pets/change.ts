@@ -23,6 +23,8 @@ export interface LockedPet extends PetRow {
 export type PetChange = Partial<WrittenRowOf<PetFields>> & {
   /** When the reservation expires; `null` where there is none or it does not expire. */
   readonly reservedUntil?: number | null;
+  /** JSON; see `photos/`. */
+  readonly photos?: string | null;
 };
 
 /** The cause of a change: an account, and a reason if the service makes it. */

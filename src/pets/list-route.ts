@@ -83,7 +83,8 @@ export const list = listOperation({
   },
   errors: ['sync_token_expired', 'search_not_ready'],
   examples: listExamples,
-  async handle({ context, caller, filters, page, wantsTotal }) {
+  async handle({ context, caller, publicUrl, filters, page, wantsTotal }) {
+    const reader = { ...caller, publicUrl };
     const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, q, ...others } = filters;
     const ownerId = owner && caller.accountId;
     const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
@@ -98,14 +99,14 @@ export const list = listOperation({
       throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
     }
     if (updatedSince)
-      return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, caller);
+      return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, reader);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
     const found =
       sort === 'random'
-        ? await listRandomPets(database, filter, page, now, view, caller)
-        : await listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, caller);
+        ? await listRandomPets(database, filter, page, now, view, reader)
+        : await listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, reader);
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };

@@ -2,11 +2,12 @@ import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { etagOf } from '../lib/etag.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
-import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { field, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
+import { Photos, photoOf, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
 import { ageAt, profileFields } from './profile.ts';
 
 /** The availability of a pet (contract, PetStatus). */
@@ -85,6 +86,13 @@ export const petFields = {
     patch: PricePatch,
   }),
   ...profileFields,
+  photos: field(StoredPhotos, {
+    column: 'photos',
+    codec: json<StoredPhoto[]>(),
+    nullable: true,
+    recorded: true,
+    shown: Photos,
+  }),
   accountId: field(AccountId, { column: 'account_id', fixed: true }),
   createdAt: field(CreatedAt, { column: 'created_at', codec: time, fixed: true }),
   updatedAt: field(UpdatedAt, {
@@ -122,13 +130,19 @@ export type PetState = StateOf<PetFields>;
 export function fullPetOf(row: PetRow, reader: PetReader, now: number): FullPet {
   const sees = reader.admin || row.accountId === reader.accountId;
   const pet = sees ? petValues.fullOf(row) : petValues.publicOf(row);
-  return pet.age === undefined && row.birthDate !== null ? { ...pet, age: ageAt(row.birthDate, now) } : pet;
+  return {
+    ...pet,
+    ...(pet.age === undefined && row.birthDate !== null && { age: ageAt(row.birthDate, now) }),
+    ...(pet.photos !== undefined && { photos: pet.photos.map(photo => photoOf(photo, reader.publicUrl ?? '')) }),
+  };
 }
 
 /** Whom a pet is shown to. */
 export interface PetReader {
   readonly accountId: number | null;
   readonly admin: boolean;
+  /** The public address that URLs begin with; without it they are paths. */
+  readonly publicUrl?: string;
 }
 
 /** A reader who owns no pet. */

@@ -6,6 +6,7 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
+import { releasePhotos } from '../photos/references.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
@@ -32,7 +33,7 @@ export async function createPet(
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);
   await checkProfile(tx, accountId, values);
-  const row = { ...values, accountId, createdAt: tx.now, updatedAt: tx.now };
+  const row = { ...values, photos: null, accountId, createdAt: tx.now, updatedAt: tx.now };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
   await updateWords(tx, undefined, created);
@@ -90,9 +91,10 @@ export async function deletePet(
   id: number,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  const pet = await lockOwn(tx, actor, id, checkPreconditions);
+  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.run(removePet, { id });
+  await releasePhotos(tx, [pet]);
   updateCounts(tx, pet, -1);
   await updateWords(tx, pet, undefined);
   await record(tx, petEvent('deleted', actor.accountId, pet));
@@ -106,7 +108,7 @@ async function change(
   checkPreconditions: PreconditionCheck | undefined,
   changeOf: (pet: LockedPet) => PetChange,
 ): Promise<PetRow> {
-  const pet = await lockOwn(tx, actor, id, checkPreconditions);
+  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
   const change = changeOf(pet);
   await checkProfile(tx, pet.accountId, change, id);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
@@ -118,7 +120,11 @@ async function change(
   return changePet(tx, pet, change, { accountId: actor.accountId });
 }
 
-async function lockOwn(
+/**
+ * Locks a pet of the actor until the transaction ends.
+ * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws
+ */
+export async function lockOwnPet(
   tx: Transaction,
   actor: Actor,
   id: number,

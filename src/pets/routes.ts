@@ -184,15 +184,17 @@ export const history = listOperation({
 interface PetRequest {
   readonly context: Deployment;
   readonly caller: PetReader;
+  readonly publicUrl: string;
   readonly query: { readonly view?: PetView };
 }
 
 /** Returns the response with a pet, in the view that the request asks for. */
 function responseOf(
-  { context, caller, query }: PetRequest,
+  { context, caller, publicUrl, query }: PetRequest,
   pet: PetRow,
   headers: readonly string[] = [],
 ): RouteResponse {
-  const body = query.view === 'full' ? fullPetOf(pet, caller, nowOf(context)) : petValues.plainOf(pet);
+  const body =
+    query.view === 'full' ? fullPetOf(pet, { ...caller, publicUrl }, nowOf(context)) : petValues.plainOf(pet);
   return { body, headers: [...headers, 'ETag', etagOf(pet)] };
 }

@@ -21,7 +21,7 @@ export interface AccountCounter {
 }
 
 /** Returns the counter whose numbers are in `column` of `table`. */
-export function accountCounter<Table extends 'order_counts' | 'stored_bytes'>(
+export function accountCounter<Table extends 'order_counts' | 'stored_bytes' | 'photo_bytes'>(
   table: Table,
   column: Table extends 'order_counts' ? 'open' : 'bytes',
 ): AccountCounter {

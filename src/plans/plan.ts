@@ -32,6 +32,8 @@ export interface Bounds {
   readonly messagesPerRecipient: number;
   /** The bytes of texts: those of messages sent, and the bodies of idempotent responses. */
   readonly storedBytes: number;
+  /** The bytes of the originals of the photos of its pets. */
+  readonly photoBytes: number;
   /** The lists in progress on one node that scan many rows. */
   readonly scans: number;
 }
@@ -44,6 +46,7 @@ export const boundTitles = {
   webhooks: 'Webhooks',
   streams: 'Event streams',
   storedBytes: 'Stored texts',
+  photoBytes: 'Photos',
   scans: 'Lists that scan',
 } as const satisfies Record<Exclude<keyof Bounds, 'messagesPerRecipient'>, string>;
 
@@ -71,6 +74,7 @@ export const plans = {
       streams: 5,
       messagesPerRecipient: 10,
       storedBytes: 20 * MEBIBYTE,
+      photoBytes: 500 * MEBIBYTE,
       scans: 10,
     },
   },
@@ -85,6 +89,7 @@ export const plans = {
       streams: 20,
       messagesPerRecipient: 30,
       storedBytes: 200 * MEBIBYTE,
+      photoBytes: 5_000 * MEBIBYTE,
       scans: 20,
     },
   },
@@ -99,6 +104,7 @@ export const plans = {
       streams: 100,
       messagesPerRecipient: 100,
       storedBytes: 2_000 * MEBIBYTE,
+      photoBytes: 50_000 * MEBIBYTE,
       scans: 50,
     },
   },
@@ -113,6 +119,7 @@ export const plans = {
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,
       storedBytes: BOUND_MAX * MEBIBYTE,
+      photoBytes: BOUND_MAX * MEBIBYTE,
       scans: BOUND_MAX,
     },
   },

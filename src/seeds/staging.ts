@@ -9,6 +9,7 @@ import { updateCounts } from '../pets/counts.ts';
 import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
 import { updateWords } from '../pets/word-index.ts';
+import { releasePhotos } from '../photos/references.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { samplePets } from './pets.ts';
@@ -124,6 +125,7 @@ async function deletePets(tx: Transaction, last: number): Promise<void> {
     updateCounts(tx, pet, -1);
     await updateWords(tx, pet, undefined);
   }
+  await releasePhotos(tx, deleted);
   await recordEvents(
     tx,
     deleted.map(pet => petEvent('deleted', null, pet)),

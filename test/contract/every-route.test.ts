@@ -188,10 +188,13 @@ describe('every route', () => {
     }
     const authorization = caller.authorization === undefined ? '' : `Authorization: ${caller.authorization}\r\n`;
     const body = bodyFor(method, path);
+    const type = routes.some(one => one.path === path && one.method === method && one.upload)
+      ? 'image/png'
+      : 'application/json';
     const content =
       body === undefined
         ? '\r\n'
-        : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+        : `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
     // Each address may send 60 requests a minute without a valid key.
     clock.advance(1100);
     return line.ask(
@@ -204,6 +207,7 @@ describe('every route', () => {
   function bodyFor(method: string, path: string): string | undefined {
     const route = routes.find(other => other.path === path && other.method === method);
     if (route === undefined) return method === 'POST' ? '{"name":"Minka","categoryId":2}' : undefined;
+    if (route.upload) return 'no photo';
     const example = route.examples.find(({ code }) => code === undefined);
     return example?.body === undefined ? undefined : JSON.stringify(example.body);
   }

@@ -37,7 +37,7 @@ function suite(engine: ServedEngine): void {
 
   for (const route of routes as readonly Route<never>[]) {
     const operation = document.paths[route.path][route.method.toLowerCase()];
-    const schema = operation.requestBody?.content['application/json'].schema;
+    const schema = operation.requestBody?.content['application/json']?.schema;
     const parameters: Json[] = (operation.parameters ?? []).filter(({ name }: Json) => !OPAQUE.includes(name));
     const sent = parameters.filter((one: Json) => one.in !== 'path');
 
@@ -103,7 +103,7 @@ function suite(engine: ServedEngine): void {
     const example = route.examples.find(({ code }) => code === undefined)!;
     const shared = await anew(store);
     await prepare(example, shared);
-    const { path, as = 'owner', body: usual } = shared.ids!.translate(example);
+    const { path, as = 'owner', body: usual, file } = shared.ids!.translate(example);
     const filled = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => path![name]!);
     return async ({ body = usual, query = new URLSearchParams(), headers = {} }: Sent) => {
       const response = await fetch(`${store.baseUrl}${filled}?${query}`, {
@@ -112,8 +112,10 @@ function suite(engine: ServedEngine): void {
           ...headers,
           authorization: `Bearer ${store.keys[as]}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(file && { 'content-type': file.contentType }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(file && { body: Buffer.from(file.base64, 'base64') }),
       });
       const { status, ok } = response;
       // A stream does not end.

@@ -11,6 +11,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/idempotency.md': {},
   'docs/concurrency.md': {},
   'docs/pets.md': {},
+  'docs/photos.md': {},
   'docs/categories.md': {},
   'docs/organizations.md': {},
   'docs/holds.md': {},

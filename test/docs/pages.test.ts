@@ -9,12 +9,15 @@ import {
   skip,
   startFirstServer,
 } from '../support/pages-as-scripts.ts';
+import { image } from '../support/photos.ts';
 import { executedPages } from './executed-pages.ts';
 
 /** Creates an admin with a staging key in `ADMIN_KEY`. */
 const createAdmin = `
 id=$(petstore account create --email admin@example.org --name Admin --admin --json | sed 's/.*"id":\\([0-9]*\\).*/\\1/')
 ADMIN_KEY=$(petstore key create --account $id --deployment staging --json | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`;
+
+const createPhoto = `printf '${(await image('jpeg')).toString('base64')}' | base64 -d > rex.jpg`;
 
 for (const [path, settings] of Object.entries(executedPages)) {
   const page = await readPage(path);
@@ -27,6 +30,7 @@ for (const [path, settings] of Object.entries(executedPages)) {
     before(async () => {
       server = await startFirstServer(settings);
       if (page.includes('$ADMIN_KEY')) await server.run(createAdmin);
+      if (page.includes('rex.jpg')) await server.run(createPhoto);
     });
     after(async () => {
       assert.deepEqual(await server.stop(), [0, null]);

@@ -71,7 +71,7 @@ function isMarked(header: string, route: Route<never>, all: readonly Route<never
 /** The kinds of operations that share error codes. */
 const kinds: readonly [string, (route: Route<never>) => boolean][] = [
   ['Every operation', () => true],
-  ['Operations with a body', route => route.body !== undefined],
+  ['Operations with a body', route => route.body !== undefined || route.upload !== undefined],
   ['`POST` and `PATCH`', takesIdempotencyKey],
   ['Operations with `If-Match`', takesIfMatch],
   ['Operations for which `If-Match` can be required', route => route.conditional === true && route.method !== 'POST'],
@@ -124,6 +124,7 @@ function requestText({ route, parameters, body }: DocumentedOperation): string {
     });
   const header = '| Name | In | Type | Required | Description |\n|---|---|---|---|---|';
   const table = rows.length === 0 ? '' : `\n${header}\n${rows.join('\n')}\n`;
+  if (route.upload) return `${table}\nBody: ${route.upload.contentTypes.join(', ')}. ${route.upload.description}\n`;
   if (body === undefined) return table;
   return `${table}\nBody: ${linkedType(body.schema)}${body.required ? '' : ', optional'}.\n`;
 }

@@ -200,7 +200,10 @@ describe('the Postman collection', () => {
             ...Object.fromEntries(header.filter(isOn).map(({ key, value }: Pair) => [key, value])),
             Authorization: `Bearer ${store.keys[example.as ?? 'owner']}`,
           },
-          ...(content && { body: content.raw.replaceAll('https://receiver.example', store.receiverUrl) }),
+          ...(content?.mode === 'file' && { body: Buffer.from(example.file!.base64, 'base64') }),
+          ...(content?.mode === 'raw' && {
+            body: content.raw.replaceAll('https://receiver.example', store.receiverUrl),
+          }),
         });
         const said = response.ok ? '' : await response.text();
         await response.body?.cancel().catch(() => {});

@@ -10,6 +10,7 @@ const layers = [
   'error-codes.ts',
   'errors.ts',
   'categories/category.ts',
+  'photos/photo.ts',
   'pets/profile.ts',
   'pets/pet.ts',
   'organizations/organization.ts',
@@ -27,6 +28,8 @@ const layers = [
   'newest-time.ts',
   'events',
   'plans',
+  'photos/references.ts',
+  'photos/files',
   'limits',
   'accounts',
   'keys',
@@ -34,6 +37,7 @@ const layers = [
   'idempotency',
   'categories',
   'pets',
+  'photos',
   'categories/merge',
   'organizations',
   'inventory',
@@ -102,6 +106,7 @@ const entryPoints: Record<string, string[]> = {
   nodemailer: ['messages/email-sender.ts'],
   pg: ['lib/storage/postgres/connection.ts'],
   pino: ['lib/log.ts'],
+  sharp: ['photos/files/encode.ts'],
 };
 
 /** Folders of `lib` that may import only types of each other. */

@@ -124,6 +124,8 @@ async function openReceiver() {
   };
 }
 
+/** The documented address of the store. */
+const STORE = 'http://localhost:8080';
 /** The documented URL of the receiver. */
 const RECEIVER = 'https://receiver.example';
 
@@ -203,14 +205,16 @@ export async function sendExample(
   store: ExampleStore,
   more: Readonly<Record<string, string>> = {},
 ): Promise<SentExample> {
-  const { path, headers, body } = requestOf(route, store.ids?.translate(example) ?? example, store.keys);
+  const { path, headers, body, file } = requestOf(route, store.ids?.translate(example) ?? example, store.keys);
   const response = await fetch(store.baseUrl + path, {
     method: route.method,
     headers: { ...headers, ...more },
     ...(body !== undefined && { body: body.replaceAll(RECEIVER, store.receiverUrl) }),
+    ...(file !== undefined && { body: Buffer.from(file.base64, 'base64') }),
   });
   const received = route.streams && response.ok ? await firstMessage(response) : await response.text();
-  const text = received.replaceAll(store.receiverUrl, RECEIVER);
+  const { origin } = new URL(store.baseUrl);
+  const text = received.replaceAll(store.receiverUrl, RECEIVER).replaceAll(origin, STORE);
   const sent = {
     route,
     example,
@@ -218,10 +222,20 @@ export async function sendExample(
     headers: response.headers,
     contentType: response.headers.get('content-type') ?? '',
     text,
-    body: text === '' ? undefined : JSON.parse(route.streams && response.ok ? /^data: (.*)$/m.exec(text)![1]! : text),
+    body: bodyOf(route, response, text),
   };
   store.ids?.learn(sent);
   return sent;
+}
+
+/** Returns the JSON of a response, or of the first message of a stream; the text of a file. */
+function bodyOf(route: Route<never>, response: Response, text: string): unknown {
+  if (text === '' || isFile(response.headers.get('content-type'))) return text || undefined;
+  return JSON.parse(route.streams && response.ok ? /^data: (.*)$/m.exec(text)![1]! : text);
+}
+
+function isFile(contentType: string | null): boolean {
+  return contentType === 'application/octet-stream';
 }
 
 /** Returns the text of a stream up to and including its first message. */
@@ -237,9 +251,9 @@ async function firstMessage(response: Response): Promise<string> {
 /** Returns the request of an example: path and query, headers with lower-case names, and the body's text. */
 function requestOf(
   route: Pick<Route<never>, 'path'>,
-  { path, query, headers, body, as }: Example,
+  { path, query, headers, body, file, as }: Example,
   keys: ExampleStore['keys'],
-): { path: string; headers: Record<string, string>; body: string | undefined } {
+): { path: string; headers: Record<string, string>; body: string | undefined; file: Example['file'] } {
   const filled = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => path?.[name] ?? '');
   const own = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
   return {
@@ -247,9 +261,11 @@ function requestOf(
     headers: {
       authorization: `Bearer ${keys[as ?? 'owner']}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(file !== undefined && { 'content-type': file.contentType }),
       ...Object.fromEntries(own),
     },
     body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+    file,
   };
 }
 
@@ -268,7 +284,9 @@ export const responsesFile = new URL('../../src/generated/recorded-responses.jso
 /** Returns the text of that file for these responses, without those that have no body. */
 export function recordedResponses(sent: readonly SentExample[]): string {
   const responses = Object.fromEntries(routes.map(({ operationId }) => [operationId, {} as Record<string, unknown>]));
-  for (const { route, example, body } of sent) responses[route.operationId]![example.name] = body;
+  for (const { route, example, contentType, body } of sent) {
+    if (!isFile(contentType)) responses[route.operationId]![example.name] = body;
+  }
   return `${JSON.stringify(responses, steady, 2)}\n`;
 }
 

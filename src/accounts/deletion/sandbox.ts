@@ -142,7 +142,7 @@ const disown = query((db, p: Params<Owner>) =>
 );
 
 /** Delete the counters and the stored responses of an account on staging. */
-const deleteCounters = (['order_counts', 'stored_bytes', 'idempotency'] as const).map(table =>
+const deleteCounters = (['order_counts', 'stored_bytes', 'photo_bytes', 'idempotency'] as const).map(table =>
   query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
 );
 

@@ -47,6 +47,7 @@ export const exportedTables = {
   usage_alerts: 'events',
   categories: { leftOut: 'shared by all accounts' },
   order_counts: { leftOut: 'derived from the orders' },
+  photo_bytes: { leftOut: 'derived from the animals' },
   stored_bytes: { leftOut: 'derived from the messages' },
   refusals: { leftOut: 'listed by the audit log' },
   idempotency: { leftOut: 'copies of responses, for a day' },

@@ -7,6 +7,7 @@ import type { Caller } from '../../lib/http/route.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { WINDOW_MS } from '../../messages/recipient-bound.ts';
 import { countOpen } from '../../orders/open-orders.ts';
+import { photoBytes } from '../../photos/references.ts';
 import { type Bounds, boundOf, plans } from '../../plans/plan.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
 import { countWebhooks } from '../../webhooks/webhooks.ts';
@@ -29,6 +30,7 @@ const AccountBounds = Type.Object(
     storedBytes: bound(
       'The bytes of texts: those of the messages that it sent, and of the responses to its requests with `Idempotency-Key`.',
     ),
+    photoBytes: bound('The bytes of the photos of its animals, as they were uploaded.'),
     messagesPerRecipient: Type.Object(
       {
         maximum: count('The bound.'),
@@ -95,6 +97,7 @@ export async function boundsOf(
     webhooks: await countWebhooks(database, accountId),
     streams: countStreams(context, accountId),
     storedBytes: await storedBytes.read(database, accountId),
+    photoBytes: await photoBytes.read(database, accountId),
     scans: context.scans.countOf(accountId),
   };
   const names = Object.keys(used) as (keyof typeof used)[];

@@ -66,9 +66,26 @@ export interface Example {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value; a string is sent as it is. */
   readonly body?: unknown;
+  /** The file that is sent, of an operation with an `upload`. */
+  readonly file?: ExampleFile;
   readonly status: number;
   /** The error code of the response, if it is an error. */
   readonly code?: string;
+}
+
+export interface ExampleFile {
+  /** Its name in the documentation. */
+  readonly name: string;
+  readonly contentType: string;
+  readonly base64: string;
+}
+
+/** The body of an operation that takes a file instead of JSON. */
+export interface Upload {
+  /** The media types that it may have. */
+  readonly contentTypes: readonly string[];
+  readonly bytesMax: number;
+  readonly description: string;
 }
 
 /** An authenticated and validated request, as handlers get it. */
@@ -82,6 +99,11 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;
+  /**
+   * The body of an operation with an `upload`, which its handler reads as it arrives; absent elsewhere. It throws a problem
+   * if the body is too large or does not arrive.
+   */
+  readonly upload?: AsyncIterable<Buffer> | undefined;
   /** Returns a request header by its lower-case name. */
   header(name: string): string | undefined;
   /** The preferences of the `Prefer` header (RFC 7240): lower-case names to values, '' for those without one. */
@@ -101,6 +123,8 @@ export interface RouteRequest<Context, Query, Body, Path> {
   isStillAuthorized(): MaybePromise<boolean>;
   /** The public address with the prefix, without a trailing slash: what links start with. */
   readonly baseUrl: string;
+  /** The public address, without a trailing slash. */
+  readonly publicUrl: string;
   /** The path and query as they were sent. */
   readonly url: string;
   /** The query string as it was sent, with its question mark; '' when there is none. */
@@ -129,6 +153,8 @@ export interface RouteResponse {
   readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];
+  /** The body in parts with its length, in place of JSON: a file. The handler sets its entity tag. */
+  readonly file?: { readonly parts: AsyncIterable<Buffer>; readonly length: number };
   /** Writes the body, in operations that `streams`. */
   readonly stream?: ResponseStream;
 }
@@ -168,6 +194,8 @@ export interface Operation<Context> {
   readonly query?: TObject;
   /** The schema of the JSON body. Unknown members are ignored, or rejected with `Prefer: handling=strict`. */
   readonly body?: TSchema;
+  /** Present if the body is a file: then there is no `body`. */
+  readonly upload?: Upload;
   /** Whether the body may be omitted: it then reads as an object without members. */
   readonly bodyOptional?: true;
   /**

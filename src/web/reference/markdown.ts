@@ -48,6 +48,7 @@ export function operationMarkdown(
     ...(deprecation ? [`**Deprecated.** ${deprecation.instead}`] : []),
     description,
     ...(rows.length > 0 ? ['## Parameters', table] : []),
+    ...(route.upload ? ['## Body', `${route.upload.contentTypes.join(', ')}. ${route.upload.description}`] : []),
     ...(body ? ['## Body', `${typeIn(body.schema, schemas)}.`, ...shapesText(shapesOf(body.schema, schemas))] : []),
     '## Responses',
     ...successes.flatMap(({ status, description, headers, schema }) => [
@@ -67,10 +68,12 @@ export function operationMarkdown(
 function examplesText(route: Route<never>, example: Route<never>['examples'][number], { baseUrl }: Urls): string[] {
   const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
   const response = responses[example.name];
+  const sample = sampleOf(route, example, baseUrl);
+  const empty = sample.returns === 'file' ? ', a file' : ', without a body';
   return [
     `### ${example.summary}`,
-    `\`\`\`sh\n${curl(sampleOf(route, example, baseUrl))}\n\`\`\``,
-    `Response: ${example.status}${response === undefined ? ', without a body' : ''}.`,
+    `\`\`\`sh\n${curl(sample)}\n\`\`\``,
+    `Response: ${example.status}${response === undefined ? empty : ''}.`,
     ...(response === undefined ? [] : [`\`\`\`json\n${JSON.stringify(response, null, 2)}\n\`\`\``]),
   ];
 }

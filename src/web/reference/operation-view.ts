@@ -96,7 +96,13 @@ function memberItem(
   return html`<li id="${anchor}"><p><a class="member" href="#${anchor}"><code>${name}</code></a> <span class="type">${inline(type)}</span>${required && html` <span class="required">required</span>`}</p>${description !== '' && html`<p>${inline(description)}</p>`}${within}</li>`;
 }
 
-function bodySection({ operation: { body }, schemas }: OperationContext): Html | undefined {
+function bodySection({ operation: { route, body }, schemas }: OperationContext): Html | undefined {
+  if (route.upload) {
+    const { contentTypes, description } = route.upload;
+    return html`<h2 id="body">Body</h2>
+<p class="quiet">${contentTypes.join(', ')}</p>
+<p>${inline(description)}</p>`;
+  }
   if (body === undefined) return undefined;
   return html`<h2 id="body">Body</h2>
 <p class="quiet">${inline(typeIn(body.schema, schemas))}, as JSON${!body.required && ', optional'}</p>
@@ -181,7 +187,7 @@ ${languages.map(
     html`<input type="radio" name="language-${number}" id="${id}-${number}" value="${id}" class="sr-only ${id}"${index === 0 && html` checked`}><label for="${id}-${number}">${title}</label>`,
 )}
 ${languages.map(({ id, codeOf }) => html`<div class="panel ${id}">${codeBlock(codeOf(sample))}</div>`)}</fieldset>
-<p class="response"><span class="status${example.status < 400 && ' ok'}">${example.status}</span>${example.code !== undefined && html` <a href="/errors/${example.code}"><code>${example.code}</code></a>`}${response === undefined && html` <span class="quiet">without a body</span>`}</p>
+<p class="response"><span class="status${example.status < 400 && ' ok'}">${example.status}</span>${example.code !== undefined && html` <a href="/errors/${example.code}"><code>${example.code}</code></a>`}${response === undefined && html` <span class="quiet">${sample.returns === 'file' ? 'a file' : 'without a body'}</span>`}</p>
 ${response !== undefined && jsonBlock(response)}`;
 }
 

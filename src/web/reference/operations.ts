@@ -65,8 +65,8 @@ export function documentedOperations(
       parameters: parameters
         .map(one => (one.$ref === undefined ? one : components.parameters[nameOf(one.$ref)]!))
         .map(one => ({ ...one, description: one.description ?? referredDescription(one.schema, components.schemas) })),
-      ...(requestBody && {
-        body: { schema: requestBody.content['application/json']!.schema, required: requestBody.required },
+      ...(requestBody?.content['application/json'] && {
+        body: { schema: requestBody.content['application/json'].schema, required: requestBody.required },
       }),
       successes: route.successes.map(({ status, description, headers = {} }) => {
         const [content] = Object.values(responses[status]!.content ?? {});

@@ -29,7 +29,7 @@ export function postmanCollection(operations: readonly DocumentedOperation[], ba
 
 function requestOf({ route, parameters }: DocumentedOperation): object {
   const example = mainExample(route);
-  const { body, path = {}, query = '', headers = {} } = example ?? {};
+  const { body, file, path = {}, query = '', headers = {} } = example ?? {};
   const sent = new URLSearchParams(query);
   const segments = route.path
     .slice(1)
@@ -42,6 +42,7 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
     description: route.description,
     header: [
       ...(body === undefined ? [] : [{ key: 'Content-Type', value: 'application/json' }]),
+      ...(file === undefined ? [] : [{ key: 'Content-Type', value: file.contentType }]),
       ...Object.entries(headers).map(([key, value]) => ({ key, value })),
       ...optional(parameters, 'header', Object.keys(headers)),
     ],
@@ -59,6 +60,7 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
         options: { raw: { language: 'json' } },
       },
     }),
+    ...(file !== undefined && { body: { mode: 'file', file: { src: file.name } } }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Example, Method, Route } from '../../lib/http/route.ts';
+import type { Example, Method, Route, Success } from '../../lib/http/route.ts';
 
 /** A request in the documentation. */
 export interface Sample {
@@ -7,8 +7,10 @@ export interface Sample {
   readonly headers: Readonly<Record<string, string>>;
   /** A JSON value; text is sent as it is. */
   readonly body?: unknown;
+  /** The name of the file that is sent. */
+  readonly file?: string;
   /** The kind of the response. */
-  readonly returns: 'json' | 'nothing' | 'stream';
+  readonly returns: 'json' | 'nothing' | 'stream' | 'file';
 }
 
 /** A language that samples are shown in. */
@@ -28,49 +30,69 @@ export const languages: readonly Language[] = [
 /** Returns the request of an example. @param baseUrl the base URL of the API, without a trailing slash */
 export function sampleOf(route: Route<never>, example: Example, baseUrl: string): Sample {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(example.path?.[name] ?? ''));
-  const status = route.successes.some(one => one.status === example.status) ? example.status : undefined;
+  const success = route.successes.find(one => one.status === example.status);
+  const status = success?.status;
+  const { file } = example;
   return {
     method: route.method,
     url: baseUrl + path + (example.query === undefined ? '' : `?${example.query}`),
-    headers: { ...(example.body !== undefined && { 'Content-Type': 'application/json' }), ...example.headers },
+    headers: {
+      ...(example.body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(file && { 'Content-Type': file.contentType }),
+      ...example.headers,
+    },
     ...(example.body !== undefined && { body: example.body }),
-    returns: status === 204 || status === 304 ? 'nothing' : route.streams && status !== undefined ? 'stream' : 'json',
+    ...(file && { file: file.name }),
+    returns: status === 204 || status === 304 ? 'nothing' : returnedBy(route, success),
   };
+}
+
+function returnedBy({ streams }: Route<never>, success: Success | undefined): Sample['returns'] {
+  if (success === undefined) return 'json';
+  if (streams) return 'stream';
+  return success.contentType === undefined ? 'json' : 'file';
 }
 
 /** The variable in JavaScript; in parts, because this program reads its environment elsewhere. */
 const NODE_KEY = ['process', 'env', 'KEY'].join('.');
 
-export function curl({ method, url, headers, body, returns }: Sample): string {
-  const sends = body !== undefined;
+export function curl({ method, url, headers, body, file, returns }: Sample): string {
+  const sends = body !== undefined || file !== undefined;
   const options = [
     ...(returns === 'stream' ? ['-N'] : []),
+    // Saves the file under the name that the response gives it.
+    ...(returns === 'file' ? ['-OJ'] : []),
     ...(method === 'GET' || (method === 'POST' && sends) ? [] : [`-X ${method}`]),
     shellText(url),
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(headers).map(([name, value]) => `-H ${shellText(`${name}: ${value}`)}`),
-    ...(sends ? [`-d ${shellText(typeof body === 'string' ? body : jsonText(body))}`] : []),
+    ...(body === undefined ? [] : [`-d ${shellText(typeof body === 'string' ? body : jsonText(body))}`]),
+    ...(file === undefined ? [] : [`--data-binary ${shellText(`@${file}`)}`]),
   ];
   return `curl ${options.join(' \\\n  ')}`;
 }
 
-function javascript({ method, url, headers, body, returns }: Sample): string {
+function javascript({ method, url, headers, body, file, returns }: Sample): string {
   const entries = Object.entries(headers).map(([name, value]) => `    ${literal(name)}: ${literal(value)},\n`);
   const content = typeof body === 'string' ? literal(body) : `JSON.stringify(${indented(jsonText(body), '  ')})`;
   const options = [
     ...(method === 'GET' ? [] : [`  method: '${method}',\n`]),
     `  headers: {\n    Authorization: \`Bearer \${${NODE_KEY}}\`,\n${entries.join('')}  },\n`,
     ...(body === undefined ? [] : [`  body: ${content},\n`]),
+    ...(file === undefined ? [] : [`  body: await readFile(${literal(file)}),\n`]),
   ];
-  const call = `const response = await fetch(${literal(url)}, {\n${options.join('')}});\n`;
+  const imported = file === undefined ? '' : `import { readFile } from 'node:fs/promises';\n\n`;
+  const call = `${imported}const response = await fetch(${literal(url)}, {\n${options.join('')}});\n`;
   if (returns === 'nothing') return `${call}console.log(response.status);`;
   if (returns === 'json') return `${call}console.log(response.status, await response.json());`;
+  if (returns === 'file') return `${call}console.log(response.status, await response.bytes());`;
   return `${call}for await (const part of response.body.pipeThrough(new TextDecoderStream())) {\n  console.log(part);\n}`;
 }
 
-function python({ method, url, headers, body, returns }: Sample): string {
+function python({ method, url, headers, body, file, returns }: Sample): string {
   // `json=` sends the type itself.
-  const own = Object.entries(headers).filter(([name]) => name !== 'Content-Type' || typeof body === 'string');
+  const sendsType = typeof body === 'string' || file !== undefined;
+  const own = Object.entries(headers).filter(([name]) => name !== 'Content-Type' || sendsType);
   const entries = own.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`);
   const key = `"Authorization": f"Bearer {os.environ['KEY']}"`;
   const content =
@@ -79,11 +101,13 @@ function python({ method, url, headers, body, returns }: Sample): string {
     `    ${JSON.stringify(url)},\n`,
     own.length === 0 ? `    headers={${key}},\n` : `    headers={\n        ${key},\n${entries.join('')}    },\n`,
     ...(body === undefined ? [] : [`    ${content},\n`]),
+    ...(file === undefined ? [] : [`    data=open(${JSON.stringify(file)}, "rb"),\n`]),
     ...(returns === 'stream' ? ['    stream=True,\n'] : []),
   ];
   const call = `import os\nimport requests\n\nresponse = requests.${method.toLowerCase()}(\n${options.join('')})\n`;
   if (returns === 'nothing') return `${call}print(response.status_code)`;
   if (returns === 'json') return `${call}print(response.status_code, response.json())`;
+  if (returns === 'file') return `${call}print(response.status_code, response.content)`;
   return `${call}for line in response.iter_lines(decode_unicode=True):\n    print(line)`;
 }
 

@@ -16,6 +16,7 @@ export function tryItView(
   if (route.extensions?.['x-hideTryItPanel'] === true) return html``;
   if (stagingUrl === undefined) return without('Staging is not served here, so requests cannot be tried on this page.');
   if (route.streams) return without('A stream does not end, so it cannot be tried on this page. Use the curl example.');
+  if (route.upload) return without('This operation takes a file. Use the curl example.');
   const example = mainExample(route);
   const inSandbox = route.access.scope === undefined || sandboxScopes.includes(route.access.scope);
   const isShown = ({ in: place, required }: Parameter) => place === 'path' || required;

@@ -53,6 +53,12 @@ function headerParameter(name: string, description: string, own?: object): objec
 }
 
 export function bodyOf(route: Route<never>, components: Components): object {
+  if (route.upload) {
+    const { contentTypes, description } = route.upload;
+    const file = { schema: { type: 'string', format: 'binary' } };
+    const content = Object.fromEntries(contentTypes.map(type => [type, file]));
+    return { requestBody: { description, required: true, content } };
+  }
   if (!route.body) return {};
   const examples = successful(route).filter(({ body }) => body !== undefined);
   const content = {

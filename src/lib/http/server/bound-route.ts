@@ -118,6 +118,7 @@ export class BoundRoute<Context> {
       address,
     }: Incoming,
     bytes: Buffer | undefined,
+    upload?: AsyncIterable<Buffer>,
   ): MaybePromise<EncodedResponse> {
     const { authenticator, contextOf, prefix } = this.#options;
     const { route } = this;
@@ -135,6 +136,7 @@ export class BoundRoute<Context> {
       path: pathValues,
       query,
       body,
+      upload,
       prefer,
       context: contextOf(caller!),
       caller: caller!,
@@ -146,6 +148,7 @@ export class BoundRoute<Context> {
       isStillAuthorized: () => authenticator.isStillAuthorized(caller!, route.access.scope),
       checkPreconditions: etag => requirePreconditions(headers['if-match'], headers['if-none-match'], etag),
       baseUrl: publicUrl + prefix,
+      publicUrl,
       url: sentPath + search,
       search,
       routePath: route.path,
@@ -224,10 +227,10 @@ export class BoundRoute<Context> {
    * @throws {Problem} `precondition_failed`
    */
   #encode(response: RouteResponse, request: IncomingHttpHeaders, strict: boolean): EncodedResponse {
-    const { status = this.route.successes[0].status, body, headers = noHeaders, stream } = response;
+    const { status = this.route.successes[0].status, body, headers = noHeaders, stream, file } = response;
     // `undefined` has no JSON.
     const bytes = Buffer.isBuffer(body) ? body : (JSON.stringify(body) ?? '');
-    let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }) };
+    let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }), ...file };
     if (!this.takesBody && stream === undefined) {
       const index = headers.indexOf('ETag');
       const etag = index < 0 ? contentEtag(bytes, headers) : headers[index + 1]!;

@@ -66,6 +66,8 @@ export interface ResponseContent {
   /** JSON by default. */
   readonly contentType?: string;
   readonly bytes: string | Buffer;
+  /** The length of a body in parts, if it is known. */
+  readonly length?: number | undefined;
 }
 
 /** The response of a page outside the API. */
@@ -79,7 +81,7 @@ export interface PageContent extends ResponseContent {
   /** The bytes in the encodings that most browsers accept, for those that do. */
   readonly compressed?: Compressed;
   /** The body in parts, in place of the bytes. The client must take it within `STREAM_MS`. */
-  readonly parts?: AsyncIterable<string>;
+  readonly parts?: AsyncIterable<string | Buffer>;
 }
 
 /** The longest that a client may take for a page in parts. */
@@ -96,16 +98,18 @@ export interface EncodedResponse extends ResponseContent {
   readonly headers: readonly string[];
   /** Writes the body in place of the bytes. */
   readonly stream?: ResponseStream;
+  /** The body in parts, in place of the bytes; see `PageContent`. */
+  readonly parts?: AsyncIterable<Buffer>;
 }
 
 /** Writes a response with its length, unless the client has gone or has a response already. */
 export function writeResponse(
   response: ServerResponse,
-  { status, contentType = JSON_TYPE, bytes }: ResponseContent,
+  { status, contentType = JSON_TYPE, bytes, length: known }: ResponseContent,
   headers: readonly string[],
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  const length = known ?? (typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length);
   const own = status === 204 || status === 304 ? [] : ['Content-Type', contentType, 'Content-Length', `${length}`];
   response.writeHead(status, own.concat(headers));
   response.end(bytes);
@@ -126,13 +130,25 @@ export function writePage(
   if (etag !== undefined) all.push('ETag', etag);
   if (compressed !== undefined) all.push('Vary', 'Accept-Encoding');
   if (encoding !== undefined && !isCurrent) all.push('Content-Encoding', encoding);
-  if (page.parts !== undefined && request.method !== 'HEAD' && !response.headersSent && !response.destroyed) {
-    response.writeHead(page.status, ['Content-Type', page.contentType ?? JSON_TYPE, ...all, ...connection]);
-    // If reading fails, the connection breaks off, so that the client sees that the response is not complete.
-    pipeline(page.parts, response, { signal: AbortSignal.timeout(STREAM_MS) }).catch(() => {});
+  if (page.parts !== undefined && !isCurrent && request.method !== 'HEAD') {
+    writeParts(response, page, page.parts, all.concat(connection));
     return;
   }
   writeResponse(response, isCurrent ? { status: 304, bytes: '' } : content, all.concat(connection));
+}
+
+/** Writes a response whose body is read as the client takes it. */
+export function writeParts(
+  response: ServerResponse,
+  { status, contentType = JSON_TYPE, length }: Omit<ResponseContent, 'bytes'>,
+  parts: AsyncIterable<string | Buffer>,
+  headers: readonly string[],
+): void {
+  if (response.headersSent || response.destroyed) return;
+  const own = ['Content-Type', contentType, ...(length === undefined ? [] : ['Content-Length', `${length}`])];
+  response.writeHead(status, own.concat(headers));
+  // If reading fails, the connection breaks off, so that the client sees that the response is not complete.
+  pipeline(parts, response, { signal: AbortSignal.timeout(STREAM_MS) }).catch(() => {});
 }
 
 /** The encodings of a compressed page, best first. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
-import type { ResponseWriter } from '../route.ts';
+import type { ResponseWriter, Upload } from '../route.ts';
 import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
 import { BoundRoute } from './bound-route.ts';
 import { ClientErrors } from './client-errors.ts';
@@ -20,11 +20,13 @@ import {
   commonHeaders,
   type EncodedResponse,
   LINGER_MS,
+  writeParts,
   writePreflight,
   writeResponse,
   writeStream,
 } from './responses.ts';
 import { type Found, Router } from './router.ts';
+import { readUpload } from './upload.ts';
 
 /** The largest request line with its headers, in bytes. */
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -263,7 +265,8 @@ export class HttpServer<Context> {
     // The address of a connection is unknown once it is closed.
     exchange.address = this.#errors.addressOf(request);
     const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
-    if (type !== undefined && !isMediaType(type)) {
+    if (route.route.upload !== undefined) this.#receiveUpload(exchange, route, route.route.upload);
+    else if (type !== undefined && !isMediaType(type)) {
       this.#reject(exchange, this.#errors.problem('invalid_content_type'));
     } else if (encoding === undefined && (declared === undefined || declared === '0')) {
       this.#handle(exchange, route, undefined);
@@ -281,6 +284,23 @@ export class HttpServer<Context> {
       // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
       response.once('close', stop);
     }
+  }
+
+  /** Lets the handler read the body: it is not kept in memory. */
+  #receiveUpload(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, upload: Upload): void {
+    const { request, response } = exchange;
+    const { contentTypes, bytesMax } = upload;
+    const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
+    const errorOf = (code: 'body_too_large' | 'malformed_request') => {
+      if (code === 'malformed_request') return this.#errors.problem(code);
+      return new Problem(code, 413, `The file is larger than ${bytesMax / 1024 / 1024} MiB.`);
+    };
+    const mediaType = type.split(';')[0]!.trim().toLowerCase();
+    if (!contentTypes.includes(mediaType)) {
+      const message = `The Content-Type must be one of ${contentTypes.join(', ')}.`;
+      this.#reject(exchange, new Problem('invalid_content_type', 400, message));
+    } else if (Number(declared) > bytesMax) this.#reject(exchange, errorOf('body_too_large'));
+    else this.#handle(exchange, route, undefined, readUpload(request, response, bytesMax, errorOf));
   }
 
   #handleBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, read: Read): void {
@@ -302,9 +322,14 @@ export class HttpServer<Context> {
   }
 
   /** Validates the request and runs the route's handler. */
-  #handle(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, body: Buffer | undefined): void {
+  #handle(
+    exchange: RoutedExchange<Context>,
+    route: BoundRoute<Context>,
+    body: Buffer | undefined,
+    upload?: AsyncIterable<Buffer>,
+  ): void {
     try {
-      const response = route.handle(exchange, body);
+      const response = route.handle(exchange, body, upload);
       if (!(response instanceof Promise)) this.#respond(exchange, route, response);
       else {
         response.then(
@@ -331,7 +356,8 @@ export class HttpServer<Context> {
       const ofRoute = route.headers(exchange);
       const connection = this.#connectionHeaders;
       const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
-      writeResponse(response, encoded, all);
+      if (encoded.parts === undefined) writeResponse(response, encoded, all);
+      else this.#respondWithFile(exchange, route, encoded, encoded.parts, all);
     } else {
       const { contentType = '' } = route.route.successes.find(({ status }) => status === encoded.status) ?? {};
       const writer = writeStream(exchange, encoded, contentType, encoded.stream);
@@ -342,6 +368,18 @@ export class HttpServer<Context> {
       }
     }
     this.#report(exchange, encoded.status);
+  }
+
+  #respondWithFile(
+    { request, response }: RoutedExchange<Context>,
+    { route }: BoundRoute<Context>,
+    encoded: EncodedResponse,
+    parts: AsyncIterable<Buffer>,
+    headers: readonly string[],
+  ): void {
+    const { contentType = '' } = route.successes.find(({ status }) => status === encoded.status) ?? {};
+    if (request.method === 'HEAD') writeResponse(response, { ...encoded, contentType }, headers);
+    else writeParts(response, { ...encoded, contentType }, parts, headers);
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {

@@ -1,0 +1,9 @@
+import { problem } from '../../errors.ts';
+
+/** Returns the error response for an error of the disk. @param code the system's error code */
+export function diskProblem(code: string | undefined, cause?: unknown): Error {
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return problem('storage_full', undefined, { headers: ['Retry-After', '5'], cause });
+  }
+  return problem('internal_error', undefined, { cause: cause ?? new Error(`A photo cannot be written (${code}).`) });
+}

@@ -1,0 +1,81 @@
+// The program of the process that makes the sizes of photos. It reads one file at a time, on request of its parent.
+
+import { open, writeFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { PHOTO_PIXELS_MAX, photoSizes } from '../photo.ts';
+import { ORIGINAL } from './names.ts';
+
+/** What the parent asks for: the sizes of the original in a directory, whose format is known. */
+export interface EncodeRequest {
+  readonly directory: string;
+  readonly format: string;
+}
+
+/** The dimensions; or why the file is no photo; or the code of an error of the disk. */
+export type EncodeResponse =
+  | { readonly width: number; readonly height: number }
+  | { readonly rejected: string }
+  | { readonly failed: string };
+
+const QUALITY = 80;
+
+// Only three decoders can run; those of SVG, PDF, AVIF and the others are a larger surface for hostile files.
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp'] });
+sharp.cache(false);
+sharp.concurrency(1);
+
+// The server comes first, and if memory runs out, this process ends first.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {});
+
+// The terminal sends its signals to this process too; the parent decides when it ends.
+process.on('SIGINT', () => {}).on('SIGTERM', () => {});
+process.on('disconnect', () => process.exit());
+process.on('message', async (request: EncodeRequest) => process.send!(await respond(request)));
+process.send!('ready');
+
+async function respond(request: EncodeRequest): Promise<EncodeResponse> {
+  try {
+    return await encode(request);
+  } catch (error) {
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    if (code !== undefined && syscall !== undefined) return { failed: code };
+    return { rejected: message.split('\n')[0]! };
+  }
+}
+
+/** Writes every size beside the original, without its metadata, and flushes all of them. */
+async function encode({ directory, format }: EncodeRequest): Promise<EncodeResponse> {
+  const options = { limitInputPixels: PHOTO_PIXELS_MAX, failOn: 'error', pages: 1 } as const;
+  const original = sharp(join(directory, ORIGINAL), options);
+  const metadata = await original.metadata();
+  if (metadata.format !== format) return { rejected: `it is ${metadata.format}, not ${format}` };
+  const { width, height } = metadata.autoOrient;
+  const [largest] = photoSizes.toReversed();
+  const { data, info } = await original
+    .autoOrient()
+    .resize(largest!, largest!, { fit: 'inside', withoutEnlargement: true })
+    .toColourspace('srgb')
+    .flatten({ background: '#fff' })
+    .raw({ depth: 'uchar' })
+    .toBuffer({ resolveWithObject: true });
+  const raw = { width: info.width, height: info.height, channels: info.channels };
+  for (const size of photoSizes) {
+    const image = sharp(data, { raw });
+    const resized =
+      size === 450
+        ? image.resize(size, size, { fit: 'cover', position: 'attention' })
+        : image.resize(size, size, { fit: 'inside', withoutEnlargement: true });
+    await writeFile(join(directory, `${size}.jpg`), await resized.jpeg({ quality: QUALITY }).toBuffer(), {
+      flush: true,
+    });
+  }
+  for (const path of [join(directory, ORIGINAL), directory]) {
+    await using file = await open(path);
+    await file.sync();
+  }
+  return { width, height };
+}

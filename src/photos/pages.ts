@@ -1,0 +1,33 @@
+import type { PageRoute } from '../lib/http/server/pages.ts';
+import { anyOrigin } from '../lib/http/server/responses.ts';
+import type { PhotoFiles } from './files/photo-files.ts';
+import { photoSizes } from './photo.ts';
+
+/** Returns the page that serves the sizes of photos. Their content never changes, so everyone may keep them for ever. */
+export function photoPages(files: PhotoFiles): readonly PageRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/photos/{photoId}/{file}',
+      async handle({ parameters: { photoId = '', file = '' } }) {
+        const size = photoSizes.find(one => `${one}.jpg` === file);
+        if (size === undefined || !/^[0-9a-f]{64}$/.test(photoId)) return undefined;
+        const found = await files.find(photoId, size);
+        if (found === undefined) return undefined;
+        return {
+          status: 200,
+          contentType: 'image/jpeg',
+          bytes: '',
+          ...found,
+          etag: `"${photoId}-${size}"`,
+          cacheControl: 'public, max-age=31536000, immutable',
+          headers: [
+            ...anyOrigin,
+            ...['Cross-Origin-Resource-Policy', 'cross-origin'],
+            ...['Content-Security-Policy', "default-src 'none'; sandbox"],
+          ],
+        };
+      },
+    },
+  ];
+}

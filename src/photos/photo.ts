@@ -1,0 +1,105 @@
+import Type, { type Static } from 'typebox';
+import { lineSchema } from '../lib/schemas.ts';
+
+/** The sizes that photos are shown in, each in pixels: the longest side, of 450 both sides. */
+export const photoSizes = [100, 300, 450, 600, 1280] as const;
+export type PhotoSize = (typeof photoSizes)[number];
+
+/** The formats that are accepted. */
+export const photoTypes = ['image/jpeg', 'image/png', 'image/webp'] as const;
+export type PhotoType = (typeof photoTypes)[number];
+
+/** The largest file, in bytes. */
+export const PHOTO_BYTES_MAX = 10 * 1024 * 1024;
+/** The most pixels of a photo. */
+export const PHOTO_PIXELS_MAX = 50_000_000;
+/** The most photos of an animal. */
+export const PHOTOS_MAX = 10;
+
+/** The id of a photo: the SHA-256 of its bytes. */
+export const PhotoId = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  minLength: 64,
+  maxLength: 64,
+  description: 'The SHA-256 of the original, in hexadecimal digits.',
+});
+
+/** The text for people who do not see the photo. */
+export const AltText = lineSchema(
+  'What the photo shows, for people who do not see it: 1–500 characters, no control characters.',
+  500,
+);
+
+const url = (size: number) =>
+  Type.String({
+    description: size === 450 ? 'A JPEG of 450 × 450 pixels, cropped.' : `A JPEG of at most ${size} × ${size} pixels.`,
+  });
+
+const stored = {
+  id: PhotoId,
+  alt: Type.Optional(AltText),
+  width: Type.Integer({ minimum: 1, description: 'The width of the original, in pixels, as it is shown upright.' }),
+  height: Type.Integer({ minimum: 1, description: 'Its height.' }),
+  bytes: Type.Integer({ minimum: 1, description: 'The size of the original.' }),
+};
+
+const StoredPhoto = Type.Object(stored);
+
+/** A photo as pets and events store it. */
+export type StoredPhoto = Static<typeof StoredPhoto>;
+
+/** The photos of a pet, the main one first, as they are stored. */
+export const StoredPhotos = Type.Array(StoredPhoto);
+
+export const Photo = Type.Object(
+  {
+    ...stored,
+    urls: Type.Optional(
+      Type.Object(Object.fromEntries(photoSizes.map(size => [String(size), url(size)])) as SizeUrls, {
+        title: 'PhotoUrls',
+        description:
+          'Where each size is, without a key and for ever: the content of a URL never changes. Absent in events and in ' +
+          'the history; there, a size is at `/photos/{id}/{size}.jpg` of the same address.',
+      }),
+    ),
+  },
+  { title: 'Photo', description: 'A photo of an animal. The sizes have no metadata; only the original may have.' },
+);
+export type Photo = Static<typeof Photo>;
+type SizeUrls = Record<`${PhotoSize}`, ReturnType<typeof url>>;
+
+export const Photos = Type.Array(Photo, { description: 'The photos of the animal, the main one first.' });
+
+/** The body that changes a photo: a JSON Merge Patch (RFC 7396). */
+export const PhotoPatch = Type.Object(
+  {
+    alt: Type.Optional(Type.Union([AltText, Type.Null()])),
+    position: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PHOTOS_MAX,
+        description: 'The new place among the photos of the animal; 1 makes it the main photo.',
+      }),
+    ),
+  },
+  { title: 'PhotoPatch' },
+);
+export type PhotoPatch = Static<typeof PhotoPatch>;
+
+/** Returns the path of a size of a photo, below the public address. */
+export function photoPath(id: string, size: PhotoSize): string {
+  return `/photos/${id}/${size}.jpg`;
+}
+
+/** Returns a photo as the API shows it. @param publicUrl the public address, without a trailing slash */
+export function photoOf(photo: StoredPhoto, publicUrl: string): Photo {
+  const urls = Object.fromEntries(photoSizes.map(size => [size, publicUrl + photoPath(photo.id, size)]));
+  return { ...photo, urls: urls as NonNullable<Photo['urls']> };
+}
+
+/** Returns the width and the height of a size, of which 450 is a square and no other is larger than the original. */
+export function sizeOf({ width, height }: StoredPhoto, size: PhotoSize): { width: number; height: number } {
+  if (size === 450) return { width: size, height: size };
+  const scale = Math.min(1, size / Math.max(width, height));
+  return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
+}

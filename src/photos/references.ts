@@ -1,0 +1,88 @@
+import { problem } from '../errors.ts';
+import { accountCounter } from '../plans/account-counter.ts';
+import { type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import type { StoredPhoto } from './photo.ts';
+
+/** The bytes of the originals of the pets of each account. */
+export const photoBytes = accountCounter('photo_bytes', 'bytes');
+
+/** The columns of a pet that its photos concern. */
+export interface PhotoOwner {
+  readonly accountId: number;
+  /** JSON; see `StoredPhotos`. */
+  readonly photos: string | null;
+}
+
+/** What is known of the files of a photo. */
+export type PhotoFacts = Pick<Tables['photos'], 'hash' | 'type' | 'bytes' | 'width' | 'height'>;
+
+/** Returns the photos of a pet, the main one first. */
+export function photosOf({ photos }: Pick<PhotoOwner, 'photos'>): readonly StoredPhoto[] {
+  return photos === null ? [] : JSON.parse(photos);
+}
+
+/** Returns what is known of the files of a photo, if a pet has it or had it lately. */
+export function findPhoto(reader: Reader, hash: string): Promise<PhotoFacts | undefined> {
+  return Promise.resolve(reader.first(photoByHash, { hash }));
+}
+
+/** Counts that one more pet has a photo. */
+export async function addReference(tx: Transaction, photo: PhotoFacts): Promise<void> {
+  await tx.run(insertReference, photo);
+}
+
+/**
+ * Counts the bytes of a photo of a pet, in the transaction that adds it. Call it last, as `countStored`.
+ * @throws {Problem} `photo_storage_exceeded`
+ */
+export async function countPhotoBytes(tx: Transaction, accountId: number, bytes: number, max: number): Promise<void> {
+  const stored = await photoBytes.add(tx, accountId, bytes);
+  if (stored <= max) return;
+  const message = `The account stores ${stored - bytes} bytes of photos, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
+  throw problem('photo_storage_exceeded', message);
+}
+
+/** Counts that deleted pets have no photos any more, in the transaction that deletes them. */
+export async function releasePhotos(tx: Transaction, pets: readonly PhotoOwner[]): Promise<void> {
+  const references = new Map<string, number>();
+  for (const pet of pets) {
+    for (const { id, bytes } of photosOf(pet)) {
+      references.set(id, (references.get(id) ?? 0) + 1);
+      photoBytes.addLater(tx, pet.accountId, -bytes);
+    }
+  }
+  // In one order, so that transactions cannot deadlock.
+  for (const [hash, count] of [...references].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    await tx.run(removeReferences, { hash, count, now: tx.now });
+  }
+}
+
+/** Counts the photos of pets for another account. */
+export function movePhotoBytes(tx: Transaction, pets: readonly PhotoOwner[], to: number): void {
+  for (const pet of pets) {
+    const bytes = photosOf(pet).reduce((sum, photo) => sum + photo.bytes, 0);
+    if (bytes === 0) continue;
+    photoBytes.addLater(tx, pet.accountId, -bytes);
+    photoBytes.addLater(tx, to, bytes);
+  }
+}
+
+const photoByHash = query((db, p: Params<{ hash: string }>) =>
+  db.selectFrom('photos').select(['hash', 'type', 'bytes', 'width', 'height']).where('hash', '=', p.hash),
+);
+
+const insertReference = query((db, p: Params<PhotoFacts>) =>
+  db
+    .insertInto('photos')
+    .values({ hash: p.hash, type: p.type, bytes: p.bytes, width: p.width, height: p.height, refs: 1 })
+    .onConflict(conflict =>
+      conflict.column('hash').doUpdateSet(eb => ({ refs: eb('photos.refs', '+', 1), released_at: null })),
+    ),
+);
+
+const removeReferences = query((db, p: Params<{ hash: string; count: number; now: number }>) =>
+  db
+    .updateTable('photos')
+    .set(eb => ({ refs: eb('refs', '-', p.count), released_at: p.now }))
+    .where('hash', '=', p.hash),
+);
