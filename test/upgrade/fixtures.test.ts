@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import SqliteDatabase from 'better-sqlite3';
 import { eventsOf } from '../../src/events/log.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import { countPets } from '../../src/pets/counts.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
-import { type Engine, onEachEngine, onServer, run, type TestLocation } from '../support/engines.ts';
+import { petstore, textOf } from '../support/commands.ts';
+import { createDatabase, type Engine, onEachEngine, onServer, run, type TestLocation } from '../support/engines.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
+import { send, serve } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { assertStillThere, environment, type FixtureAnswers, fixtures, readAnswers, retried } from './fixture.ts';
 
 /** Later than the fixtures were written, and before their hold and order expire. */
 const NOW = Date.parse('2026-11-22T05:10:00Z');
@@ -38,12 +44,70 @@ onEachEngine(engine => {
   });
 });
 
+/** The fixtures with the responses of the release that wrote them, by the name of their newest migration. */
+const recorded = readdirSync(fixtures).flatMap(name => /^(.*)-sqlite\.json\.gz$/.exec(name)?.[1] ?? []);
+
+overEachEngine(engine => {
+  for (const name of recorded) {
+    it(`answers as the release of ${name} did, and goes on from there`, async () => {
+      const read = (end: string) =>
+        gunzipSync(readFileSync(new URL(`${name}-${engine.name}.${end}.gz`, fixtures))).toString();
+      const { at, keys, answers } = JSON.parse(read('json')) as FixtureAnswers;
+      const location = await newLocation(engine.name, read('sql'));
+      const service = await serve({ clock: testClock(at), environment: { ...environment, ...location.settings } });
+      try {
+        const now = await readAnswers(service.urls.production, keys, at);
+        const nowAt = new Map(now.map(answer => [`${answer.as} ${answer.path}`, answer]));
+        for (const { as, path, status, body } of answers) {
+          const answer = nowAt.get(`${as} ${path}`);
+          assert.equal(answer?.status, status, `${as} ${path}`);
+          assertStillThere(answer.body, body, `${as} ${path}`);
+        }
+        const post = (path: string, body: object, headers = {}) =>
+          send(`${service.urls.production}${path}`, { method: 'POST', key: keys['owner']!, body, headers });
+        const again = await post('/pets', retried.body, retried.headers);
+        assert.deepEqual([again.status, again.headers['idempotency-replayed']], [201, 'true'], again.text);
+        const pet = await post('/pets', { name: 'Otto', categoryId: 2 });
+        assert.equal(pet.status, 201, pet.text);
+        const order = await post('/store/orders', { petId: pet.body.id });
+        assert.equal(order.status, 201, order.text);
+        const webhook = await post('/webhooks', { url: 'https://93.184.215.14/hook' });
+        assert.equal(webhook.status, 201, webhook.text);
+        const settings = { ...environment, ...location.settings };
+        // The service does not migrate staging, which it does not serve.
+        await textOf(settings, 'migrate');
+        const { code, printed, errors } = await petstore(settings, 'verify');
+        assert.equal(code, 0, printed + errors);
+      } finally {
+        await service.stop();
+        await location.remove();
+      }
+    });
+  }
+});
+
+/** Returns the settings of a service on a database with the statements of a dump. */
+async function newLocation(engine: Engine['name'], dump: string) {
+  if (engine === 'sqlite') {
+    const directory = temporaryDirectory();
+    writeSqlite(join(directory, 'production.db'), dump);
+    return { settings: { PETSTORE_DATA_DIR: directory }, remove: async () => {} };
+  }
+  const { url, remove } = await createDatabase({ empty: true });
+  await onServer(connection => run(connection, dump), url);
+  return { settings: { PETSTORE_DATABASE_URL: url }, remove };
+}
+
+function writeSqlite(file: string, dump: string): void {
+  const sqlite = new SqliteDatabase(file);
+  sqlite.exec(dump);
+  sqlite.close();
+}
+
 async function loadFixture(engine: Engine, location: TestLocation): Promise<void> {
   const dump = readFileSync(new URL(`fixtures/1.0.0-${engine.name}.sql`, import.meta.url), 'utf8');
   if ('directory' in location) {
-    const sqlite = new SqliteDatabase(join(location.directory, 'petstore.db'));
-    sqlite.exec(dump);
-    sqlite.close();
+    writeSqlite(join(location.directory, 'petstore.db'), dump);
     return;
   }
   await onServer(async connection => {
