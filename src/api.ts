@@ -5,6 +5,7 @@ import * as categories from './categories/routes.ts';
 import * as deliveries from './deliveries/routes.ts';
 import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
+import * as exports from './exports/routes.ts';
 import * as holds from './holds/routes.ts';
 import * as inventory from './inventory/routes.ts';
 import type { Scope } from './keys/key.ts';
@@ -32,6 +33,10 @@ export const routes: readonly Route<Deployment>[] = [
     'PATCH /pets/{petId}/photos/{photoId}': beta('updatePhoto', 'pets:write', photos.update),
     'DELETE /pets/{petId}/photos/{photoId}': beta('deletePhoto', 'pets:write', photos.remove),
     'GET /pets/{petId}/photos/{photoId}/original': beta('getPhotoOriginal', 'pets:read', photos.original),
+  }),
+  ...group('Import and export', {
+    'GET /exports/pets.csv': beta('exportPetsAsCsv', 'pets:read', exports.csv),
+    'GET /exports/pets.ndjson': beta('exportPetsAsNdjson', 'pets:read', exports.ndjson),
   }),
   ...group('Categories', {
     'GET /categories': stable('listCategories', 'pets:read', categories.list),

@@ -220,6 +220,11 @@ const byStatus = {
       'The number of orders of an account that are placed or approved is bounded by its plan (`PETSTORE_ORDERS_MAX`).',
       'Cancel an order that you do not need, or wait until one is delivered or expires. `GET /v1/account` shows the bounds of your account.',
     ],
+    export_limit_exceeded: [
+      'The account has too many exports in progress.',
+      'An account has at most two exports at the same time, and all accounts together have 32 on a node.',
+      'Wait until an export is complete, and try again after `Retry-After` seconds. One export has all your animals.',
+    ],
     stream_limit_exceeded: [
       'The account has reached its limit of open streams.',
       'The number of event streams that an account has open at the same time is bounded by its plan (`PETSTORE_STREAMS_MAX`).',

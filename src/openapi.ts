@@ -61,6 +61,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
     servers,
     tags: [
       { name: 'Pets', description: 'The animals in the store.' },
+      { name: 'Import and export', description: 'All animals of an account as a file.' },
       { name: 'Categories', description: 'The tree of categories that pets belong to.' },
       { name: 'Organizations', description: 'The public profiles of the accounts that have animals.' },
       { name: 'Holds', description: 'Pets that are reserved for an account for a limited time.' },
@@ -72,7 +73,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
       { name: 'Messages', description: 'Messages to the store and to the owners of pets.' },
     ],
     tagGroups: [
-      { name: 'Catalogue', tags: ['Pets', 'Categories', 'Organizations'] },
+      { name: 'Catalogue', tags: ['Pets', 'Import and export', 'Categories', 'Organizations'] },
       { name: 'Store', tags: ['Holds', 'Store orders'] },
       { name: 'Events', tags: ['Events', 'Webhooks'] },
       { name: 'Account', tags: ['Account', 'Audit log'] },

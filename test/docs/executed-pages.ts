@@ -12,6 +12,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/concurrency.md': {},
   'docs/pets.md': {},
   'docs/photos.md': {},
+  'docs/import-and-export.md': {},
   'docs/categories.md': {},
   'docs/organizations.md': {},
   'docs/holds.md': {},

@@ -38,6 +38,8 @@ const layers = [
   'categories',
   'pets',
   'photos',
+  'exports',
+  'imports',
   'categories/merge',
   'organizations',
   'inventory',

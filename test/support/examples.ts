@@ -230,12 +230,14 @@ export async function sendExample(
 
 /** Returns the JSON of a response, or of the first message of a stream; the text of a file. */
 function bodyOf(route: Route<never>, response: Response, text: string): unknown {
-  if (text === '' || isFile(response.headers.get('content-type'))) return text || undefined;
+  if (isFile(response.headers.get('content-type'))) return text;
+  if (text === '') return undefined;
   return JSON.parse(route.streams && response.ok ? /^data: (.*)$/m.exec(text)![1]! : text);
 }
 
-function isFile(contentType: string | null): boolean {
-  return contentType === 'application/octet-stream';
+/** Reports whether the body of a response is a file in place of JSON. */
+export function isFile(contentType: string | null): boolean {
+  return contentType !== null && /^(application\/(octet-stream|x-ndjson)|text\/csv)/.test(contentType);
 }
 
 /** Returns the text of a stream up to and including its first message. */

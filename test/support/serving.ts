@@ -332,13 +332,25 @@ export function parseReplies(bytes: Buffer, heads = false): { replies: RawReply[
       const value = line.slice(colon + 1).trim();
       headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
     }
-    const length = heads || status < 200 || status === 204 || status === 304 ? 0 : Number(headers['content-length']);
+    const isEmpty = heads || status < 200 || status === 204 || status === 304;
+    const length = isEmpty
+      ? 0
+      : headers['transfer-encoding']
+        ? chunksLength(bytes, headEnd + 4)
+        : Number(headers['content-length']);
     if (!(bytes.length >= headEnd + 4 + length)) break;
     from = headEnd + 4 + length;
     const text = bytes.toString('utf8', headEnd + 4, from);
     if (status >= 200) replies.push({ status, headers, text, body: parseJson(text) });
   }
   return { replies, rest: bytes.toString('latin1', from) };
+}
+
+/** Returns the length of a body in chunks, which are not decoded; NaN while it is not complete. */
+function chunksLength(bytes: Buffer, from: number): number {
+  const last = '\r\n0\r\n\r\n';
+  const index = bytes.indexOf(last, from - 2);
+  return index < 0 ? Number.NaN : index + last.length - from;
 }
 
 /**

@@ -153,8 +153,8 @@ export interface RouteResponse {
   readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];
-  /** The body in parts with its length, in place of JSON: a file. The handler sets its entity tag. */
-  readonly file?: { readonly parts: AsyncIterable<Buffer>; readonly length: number };
+  /** The body in parts, with its length if it is known, in place of JSON: a file. The handler sets its entity tag. */
+  readonly file?: { readonly parts: AsyncIterable<Buffer>; readonly length?: number };
   /** Writes the body, in operations that `streams`. */
   readonly stream?: ResponseStream;
 }

@@ -378,8 +378,9 @@ export class HttpServer<Context> {
     headers: readonly string[],
   ): void {
     const { contentType = '' } = route.successes.find(({ status }) => status === encoded.status) ?? {};
-    if (request.method === 'HEAD') writeResponse(response, { ...encoded, contentType }, headers);
-    else writeParts(response, { ...encoded, contentType }, parts, headers);
+    const isHead = request.method === 'HEAD';
+    if (isHead && encoded.length !== undefined) writeResponse(response, { ...encoded, contentType }, headers);
+    else writeParts(response, { ...encoded, contentType }, isHead ? noParts() : parts, headers);
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
@@ -442,3 +443,5 @@ export class HttpServer<Context> {
     this.#options.onResponse?.(exchange, { route, status, code, durationMs: performance.now() - exchange.receivedMs });
   }
 }
+
+async function* noParts(): AsyncGenerator<Buffer> {}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { overEachEngine } from '../../test/support/engines-over-http.ts';
+import { send, serve, type TestService } from '../../test/support/serving.ts';
+import { csv } from './routes.ts';
+
+/** A pet with every field, and with texts that CSV must quote. */
+const pet = {
+  name: ' Rex, "the dog" ',
+  categoryId: 1,
+  status: 'pending',
+  statusReason: '=1+1',
+  price: { amount: 12_500, currency: 'EUR' },
+  externalId: 'A-117 ',
+  breeds: { primary: 'Labrador Retriever', mixed: true, unknown: false },
+  goodWith: { children: 'yes', dogs: 'no', cats: 'unknown' },
+  energy: 4,
+  weight: { value: 27.25, unit: 'kg' },
+  tags: ['playful', 'Ünïcode 🐶'],
+  microchips: ['276098102345678'],
+  intake: { date: '2026-10-01', kind: 'stray', from: 'Main Street' },
+  extra: { 'kennel no.': '7', z: '' },
+  description: ' First line.\r\n\tSecond "line". \n',
+};
+
+describe('an export', () => {
+  it('is refused while the account has two in progress', async () => {
+    const context = { eventBus: { lastPosition: async () => 0 } };
+    const start = async (accountId: number) => {
+      const response = await csv.handle({ context, caller: { accountId } } as never);
+      return response.file!.parts[Symbol.asyncIterator]();
+    };
+    const first = await start(1);
+    const second = await start(1);
+    await Promise.all([first.next(), second.next()]);
+    await assert.rejects(start(1), { code: 'export_limit_exceeded' });
+    await start(2);
+    await second.return!();
+    await start(1);
+  });
+});
+
+overEachEngine(engine => {
+  describe('exports', () => {
+    let serving: TestService;
+    let owner: string;
+    let stranger: string;
+    before(async () => {
+      const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
+      serving = await serve({ environment });
+      ({ token: owner } = await serving.newKey());
+      ({ token: stranger } = await serving.newKey());
+      const { body } = await send(`${serving.urls.production}/pets`, { method: 'POST', key: owner, body: pet });
+      assert.equal(body.id, 1);
+    });
+    after(() => serving?.stop());
+
+    const get = (path: string, key = owner, method = 'GET') =>
+      fetch(`${serving.urls.production}/exports/${path}`, { method, headers: { authorization: `Bearer ${key}` } });
+
+    it('write every field of NDJSON as it was sent', async () => {
+      const response = await get('pets.ndjson');
+      assert.equal(response.headers.get('content-type'), 'application/x-ndjson');
+      assert.deepEqual(JSON.parse(await response.text()), { id: 1, ...pet });
+    });
+
+    it('quote the cells of CSV, and leave empty what has no value', async () => {
+      const text = await (await get('pets.csv')).text();
+      const [header, ...rest] = text.split('\r\n');
+      assert.match(header!, /^id,name,categoryId,status,statusReason,price\.amount,price\.currency,/);
+      assert.match(rest.join('\r\n'), /^1," Rex, ""the dog"" ",1,pending,=1\+1,12500,EUR,"A-117 ",/);
+      assert.ok(text.includes('" First line.\r\n\tSecond ""line"". \n"'));
+    });
+
+    it('write all pages of many animals once, and those of other accounts never', async () => {
+      assert.equal(await (await get('pets.ndjson', stranger)).text(), '');
+      for (let number = 0; number < 205; number++) {
+        const body = { name: `Cat ${number}`, categoryId: 2 };
+        assert.equal((await send(`${serving.urls.production}/pets`, { method: 'POST', key: owner, body })).status, 201);
+      }
+      const lines = (await (await get('pets.ndjson')).text()).trimEnd().split('\n');
+      const ids = lines.map(line => JSON.parse(line).id);
+      assert.deepEqual(
+        ids,
+        [...new Set(ids)].sort((a, b) => a - b),
+      );
+      assert.equal(ids.length, 206);
+    });
+
+    it('send no body for HEAD', async () => {
+      const response = await get('pets.csv', owner, 'HEAD');
+      assert.deepEqual([response.status, await response.text()], [200, '']);
+    });
+  });
+});
