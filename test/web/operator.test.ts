@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
+import { testClock } from '../../src/lib/clock.ts';
+import { HOUR_MS } from '../../src/lib/time.ts';
 import { pages } from '../../src/pages.ts';
 import { type Params, query } from '../../src/schema.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
@@ -223,6 +228,35 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
       assert.ok(text.includes(part), part);
     }
     assert.doesNotMatch(text, /NaN|Infinity/);
+  });
+
+  it('say how old the latest scheduled backup is, and whether it is late', async () => {
+    const clock = testClock(Date.parse('2026-11-22T12:00:00Z'));
+    const directory = temporaryDirectory();
+    const backups = { PETSTORE_BACKUP_DIRECTORY: directory, PETSTORE_BACKUP_INTERVAL: '1d' };
+    const scheduled = await serve({ clock, environment: backups });
+    try {
+      const person = await signedIn(scheduled, { admin: true });
+      const fact = async () => {
+        const { text } = await person.open('/operator/work');
+        return /Latest backup<\/dt>\s*<dd>(.*?)<\/dd>/s
+          .exec(text)?.[1]
+          ?.replace(/<[^>]*>/g, ' ')
+          .replace(/\s+/g, ' ')
+          .trim();
+      };
+      await waitUntil(async () => (await fact()) !== 'None yet');
+      assert.match((await fact())!, /^Good .*, [\d.,]+ \w+$/);
+      rmSync(directory, { recursive: true });
+      writeFileSync(directory, 'no directory');
+      clock.advance(30 * HOUR_MS);
+      assert.match((await fact())!, /^Good /);
+      clock.advance(1);
+      assert.match((await fact())!, /^Late /);
+    } finally {
+      await scheduled.stop();
+    }
+    assert.ok(!(await admin.open('/operator/work')).text.includes('Latest backup'), 'no backups are scheduled');
   });
 
   it('record every action with the session, request id and address', async () => {
