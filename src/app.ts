@@ -93,7 +93,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     usage,
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
-      for (const { name, database, eventsKeptMs } of deployments.values()) {
+      for (const { name, database, eventsKeptMs, photos } of deployments.values()) {
         const worker = startJobs({
           database,
           clock,
@@ -103,6 +103,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           emailSender: name === 'production' ? emailSender : undefined,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
+          photos: photos.files,
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,
           keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,

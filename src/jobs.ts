@@ -18,6 +18,8 @@ import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { visibilityJob } from './organizations/visibility.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { wordIndexJob } from './pets/word-index.ts';
+import type { PhotoFiles } from './photos/files/photo-files.ts';
+import { sweepJob } from './photos/sweep.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
 import { accountEmails, nextAccountEmail } from './sessions/email-job.ts';
@@ -50,6 +52,8 @@ export interface JobDeps {
   readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
   /** Present in production's jobs if scheduled backups are on. */
   readonly backups?: { readonly type: JobType<unknown, 'backups'>; dueAt(): number } | undefined;
+  /** The files of photos, which are deleted when no pet has them; none by default. */
+  readonly photos?: PhotoFiles | undefined;
   /** Returns a job type that records traces of its jobs; absent without traces. */
   readonly traceJob?: (<Job>(type: JobType<Job, JobName>) => JobType<Job, JobName>) | undefined;
   /** The retention rules; all of them by default. */
@@ -58,7 +62,7 @@ export interface JobDeps {
 
 /** The names of the jobs, also in the log: `words` fills the index of words, `events` dispatches events to webhooks, `mail` sends messages by e-mail,
  * `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
- * `organizations` hides those of suspended accounts. */
+ * `organizations` hides those of suspended accounts, and `photos` deletes files that no pet needs. */
 export type JobName =
   | 'pets'
   | 'words'
@@ -74,6 +78,7 @@ export type JobName =
   | 'organizations'
   | 'accounts'
   | 'backups'
+  | 'photos'
   | 'retention';
 
 /** The queries for the next due time of the jobs that have one. */
@@ -157,7 +162,7 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 
 /** @param wake runs a job type immediately, because there are new jobs */
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
-  const { database, accounts, clock, log, emailSender: sender, deletion, backups } = deps;
+  const { database, accounts, clock, log, emailSender: sender, deletion, backups, photos } = deps;
   const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
@@ -175,6 +180,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
     ...(backups ? [{ type: backups.type, due: [], dueAt: () => backups.dueAt() }] : []),
+    ...(photos ? [{ ...sweepJob({ database, files: photos, now }), due: [] }] : []),
     { type: retentionJob(deps), due: dueQueries.retention },
   ];
 }

@@ -67,7 +67,7 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
     const image = sharp(data, { raw });
     const resized =
       size === 450
-        ? image.resize(size, size, { fit: 'cover', position: 'attention' })
+        ? image.extract(middleOf(info)).resize(size, size, { fit: 'cover', position: 'attention' })
         : image.resize(size, size, { fit: 'inside', withoutEnlargement: true });
     await writeFile(join(directory, `${size}.jpg`), await resized.jpeg({ quality: QUALITY }).toBuffer(), {
       flush: true,
@@ -78,4 +78,10 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
     await file.sync();
   }
   return { width, height };
+}
+
+/** Returns the middle of an image, at most four times as long as wide: a square of a strip would enlarge all of it first. */
+function middleOf({ width, height }: { readonly width: number; readonly height: number }) {
+  const middle = { width: Math.min(width, 4 * height), height: Math.min(height, 4 * width) };
+  return { ...middle, left: Math.floor((width - middle.width) / 2), top: Math.floor((height - middle.height) / 2) };
 }

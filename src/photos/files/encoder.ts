@@ -74,7 +74,7 @@ export class PhotoEncoder {
    * @throws {Problem} `invalid_photo` if the file cannot be decoded, or not in time; `overloaded` while too many photos wait
    */
   async encode(directory: string, type: PhotoType, client: number): Promise<Dimensions> {
-    if (this.#isClosed) throw problem('shutting_down', undefined, { headers: ['Retry-After', '1'] });
+    if (this.#isClosed) throw shuttingDown();
     if (this.#waiting >= this.#waitingMax) {
       const message = 'Too many photos are being processed; nothing was changed.';
       throw problem('overloaded', message, { headers: ['Retry-After', '5'] });
@@ -105,12 +105,13 @@ export class PhotoEncoder {
   }
 
   async #encode(request: EncodeRequest): Promise<Dimensions> {
-    if (this.#isClosed) throw problem('shutting_down', undefined, { headers: ['Retry-After', '1'] });
+    if (this.#isClosed) throw shuttingDown();
     if (this.#encoded >= PHOTOS_PER_PROCESS) this.#end();
     const child = this.#process ?? this.#start();
     try {
       await this.#ready;
     } catch (error) {
+      if (this.#isClosed) throw shuttingDown();
       this.#log.error({ err: error }, 'The process that encodes photos does not start.');
       throw problem('overloaded', 'Photos cannot be processed at the moment; nothing was changed.', {
         headers: ['Retry-After', '30'],
@@ -122,7 +123,7 @@ export class PhotoEncoder {
     const response = await this.#responseOf<EncodeResponse>(child, this.#deadlineMs);
     if (response === undefined) {
       this.#end();
-      if (this.#isClosed) throw problem('shutting_down', undefined, { headers: ['Retry-After', '1'] });
+      if (this.#isClosed) throw shuttingDown();
       throw problem('invalid_photo', 'The file cannot be decoded: it takes too much time or memory.');
     }
     if ('failed' in response) throw diskProblem(response.failed);
@@ -173,4 +174,8 @@ export class PhotoEncoder {
         .off('error', none);
     });
   }
+}
+
+function shuttingDown(): Error {
+  return problem('shutting_down', undefined, { headers: ['Retry-After', '1'] });
 }

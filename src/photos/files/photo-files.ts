@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream, existsSync, renameSync } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { problem } from '../../errors.ts';
 import { Problem } from '../../lib/http/problem.ts';
@@ -112,8 +112,64 @@ export class PhotoFiles {
     }
   }
 
+  /**
+   * Removes the files of a photo from where they are served, and returns the directory in which they are to be deleted;
+   * `undefined` if there are none. Synchronous, so that a transaction can do it.
+   */
+  setAside(hash: string): string | undefined {
+    const aside = join(this.directory, DRAFTS, randomUUID());
+    createDirectory(dirname(aside));
+    try {
+      renameSync(this.directoryOf(hash), aside);
+      return aside;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  /** Yields the photos that are stored and have not changed for `ageMs`, in groups. */
+  async *list(ageMs: number): AsyncGenerator<readonly string[]> {
+    for (const prefix of await namesIn(this.directory)) {
+      if (!/^[0-9a-f]{2}$/.test(prefix)) continue;
+      const hashes: string[] = [];
+      for (const hash of await namesIn(join(this.directory, prefix))) {
+        if (/^[0-9a-f]{64}$/.test(hash) && (await isOlder(this.directoryOf(hash), ageMs))) hashes.push(hash);
+      }
+      if (hashes.length > 0) yield hashes;
+    }
+  }
+
+  /** Deletes what uploads and deletions left behind that were interrupted at least `ageMs` ago. */
+  async deleteDrafts(ageMs: number): Promise<void> {
+    for (const name of await namesIn(join(this.directory, DRAFTS))) {
+      const draft = join(this.directory, DRAFTS, name);
+      if (await isOlder(draft, ageMs)) await rm(draft, { recursive: true, force: true });
+    }
+  }
+
   directoryOf(hash: string): string {
     return join(this.directory, hash.slice(0, 2), hash);
+  }
+}
+
+/** Returns the names in a directory; none if it does not exist. */
+async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Reports whether a directory was last changed at least `ageMs` ago, by the clock of the file system. */
+async function isOlder(directory: string, ageMs: number): Promise<boolean> {
+  try {
+    return Date.now() - (await stat(directory)).mtimeMs >= ageMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
   }
 }
 

@@ -11,6 +11,8 @@ export async function* readUpload(
   bytesMax: number,
   errorOf: (code: 'body_too_large' | 'malformed_request') => Problem,
 ): AsyncGenerator<Buffer> {
+  // The client may have gone while the handler prepared to read. Then no event follows.
+  if (request.socket.destroyed || response.closed) throw errorOf('malformed_request');
   // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
   const stop = () => request.destroy();
   response.once('close', stop);
