@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Address, type AddressDeps, type Service } from './address.ts';
 import { messageRoutes, routes } from './api.ts';
@@ -147,7 +146,7 @@ function createDeployments(
   resources.defer(() => encoder.close());
   const uploads = new SharedBudget<number>({ total: UPLOADS_MAX, perClient: ACCOUNT_UPLOADS_MAX });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
-    const files = new PhotoFiles(join(config.photosDirectory, name), encoder);
+    const files = new PhotoFiles(config.locations[name].photos, encoder);
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);

@@ -17,8 +17,8 @@ describe('readConfig', () => {
       ports: { production: 8080, staging: 8081, messages: 8082 },
       dataDir: resolve('data'),
       locations: {
-        production: { file: resolve('data/production.db') },
-        staging: { file: resolve('data/staging.db') },
+        production: { file: resolve('data/production.db'), photos: resolve('data/photos/production') },
+        staging: { file: resolve('data/staging.db'), photos: resolve('data/photos/staging') },
       },
       publicUrls: {},
       trustedProxies: [],
@@ -81,8 +81,8 @@ describe('readConfig', () => {
       metricsHost: '10.0.0.7',
       dataDir: '/srv/petstore',
       locations: {
-        production: { file: '/srv/petstore/production.db' },
-        staging: { file: '/srv/petstore/staging.db' },
+        production: { file: '/srv/petstore/production.db', photos: '/srv/petstore/photos/production' },
+        staging: { file: '/srv/petstore/staging.db', photos: '/srv/petstore/photos/staging' },
       },
       valkeyUrl: 'redis://:hunter2@cache:6379/2',
       publicUrls: {
@@ -126,13 +126,13 @@ describe('readConfig', () => {
 
   it('puts both deployments in one PostgreSQL database or in two', () => {
     assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres }).locations, {
-      production: { url: postgres },
-      staging: { url: postgres, schema: 'petstore_staging' },
+      production: { url: postgres, photos: resolve('data/photos/production') },
+      staging: { url: postgres, schema: 'petstore_staging', photos: resolve('data/photos/staging') },
     });
     const other = 'postgresql://db.example.org/staging';
     assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres, PETSTORE_STAGING_DATABASE_URL: other }).locations, {
-      production: { url: postgres },
-      staging: { url: other },
+      production: { url: postgres, photos: resolve('data/photos/production') },
+      staging: { url: other, photos: resolve('data/photos/staging') },
     });
   });
 
@@ -252,7 +252,10 @@ describe('secret settings', () => {
       PETSTORE_MAIL_FROM: 'store@example.org',
     });
     assert.deepEqual(config.secretKey, key);
-    assert.deepEqual(config.locations, { production: { url: postgres }, staging: { url: 'postgres://staging' } });
+    assert.deepEqual(config.locations, {
+      production: { url: postgres, photos: resolve('data/photos/production') },
+      staging: { url: 'postgres://staging', photos: resolve('data/photos/staging') },
+    });
     assert.equal(config.valkeyUrl, 'redis://cache');
     assert.equal(config.mail?.url, 'smtp://mail');
   });

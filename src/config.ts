@@ -11,11 +11,13 @@ export type AddressName = DeploymentName | 'messages';
 
 export type { DatabaseLocation };
 
+/** Where a deployment is: its database, and the directory of its photos. */
+export type DeploymentLocation = DatabaseLocation & { readonly photos: string };
+
 /** The validated settings of one process. */
 export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail' | 'photosDirectory'> {
-  readonly photosDirectory: string;
   /** Both deployments, even if one is disabled: accounts and keys are stored with production. */
-  readonly locations: Readonly<Record<DeploymentName, DatabaseLocation>>;
+  readonly locations: Readonly<Record<DeploymentName, DeploymentLocation>>;
   readonly trustedProxies: readonly string[];
   readonly webhookNetworks: readonly string[];
   /** The mail server for messages, and the sender address. */
@@ -31,7 +33,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(environment: Environment): Config {
   rejectUnknown(environment);
-  const { databaseUrls, mail, ...values } = readSettings(settingTree, environment) as SettingValues;
+  const { databaseUrls, mail, photosDirectory, ...values } = readSettings(settingTree, environment) as SettingValues;
   if (values.startAtMs !== undefined && environment['NODE_ENV'] !== 'test') {
     throw new UserError('PETSTORE_NOW is for tests and requires NODE_ENV=test; remove it.');
   }
@@ -43,10 +45,9 @@ export function readConfig(environment: Environment): Config {
   requireBackupsOutside(dataDir, values.backups.directory);
   return {
     ...values,
-    photosDirectory: values.photosDirectory ?? join(dataDir, 'photos'),
     trustedProxies,
     webhookNetworks,
-    locations: locationsOf(dataDir, databaseUrls),
+    locations: locationsOf(dataDir, photosDirectory ?? join(dataDir, 'photos'), databaseUrls),
     ...mailOf(mail),
   };
 }
@@ -88,6 +89,7 @@ function readSetting(setting: Setting, text: string | undefined): unknown {
 
 function locationsOf(
   dataDir: string,
+  photos: string,
   { production: url, staging: stagingUrl }: SettingValues['databaseUrls'],
 ): Config['locations'] {
   if (url === undefined) {
@@ -96,26 +98,28 @@ function locationsOf(
         'PETSTORE_STAGING_DATABASE_URL requires PETSTORE_DATABASE_URL: either both deployments use PostgreSQL, or neither.',
       );
     }
-    return locationsIn(dataDir);
+    return locationsIn(dataDir, photos);
   }
   if (stagingUrl !== undefined && sameDatabase(url, stagingUrl)) {
     throw new UserError(
       'PETSTORE_STAGING_DATABASE_URL must name a different database than PETSTORE_DATABASE_URL; remove it to use one database for both.',
     );
   }
-  return locationsAt(url, stagingUrl);
+  return locationsAt(url, stagingUrl, photos);
 }
 
-/** Returns the locations of the embedded engine in a data directory. */
-export function locationsIn(dataDir: string): Config['locations'] {
-  return { production: { file: resolve(dataDir, 'production.db') }, staging: { file: resolve(dataDir, 'staging.db') } };
+/** Returns the locations of the embedded engine in a data directory. @param photos the directory of all photos */
+export function locationsIn(dataDir: string, photos = join(dataDir, 'photos')): Config['locations'] {
+  const locationOf = (name: DeploymentName) => ({ file: resolve(dataDir, `${name}.db`), photos: join(photos, name) });
+  return { production: locationOf('production'), staging: locationOf('staging') };
 }
 
 /** Returns the locations on PostgreSQL: a schema of production's database is staging's, unless that has its own. */
-export function locationsAt(url: string, stagingUrl: string | undefined): Config['locations'] {
+export function locationsAt(url: string, stagingUrl: string | undefined, photos: string): Config['locations'] {
+  const staging = stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl };
   return {
-    production: { url },
-    staging: stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl },
+    production: { url, photos: join(photos, 'production') },
+    staging: { ...staging, photos: join(photos, 'staging') },
   };
 }
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Environment } from './backup/postgres-programs.ts';
 import type { ScheduledBackups } from './backup/scheduled/job.ts';
 import type { Config } from './config.ts';
@@ -8,10 +9,12 @@ import type { LineWriter } from './lib/line-writer.ts';
 import type { Log } from './lib/log.ts';
 import { openDatabase } from './lib/storage/open.ts';
 import type { Limiter } from './limits/limiter.ts';
+import { ALONE } from './limits/nodes.ts';
 import { openLimiter } from './limits/open.ts';
 import { type EmailSender, type EmailSettings, openEmailSender } from './messages/email-sender.ts';
 import { migrations } from './migrations/index.ts';
 import { warnOfEarlyClock } from './newest-time.ts';
+import { claimDirectory, confirmDirectory } from './photos/directory.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import { checkKey, encryptorOf } from './webhooks/secret-key.ts';
@@ -61,7 +64,15 @@ export async function openResources(options: AppOptions, opened: AsyncDisposable
   const databases = await openDatabases(options, tracing, opened);
   const webhooks = await openWebhooks(options, databases, tracing, opened);
   await warnOfEarlyClock(databases, clock, log);
+  // SQLite has one node.
+  const photos = databases.production.engine === 'postgres' ? dirname(config.locations.production.photos) : undefined;
+  const isAlone = config.valkeyUrl === undefined;
+  if (photos !== undefined && !isAlone) await claimDirectory(databases.production, photos);
   const limiter = await openCounts(options, databases, tracing, opened);
+  if (photos !== undefined)
+    await (isAlone
+      ? claimDirectory(databases.production, photos, ALONE)
+      : confirmDirectory(databases.production, photos));
   const emailSender = config.mail && (await openMail(config.mail, tracing));
   const backups = await openScheduledBackups(options, databases.production, opened);
   return { databases, webhooks, limiter, emailSender, backups, tracing };

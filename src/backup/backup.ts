@@ -9,10 +9,13 @@ import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
+import { photos as photosMigration } from '../migrations/0024-photos.ts';
+import { copyPhotos, type PhotoCounts } from '../photos/files/photo-copies.ts';
+import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query, type Reader } from '../schema.ts';
 import { keyCheckOf } from '../webhooks/secret-key.ts';
 import { digestOf } from './digest.ts';
-import { type BackedUpDeployment, type Manifest, writeManifest } from './manifest.ts';
+import { type BackedUpDeployment, type Manifest, photosIn, writeManifest } from './manifest.ts';
 import { type Environment, runOnPostgres } from './postgres-programs.ts';
 import { requireSpace, watchSpace } from './space.ts';
 
@@ -90,7 +93,15 @@ async function writeBackup(deps: BackupDeps, draft: string): Promise<Manifest> {
   const { clock, version, config, onProgress } = deps;
   const startedAt = formatTime(clock.now());
   const embedded = 'file' in config.locations.production;
-  const deployments = await (embedded ? copyFiles(deps, draft) : dumpPostgres(deps, draft));
+  const photos: { [Name in DeploymentName]?: PhotoCounts } = {};
+  // After the databases: files stay for a day when no animal has the photo any more.
+  const copy = async (name: DeploymentName, reader: Reader) => {
+    // A database can be backed up before it is migrated.
+    if ((await reader.first(lastMigration, {}))!.name < photosMigration.name) return;
+    onProgress?.(`Copying the photos of ${name}`, 0);
+    photos[name] = await copyPhotos(config.locations[name].photos, photosIn(draft, name), storedPhotos(reader));
+  };
+  const deployments = await (embedded ? copyFiles(deps, draft, copy) : dumpPostgres(deps, draft, copy));
   const paths = new Set(Object.values(deployments).map(({ file }) => file));
   const files: Manifest['files'] = [];
   for (const path of paths) {
@@ -104,11 +115,19 @@ async function writeBackup(deps: BackupDeps, draft: string): Promise<Manifest> {
     startedAt,
     finishedAt: formatTime(clock.now()),
     deployments: deployments as Manifest['deployments'],
+    photos,
     files,
   };
 }
 
-async function copyFiles({ config: { locations }, onProgress }: BackupDeps, draft: string): Promise<Deployments> {
+/** Copies the photos of a deployment. */
+type PhotosCopy = (name: DeploymentName, reader: Reader) => Promise<void>;
+
+async function copyFiles(
+  { config: { locations }, onProgress }: BackupDeps,
+  draft: string,
+  copyPhotosOf: PhotosCopy,
+): Promise<Deployments> {
   const copies = filesOf(locations).map(([name, from]) => ({ name, from, to: join(draft, basename(from)) }));
   await copySqlite(copies, share => onProgress?.('Copying', share));
   const deployments: Deployments = {};
@@ -119,6 +138,7 @@ async function copyFiles({ config: { locations }, onProgress }: BackupDeps, draf
       const [damage] = copy.damage('quick', 1);
       if (damage !== undefined) throw new UserError(`The database ${from} is damaged: ${damage}.`);
       deployments[name] = await describe(copy.reader, basename(to));
+      await copyPhotosOf(name, copy.reader);
     } finally {
       copy.close();
     }
@@ -134,7 +154,11 @@ export function filesOf(locations: Config['locations']): [DeploymentName, string
   );
 }
 
-async function dumpPostgres({ config, environment, onProgress }: BackupDeps, draft: string): Promise<Deployments> {
+async function dumpPostgres(
+  { config, environment, onProgress }: BackupDeps,
+  draft: string,
+  copyPhotosOf: PhotosCopy,
+): Promise<Deployments> {
   const { production, staging } = config.locations as Record<
     DeploymentName,
     Extract<DatabaseLocation, { url: string }>
@@ -147,6 +171,8 @@ async function dumpPostgres({ config, environment, onProgress }: BackupDeps, dra
     const file = (name: DeploymentName) => (shared ? 'petstore.dump' : `${name}.dump`);
     deployments.staging = await describe(ofStaging, file('staging'));
     deployments.production = await describe(ofProduction, file('production'));
+    await copyPhotosOf('staging', ofStaging);
+    await copyPhotosOf('production', ofProduction);
     for (const [name, snapshot] of shared
       ? ([['production', ofProduction]] as const)
       : ([

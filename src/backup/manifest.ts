@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
+import { damageOf, hashesIn } from '../photos/files/photo-copies.ts';
 import { digestOf } from './digest.ts';
 
 /** The file that describes a backup. It is written last: a directory without it is no backup. */
@@ -20,6 +21,12 @@ const Deployment = Type.Object({
   secretKeyCheck: Type.Union([Type.String(), Type.Null()]),
 });
 
+const Photos = Type.Object({
+  photos: Type.Integer({ minimum: 0 }),
+  /** How many had no files when the backup was made. */
+  missing: Type.Integer({ minimum: 0 }),
+});
+
 const Manifest = Type.Object({
   product: Type.Literal('petstore'),
   version: Type.String(),
@@ -27,6 +34,11 @@ const Manifest = Type.Object({
   startedAt: Time,
   finishedAt: Time,
   deployments: Type.Object({ production: Deployment, staging: Type.Optional(Deployment) }),
+  /**
+   * The photos in the directory `photos`: each is named by the SHA-256 of its original. Absent in backups of earlier
+   * releases.
+   */
+  photos: Type.Optional(Type.Object({ production: Type.Optional(Photos), staging: Type.Optional(Photos) })),
   /** Every other file of the backup, by its path in the directory. */
   files: Type.Array(
     Type.Object({
@@ -85,7 +97,7 @@ export function parseManifest(directory: string): Manifest {
  */
 export async function verifyFiles(
   directory: string,
-  { files }: Manifest,
+  { files, photos = {} as NonNullable<Manifest['photos']> }: Manifest,
   onProgress?: (share: number) => void,
 ): Promise<void> {
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -97,6 +109,22 @@ export async function verifyFiles(
     if (digest.bytes !== bytes || digest.sha256 !== sha256) throw changed(directory, path);
     before += bytes;
   }
+  for (const [name, { photos: expected }] of Object.entries(photos)) {
+    let found = 0;
+    for await (const hash of hashesIn(photosIn(directory, name))) {
+      if ((await damageOf(photosIn(directory, name), hash)) !== undefined)
+        throw changed(directory, `the photo ${hash}`);
+      found++;
+    }
+    if (found !== expected) throw changed(directory, `${PHOTOS}/${name}`);
+  }
+}
+
+const PHOTOS = 'photos';
+
+/** Returns the directory of the photos of a deployment in a backup. */
+export function photosIn(directory: string, deployment: string): string {
+  return join(directory, PHOTOS, deployment);
 }
 
 /** Returns the error for a file of a backup that differs from what was written. */

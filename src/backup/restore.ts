@@ -1,6 +1,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Config, DatabaseLocation } from '../config.ts';
+import { deleteFact } from '../facts.ts';
 import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
 import type { Database } from '../lib/storage/database.ts';
 import { openDatabase } from '../lib/storage/open.ts';
@@ -11,13 +12,15 @@ import { lockDataDirectory } from '../lib/storage/sqlite/directory-lock.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
+import { DIRECTORY_FACT } from '../photos/directory.ts';
+import { copyPhotos, hashesIn } from '../photos/files/photo-copies.ts';
 import type { DeploymentName } from '../schema.ts';
 import { replaceSecrets } from '../webhooks/replace-secrets.ts';
 import { checkKey, isKeyOf, loadSecretKey, readSecretKey } from '../webhooks/secret-key.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { type BackupDeps, writingError } from './backup.ts';
 import { copyFile } from './digest.ts';
-import { changed, type Manifest, readManifest, verifyFiles } from './manifest.ts';
+import { changed, type Manifest, photosIn, readManifest, verifyFiles } from './manifest.ts';
 import { runOnPostgres } from './postgres-programs.ts';
 
 /** What a restore needs. */
@@ -49,6 +52,14 @@ export async function restoreBackup(deps: RestoreDeps, directory: string, newSec
   if (embedded !== (manifest.engine === 'sqlite')) throw otherEngine(source, manifest);
   await verifyFiles(source, manifest, share => onProgress?.('Verifying', share));
   const newKey = newKeyFor(deps, manifest, newSecrets);
+  // Before the databases, so that nothing serves these without their photos. Photos of the same content are the same.
+  for (const name of Object.keys(manifest.photos ?? {}) as DeploymentName[]) {
+    onProgress?.(`Restoring the photos of ${name}`, 0);
+    const from = photosIn(source, name);
+    await copyPhotos(from, config.locations[name].photos, hashesIn(from)).catch(error => {
+      throw writingError(error, config.locations[name].photos);
+    });
+  }
   const webhooks = await (embedded ? restoreFiles : restorePostgres)(deps, source, manifest, newKey);
   return { manifest, webhooks };
 }
@@ -92,6 +103,8 @@ async function complete(
     origin: { command: 'restore' },
   });
   try {
+    // The photos are in another directory now.
+    await database.write(tx => tx.run(deleteFact, { name: DIRECTORY_FACT }));
     const encryptor = newKey(name);
     if (encryptor === undefined) return [];
     const webhooks = await replaceSecrets(database, encryptor);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config, DatabaseLocation } from '../config.ts';
+import type { Config, DatabaseLocation, DeploymentLocation } from '../config.ts';
 import { getKey } from '../keys/keys.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -126,8 +126,8 @@ export function hasDatabase(location: DatabaseLocation): boolean {
 }
 
 /** Returns the deployments that have a database, with its location. */
-export function storedLocations({ locations }: Pick<Config, 'locations'>): [DeploymentName, DatabaseLocation][] {
-  const all = Object.entries(locations) as [DeploymentName, DatabaseLocation][];
+export function storedLocations({ locations }: Pick<Config, 'locations'>): [DeploymentName, DeploymentLocation][] {
+  const all = Object.entries(locations) as [DeploymentName, DeploymentLocation][];
   return all.filter(([, location]) => hasDatabase(location));
 }
 

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { convertErasure } from '../audit/retention.ts';
 import type { Config, DatabaseLocation } from '../config.ts';
 import { assignPositionsIn } from '../events/ordering.ts';
+import { deleteFact } from '../facts.ts';
 import type { Clock } from '../lib/clock.ts';
 import { missingMigrations, unfinishedCopy } from '../lib/storage/migration.ts';
 import type { OfflineDatabase } from '../lib/storage/offline.ts';
@@ -10,6 +11,9 @@ import { openOffline } from '../lib/storage/open.ts';
 import { UserError } from '../lib/user-error.ts';
 import { isServed, SERVE_LOCK } from '../limits/nodes.ts';
 import { migrations } from '../migrations/index.ts';
+import { DIRECTORY_FACT } from '../photos/directory.ts';
+import { copyPhotos } from '../photos/files/photo-copies.ts';
+import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query } from '../schema.ts';
 import { keyCheckOf } from '../webhooks/secret-key.ts';
 import { copiedTables, copyDatabase, type RowCounts } from './copy-database.ts';
@@ -55,7 +59,10 @@ export async function copyStore(from: StoreLocations, to: StoreLocations, deps: 
   const rows: { [Name in DeploymentName]?: RowCounts } = {};
   for (const [name, database] of Object.entries(source) as [DeploymentName, OfflineDatabase][]) {
     rows[name] = await copyDatabase(database, target[name]!, onRows);
+    deps.onProgress?.(`Copying the photos of ${name}`, 0);
+    await copyPhotos(from[name].photos, to[name].photos, storedPhotos(database));
   }
+  await target.production.run(deleteFact, { name: DIRECTORY_FACT });
   // Production last: while it is marked, another copy replaces both.
   for (const database of databasesOf(target).toReversed()) await database.run(unmark, {});
   const checks = await Promise.all(databasesOf(target).map(keyCheckOf));

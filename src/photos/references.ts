@@ -1,6 +1,6 @@
 import { problem } from '../errors.ts';
 import { accountCounter } from '../plans/account-counter.ts';
-import { type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import type { StoredPhoto } from './photo.ts';
 
 /** The bytes of the originals of the pets of each account. */
@@ -85,4 +85,27 @@ const removeReferences = query((db, p: Params<{ hash: string; count: number; now
     .updateTable('photos')
     .set(eb => ({ refs: eb('refs', '-', p.count), released_at: p.now }))
     .where('hash', '=', p.hash),
+);
+
+/** Yields the hashes of the photos that pets have, in order. */
+export async function* storedPhotos(reader: Reader): AsyncGenerator<string> {
+  let after = '';
+  for (;;) {
+    const rows = await reader.all(photosAfter, { after, limit: PHOTOS_AT_ONCE });
+    for (const { hash } of rows) yield hash;
+    if (rows.length < PHOTOS_AT_ONCE) return;
+    after = rows.at(-1)!.hash;
+  }
+}
+
+const PHOTOS_AT_ONCE = 1000;
+
+const photosAfter = query((db, p: Params<{ after: string; limit: number }>) =>
+  db
+    .selectFrom('photos')
+    .select('hash')
+    .where('hash', '>', p.after)
+    .where('refs', '>', sql.lit(0))
+    .orderBy('hash')
+    .limit(p.limit),
 );

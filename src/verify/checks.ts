@@ -54,6 +54,17 @@ const member = (path: string, engine: Engine) =>
     ? sql`last.data::json #>> ${sql.lit(`{${path.replace('.', ',')}}`)}`
     : sql`last.data ->> ${sql.lit(`$.${path}`)}`;
 
+/** Every photo of every pet: `account_id` and `photo`, as JSON. */
+const photosOfPets = (engine: Engine) =>
+  engine === 'postgres'
+    ? sql`(select account_id, photo from pets, json_array_elements(cast(photos as json)) as photo) as photos_of_pets`
+    : sql`(select account_id, value as photo from pets, json_each(pets.photos)) as photos_of_pets`;
+
+const photoMember = (name: 'id' | 'bytes', engine: Engine) => {
+  const member = engine === 'postgres' ? sql`(photo ->> ${sql.lit(name)})` : sql`(photo ->> ${sql.lit(`$.${name}`)})`;
+  return name === 'bytes' ? sql`cast(${member} as bigint)` : member;
+};
+
 const position = (engine: Engine) => sql.ref(engine === 'postgres' ? 'seq' : 'id');
 
 /** The last event of each pet. */
@@ -140,6 +151,20 @@ export const checks: readonly Check[] = [
       select 'stored bytes of account ' || account_id as name, ${bytesStored} as counted
       from messages where account_id is not null
       union all select 'stored bytes of account ' || account_id, octet_length(body) from idempotency`,
+  ),
+  counter(
+    'bytes of photos',
+    sql`select 'bytes of photos of account ' || account_id as name, bytes as stored from photo_bytes`,
+    engine => sql`
+      select 'bytes of photos of account ' || account_id as name, ${photoMember('bytes', engine)} as counted
+      from ${photosOfPets(engine)}`,
+  ),
+  counter(
+    'animals of photos',
+    sql`select 'animals of photo ' || hash as name, refs as stored from photos`,
+    engine => sql`
+      select 'animals of photo ' || ${plainText(photoMember('id', engine), engine)} as name, 1 as counted
+      from ${photosOfPets(engine)}`,
   ),
   counter(
     'numbers of pending deliveries',

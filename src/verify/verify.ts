@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Config, DatabaseLocation } from '../config.ts';
+import type { Config, DeploymentLocation } from '../config.ts';
 import { CLOCK_TOLERANCE_MS } from '../events/ordering.ts';
 import type { Clock } from '../lib/clock.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
 import { UserError } from '../lib/user-error.ts';
+import { damageOf } from '../photos/files/photo-copies.ts';
+import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, type Params, query, type Reader, selectJsonNumbers } from '../schema.ts';
 import { type Check, checks, namedAccounts, postgresCheck } from './checks.ts';
 import { wrongWords } from './words.ts';
@@ -23,7 +25,7 @@ export interface VerifyOptions {
   readonly config: Pick<Config, 'dataDir'>;
   readonly clock: Clock;
   /** The databases that exist. */
-  readonly locations: readonly (readonly [DeploymentName, DatabaseLocation])[];
+  readonly locations: readonly (readonly [DeploymentName, DeploymentLocation])[];
   /** Called before each check, with what is being done and the done share of it. */
   onProgress?(step: string, share: number): void;
 }
@@ -87,7 +89,7 @@ function verifyPostgres(options: VerifyOptions, locations: VerifyOptions['locati
 }
 
 async function runAll(
-  { clock, onProgress }: VerifyOptions,
+  { clock, locations, onProgress }: VerifyOptions,
   readers: ReadonlyMap<DeploymentName, Reader>,
   all: readonly Check[],
 ): Promise<Finding[]> {
@@ -95,6 +97,10 @@ async function runAll(
   const now = Math.ceil(clock.now()) + CLOCK_TOLERANCE_MS;
   const findings: Finding[] = [];
   for (const [deployment, reader] of readers) {
+    const { photos } = locations.find(([name]) => name === deployment)![1];
+    onProgress?.(`Checking ${deployment}: files of photos`, 0);
+    const damaged = await findingsOf(() => damagedPhotos(reader, photos));
+    findings.push(...damaged.map(({ finding }) => ({ deployment, check: 'files of photos', finding })));
     for (const [index, { name, query }] of all.entries()) {
       onProgress?.(`Checking ${deployment}: ${name}`, index / all.length);
       const found = await findingsOf(() => reader.all(query, { now, limit: FINDINGS_MAX }));
@@ -123,6 +129,17 @@ async function findingsOf<Row extends { finding: string | null }>(run: () => Pro
     if (!/^SQLITE_(CORRUPT|NOTADB)/.test(code) && !/^XX00/.test(code)) throw error;
     return [{ finding: `The check failed: ${message}.` }] as Row[];
   }
+}
+
+/** Reads the files of all photos that animals have. */
+async function damagedPhotos(reader: Reader, directory: string): Promise<{ finding: string }[]> {
+  const damaged: { finding: string }[] = [];
+  for await (const hash of storedPhotos(reader)) {
+    const damage = await damageOf(directory, hash);
+    if (damage !== undefined) damaged.push({ finding: `The photo ${hash} ${damage}.` });
+    if (damaged.length === FINDINGS_MAX) break;
+  }
+  return damaged;
 }
 
 /** Finds rows that name accounts which production does not have. */

@@ -58,6 +58,14 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     'update stored_bytes set bytes = bytes + 1',
     /^The stored number of stored bytes of account 1 is 6, and the rows have 5\.$/,
   ],
+  'bytes of photos': [
+    'insert into photo_bytes (account_id, bytes) values (1, 7)',
+    /^The stored number of bytes of photos of account 1 is 7, and the rows have 0\.$/,
+  ],
+  'animals of photos': [
+    `insert into photos (hash, type, bytes, width, height, refs) values ('ab', 'image/png', 1, 1, 1, -1)`,
+    /^The stored number of animals of photo ab is -1, and the rows have 0\.$/,
+  ],
   'numbers of pending deliveries': [
     'update webhooks set pending = 5',
     /^The stored number of pending deliveries of webhook 1 is 5, and the rows have 1\.$/,

@@ -9,6 +9,7 @@ import { startCluster, withoutCluster } from '../support/postgres-cluster.ts';
 import { startProxy } from '../support/proxy.ts';
 import { long, RECOVERY_MS, RESPONSE_MS, skipFor } from '../support/selection.ts';
 import { type Process, type Reply, send, spawnService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -163,8 +164,9 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     };
     const deaf = Object.assign(new URL(url), { hostname: '127.0.0.1', port: `${proxy.port}` }).href;
     const valkey = await valkeyFor(t);
+    const shared = { PETSTORE_VALKEY_URL: valkey.url, PETSTORE_PHOTOS_DIRECTORY: temporaryDirectory() };
     const nodes = await Promise.all(
-      [url, deaf].map(database => startNode(t, { PETSTORE_DATABASE_URL: database, PETSTORE_VALKEY_URL: valkey.url })),
+      [url, deaf].map(database => startNode(t, { PETSTORE_DATABASE_URL: database, ...shared })),
     );
     const rounds = long ? 50 : 3;
     for (let round = 0; round < rounds; round++) {

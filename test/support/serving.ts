@@ -18,6 +18,7 @@ import type { PlanName } from '../../src/plans/plan.ts';
 import type { Database } from '../../src/schema.ts';
 import { type Environment, jsonOf } from './commands.ts';
 import { writeMigratedFile } from './migrated-file.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** The base URLs of the three addresses. */
 export type Urls = Readonly<Record<'production' | 'staging' | 'messages', string>>;
@@ -47,7 +48,12 @@ export async function serve(
   options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<TestService> {
   const directory = await newDataDirectory(options.environment);
-  const config = readConfig({ ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment });
+  const config = readConfig({
+    ...freePorts,
+    PETSTORE_DATA_DIR: directory,
+    ...photosOf(options.environment),
+    ...options.environment,
+  });
   const lines: string[] = [];
   const app = await createApp({
     config,
@@ -82,6 +88,14 @@ async function newDataDirectory(environment: Environment = {}): Promise<string> 
   }
   return directory;
 }
+
+/** Names the directory of photos that the nodes of a PostgreSQL database share. */
+function photosOf({ PETSTORE_DATABASE_URL: url }: Environment = {}): Environment {
+  if (url === undefined) return {};
+  return { PETSTORE_PHOTOS_DIRECTORY: photoDirectories.getOrInsertComputed(url, temporaryDirectory) };
+}
+
+const photoDirectories = new Map<string, string>();
 
 let accounts = 0;
 
@@ -119,7 +133,13 @@ export async function spawnService(
   options: { readonly directory?: string; readonly environment?: Environment } = {},
 ): Promise<Process> {
   const directory = options.directory ?? (await newDataDirectory(options.environment));
-  const env: Environment = { ...process.env, ...freePorts, PETSTORE_DATA_DIR: directory, ...options.environment };
+  const env: Environment = {
+    ...process.env,
+    ...freePorts,
+    PETSTORE_DATA_DIR: directory,
+    ...photosOf(options.environment),
+    ...options.environment,
+  };
   const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;

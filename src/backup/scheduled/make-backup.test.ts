@@ -143,7 +143,7 @@ describeUnless(withoutPostgres, 'makeBackup on PostgreSQL', () => {
 
   it('needs pg_dump, also before a backup is due', async () => {
     const directory = temporaryDirectory();
-    const request = requestFor(directory, { locations: locationsAt(database.url, undefined) });
+    const request = requestFor(directory, { locations: locationsAt(database.url, undefined, directory) });
     const without = { environment: { PATH: '/nowhere' } };
     const refusal = { name: 'UserError', message: /^pg_dump is not installed: install PostgreSQL's client programs/ };
     await assert.rejects(makeBackup({ ...request, ...without }), refusal);

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { locationsAt, locationsIn, sameDatabase } from '../../config.ts';
 import type { Copied, StoreLocations } from '../../copy/copy.ts';
 import { type Command, type Invocation, type Option, UsageError } from '../command.ts';
@@ -23,9 +23,9 @@ export const copy: Command = {
     'petstore copy --from sqlite:./data --to postgres://petstore@db.example.org/petstore':
       'from the data directory to PostgreSQL',
   },
-  async run({ options, clock, json, terminal }) {
-    const from = storeOf('from', options);
-    const to = storeOf('to', options);
+  async run({ options, config, clock, json, terminal }) {
+    const from = storeOf('from', options, config);
+    const to = storeOf('to', options, config);
     const { copyStore } = await import('../../copy/copy.ts');
     const onProgress = json ? undefined : terminal.showProgress;
     const { rows, needsSecretKey } = await copyStore(from, to, { clock, ...(onProgress && { onProgress }) });
@@ -40,18 +40,20 @@ export const copy: Command = {
 };
 
 /** @throws {UsageError} if a value is no location of a store */
-function storeOf(option: 'from' | 'to', options: Invocation['options']): StoreLocations {
+function storeOf(option: 'from' | 'to', options: Invocation['options'], config: Invocation['config']): StoreLocations {
+  const photos = dirname(config.locations.production.photos);
   const url = options[option]!;
   const staging = options[`${option}-staging`];
   if (isPostgres(url)) {
-    if (staging === undefined) return locationsAt(url, undefined);
-    if (isPostgres(staging) && !sameDatabase(url, staging)) return locationsAt(url, staging);
+    if (staging === undefined) return locationsAt(url, undefined, photos);
+    if (isPostgres(staging) && !sameDatabase(url, staging)) return locationsAt(url, staging, photos);
     throw new UsageError(`--${option}-staging must be the URL of another PostgreSQL database than --${option}.`);
   }
   if (staging !== undefined) throw new UsageError(`--${option}-staging requires PostgreSQL in --${option}.`);
   const path = url.replace(/^sqlite:(\/\/(?=\/))?/, '');
   if (path === '' || /^[a-z][a-z\d+.-]+:/i.test(path)) throw new UsageError(`--${option} must be ${STORE}.`);
-  return locationsIn(resolve(path));
+  // Without the setting, photos are in each data directory.
+  return photos === join(config.dataDir, 'photos') ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);
 }
 
 function isPostgres(text: string): boolean {

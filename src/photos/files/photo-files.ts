@@ -8,7 +8,7 @@ import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import type { PhotoSize, PhotoType } from '../photo.ts';
 import { diskProblem } from './disk-problem.ts';
 import type { Dimensions, PhotoEncoder } from './encoder.ts';
-import { ORIGINAL } from './names.ts';
+import { DRAFTS, directoryIn, ORIGINAL } from './names.ts';
 
 /** A photo that was received and is not stored yet. Its directory is deleted when it is disposed. */
 export interface Draft extends AsyncDisposable {
@@ -24,9 +24,6 @@ export interface PhotoFile {
   /** Opens the file once they are read. */
   readonly parts: AsyncIterable<Buffer>;
 }
-
-/** The directory of what is not stored yet, and of what is being deleted. */
-const DRAFTS = 'drafts';
 
 /**
  * The files of the photos of a deployment. Each photo is a directory with the original and every size, named by the
@@ -149,7 +146,7 @@ export class PhotoFiles {
   }
 
   directoryOf(hash: string): string {
-    return join(this.directory, hash.slice(0, 2), hash);
+    return directoryIn(this.directory, hash);
   }
 }
 

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { readConfig } from '../../src/config.ts';
+import { jsonOf, petstore } from '../support/commands.ts';
+import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
+import { hashOf, image, upload } from '../support/photos.ts';
+import { send, serve } from '../support/serving.ts';
+
+type Place = EmptyPlace['environment'];
+
+for (const { name, skip, create } of emptyPlaces) {
+  describe(`photos in a backup ${name}`, { skip }, () => {
+    const opened: EmptyPlace[] = [];
+    const newPlace = async (): Promise<Place> => {
+      const place = await create();
+      opened.push(place);
+      // As an operator sets it, so that the data directory of the tests makes no difference.
+      const photos = join(place.environment['PETSTORE_DATA_DIR']!, 'photos');
+      return { ...place.environment, PETSTORE_PHOTOS_DIRECTORY: photos };
+    };
+    after(() => Promise.all(opened.map(place => place.close())));
+    const directoryOf = (place: Place) => readConfig(place).locations.production.photos;
+    let here: Place;
+    let photo: Buffer;
+    let backup: string;
+    let id: string;
+
+    before(async () => {
+      here = await newPlace();
+      await jsonOf(here, 'migrate');
+      photo = await image('jpeg', { color: '#579' });
+      id = hashOf(photo);
+      const serving = await serve({ environment: { ...here, PETSTORE_STAGING_PORT: '' } });
+      const { token: key } = await serving.newKey();
+      const baseUrl = serving.urls.production;
+      const pet = await send(`${baseUrl}/pets`, { method: 'POST', key, body: { name: 'Rex', categoryId: 1 } });
+      assert.equal((await upload(baseUrl, key, pet.body.id, photo)).status, 201);
+      backup = join(here['PETSTORE_DATA_DIR']!, '..', `${id.slice(0, 8)}-${Date.now()}`);
+      const manifest = await jsonOf(here, 'backup', backup);
+      assert.deepEqual(manifest.photos, { production: { photos: 1, missing: 0 }, staging: { photos: 0, missing: 0 } });
+      // `stop` deletes the data directory of the test, which is not this one.
+      await serving.app.close();
+    });
+    after(() => rmSync(backup, { recursive: true, force: true }));
+
+    it('are restored with the database, and served there', async () => {
+      const there = await newPlace();
+      await jsonOf(there, 'restore', backup);
+      assert.deepEqual((await jsonOf(there, 'verify')).findings, []);
+      const serving = await serve({ environment: { ...there, PETSTORE_STAGING_PORT: '' } });
+      try {
+        const { origin } = new URL(serving.urls.production);
+        assert.equal((await fetch(`${origin}/photos/${id}/600.jpg`)).status, 200);
+      } finally {
+        await serving.app.close();
+      }
+    });
+
+    it('are not restored if one was changed', async () => {
+      const copy = `${backup}-copy`;
+      await jsonOf(here, 'backup', copy);
+      const file = join(copy, 'photos', 'production', id.slice(0, 2), id, 'original');
+      rmSync(file);
+      writeFileSync(file, 'something else');
+      const { code, errors } = await petstore(await newPlace(), 'restore', copy);
+      assert.equal(code, 1);
+      assert.match(errors, /is damaged: the photo [0-9a-f]{64} is not what was backed up/);
+      rmSync(copy, { recursive: true });
+    });
+
+    it('are copied with the database', async () => {
+      if ('PETSTORE_STAGING_DATABASE_URL' in here) return;
+      const there = await emptyPlaces[0]!.create();
+      const target = there.environment['PETSTORE_DATA_DIR']!;
+      const from = here['PETSTORE_DATABASE_URL'] ?? here['PETSTORE_DATA_DIR']!;
+      const { PETSTORE_PHOTOS_DIRECTORY: _, ...settings } = here;
+      await jsonOf(settings, 'copy', '--from', from, '--to', target);
+      assert.deepEqual((await jsonOf(there.environment, 'verify')).findings, []);
+      assert.deepEqual(readdirSync(join(target, 'photos', 'production')), [id.slice(0, 2)]);
+    });
+
+    it('are missed by verify', async () => {
+      rmSync(join(directoryOf(here), id.slice(0, 2), id, '600.jpg'));
+      const { code, printed } = await petstore(here, 'verify', '--json');
+      assert.equal(code, 1);
+      assert.deepEqual(JSON.parse(printed).findings, [
+        { deployment: 'production', check: 'files of photos', finding: `The photo ${id} lacks the size 600.` },
+      ]);
+    });
+  });
+}

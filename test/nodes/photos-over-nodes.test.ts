@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { overPostgres } from '../support/engines-over-http.ts';
+import { image, upload } from '../support/photos.ts';
+import { send, serve } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const valkey = process.env['PETSTORE_TEST_VALKEY_URL'] ?? 'redis://127.0.0.1:6379';
+
+overPostgres(engine => {
+  describe('photos on several nodes', () => {
+    it('are served by every node that shares the directory, and no other node starts', async t => {
+      const shared = temporaryDirectory();
+      const settings = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_VALKEY_URL: valkey };
+      const start = (directory: string) =>
+        serve({ environment: { ...settings, PETSTORE_PHOTOS_DIRECTORY: directory } });
+      const first = await start(shared);
+      t.after(() => first.stop());
+      await assert.rejects(start(temporaryDirectory()), /The photos of this database are not in /);
+      const second = await start(shared);
+      t.after(() => second.stop());
+
+      const { token: key } = await first.newKey();
+      const { production } = first.urls;
+      const pet = await send(`${production}/pets`, { method: 'POST', key, body: { name: 'Rex', categoryId: 1 } });
+      const { body } = await upload(production, key, pet.body.id, await image('jpeg'));
+      const there = new URL(new URL(body.urls[600]).pathname, second.urls.production);
+      assert.equal((await fetch(there)).status, 200);
+      await first.stop();
+      await second.stop();
+      await assert.rejects(start(temporaryDirectory()), /The photos of this database are not in /);
+    });
+  });
+});
