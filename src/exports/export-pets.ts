@@ -1,30 +1,68 @@
+import { findCategory } from '../categories/rows.ts';
 import { alongIndex } from '../lib/storage/keyset.ts';
-import { type PetRow, petColumns, petValues } from '../pets/pet.ts';
-import { type Database, type Params, query } from '../schema.ts';
-import { cellOf, type PetValues, petColumnList } from './columns.ts';
+import { fullPetOf, type PetRow, petColumns, petValues } from '../pets/pet.ts';
+import { type Database, type Params, query, type Reader } from '../schema.ts';
+import { type PetValues, petColumnList } from './columns.ts';
 import { csvLine } from './csv.ts';
+import { cellsOf, columnNames, type ExportPreset } from './presets.ts';
 
 /** The formats of exports. */
 export type ExportFormat = 'csv' | 'ndjson';
 
+/** What is exported. */
+export interface ExportOptions {
+  readonly accountId: number;
+  readonly format: ExportFormat;
+  readonly preset: ExportPreset;
+  /** The public address that URLs of photos begin with. */
+  readonly publicUrl: string;
+  /** Returns the timestamp of the next read. */
+  now(): number;
+}
+
 /**
  * Yields the pets of an account in the order of their ids, a page at a time, so memory does not limit their number. A pet
  * that changes meanwhile is written as it was before or after the change.
- * @param now returns the timestamp of the next read
  */
-export async function* exportPets(
-  database: Database,
-  accountId: number,
-  format: ExportFormat,
-  now: () => number,
-): AsyncGenerator<Buffer> {
-  if (format === 'csv') yield Buffer.from(csvLine(['id', ...petColumnList.map(({ name }) => name)]));
+export async function* exportPets(database: Database, options: ExportOptions): AsyncGenerator<Buffer> {
+  const { accountId, format, preset, publicUrl } = options;
+  const names = columnNames(preset);
+  const speciesOf = preset === 'petstore' ? () => '' : speciesIn(database);
+  if (format === 'csv') yield Buffer.from(csvLine(names));
   for (let after = 0; ; ) {
-    const pets = await database.all(petsOf, { accountId, after, now: now(), rows: PAGE_ROWS });
+    const now = options.now();
+    const pets = await database.all(petsOf, { accountId, after, now, rows: PAGE_ROWS });
     if (pets.length === 0) return;
-    yield Buffer.from(pets.map(row => lineOf(format, writtenOf(row))).join(''));
+    let lines = '';
+    for (const row of pets) {
+      if (format === 'ndjson' && preset === 'petstore') lines += `${JSON.stringify(writtenOf(row))}\n`;
+      else {
+        const pet = preset === 'petstore' ? writtenOf(row) : fullPetOf(row, { accountId, admin: false }, now);
+        const cells = cellsOf(preset, pet, { species: await speciesOf(row.categoryId), publicUrl });
+        lines += format === 'csv' ? csvLine(cells) : jsonLine(names, cells);
+      }
+    }
+    yield Buffer.from(lines);
     after = pets.at(-1)!.id;
   }
+}
+
+function jsonLine(names: readonly string[], cells: readonly string[]): string {
+  return `${JSON.stringify(Object.fromEntries(names.map((name, index) => [name, cells[index]])))}\n`;
+}
+
+/** Returns a function that returns the name of the root of a category: the type of the animal. */
+function speciesIn(reader: Reader): (categoryId: number) => Promise<string> {
+  const known = new Map<number, string>();
+  return async categoryId => {
+    const found = known.get(categoryId);
+    if (found !== undefined) return found;
+    let category = await findCategory(reader, categoryId);
+    while (category?.parentId != null) category = await findCategory(reader, category.parentId);
+    const name = category?.name ?? '';
+    known.set(categoryId, name);
+    return name;
+  };
 }
 
 const PAGE_ROWS = 100;
@@ -32,14 +70,9 @@ const PAGE_ROWS = 100;
 const writtenFields = ['id', ...new Set(petColumnList.map(({ field }) => field))];
 
 /** Returns the id of a pet and the fields that callers write, as its owner sees them. */
-export function writtenOf(row: PetRow): PetValues {
+function writtenOf(row: PetRow): PetValues {
   const pet = petValues.fullOf(row) as PetValues;
   return Object.fromEntries(writtenFields.flatMap(name => (name in pet ? [[name, pet[name]]] : [])));
-}
-
-function lineOf(format: ExportFormat, pet: PetValues): string {
-  if (format === 'ndjson') return `${JSON.stringify(pet)}\n`;
-  return csvLine([String(pet['id']), ...petColumnList.map(column => cellOf(column, pet))]);
 }
 
 const petsOf = query((db, p: Params<{ accountId: number; after: number; now: number; rows: number }>, engine) =>

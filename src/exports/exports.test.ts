@@ -27,7 +27,7 @@ describe('an export', () => {
   it('is refused while the account has two in progress', async () => {
     const context = { eventBus: { lastPosition: async () => 0 } };
     const start = async (accountId: number) => {
-      const response = await csv.handle({ context, caller: { accountId } } as never);
+      const response = await csv.handle({ context, caller: { accountId }, query: {} } as never);
       return response.file!.parts[Symbol.asyncIterator]();
     };
     const first = await start(1);
@@ -85,6 +85,45 @@ overEachEngine(engine => {
         [...new Set(ids)].sort((a, b) => a - b),
       );
       assert.equal(ids.length, 206);
+    });
+
+    it('write the columns of other programs, with three states', async () => {
+      const cells = async (preset: string) =>
+        JSON.parse((await (await get(`pets.ndjson?preset=${preset}`)).text()).split('\n')[0]!);
+      const petfinder = await cells('petfinder');
+      assert.deepEqual(
+        [
+          'ID',
+          'AnimalName',
+          'Type',
+          'Status',
+          'NoKids',
+          'NoDogs',
+          'NoCats',
+          'Mix',
+          'Altered',
+          'adoption_fee',
+          'tags',
+        ].map(name => petfinder[name]),
+        ['A-117 ', ' Rex, "the dog" ', 'Dog', 'H', '0', '1', '', '1', '', '125.00', 'playful,Ünïcode 🐶'],
+      );
+      assert.equal(petfinder.Desc, pet.description);
+      const asm3 = await cells('asm3');
+      assert.deepEqual(
+        [
+          'ANIMALCODE',
+          'SPECIES',
+          'GOODWITHKIDS',
+          'GOODWITHDOGS',
+          'GOODWITHCATS',
+          'NEUTERED',
+          'MICROCHIP',
+          'ENTRYDATE',
+        ].map(name => asm3[name]),
+        ['A-117 ', 'Dog', 'Y', 'N', 'U', '', '276098102345678', '2026-10-01'],
+      );
+      const [header] = (await (await get('pets.csv?preset=asm3')).text()).split('\r\n');
+      assert.equal(header, Object.keys(asm3).join(','));
     });
 
     it('send no body for HEAD', async () => {

@@ -3,8 +3,10 @@ import { type Deployment, nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { onePer } from '../lib/one-per.ts';
 import { SharedBudget } from '../lib/shared-budget.ts';
+import { DAY_MS } from '../lib/time.ts';
 import { exportExamples } from './examples.ts';
 import { type ExportFormat, exportPets } from './export-pets.ts';
+import { ExportPreset } from './presets.ts';
 
 export const csv = exportOperation(
   'csv',
@@ -24,21 +26,29 @@ function exportOperation(format: ExportFormat, summary: string, contentType: str
   return operation({
     summary,
     description:
-      'Streams all animals of your account in the order of their ids, with every field that you can write. The response has ' +
+      'Streams all animals of your account in the order of their ids, with every field that you can write, or in ' +
+      'the columns of another program. The response has ' +
       'no length: it is complete if the connection does not break off. An account has two exports at the same time.',
+    query: Type.Object({ preset: Type.Optional(ExportPreset) }),
     successes: [{ status: 200, description, contentType, schema: Type.String() }],
     errors: ['export_limit_exceeded'],
     examples: exportExamples,
-    async handle({ context, caller }) {
+    async handle({ context, caller, query, publicUrl }) {
+      const { preset = 'petstore' } = query;
       const budget = exportsOf(context);
       // Reserved once the response begins, so that a client that has gone keeps nothing reserved.
       if (!budget.reserve(caller.accountId, 1)) throw limitExceeded();
       budget.release(caller.accountId, 1);
       const position = await context.eventBus.lastPosition();
       const parts = bounded(budget, caller.accountId, () =>
-        exportPets(context.database, caller.accountId, format, () => nowOf(context)),
+        exportPets(context.database, {
+          ...{ accountId: caller.accountId, format, preset, publicUrl },
+          now: () => nowOf(context),
+        }),
       );
-      return { file: { parts }, headers: ['ETag', `"${format}-${caller.accountId}-${position}"`] };
+      // The age of an animal depends on the day.
+      const version = preset === 'petstore' ? '' : `-${preset}-${Math.floor(nowOf(context) / DAY_MS)}`;
+      return { file: { parts }, headers: ['ETag', `"${format}-${caller.accountId}-${position}${version}"`] };
     },
   });
 }
