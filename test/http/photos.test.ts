@@ -174,6 +174,35 @@ overEachEngine(engine => {
       assert.equal((await upload(baseUrl, reader, petId, photo)).body.code, 'insufficient_scope');
     });
 
+    it('shows photos on the pages of animals, with their dimensions and texts', async () => {
+      const petId = await newPet();
+      const hostile = '"><script>alert(1)</script>';
+      const photo = await image('jpeg', { width: 800, height: 400, color: '#024' });
+      const query = `?alt=${encodeURIComponent(hostile)}`;
+      const { body } = await upload(baseUrl, owner, petId, photo, { query });
+      await upload(baseUrl, owner, petId, await image('jpeg', { color: '#420' }));
+      const pageOf = async (path: string) => {
+        const response = await fetch(new URL(path, baseUrl), { headers: { accept: 'text/html' } });
+        assert.match(response.headers.get('content-security-policy')!, /img-src 'self'/);
+        return response.text();
+      };
+      const alt = '&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;';
+      const page = await pageOf(`/animals/${petId}`);
+      assert.equal(page.includes(hostile), false);
+      for (const [size, width, height] of [
+        [450, 450, 450],
+        [600, 600, 300],
+      ]) {
+        const tag = page.match(new RegExp(`<img [^>]*src="/photos/${body.id}/${size}.jpg"[^>]*>`))?.[0] ?? '';
+        assert.ok(tag.includes(`width="${width}" height="${height}" alt="${alt}"`), tag);
+      }
+      assert.ok(page.includes('alt="A photo of Rex"'));
+      assert.match(
+        await pageOf('/animals'),
+        new RegExp(`<img [^>]*src="/photos/${body.id}/450.jpg"[^>]*loading="lazy"`),
+      );
+    });
+
     it('bounds the photos of an animal', async () => {
       const petId = await newPet();
       for (let shade = 10; shade < 20; shade++) {

@@ -11,7 +11,7 @@ import { petHistory } from '../history.ts';
 import { anyone, type FullPet, fullPetOf, type PetHistoryEntry } from '../pet.ts';
 import { getPet } from '../pets.ts';
 import { type Attempt, ask, askView } from './ask.ts';
-import { drawing, isolated, priceText, statusBadge, statusNames } from './parts.ts';
+import { gallery, isolated, picture, priceText, statusBadge, statusNames } from './parts.ts';
 
 /** One animal, with what every key can read of it. */
 export const animalPage = publicPage({
@@ -47,12 +47,13 @@ async function animalView(visit: Visit, pet: FullPet, attempt?: Attempt): Promis
     description: `${title}: ${statusNames[pet.status].toLowerCase()}, ${path.at(-1)?.name ?? 'an animal'}.`,
     styles: ['animals.css'],
     body: html`<div class="profile">
-${drawing(path)}
+${picture(pet, path)}
 <div>
 <p>${statusBadge(pet.status)}${pet.statusReason !== undefined && html` <bdi>${pet.statusReason}</bdi>`}</p>
 ${petFacts(pet, path, owner)}
 </div>
 </div>
+${gallery(pet)}
 ${askView(visit, pet, attempt)}
 <h2 id="history">History</h2>
 <ol class="history">${history.rows.map(entryView)}</ol>

@@ -14,7 +14,7 @@ import { categoriesOf, type PetSort } from '../filter.ts';
 import { listPets } from '../list.ts';
 import type { FullPet, PetStatus } from '../pet.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from '../words.ts';
-import { drawing, priceText, statusBadge, statusNames } from './parts.ts';
+import { drawing, picture, priceText, statusBadge, statusNames } from './parts.ts';
 
 /** The animals of the deployment, to browse and filter. */
 export const animalsPage = publicPage({
@@ -168,9 +168,10 @@ ${select({ name: 'sort', label: 'Order', choices: chosen(Object.entries(sorts), 
 </form>`;
 }
 
-function card({ id, name, status, price, createdAt }: FullPet, path: readonly NamedCategory[] | undefined): Html {
+function card(pet: FullPet, path: readonly NamedCategory[] | undefined): Html {
+  const { id, name, status, price, createdAt } = pet;
   return html`<li class="card animal">
-${drawing(path)}
+${picture(pet, path)}
 <div class="text">
 <h2><a href="/animals/${id}"><bdi>${name}</bdi></a></h2>
 <p class="quiet"><bdi>${path?.at(-1)?.name}</bdi></p>
