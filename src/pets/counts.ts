@@ -30,7 +30,7 @@ const petCounters: CounterTable = {
 };
 
 /** A filter by statuses, or by the categories with these ids. */
-type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId' | 'traits' | 'words'> & {
+type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId' | 'ownerIds' | 'traits' | 'words'> & {
   readonly categoryId?: readonly number[] | undefined;
 };
 
@@ -40,10 +40,11 @@ type CountFilter = Pick<PetFilter, 'id' | 'status' | 'ownerId' | 'traits' | 'wor
  */
 export async function countPets(
   reader: Reader,
-  { id, status, ownerId, traits, words, categoryId }: CountFilter,
+  { status, categoryId, ...others }: CountFilter,
   now: number,
 ): Promise<number | undefined> {
-  if (id !== undefined || ownerId !== undefined || traits !== undefined || words !== undefined) return undefined;
+  const { id, ownerId, ownerIds, traits, words } = others;
+  if ([id, ownerId, ownerIds, traits, words].some(filter => filter !== undefined)) return undefined;
   if (status !== undefined && (status.length > 1 || categoryId !== undefined)) return undefined;
   if (status !== undefined) return (await countByStatus(reader, now))[status[0]!];
   const rows =

@@ -20,6 +20,10 @@ export interface PetFilter {
   readonly includeDescendants?: boolean | undefined;
   /** Only the pets of this account. */
   readonly ownerId?: number | undefined;
+  /** Only the pets of these accounts, ascending. */
+  readonly ownerIds?: readonly number[] | undefined;
+  /** What decided `ownerIds` or `ownerId`, if that may change between pages; cursors are bound to it instead. */
+  readonly place?: unknown;
   /** Only the pets with these traits. */
   readonly traits?: TraitFilter | undefined;
   /** Only the pets that have, for each of these, a word that begins so; see `beginningsIn`. */
@@ -36,13 +40,17 @@ export function petList({
   categoryId,
   includeDescendants,
   ownerId,
+  ownerIds,
+  place,
   traits,
   words,
   sort,
 }: PetFilter): unknown[] {
   const list: unknown[] = [[...id].sort((a, b) => a - b), [...status].sort(), categoryId ?? 0, sort];
   if (includeDescendants) list.push('descendants');
-  if (ownerId !== undefined) list.push({ ownerId });
+  if (place !== undefined) list.push({ place });
+  else if (ownerId !== undefined) list.push({ ownerId });
+  else if (ownerIds !== undefined) list.push({ ownerIds });
   if (traits !== undefined) list.push({ traits: Object.entries(traits).sort() });
   if (words !== undefined) list.push({ words });
   return list;

@@ -1,18 +1,21 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { type Deployment, listOperation, nowOf } from '../deployment.ts';
-import type { PageRequest } from '../lib/http/pagination/paginate.ts';
+import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
 import { anyOfFilter, lineSchema } from '../lib/schemas.ts';
 import { DAY_MS } from '../lib/time.ts';
-import type { Reader } from '../schema.ts';
+import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';
+import { OrganizationId } from '../organizations/organization.ts';
+import type { Database, Reader } from '../schema.ts';
 import { type ChangeFilter, changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
-import { categoriesOf } from './filter.ts';
-import { listPets } from './list.ts';
+import { categoriesOf, type PetFilter } from './filter.ts';
+import { listPets, type PetViews } from './list.ts';
+import { listNearestPets, nearOf, nearParameters } from './near.ts';
 import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
 import { petIdsOf } from './profile-rules.ts';
 import { listRandomPets } from './random.ts';
@@ -39,6 +42,15 @@ const filters = {
   ),
   owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.' })),
   externalId: Type.Optional(lineSchema('With `owner=me`: only your animal with this `externalId`.', 100)),
+  organizationId: Type.Optional(
+    Type.Array(OrganizationId, {
+      minItems: 1,
+      maxItems: 50,
+      description: 'Only the animals of these organizations, up to 50.',
+      examples: [[1]],
+    }),
+  ),
+  ...nearParameters,
   updatedSince: Type.Optional(
     Type.String({
       maxLength: 200,
@@ -53,11 +65,12 @@ const filters = {
     Type.Boolean({ default: false, description: 'With `updatedSince`: includes deleted animals, as `RemovedPet`.' }),
   ),
   sort: Type.Optional(
-    Type.Enum(['id', '-id', 'name', '-name', 'recent', 'random'], {
+    Type.Enum(['id', '-id', 'name', '-name', 'recent', 'random', 'distance'], {
       default: 'id',
       description:
         'The order: by id, or by name (by code point, then by id); a minus sign reverses it. `recent`: the newest first, as ' +
-        '`-id`. `random`: by id from a random animal on, once around, without links to previous pages.',
+        '`-id`. `random`: by id from a random animal on, once around. `distance`, with `near`: the nearest organization ' +
+        'first, then by id. The last two have no links to previous pages.',
     }),
   ),
   view: Type.Optional(PetView),
@@ -85,13 +98,18 @@ export const list = listOperation({
   examples: listExamples,
   async handle({ context, caller, publicUrl, filters, page, wantsTotal }) {
     const reader = { ...caller, publicUrl };
-    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, q, ...others } = filters;
+    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, q, ...rest } = filters;
+    const { organizationId, near, within, ...others } = rest;
     const ownerId = owner && caller.accountId;
     const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
+    if (within !== undefined && near === undefined) throw invalidParameter('within', NEEDS_NEAR, 'invalid_combination');
+    if (sort === 'distance' && near === undefined) throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
+    const organizations = near === undefined ? undefined : await organizationsWithin(context.database, near, within);
     const filter = {
       ...others,
       id,
-      ...(ownerId !== undefined && { ownerId }),
+      ...ownersOf([ownerId === undefined ? undefined : [ownerId], organizationId, organizations?.map(({ id }) => id)]),
+      place: near === undefined ? undefined : [near, within, organizationId, ownerId],
       traits: traitFilterOf(others),
       words: q === undefined ? undefined : beginningsIn(q),
     };
@@ -103,19 +121,28 @@ export const list = listOperation({
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
-    const found =
-      sort === 'random'
-        ? await listRandomPets(database, filter, page, now, view, reader)
-        : await listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, reader);
+    const found = await listed();
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
+
+    function listed(): Promise<Page<PetViews[NonNullable<typeof view>]>> {
+      if (sort === 'random') return listRandomPets(database, filter, page, now, view, reader);
+      if (sort === 'distance') return listNearestPets(database, filter, owned(organizations!), page, now, view, reader);
+      return listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, reader);
+    }
+
+    /** Leaves out the organizations that the other filters exclude. */
+    function owned(organizations: readonly NearOrganization[]) {
+      const ids = new Set(filter.ownerIds ?? [filter.ownerId]);
+      return organizations.filter(({ id }) => ids.has(id));
+    }
   },
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
   intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
     const { database } = context;
     if (query.updatedSince || query.sort === 'random') return respond();
-    const isJoined = query.includeDescendants === true || query.q !== undefined;
+    const isJoined = query.includeDescendants === true || query.q !== undefined || query.near !== undefined;
     const cache = (isJoined ? joinedCacheOf : cacheOf)(database);
     const tables = isJoined ? joinedTables : (['pets'] as const);
     const version = sum(tables.map(table => database.dataVersion(table)));
@@ -134,6 +161,22 @@ export const list = listOperation({
   },
 });
 
+const NEEDS_NEAR = 'Requires near.';
+
+/** Returns the organizations within a distance, the nearest first. */
+async function organizationsWithin(database: Database, near: string, within: string | undefined) {
+  const { point, withinKm } = await nearOf(near, within);
+  return organizationsNear(database, point, withinKm);
+}
+
+/** Returns the filter by the accounts that are in each of the lists that there are. */
+function ownersOf(lists: readonly (readonly number[] | undefined)[]): Pick<PetFilter, 'ownerId' | 'ownerIds'> {
+  const [first, ...others] = lists.filter(list => list !== undefined).map(list => new Set(list));
+  if (first === undefined) return {};
+  const ids = [...others.reduce((all, other) => all.intersection(other), first)].sort((one, other) => one - other);
+  return ids.length === 1 ? { ownerId: ids[0] } : { ownerIds: ids };
+}
+
 /** Returns the id of the owner's pet with this `externalId`, if it is among `ids`, where given. */
 async function idsAmong(
   reader: Reader,
@@ -149,13 +192,15 @@ async function idsAmong(
 async function changes(
   context: Deployment,
   filter: ChangeFilter,
-  { q, id, sort, view, externalId }: Pick<Filters, 'q' | 'id' | 'sort' | 'view' | 'externalId'>,
+  { q, id, sort, view, externalId, organizationId, near }: Filters,
   traits: TraitFilter | undefined,
   page: PageRequest,
   reader: PetReader,
 ) {
   const [rejected] =
-    Object.entries({ q, id, sort, externalId, ...traits }).find(([, value]) => value !== undefined) ?? [];
+    Object.entries({ q, id, sort, externalId, organizationId, near, ...traits }).find(
+      ([, value]) => value !== undefined,
+    ) ?? [];
   if (rejected !== undefined) {
     const message = 'Cannot be combined with updatedSince: changes are listed in the order in which they were made.';
     throw invalidParameter(rejected, message, 'invalid_combination');
@@ -181,6 +226,6 @@ function sum(versions: readonly (number | undefined)[]): number | undefined {
 }
 
 const cacheOf = onePer(() => new ResponseCache());
-/** The cache of lists that depend on the tree of categories or the index of words too, and the tables of them all. */
+/** The cache of lists that depend on more than the animals, and the tables of them all. */
 const joinedCacheOf = onePer(() => new ResponseCache());
-const joinedTables = ['pets', 'categories', 'pet_words'] as const;
+const joinedTables = ['pets', 'categories', 'pet_words', 'organizations'] as const;

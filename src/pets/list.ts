@@ -1,9 +1,10 @@
 import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pagination/paginate.ts';
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
+import { type FoundIds, mergedIds, type Runs } from './merged-ids.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
-import { type FoundIds, idsWithWords, type Search, searchOf } from './search.ts';
+import { type Search, searchOf } from './search.ts';
 import { traitValues } from './traits.ts';
 import { hasWords, type SearchedRow } from './words.ts';
 
@@ -16,8 +17,8 @@ export interface PetViews {
  * Returns one page of the pets that match a filter as of `now`.
  *
  * Every list follows an index. Where the index does not cover the filter (a filter with a sort by name, a status within a
- * category, a category with more than fifty descendants, traits, another filter with an owner, words with another filter,
- * several words, the beginning of more than fifty words), a page scans up to 20,000 rows: it may then be short or empty and
+ * category, a category with more than fifty descendants, traits, another filter with an owner or several, more than fifty
+ * owners, words with another filter, several words, the beginning of more than fifty words), a page scans up to 20,000 rows: it may then be short or empty and
  * still have a next page.
  * @param viewer the account that the pets are shown to: only owners see every field of the full view
  * @throws {Problem} `invalid_parameter` for a cursor of another list; `search_not_ready`; `overloaded`
@@ -32,11 +33,13 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
 ): Promise<Page<PetViews[View]>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
-  const search = filter.words && (await searchOf(reader, filter.words, mergesWords(filter)));
-  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full', search);
+  const accounts = mergesAccounts(filter) ? filter.ownerIds : undefined;
+  const merges = accounts === undefined && mergesIds(filter);
+  const search = filter.words && (await searchOf(reader, filter.words, merges));
+  const merged = runsOf(accounts, search);
+  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full', search, merged);
   const values = valuesOf(filter, categories, shape, now);
-  const merged = search?.merged;
-  /** The ids that a scan of merged words found last. */
+  /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
   const listed = await paginate<Pet>({
     list: petList(filter),
@@ -72,7 +75,7 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   }
 
   async function readMerged(scan: Scan): Promise<Pet[]> {
-    if (shape.index === 'exact') found = await idsWithWords(reader, merged!, scan, scan.rows);
+    if (shape.index === 'exact') found = await mergedIds(reader, merged!, scan, scan.rows);
     return found.ids.length === 0 ? [] : readMatching(scan, found.ids);
   }
 
@@ -84,14 +87,24 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   }
 
   async function endOfMerged(scan: Scan) {
-    found = await idsWithWords(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, merged!.length)));
+    found = await mergedIds(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, merged!.keys.length)));
     return found.end === undefined ? undefined : { id: found.end };
   }
 }
 
-/** Reports whether a list can merge the pets of words: it is sorted by id, and not restricted to a few pets. */
-function mergesWords({ id, ownerId, sort }: PetFilter): boolean {
+/** Reports whether a list can merge runs of ids: it is sorted by id, and not restricted to a few pets. */
+function mergesIds({ id, ownerId, sort }: PetFilter): boolean {
   return !sort.endsWith('name') && id === undefined && ownerId === undefined;
+}
+
+/** Reports whether a list merges the pets of its accounts; among many, rows are tested instead. */
+function mergesAccounts(filter: PetFilter): boolean {
+  return filter.ownerIds !== undefined && filter.ownerIds.length <= MERGED_MAX && mergesIds(filter);
+}
+
+function runsOf(accounts: readonly number[] | undefined, search: Search | undefined): Runs | undefined {
+  if (accounts !== undefined) return { by: 'account', keys: accounts };
+  return search?.merged && { by: 'word', keys: search.merged };
 }
 
 type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
@@ -102,21 +115,24 @@ const IN_SQL_MAX = 1000;
 /**
  * @param large whether the query leaves the categories out
  * @param search how to find pets by words
+ * @param merged the runs of ids that the list merges
  */
 function shapeOf(
-  { id, status, ownerId, traits = {}, sort }: PetFilter,
+  { id, status, ownerId, ownerIds, traits = {}, sort }: PetFilter,
   categories: number,
   large: boolean,
   full: boolean,
   search: Search | undefined,
+  merged: Runs | undefined,
 ): ListShape {
   const statuses = status === undefined || status.length === STATUSES ? '' : [...status].sort().join(' ');
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
   const wanted = Object.keys(traits).sort().join(' ');
   const isTested = search !== undefined && search.tested.length > 0;
-  const isMerged = search?.merged !== undefined;
-  const members = { by, ids: id !== undefined || isMerged, owner, statuses, traits: wanted } as const;
+  const isMerged = merged !== undefined;
+  const owners = ownerIds !== undefined && merged?.by !== 'account';
+  const members = { by, ids: id !== undefined || isMerged, owner, owners, statuses, traits: wanted } as const;
   return {
     ...members,
     categories: large ? 0 : padded(categories),
@@ -127,16 +143,16 @@ function shapeOf(
 }
 
 /**
- * @param merged whether the list merges the pets of words
+ * @param merged whether the list merges runs of ids
  * @param tested whether words of each row are tested
  */
 function indexOf(
-  { by, owner, statuses, traits }: Pick<Shape, 'by' | 'owner' | 'statuses' | 'traits'>,
+  { by, owner, owners, statuses, traits }: Pick<Shape, 'by' | 'owner' | 'owners' | 'statuses' | 'traits'>,
   categories: number,
   merged: boolean,
   tested: boolean,
 ): Shape['index'] {
-  const isScanned = traits !== '' || tested;
+  const isScanned = traits !== '' || owners || tested;
   if (statuses === '' && categories === 0 && !isScanned && !(owner && by === 'name')) return 'exact';
   if (merged || by === 'name' || owner || categories > MERGED_MAX) return 'sort';
   if (!isScanned && (statuses === '' || categories === 0)) return 'exact';
@@ -153,12 +169,13 @@ function padded(categories: number): number {
 const PADDED = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
 
 function valuesOf(
-  { id, ownerId, traits }: PetFilter,
+  { id, ownerId, ownerIds, traits }: PetFilter,
   categories: readonly number[] | undefined,
   shape: ListShape,
   now: number,
 ): Omit<PageValues, keyof ScanValues> {
-  const values: Record<string, unknown> = { ids: id && JSON.stringify(id), ownerId, now, ...traitValues(traits) };
+  const lists = { ids: id && JSON.stringify(id), ownerIds: ownerIds && JSON.stringify(ownerIds) };
+  const values: Record<string, unknown> = { ...lists, ownerId, now, ...traitValues(traits) };
   if (categories !== undefined && shape.categories > 0) {
     values['categories'] = JSON.stringify(categories);
     // No category has the id 0.

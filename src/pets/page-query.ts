@@ -17,6 +17,8 @@ export interface Shape {
   readonly ids: boolean;
   /** Whether the list has the pets of one account only. */
   readonly owner: boolean;
+  /** Whether the list has the pets of several accounts only. */
+  readonly owners: boolean;
   /** The statuses of the filter, separated by spaces; empty for all. */
   readonly statuses: string;
   /** The names of the traits of the filter, separated by spaces; empty for none. */
@@ -38,9 +40,10 @@ export type PageValues = KeysetParams &
   TraitValues & { readonly [Key in `category${number}`]: number } & {
     readonly fromName: string;
     readonly endName: string;
-    /** JSON arrays of the ids and the categories. */
+    /** JSON arrays of the ids, the categories and the accounts. */
     readonly ids: string;
     readonly categories: string;
+    readonly ownerIds: string;
     readonly ownerId: number;
     readonly now: number;
     readonly scanLimit: number;
@@ -59,6 +62,7 @@ const shapeMembers = [
   'upTo',
   'ids',
   'owner',
+  'owners',
   'statuses',
   'traits',
   'categories',
@@ -74,7 +78,8 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
     const pets: Rows = db.selectFrom('pets');
     const owned =
       shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
-    const named = shape.ids ? owned.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)) : owned;
+    const among = shape.owners ? owned.where(amongNumbers(unindexed('account_id'), p.ownerIds, engine)) : owned;
+    const named = shape.ids ? among.where(({ ref }) => amongNumbers(ref('id'), p.ids, engine)) : among;
     const listed = shape.traits === '' ? named : named.where(hasTraits(shape.traits.split(' '), p, engine));
     const matching = (range: Range) => {
       const rows = withStatus(inCategory(listed, shape, range, p, engine), shape, range, p.now);
@@ -105,7 +110,7 @@ const textColumns = {
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'statuses' | 'traits' | 'full' | 'texts'>) =>
+  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

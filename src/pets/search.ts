@@ -1,13 +1,5 @@
 import { problem } from '../errors.ts';
-import {
-  type KeysetParams,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  type Tables,
-} from '../schema.ts';
+import { type Params, query, type Reader } from '../schema.ts';
 import { MERGED_MAX } from './page-query.ts';
 import { wordIndexState } from './word-index.ts';
 import { AFTER_WORDS } from './words.ts';
@@ -54,67 +46,6 @@ export async function searchOf(reader: Reader, beginnings: readonly string[], me
 
 /** How many beginnings to compare. */
 const COMPARED_MAX = 8;
-
-/** The range of ids that a search reads, in reading order. */
-export interface SearchRange {
-  readonly descending: boolean;
-  readonly fromId: number;
-  readonly endId: number;
-}
-
-/** The ids of pets, and the id after which there may be more. */
-export interface FoundIds {
-  readonly ids: readonly number[];
-  readonly end: number | undefined;
-}
-
-/**
- * Returns the ids of the pets that have one of the words, in reading order, up to `end`.
- * @param rows how many ids to read of each word: if one has more, at least as many are returned
- */
-export async function idsWithWords(
-  reader: Reader,
-  words: readonly string[],
-  { descending, fromId, endId }: SearchRange,
-  rows: number,
-): Promise<FoundIds> {
-  if (words.length === 0) return { ids: [], end: undefined };
-  const size = SIZES.find(size => size >= words.length)!;
-  const values: Record<string, unknown> = { fromId, endId, rows };
-  // No pet has an empty word.
-  for (let index = 0; index < size; index++) values[`word${index}`] = words[index] ?? '';
-  const found = await reader.all(idsByWords({ words: size, descending }), values as never);
-  const runs = Map.groupBy(found, ({ run }) => run);
-  const precedes = (one: number, other: number) => (descending ? one > other : one < other);
-  let end: number | undefined;
-  for (const run of runs.values()) {
-    const last = run.at(-1)!.id;
-    if (run.length === rows && (end === undefined || precedes(last, end))) end = last;
-  }
-  const ids = [...new Set(found.map(({ id }) => id))].filter(id => end === undefined || !precedes(end, id));
-  return { ids: ids.sort((one, other) => (descending ? other - one : one - other)), end };
-}
-
-/** Numbers of words, rounded up so that few queries serve all of them. */
-const SIZES = [1, 2, 4, 8, 16, 32, MERGED_MAX];
-
-type IdsValues = KeysetParams & { readonly [Key in `word${number}`]: string };
-
-const idsByWords = queriesByShape(
-  ['words', 'descending'],
-  ({ words, descending }: { readonly words: number; readonly descending: boolean }) =>
-    query((db, p: Params<IdsValues>) => {
-      const [first, ...others] = Array.from({ length: words }, (_, run) => {
-        const rows = db
-          .selectFrom('pet_words')
-          .select(eb => ['pet_id as id', eb.lit(run).as('run')])
-          .where('word', '=', p[`word${run}`]!);
-        const page = keysetPage<Tables, 'pet_words', { id: number; run: number }>(rows, 'pet_id', descending, p);
-        return db.selectFrom(page.as(`run${run}`)).select(['id', 'run']);
-      });
-      return others.reduce((all, other) => all.unionAll(other), first!);
-    }),
-);
 
 type WordRange = { from: string; end: string };
 

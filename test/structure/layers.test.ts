@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 /** The layers of src, from the bottom to the top: a layer may import those before it, and itself. */
 const layers = [
   'lib',
+  'places',
   'error-codes.ts',
   'errors.ts',
   'categories/category.ts',
@@ -36,12 +37,12 @@ const layers = [
   'deployment.ts',
   'idempotency',
   'categories',
+  'organizations',
   'pets',
   'photos',
   'exports',
   'imports',
   'categories/merge',
-  'organizations',
   'inventory',
   'holds',
   'orders',

@@ -1,0 +1,74 @@
+import { distanceKm, type Point } from '../lib/distance.ts';
+import { onePer } from '../lib/one-per.ts';
+import { type Database, query, sql } from '../schema.ts';
+import type { Location } from './organization.ts';
+
+/** An organization and how far it is from a point. */
+export interface NearOrganization {
+  readonly id: number;
+  readonly km: number;
+}
+
+/**
+ * Returns the organizations with a location within a distance of a point, the nearest first, those equally far by id.
+ * Hidden ones are left out. The locations are kept in memory as long as no organization changes: 11,000 take 1 MB and 1 ms.
+ */
+export async function organizationsNear(
+  database: Database,
+  point: Point,
+  withinKm: number,
+): Promise<NearOrganization[]> {
+  const locations = await locationsIn(database);
+  return locations
+    .map(({ id, location }) => ({ id, km: distanceKm(point, location) }))
+    .filter(({ km }) => km <= withinKm)
+    .sort((one, other) => one.km - other.km || one.id - other.id);
+}
+
+interface Located {
+  readonly id: number;
+  readonly location: Location;
+}
+
+interface Cache {
+  version: number | string | undefined;
+  locations: Promise<readonly Located[]> | undefined;
+}
+
+const cacheOf = onePer<Database, Cache>(() => ({ version: undefined, locations: undefined }));
+
+async function locationsIn(database: Database): Promise<readonly Located[]> {
+  const cache = cacheOf(database);
+  // On PostgreSQL other nodes change organizations too.
+  const version = database.dataVersion('organizations') ?? JSON.stringify(await database.first(changes, {}));
+  if (cache.locations === undefined || cache.version !== version) {
+    const locations = read(database);
+    Object.assign(cache, { version, locations });
+    locations.catch(() => {
+      if (cache.locations === locations) cache.locations = undefined;
+    });
+  }
+  return cache.locations!;
+}
+
+async function read(database: Database): Promise<readonly Located[]> {
+  const rows = await database.all(located, {});
+  return rows.map(({ id, location }) => ({ id, location: JSON.parse(location!) }));
+}
+
+const located = query(db =>
+  db.selectFrom('organizations').select(['id', 'location']).where('hidden', '=', 0).where('location', 'is not', null),
+);
+
+/** What differs after any change of an organization: each increases a version, or the time of the newest change. */
+const changes = query(db =>
+  db
+    .selectFrom('organizations')
+    .select(eb => [
+      eb.fn.countAll<number>().as('organizations'),
+      sql<number>`coalesce(sum(id), 0)`.as('ids'),
+      sql<number>`coalesce(sum(version), 0)`.as('versions'),
+      sql<number>`coalesce(sum(hidden), 0)`.as('hidden'),
+      sql<number>`coalesce(max(updated_at), 0)`.as('updatedAt'),
+    ]),
+);

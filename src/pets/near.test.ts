@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { overEachEngine } from '../../test/support/engines-over-http.ts';
+import { send, serve, type TestService } from '../../test/support/serving.ts';
+import { KM_PER_MILE } from '../lib/distance.ts';
+import { deleteOrganization, replaceOrganization, updateOrganization } from '../organizations/organizations.ts';
+import { createPet } from './pets.ts';
+
+/** Los Angeles, where the postal code 90012 is. */
+const NEAR = '34.0614,-118.2385';
+/** Accounts 101 to 170, each 5 km further north, and 171 at the place of 101. */
+const FIRST = 101;
+const LAST = 171;
+const KM_PER_DEGREE = 111.195;
+const PETS_EACH = 3;
+
+overEachEngine(engine => {
+  let serving: TestService;
+  let key: string;
+  before(async () => {
+    const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
+    serving = await serve({ environment });
+    key = (await serving.newKey({ perMinute: 100_000, perDay: 1_000_000 } as never)).token;
+    await serving.app.databases.production.write(async tx => {
+      for (let id = FIRST; id <= LAST; id++) {
+        const latitude = 34.0614 + (id === LAST ? 0 : ((id - FIRST) * 5) / KM_PER_DEGREE);
+        await replaceOrganization(tx, actor(id), id, {
+          name: `Shelter ${id}`,
+          location: { latitude, longitude: -118.2385 },
+        });
+      }
+      // Ids and distances have different orders.
+      for (let n = 0; n < PETS_EACH; n++) {
+        for (let id = LAST; id >= FIRST; id--) {
+          await createPet(
+            tx,
+            id,
+            { name: n === 1 ? 'Bella' : 'Max', categoryId: 1 + n, sex: n === 2 ? 'male' : 'female' },
+            'open',
+          );
+        }
+      }
+      await createPet(tx, 999, { name: 'Bella', categoryId: 1 }, 'open');
+    });
+  });
+  after(() => serving?.stop());
+
+  const actor = (accountId: number) => ({ accountId, admin: false });
+  const get = (query: string) => send(`${serving.urls.production}/pets?${query}`, { key });
+
+  /** Follows a list to its end, and returns the organizations of its pets. */
+  async function walk(query: string, limit = 50): Promise<number[]> {
+    const seen: { id: number; accountId: number }[] = [];
+    for (let next: string | undefined = `${serving.urls.production}/pets?${query}&view=full&limit=${limit}`; next; ) {
+      const reply = await send(next, { key });
+      assert.equal(reply.status, 200, JSON.stringify(reply.body));
+      seen.push(...reply.body);
+      next = /<([^>]*)>; rel="next"/.exec(String(reply.headers.link ?? ''))?.[1];
+    }
+    assert.equal(new Set(seen.map(({ id }) => id)).size, seen.length);
+    return seen.map(({ accountId }) => accountId);
+  }
+
+  const each = (ids: readonly number[], times = PETS_EACH) => ids.flatMap(id => Array<number>(times).fill(id));
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => FIRST + index);
+
+  it('finds the animals of organizations', async () => {
+    assert.deepEqual((await walk('organizationId=110,105', 2)).toSorted(), each([105, 110]));
+    assert.deepEqual((await walk('organizationId=110&q=bel')).toSorted(), [110]);
+    assert.deepEqual(await walk('organizationId=110,105,150&q=bel&sort=-id', 2), [105, 110, 150]);
+    assert.deepEqual((await walk('organizationId=110,105&sex=male')).toSorted(), [105, 110]);
+    assert.deepEqual((await walk('organizationId=110,105&sort=name', 1)).toSorted(), each([105, 110]));
+    assert.deepEqual(await walk('organizationId=98'), []);
+  });
+
+  it('finds animals near a point, in the order of ids or of distances', async () => {
+    const near = [101, 171, 102, 103];
+    assert.deepEqual((await walk(`near=${NEAR}&within=12km`)).toSorted(), each(near).toSorted());
+    assert.deepEqual(await walk(`near=${NEAR}&within=12km&sort=distance`), each(near));
+    for (const limit of [1, 2, 3, 5]) {
+      assert.deepEqual(await walk(`near=${NEAR}&within=12km&sort=distance`, limit), each(near));
+    }
+    assert.deepEqual(await walk(`near=${NEAR}&within=12km&sort=distance&q=be`), near);
+    assert.deepEqual(await walk(`near=${NEAR}&within=12km&sort=distance&categoryId=3&sex=male`, 3), near);
+    assert.deepEqual(await walk(`near=${NEAR}&within=12km&organizationId=102,150&sort=distance`), each([102]));
+    assert.deepEqual(await walk(`near=${NEAR}&within=0km&sort=distance`), each([101, 171]));
+    // By default within 100 km.
+    assert.deepEqual((await walk(`near=${NEAR}`)).length, 21 * PETS_EACH);
+    // More organizations than are merged.
+    const all = await walk(`near=${NEAR}&within=400km`);
+    assert.deepEqual(all.toSorted(), each([...upTo(70), 171]).toSorted());
+    assert.deepEqual((await walk(`near=${NEAR}&within=400km&q=bella&sort=-id`)).toSorted(), [...upTo(70), 171]);
+    assert.deepEqual((await walk(`near=${NEAR}&within=400km&sort=distance`, 100)).slice(-6), each([169, 170]));
+  });
+
+  it('finds animals near a postal code, by kilometers and miles', async () => {
+    assert.deepEqual((await walk('near=US-90012&within=8km&sort=distance')).slice(0, 6), each([101, 171]));
+    assert.deepEqual(
+      (await walk('near=US-90012-1234&within=8km')).length,
+      (await walk('near=US-90012&within=8km')).length,
+    );
+    const miles = await walk(`near=${NEAR}&within=20mi`);
+    assert.deepEqual(miles.length, (2 + Math.floor((20 * KM_PER_MILE) / 5)) * PETS_EACH);
+    assert.deepEqual(await walk('near=CA-K1A%200B1&sort=distance'), []);
+  });
+
+  it('says what is wrong with a place', async () => {
+    const wrong: [query: string, parameter: string][] = [
+      ['near=91,0', 'near'],
+      ['near=34.05,-181', 'near'],
+      ['near=34.05', 'near'],
+      ['near=US-00000', 'near'],
+      ['near=DE-10115', 'near'],
+      ['near=US-90012&within=5', 'within'],
+      ['near=US-90012&within=-5km', 'within'],
+      ['within=5km', 'within'],
+      ['sort=distance', 'sort'],
+      ['near=US-90012&updatedSince=2026-11-21T00:00:00Z', 'near'],
+      ['organizationId=1&updatedSince=2026-11-21T00:00:00Z', 'organizationId'],
+      [`near=${NEAR}&sort=distance&cursor=WzFd`, 'cursor'],
+    ];
+    for (const [query, parameter] of wrong) {
+      const { status, body } = await get(query);
+      assert.deepEqual([status, body.code, body.errors?.[0]?.path], [400, 'invalid_parameter', parameter], query);
+    }
+  });
+
+  it('follows an organization that moves, is deleted or comes back', async () => {
+    const { production } = serving.app.databases;
+    const query = `near=${NEAR}&within=1km&sort=distance`;
+    const original = { latitude: 34.0614, longitude: -118.2385 };
+    assert.deepEqual(await walk(query), each([101, 171]));
+    await production.write(tx => updateOrganization(tx, actor(171), 171, { location: { latitude: 50 } }));
+    assert.deepEqual(await walk(query), each([101]));
+    await production.write(tx => deleteOrganization(tx, actor(101), 101));
+    assert.deepEqual(await walk(query), []);
+    await production.write(tx => replaceOrganization(tx, actor(101), 101, { name: 'Back', location: original }));
+    await production.write(tx => updateOrganization(tx, actor(171), 171, { location: original }));
+    assert.deepEqual(await walk(query), each([101, 171]));
+  });
+});

@@ -1,0 +1,114 @@
+import Type from 'typebox';
+import { KM_PER_MILE, type Point } from '../lib/distance.ts';
+import { decodeListToken, encodeListToken, invalidCursor } from '../lib/http/pagination/cursor.ts';
+import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
+import { invalidParameter } from '../lib/http/problem.ts';
+import type { NearOrganization } from '../organizations/locations.ts';
+import { locationOfPostalCode, postalCountries } from '../places/postal-codes.ts';
+import type { Reader } from '../schema.ts';
+import { type PetFilter, petList } from './filter.ts';
+import { listPets, type PetViews } from './list.ts';
+import type { PetReader } from './pet.ts';
+
+const LATITUDE = '-?(90(\\.0+)?|[0-8]?\\d(\\.\\d{1,10})?)';
+const LONGITUDE = '-?(180(\\.0+)?|(1[0-7]\\d|\\d?\\d)(\\.\\d{1,10})?)';
+const POSTAL_CODE = '(US-\\d{5}(-\\d{4})?|CA-[A-Z]\\d[A-Z]( ?\\d[A-Z]\\d)?)';
+
+const WITHIN_DEFAULT = '100km';
+
+/** The query parameters for what is near. */
+export const nearParameters = {
+  near: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      pattern: `^(${LATITUDE},${LONGITUDE}|${POSTAL_CODE})$`,
+      description:
+        'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, or a postal code ' +
+        'of the United States or Canada after its country. Animals stand where their organization stands.',
+      examples: ['34.05,-118.24', 'US-90210'],
+    }),
+  ),
+  within: Type.Optional(
+    Type.String({
+      maxLength: 10,
+      pattern: '^\\d{1,5}(\\.\\d{1,3})?(km|mi)$',
+      description: 'With `near`: the distance, in kilometers (`km`) or miles (`mi`).',
+      default: WITHIN_DEFAULT,
+      examples: ['50km', '30mi'],
+    }),
+  ),
+};
+
+/** What is near: within a distance of a point. */
+export interface Near {
+  readonly point: Point;
+  readonly withinKm: number;
+}
+
+/**
+ * Returns what the parameters say.
+ * @throws {Problem} `invalid_parameter` for a postal code that is not known
+ */
+export async function nearOf(near: string, within = WITHIN_DEFAULT): Promise<Near> {
+  const withinKm = Number.parseFloat(within) * (within.endsWith('mi') ? KM_PER_MILE : 1);
+  const [latitude, longitude] = near.split(',').map(Number);
+  if (longitude !== undefined) return { point: { latitude: latitude!, longitude }, withinKm };
+  const [country, code] = [near.slice(0, 2), near.slice(3)];
+  const point = await locationOfPostalCode(country, code);
+  if (point !== undefined) return { point, withinKm };
+  const known = postalCountries.join(' and ');
+  throw invalidParameter('near', `There is no postal code ${code} in ${country}. Those of ${known} are known.`);
+}
+
+/**
+ * Returns one page of the pets that match a filter, those of the nearest organization first, and by id within each. A page
+ * reads the pets of up to 100 organizations: it may be short or empty and still have a next page. There are no previous
+ * pages.
+ * @param organizations the organizations, the nearest first
+ * @throws {Problem} as `listPets`
+ */
+export async function listNearestPets<View extends keyof PetViews>(
+  reader: Reader,
+  filter: Omit<PetFilter, 'sort' | 'ownerId' | 'ownerIds'>,
+  organizations: readonly NearOrganization[],
+  page: PageRequest,
+  now: number,
+  view: View | undefined,
+  viewer: PetReader,
+): Promise<Page<PetViews[View]>> {
+  const list = [...petList({ ...filter, sort: 'id' }), 'distance'];
+  const from = page.cursor === undefined ? undefined : decode(list, page.cursor);
+  if (page.cursor !== undefined && from === undefined) throw invalidCursor();
+  const first = from === undefined ? 0 : organizations.findIndex(organization => !precedes(organization, from));
+  const reached = first < 0 ? [] : organizations.slice(first);
+  const encode = ({ km, id }: NearOrganization, cursor = '') => encodeListToken(list, [km, id, cursor]);
+  const rows: PetViews[View][] = [];
+  for (const [index, organization] of reached.entries()) {
+    if (index === ORGANIZATIONS_MAX || rows.length === page.limit) return { rows, next: encode(organization) };
+    const cursor = organization.id === from?.id ? from.cursor || undefined : undefined;
+    const own = { ...filter, place: undefined, ownerId: organization.id, sort: 'id' } as const;
+    const request = { ...page, limit: page.limit - rows.length, cursor };
+    const found = await listPets(reader, own, request, now, view, viewer);
+    rows.push(...found.rows);
+    if (found.next !== undefined) return { rows, next: encode(organization, found.next) };
+  }
+  return { rows };
+}
+
+/** The most organizations that a page reads. */
+const ORGANIZATIONS_MAX = 100;
+
+/** Where a page begins: with an organization, after the pets that a cursor of its list names. */
+interface DistancePosition extends NearOrganization {
+  readonly cursor: string;
+}
+
+function precedes(one: NearOrganization, other: NearOrganization): boolean {
+  return one.km < other.km || (one.km === other.km && one.id < other.id);
+}
+
+function decode(list: readonly unknown[], text: string): DistancePosition | undefined {
+  const [km, id, cursor] = decodeListToken(list, text, 3) ?? [];
+  if (typeof km !== 'number' || typeof id !== 'number' || typeof cursor !== 'string') return undefined;
+  return { km, id, cursor };
+}
