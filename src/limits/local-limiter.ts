@@ -192,6 +192,8 @@ export class LocalLimiter implements Limiter {
    * other nodes have counted there.
    */
   startOutage(fence: number): void {
+    // The fence is a second of the present clock.
+    this.#now();
     this.#fence = Math.max(this.#fence, fence);
     this.#outages++;
   }

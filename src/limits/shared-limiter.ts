@@ -23,6 +23,8 @@ import { addressWindows, type Verdict, verdictOf, type WindowState } from './ver
 const RETRY_MS = 250;
 /** The second and the day of no request. */
 const NEVER = -1;
+/** The mark of a Valkey whose clock was set ahead: it never has this one. */
+const CLOCK_SET = '';
 /** The number of subjects and addresses sent to Valkey at a time. */
 const SYNC_BATCH_SIZE = 200;
 
@@ -141,7 +143,7 @@ export class SharedLimiter implements Limiter {
     if (reply === undefined) return await this.count(caller);
 
     const [outcome, sec, us, until, bannedAt, ...counts] = reply;
-    const now = this.#clock.follow(sec, us);
+    const now = this.#follow(sec, us, valkey);
     if (outcome === 'newlyBanned') {
       const step = nextStep(this.#deps.bans.latest.get(keyId), now);
       await this.#deps.bans.add({ keyId, step, bannedAt, until, liftedAt: null });
@@ -160,7 +162,7 @@ export class SharedLimiter implements Limiter {
     const reply = await valkey.run<Reply>(uncountScript, keys, args).catch(() => undefined);
     if (reply === undefined) return await this.uncount(caller, at);
     const [, sec, us, , , ...counts] = reply;
-    const now = this.#clock.follow(sec, us);
+    const now = this.#follow(sec, us, valkey);
     for (const [i, day] of days.entries()) {
       this.#local.remove(day.subject, secondOf(at));
       day.follow(now, counts[i]!);
@@ -175,7 +177,7 @@ export class SharedLimiter implements Limiter {
     const reply = await valkey.run<Reply>(uncountScript, day.keys, args).catch(() => undefined);
     if (reply === undefined) return await this.status(subject);
     const [, sec, us, , , counts] = reply;
-    const windows = windowsOf(subject, this.#clock.follow(sec, us), counts);
+    const windows = windowsOf(subject, this.#follow(sec, us, valkey), counts);
     if (counts[3] > 0) return windows;
     // Valkey does not know the day before its first request, or after it has lost its data.
     let reserved = 0;
@@ -250,10 +252,25 @@ export class SharedLimiter implements Limiter {
     const reply = await valkey.run<AddressReply>(countAddressScript, keys, [addressPerMinute]).catch(() => undefined);
     if (reply === undefined) return await this.countAddress(address);
     const [outcome, sec, us, minuteLeft, minuteReset] = reply;
-    const now = this.#clock.follow(sec, us);
+    const now = this.#follow(sec, us, valkey);
     this.#local.recordAddress(address, secondOf(now), addressPerMinute - minuteLeft);
     const windows = addressWindows(addressPerMinute, now, minuteLeft, minuteReset);
     return verdictOf(outcome, windows);
+  }
+
+  /**
+   * Adjusts to Valkey's time, and returns it in milliseconds. If Valkey's clock was set ahead, it has dropped the counts of the
+   * last minute: this node joins it again and sends its own, as to a Valkey that lost its data.
+   */
+  #follow(sec: number, us: number, valkey: Valkey): number {
+    const { setAhead } = this.#clock;
+    const now = this.#clock.follow(sec, us);
+    if (this.#clock.setAhead > setAhead && this.#valkey === valkey) {
+      this.#mark = CLOCK_SET;
+      this.#handleLoss(valkey, new Error('the clock of Valkey was set ahead'));
+      valkey.close();
+    }
+    return now;
   }
 
   #handleLoss(valkey: Valkey | undefined, error: Error): void {

@@ -12,12 +12,19 @@ local function minuteOf(key)
   local entries = redis.call('HGETALL', key)
   for i = 1, #entries, 2 do
     local at, requests = tonumber(entries[i]), tonumber(entries[i + 1])
+    if at > second then
+      -- The clock was set back: requests from the future count now, and the key expires by the new time.
+      redis.call('HDEL', key, entries[i])
+      redis.call('HINCRBY', key, second, requests)
+      redis.call('EXPIRE', key, 62)
+      at = second
+    end
     if at + 60 <= sec then
       redis.call('HDEL', key, entries[i])
     else
       minute.total = minute.total + requests
-      table.insert(minute.seconds, at)
-      minute.requests[at] = requests
+      if not minute.requests[at] then table.insert(minute.seconds, at) end
+      minute.requests[at] = (minute.requests[at] or 0) + requests
     end
   end
   return minute
@@ -113,6 +120,8 @@ end
 
 local key = redis.call('HMGET', KEYS[1], 'first', 'allowed', 'until', 'bannedAt', 'violations')
 local first, allowed = tonumber(key[1]), tonumber(key[2])
+-- Rejections from before the clock was set back are forgotten.
+if first and first > now then first = nil end
 local banUntil, bannedAt = tonumber(ARGV[1]), 0
 if key[3] and key[4] ~= ARGV[2] and tonumber(key[3]) > banUntil then
   banUntil, bannedAt = tonumber(key[3]), tonumber(key[4])
@@ -146,7 +155,7 @@ end
 
 local violations = {}
 for at in string.gmatch(key[5] or '', '[%d.]+') do
-  if now - tonumber(at) <= 60000 then table.insert(violations, at) end
+  if tonumber(at) <= now and now - tonumber(at) <= 60000 then table.insert(violations, at) end
 end
 if first and now - first > 2000 and now < allowed * 1000 then
   table.insert(violations, string.format('%.3f', now))

@@ -25,10 +25,12 @@ export const withoutValkeyServer =
 /** A server of a single test. It is empty at each start. */
 export class ValkeyServer {
   readonly #port: number;
+  readonly #environment: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
 
-  private constructor(port: number) {
+  private constructor(port: number, environment: Readonly<Record<string, string>> = {}) {
     this.#port = port;
+    this.#environment = environment;
   }
 
   /** @param options further options of its command line */
@@ -38,13 +40,23 @@ export class ValkeyServer {
     return server;
   }
 
+  /** Starts a server with more variables in its environment. */
+  static async startWith(environment: Readonly<Record<string, string>>): Promise<ValkeyServer> {
+    const server = new ValkeyServer(await freePort(), environment);
+    await server.start();
+    return server;
+  }
+
   get url(): string {
     return `redis://127.0.0.1:${this.#port}`;
   }
 
   async start(...further: readonly string[]): Promise<void> {
     const options = ['--port', String(this.#port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    this.#process = spawn(program!, [...options, ...further], { stdio: 'ignore' });
+    this.#process = spawn(program!, [...options, ...further], {
+      stdio: 'ignore',
+      env: { ...process.env, ...this.#environment },
+    });
     for (;;) {
       const valkey = await connectValkey(this.url, () => {}).catch(() => undefined);
       if (valkey !== undefined) return valkey.close();
@@ -52,8 +64,9 @@ export class ValkeyServer {
     }
   }
 
-  /** Kills the server. */
+  /** Kills the server. Idempotent. */
   async kill(): Promise<void> {
+    if (this.#process!.signalCode !== null) return;
     const ended = once(this.#process!, 'exit');
     this.#process!.kill('SIGKILL');
     await ended;
