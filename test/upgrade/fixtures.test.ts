@@ -14,7 +14,7 @@ import { createDatabase, type Engine, onEachEngine, onServer, run, type TestLoca
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { send, serve } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { assertStillThere, environment, type FixtureAnswers, fixtures, readAnswers, retried } from './fixture.ts';
+import { assertStillThere, environment, type FixtureAnswers, fixtures, retried } from './fixture.ts';
 
 /** Later than the fixtures were written, and before their hold and order expire. */
 const NOW = Date.parse('2026-11-22T05:10:00Z');
@@ -54,14 +54,15 @@ overEachEngine(engine => {
         gunzipSync(readFileSync(new URL(`${name}-${engine.name}.${end}.gz`, fixtures))).toString();
       const { at, keys, answers } = JSON.parse(read('json')) as FixtureAnswers;
       const location = await newLocation(engine.name, read('sql'));
-      const service = await serve({ clock: testClock(at), environment: { ...environment, ...location.settings } });
+      const settings = { ...environment, ...location.settings };
+      await textOf(settings, 'migrate');
+      const service = await serve({ clock: testClock(at), environment: settings });
       try {
-        const now = await readAnswers(service.urls.production, keys, at);
-        const nowAt = new Map(now.map(answer => [`${answer.as} ${answer.path}`, answer]));
+        // Only what the release answered: limits count every request.
         for (const { as, path, status, body } of answers) {
-          const answer = nowAt.get(`${as} ${path}`);
-          assert.equal(answer?.status, status, `${as} ${path}`);
-          assertStillThere(answer.body, body, `${as} ${path}`);
+          const now = await send(service.urls.production + path, { key: keys[as]! });
+          assert.equal(now.status, status, `${as} ${path}`);
+          assertStillThere(now.body, body, `${as} ${path}`);
         }
         const post = (path: string, body: object, headers = {}) =>
           send(`${service.urls.production}${path}`, { method: 'POST', key: keys['owner']!, body, headers });
@@ -73,11 +74,13 @@ overEachEngine(engine => {
         assert.equal(order.status, 201, order.text);
         const webhook = await post('/webhooks', { url: 'https://93.184.215.14/hook' });
         assert.equal(webhook.status, 201, webhook.text);
-        const settings = { ...environment, ...location.settings };
-        // The service does not migrate staging, which it does not serve.
-        await textOf(settings, 'migrate');
-        const { code, printed, errors } = await petstore(settings, 'verify');
-        assert.equal(code, 0, printed + errors);
+        const { printed, errors } = await petstore(settings, 'verify', '--json');
+        const { findings } = JSON.parse(printed || errors) as { findings: readonly { readonly check: string }[] };
+        // Fixtures are databases alone, without files.
+        assert.deepEqual(
+          findings.filter(({ check }) => check !== 'files of photos'),
+          [],
+        );
       } finally {
         await service.stop();
         await location.remove();
