@@ -13,6 +13,7 @@ import type { Method, Operation, Route } from './lib/http/route.ts';
 import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
 import * as organizations from './organizations/routes.ts';
+import * as petFacets from './pets/facets-route.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
 import * as photos from './photos/routes.ts';
@@ -23,6 +24,7 @@ import * as webhooks from './webhooks/routes.ts';
 export const routes: readonly Route<Deployment>[] = [
   ...group('Pets', {
     'GET /pets': stable('listPets', 'pets:read', petList.list),
+    'GET /pets/facets': beta('getPetFacets', 'pets:read', petFacets.facets),
     'POST /pets': stable('createPet', 'pets:write', pets.create),
     'GET /pets/{petId}': stable('getPet', 'pets:read', pets.get),
     'PATCH /pets/{petId}': stable('updatePet', 'pets:write', pets.update),

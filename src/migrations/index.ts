@@ -20,6 +20,7 @@ import { profiles } from './0022-profiles.ts';
 import { organizations } from './0023-organizations.ts';
 import { photos } from './0024-photos.ts';
 import { words } from './0025-words.ts';
+import { traitCounts } from './0026-trait-counts.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -57,4 +58,5 @@ export const migrations: readonly Migration[] = [
   organizations,
   photos,
   words,
+  traitCounts,
 ];

@@ -3,6 +3,7 @@ import { record } from '../events/log.ts';
 import type { PreviousOf, WrittenRowOf } from '../lib/fields/field.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { updateCounts } from './counts.ts';
+import { updateFacets } from './facets.ts';
 import { type PetFields, type PetReason, type PetRow, type PetState, petColumns, petValues } from './pet.ts';
 import { updateWords } from './word-index.ts';
 
@@ -86,6 +87,7 @@ export async function changePet(
     updateCounts(tx, { [counted]: pet[counted] }, -1);
     updateCounts(tx, { [counted]: after[counted] }, 1);
   }
+  updateFacets(tx, pet, after);
   await updateWords(tx, pet, after);
   await record(tx, petEvent('updated', accountId, after, { was: was ?? {}, ...cause }));
   return after;

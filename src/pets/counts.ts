@@ -21,6 +21,20 @@ export function updateCounts(
   if (categoryId !== undefined) tx.increment(petCounters, `category ${categoryId}`, by);
 }
 
+/**
+ * Adds `by` to the numbers of pets with each of these traits in a category and status, and in all categories.
+ * @param traits without spaces
+ */
+export function updateTraitCounts(
+  tx: Transaction,
+  { status, categoryId }: { readonly status: PetStatus; readonly categoryId: number },
+  traits: readonly string[],
+  by: number,
+): void {
+  for (const category of [categoryId, 0])
+    for (const trait of traits) tx.increment(petCounters, `trait ${category}/${status}/${trait}`, by);
+}
+
 const petCounters: CounterTable = {
   table: 'pet_counts',
   add(tx, sums) {

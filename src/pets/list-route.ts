@@ -23,7 +23,7 @@ import { nextExpiry } from './reservations.ts';
 import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from './words.ts';
 
-const filters = {
+export const listFilters = {
   q: Type.Optional(
     Type.String({
       minLength: 1,
@@ -75,8 +75,8 @@ const filters = {
   ),
   view: Type.Optional(PetView),
 };
-type Filters = Static<Type.TObject<typeof filters>>;
-const allFilters: typeof filters = { ...filters, ...traitParameters };
+type Filters = Static<Type.TObject<typeof listFilters>>;
+const allFilters: typeof listFilters = { ...listFilters, ...traitParameters };
 
 export const list = listOperation({
   summary: 'List all animals',

@@ -1,4 +1,4 @@
-import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pagination/paginate.ts';
+import { type Page, type PageRequest, paginate, SCAN_LIMIT, type Scan } from '../lib/http/pagination/paginate.ts';
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { type FoundIds, mergedIds, type Runs } from './merged-ids.ts';
@@ -31,17 +31,52 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
   view?: View,
   viewer: PetReader = anyone,
 ): Promise<Page<PetViews[View]>> {
+  const full = view === 'full';
+  const found = await findRows(reader, filter, page, now, full ? 'full' : 'plain');
+  const viewOf = full ? (row: PetRow) => fullPetOf(row, viewer, now) : petValues.plainOf;
+  return { ...found, rows: (found.rows as PetRow[]).map(viewOf) as PetViews[View][] };
+}
+
+/** A row with the traits of a pet, by their names. */
+export type TraitRow = Pet & Readonly<Record<string, unknown>>;
+
+/**
+ * Returns the traits of the pets that match a filter, of those among the first 20,000 that it reads.
+ * @returns `next` if there may be more
+ * @throws {Problem} as `listPets`
+ */
+export async function findTraits(
+  reader: Reader,
+  filter: Omit<PetFilter, 'sort'>,
+  request: PageRequest['request'],
+  now: number,
+): Promise<Page<TraitRow>> {
+  const page = { limit: SCAN_LIMIT, request };
+  return (await findRows(reader, { ...filter, sort: 'id' }, page, now, 'traits')) as Page<TraitRow>;
+}
+
+/** @param columns those of a view, or of the traits, which are read in turns */
+async function findRows(
+  reader: Reader,
+  filter: PetFilter,
+  page: PageRequest,
+  now: number,
+  columns: 'plain' | 'full' | 'traits',
+): Promise<Page<Pet>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
   const accounts = mergesAccounts(filter) ? filter.ownerIds : undefined;
   const merges = accounts === undefined && mergesIds(filter);
   const search = filter.words && (await searchOf(reader, filter.words, merges));
   const merged = runsOf(accounts, search);
-  const shape = shapeOf(filter, categories?.length ?? 0, large !== undefined, view === 'full', search, merged);
+  const viewed = shapeOf(filter, categories?.length ?? 0, large !== undefined, columns === 'full', search, merged);
+  const traited = columns === 'traits';
+  const index = traited && viewed.index === 'exact' ? 'sort' : viewed.index;
+  const shape = { ...viewed, traited, index } as const;
   const values = valuesOf(filter, categories, shape, now);
   /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
-  const listed = await paginate<Pet>({
+  return paginate<Pet>({
     list: petList(filter),
     page,
     descending: filter.sort.startsWith('-'),
@@ -50,11 +85,6 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
     rows: merged === undefined ? readMatching : readMerged,
     ...(shape.index !== 'exact' && { end: merged === undefined ? endOf : endOfMerged }),
   });
-  if (shape.full)
-    return { ...listed, rows: (listed.rows as PetRow[]).map(row => fullPetOf(row, viewer, now)) as never };
-  return shape.texts === ''
-    ? (listed as never)
-    : { ...listed, rows: listed.rows.map(row => petValues.plainOf(row as PetRow)) as never };
 
   function read(scan: Scan, ids?: readonly number[]): MaybePromise<Pet[]> {
     const among = ids && { ids: JSON.stringify(ids) };
@@ -139,6 +169,7 @@ function shapeOf(
     index: id === undefined ? indexOf(members, categories, isMerged, isTested) : 'exact',
     full,
     texts: !isTested || full ? '' : search.described ? 'described' : 'short',
+    traited: false,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import { alongIndex, type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
 import { amongNumbers, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
 import { type Pet, type PetStatus, petColumns } from './pet.ts';
-import { hasTraits, type TraitValues } from './traits.ts';
+import { hasTraits, type TraitValues, traitColumns } from './traits.ts';
 
 /** What decides the SQL of a page; pages of one shape share a prepared statement. */
 export interface Shape {
@@ -34,6 +34,8 @@ export interface Shape {
   readonly full: boolean;
   /** The columns that rows have to be searched for words, besides those of their view. */
   readonly texts: '' | 'short' | 'described';
+  /** Whether rows have the traits as well. */
+  readonly traited: boolean;
 }
 
 export type PageValues = KeysetParams &
@@ -69,12 +71,12 @@ const shapeMembers = [
   'index',
   'full',
   'texts',
+  'traited',
 ] as const;
 
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
-    const viewed = shape.full ? petColumns.full(p.now) : petColumns.plain(p.now);
-    const columns = [...viewed, ...textColumns[shape.texts]] as typeof viewed;
+    const columns = columnsOf(shape, p.now);
     const pets: Rows = db.selectFrom('pets');
     const owned =
       shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
@@ -100,6 +102,11 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   }),
 );
 
+function columnsOf({ full, texts, traited }: Shape, now: Expression<number>) {
+  const viewed = full ? petColumns.full(now) : petColumns.plain(now);
+  return [...viewed, ...textColumns[texts], ...(traited ? traitColumns(now) : [])] as typeof viewed;
+}
+
 /** Long texts are read only if they are searched. */
 const textColumns = {
   '': [],
@@ -110,7 +117,7 @@ const textColumns = {
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts'>) =>
+  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts' | 'traited'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

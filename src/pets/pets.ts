@@ -10,6 +10,7 @@ import { releasePhotos } from '../photos/references.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
+import { updateFacets } from './facets.ts';
 import { lockPet } from './lock.ts';
 import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from './pet.ts';
 import { checkProfile } from './profile-rules.ts';
@@ -36,6 +37,7 @@ export async function createPet(
   const row = { ...values, photos: null, accountId, createdAt: tx.now, updatedAt: tx.now };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
+  updateFacets(tx, undefined, row);
   await updateWords(tx, undefined, created);
   await record(tx, petEvent('created', accountId, created));
   return created;
@@ -96,6 +98,7 @@ export async function deletePet(
   await tx.run(removePet, { id });
   await releasePhotos(tx, [pet]);
   updateCounts(tx, pet, -1);
+  updateFacets(tx, pet, undefined);
   await updateWords(tx, pet, undefined);
   await record(tx, petEvent('deleted', actor.accountId, pet));
 }

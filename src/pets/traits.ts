@@ -6,6 +6,9 @@ import { Age, ages, Coat, profileFields, Sex, Size, YesNoUnknown } from './profi
 
 /** A field of the profile that lists filter by. */
 interface Trait {
+  /** Its column, and the key of its value in a row. */
+  readonly column: string;
+  readonly key: string;
   readonly schema: TSchema;
   readonly description: string;
   /** The SQL of its value as of `now`. */
@@ -14,12 +17,12 @@ interface Trait {
 
 /** The traits by the names of their filters. */
 const traits: Readonly<Record<string, Trait>> = {
-  sex: { schema: Sex, description: 'Only animals of this sex.', value: column('sex') },
-  age: { schema: Age, description: 'Only animals of this age.', value: ageAsOf },
-  size: { schema: Size, description: 'Only animals of this size.', value: column('size') },
-  coat: { schema: Coat, description: 'Only animals with this coat.', value: column('coat') },
-  ...answers(profileFields.goodWith, member => memberKey('goodWith', member)),
-  ...answers(profileFields.traits, member => member),
+  sex: { ...stored('sex'), schema: Sex, description: 'Only animals of this sex.' },
+  age: { ...stored('age'), schema: Age, description: 'Only animals of this age.', value: ageAsOf },
+  size: { ...stored('size'), schema: Size, description: 'Only animals of this size.' },
+  coat: { ...stored('coat'), schema: Coat, description: 'Only animals with this coat.' },
+  ...answers('goodWith', profileFields.goodWith, member => memberKey('goodWith', member)),
+  ...answers('traits', profileFields.traits, member => member),
 };
 
 /** The filters of a list by traits: for each, the values of which an animal has one. */
@@ -60,8 +63,16 @@ export function hasTraits(
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function column(name: string): Trait['value'] {
-  return () => sql<string>`${sql.ref(name)}`;
+/** Each trait with its column and the key of its value in a row. */
+export const storedTraits = Object.entries(traits).map(([name, { column, key }]) => ({ name, column, key }));
+
+/** The columns of the traits as of `now`, under their names. */
+export function traitColumns(now: Expression<number>) {
+  return Object.entries(traits).map(([name, { value }]) => sql<string | null>`${value(now)}`.as(name));
+}
+
+function stored(column: string, key = column): Pick<Trait, 'column' | 'key' | 'value'> {
+  return { column, key, value: () => sql<string>`${sql.ref(column)}` };
 }
 
 /** The age that was given, or else that which follows from the date of birth; see `ageAt`. */
@@ -72,6 +83,7 @@ function ageAsOf(now: Expression<number>): Expression<string> {
 
 /** The traits that are the members of an object of answers, which have a column each. */
 function answers(
+  field: string,
   { columns, schema }: { readonly columns: Readonly<Record<string, string>>; readonly schema: object },
   nameOf: (member: string) => string,
 ): Record<string, Trait> {
@@ -82,7 +94,7 @@ function answers(
   return Object.fromEntries(
     Object.entries(columns).map(([member, name]) => {
       const text = `${description} ${properties[member]!.description} Only animals with one of these answers.`;
-      return [nameOf(member), { schema: YesNoUnknown, description: text, value: column(name) }];
+      return [nameOf(member), { ...stored(name, memberKey(field, member)), schema: YesNoUnknown, description: text }];
     }),
   );
 }

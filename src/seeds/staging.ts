@@ -6,6 +6,7 @@ import { deleteMessages } from '../messages/retention.ts';
 import { countEndedLater, isOpen } from '../orders/open-orders.ts';
 import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
+import { updateFacets } from '../pets/facets.ts';
 import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
 import { updateWords } from '../pets/word-index.ts';
@@ -123,6 +124,7 @@ async function deletePets(tx: Transaction, last: number): Promise<void> {
   const deleted = await tx.all(deletePetsUpTo, { last });
   for (const pet of deleted) {
     updateCounts(tx, pet, -1);
+    updateFacets(tx, pet, undefined);
     await updateWords(tx, pet, undefined);
   }
   await releasePhotos(tx, deleted);

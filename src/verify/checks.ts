@@ -1,5 +1,6 @@
 import type { RawBuilder } from 'kysely';
 import { bytesStored } from '../messages/rows.ts';
+import { storedTraits } from '../pets/traits.ts';
 import { type Params, type Query, query, sql } from '../schema.ts';
 
 /** An invariant of a deployment's database. */
@@ -79,6 +80,26 @@ const numbered = [
   ...['redeliveries', 'accounts', 'sessions', 'links', 'requests', 'visitor_messages', 'account_emails'],
 ];
 
+/** The numbers of animals by category, status and trait; see `pets/facets.ts`. */
+const countedTraits = (engine: Engine) =>
+  [
+    ...storedTraits.map(({ name, column }) => ({
+      value: sql`${sql.lit(`${name}/`)} || ${sql.ref(column)}`,
+      condition: sql`${sql.ref(column)} is not null`,
+    })),
+    {
+      value: sql`'~' || cast(birth_date / 86400000 as text)`,
+      condition: sql`age is null and birth_date is not null`,
+    },
+  ].flatMap(({ value, condition }) =>
+    [sql`cast(category_id as text)`, sql`'0'`].map(
+      category => sql`
+        select ${plainText(sql`'animals by trait ' || ${category} || '/' || status || '/' || ${value}`, engine)} as name,
+          1 as counted
+        from pets where ${condition}`,
+    ),
+  );
+
 /** Every invariant that one statement can check. Those that the schema enforces are left to the engines. */
 export const checks: readonly Check[] = [
   check(
@@ -133,6 +154,7 @@ export const checks: readonly Check[] = [
     'numbers of animals',
     sql`select 'animals by ' || kind || ' ' || key as name, pets as stored from pet_counts`,
     engine => sql`
+      ${sql.join(countedTraits(engine), sql` union all `)} union all
       select 'animals by status ' || status as name, count(*) as counted from pets group by status
       union all select 'animals by category ' || ${plainText(sql`cast(category_id as text)`, engine)}, count(*)
       from pets group by category_id`,

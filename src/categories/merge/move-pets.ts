@@ -1,6 +1,7 @@
 import { recordEvents } from '../../events/log.ts';
 import { nextVersion, petEvent } from '../../pets/change.ts';
 import { updateCounts } from '../../pets/counts.ts';
+import { updateFacets } from '../../pets/facets.ts';
 import { lockPets } from '../../pets/lock.ts';
 import { petColumns } from '../../pets/pet.ts';
 import { type Params, query, selectJsonNumbers, type Transaction } from '../../schema.ts';
@@ -32,6 +33,7 @@ export async function movePets(
   await tx.run(move, { ids: JSON.stringify(moving.map(({ id }) => id)), category: to, now: tx.now });
   updateCounts(tx, { categoryId: from }, -moving.length);
   updateCounts(tx, { categoryId: to }, moving.length);
+  for (const pet of moving) updateFacets(tx, pet, { ...pet, categoryId: to });
   return moving.length;
 }
 

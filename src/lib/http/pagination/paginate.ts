@@ -98,8 +98,8 @@ export async function paginate<Row extends { readonly id: number }>(source: List
 const ROWS_FIRST = 500;
 /** The rows of each later read, which takes a few milliseconds. */
 const ROWS_PER_TURN = 2000;
-/** Bounds the time of a request. */
-const SCAN_LIMIT = 20_000;
+/** The most rows that a page scans, which bounds the time of a request. */
+export const SCAN_LIMIT = 20_000;
 
 function rangeOf(
   from: Position | undefined,

@@ -1,0 +1,37 @@
+import type { Migration } from '../lib/storage/migration.ts';
+
+const columns = {
+  sex: 'sex',
+  age: 'age',
+  size: 'size',
+  coat: 'coat',
+  goodWithChildren: 'good_with_children',
+  goodWithDogs: 'good_with_dogs',
+  goodWithCats: 'good_with_cats',
+  goodWithElderly: 'good_with_elderly',
+  goodWithFarmAnimals: 'good_with_farm_animals',
+  houseTrained: 'house_trained',
+  crateTrained: 'crate_trained',
+  leashTrained: 'leash_trained',
+  spayedNeutered: 'spayed_neutered',
+  vaccinated: 'vaccinated',
+  declawed: 'declawed',
+  specialNeeds: 'special_needs',
+};
+
+/** Counts the pets with each value of each trait in a category and status, and in all categories (`0`). */
+export const traitCounts: Migration = {
+  name: '0026-trait-counts',
+  up() {
+    const count = (category: string, value: string, condition: string) =>
+      `insert into pet_counts (kind, key, slot, pets)
+       select 'trait', key, 0, count(*) from (
+         select ${category} || '/' || status || '/${value} as key from pets where ${condition}
+       ) as counted group by key`;
+    const traits = Object.entries(columns).map(([name, column]) => [`${name}/' || ${column}`, `${column} is not null`]);
+    const born = [`~' || cast(birth_date / 86400000 as text)`, 'age is null and birth_date is not null'];
+    return [...traits, born].flatMap(([value, condition]) =>
+      ['cast(category_id as text)', `'0'`].map(category => count(category, value!, condition!)),
+    );
+  },
+};
