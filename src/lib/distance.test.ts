@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { distanceKm } from './distance.ts';
+import { distanceKm, pointsWithin } from './distance.ts';
 
 const point = (latitude: number, longitude: number) => ({ latitude, longitude });
 
@@ -19,5 +19,21 @@ describe('distanceKm', () => {
     assert.ok(Math.abs(distanceKm(point(89, 0), point(89, 180)) - 222.39) < 0.01);
     assert.ok(Math.abs(distanceKm(point(0, 0), point(0, 180)) - 20_015.1) < 0.1);
     assert.ok(Number.isFinite(distanceKm(point(41.3, 12.7), point(-41.3, -167.3))));
+  });
+});
+
+describe('pointsWithin', () => {
+  it('finds what the distances say', () => {
+    const points = Array.from({ length: 5000 }, (_, n) => point(-90 + ((n * 37) % 180), -180 + ((n * 101) % 360)));
+    for (const center of [point(0, 0), point(89, 10), point(-45.5, 179.9)]) {
+      for (const km of [0, 100, 2500, 20_100]) {
+        const expected = points.filter(other => distanceKm(center, other) <= km);
+        assert.deepEqual(
+          pointsWithin(center, km, points).map(({ point }) => point),
+          expected,
+        );
+      }
+    }
+    assert.deepEqual(pointsWithin(point(10, 10), 0, [point(10, 10)]), [{ point: point(10, 10), km: 0 }]);
   });
 });

@@ -21,6 +21,26 @@ export function distanceKm(one: Point, other: Point): number {
   return 2 * RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(square)));
 }
 
+/** The kilometers of a degree of latitude. */
+const KM_PER_DEGREE = radians(1) * RADIUS_KM;
+
+/** Returns the points within a distance, with their distances. Most are excluded by their latitudes alone. */
+export function pointsWithin<Located extends Point>(
+  point: Point,
+  km: number,
+  points: readonly Located[],
+): { readonly point: Located; readonly km: number }[] {
+  const degrees = (km / KM_PER_DEGREE) * (1 + EPSILON);
+  return points.flatMap(other => {
+    if (Math.abs(other.latitude - point.latitude) > degrees) return [];
+    const distance = distanceKm(point, other);
+    return distance <= km ? [{ point: other, km: distance }] : [];
+  });
+}
+
+/** More than what rounding changes. */
+const EPSILON = 1e-9;
+
 function radians(degrees: number): number {
   return (degrees * Math.PI) / 180;
 }

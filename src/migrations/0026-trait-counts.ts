@@ -19,6 +19,8 @@ const columns = {
   specialNeeds: 'special_needs',
 };
 
+const DAY = '(birth_date / 86400000)';
+
 /** Counts the pets with each value of each trait in a category and status, and in all categories (`0`). */
 export const traitCounts: Migration = {
   name: '0026-trait-counts',
@@ -29,8 +31,13 @@ export const traitCounts: Migration = {
          select ${category} || '/' || status || '/${value} as key from pets where ${condition}
        ) as counted group by key`;
     const traits = Object.entries(columns).map(([name, column]) => [`${name}/' || ${column}`, `${column} is not null`]);
-    const born = [`~' || cast(birth_date / 86400000 as text)`, 'age is null and birth_date is not null'];
-    return [...traits, born].flatMap(([value, condition]) =>
+    const born = [4096, 256, 16, 1].map(days => {
+      const name = days === 4096 ? 'born' : `~${days}`;
+      // Division of integers rounds towards 0, and births before 1970 are negative.
+      const index = `(${DAY} - ((${DAY} % ${days}) + ${days}) % ${days}) / ${days}`;
+      return [`${name}/' || cast(${index} as text)`, 'age is null and birth_date is not null'];
+    });
+    return [...traits, ...born].flatMap(([value, condition]) =>
       ['cast(category_id as text)', `'0'`].map(category => count(category, value!, condition!)),
     );
   },

@@ -1,4 +1,4 @@
-import { distanceKm, type Point } from '../lib/distance.ts';
+import { type Point, pointsWithin } from '../lib/distance.ts';
 import { onePer } from '../lib/one-per.ts';
 import { type Database, query, sql } from '../schema.ts';
 import type { Location } from './organization.ts';
@@ -18,16 +18,13 @@ export async function organizationsNear(
   point: Point,
   withinKm: number,
 ): Promise<NearOrganization[]> {
-  const locations = await locationsIn(database);
-  return locations
-    .map(({ id, location }) => ({ id, km: distanceKm(point, location) }))
-    .filter(({ km }) => km <= withinKm)
+  return pointsWithin(point, withinKm, await locationsIn(database))
+    .map(({ point: { id }, km }) => ({ id, km }))
     .sort((one, other) => one.km - other.km || one.id - other.id);
 }
 
-interface Located {
+interface Located extends Location {
   readonly id: number;
-  readonly location: Location;
 }
 
 interface Cache {
@@ -53,7 +50,7 @@ async function locationsIn(database: Database): Promise<readonly Located[]> {
 
 async function read(database: Database): Promise<readonly Located[]> {
   const rows = await database.all(located, {});
-  return rows.map(({ id, location }) => ({ id, location: JSON.parse(location!) }));
+  return rows.map(({ id, location }) => ({ id, ...(JSON.parse(location!) as Location) }));
 }
 
 const located = query(db =>

@@ -5,7 +5,7 @@ import type { PetFilter } from './filter.ts';
 import { findTraits } from './list.ts';
 import { MERGED_MAX } from './page-query.ts';
 import { type PetRow, PetStatus } from './pet.ts';
-import { ageAt } from './profile.ts';
+import { ageAt, ages } from './profile.ts';
 import { storedTraits } from './traits.ts';
 
 /** The numbers of pets by trait and value. */
@@ -26,8 +26,8 @@ export function updateFacets(tx: Transaction, before: CountedRow | undefined, af
 }
 
 /**
- * Returns what a pet counts for, such as `sex/female`. A date of birth without an age counts as its day since 1970, `~19844`:
- * the age follows from it at any time.
+ * Returns what a pet counts for, such as `sex/female`. A date of birth without an age counts in blocks of days of several
+ * sizes, such as `~16/1240` and `born/4`: the age follows from it at any time.
  */
 function traitKeysOf(pet: Pick<CountedRow, 'age' | 'birthDate'>): string[] {
   const keys: string[] = [];
@@ -35,7 +35,49 @@ function traitKeysOf(pet: Pick<CountedRow, 'age' | 'birthDate'>): string[] {
     const value = pet[key as keyof typeof pet];
     if (value !== null && value !== undefined) keys.push(`${name}/${value}`);
   }
-  if (pet.age === null && pet.birthDate !== null) keys.push(`~${pet.birthDate / DAY_MS}`);
+  if (pet.age === null && pet.birthDate !== null) {
+    const day = pet.birthDate / DAY_MS;
+    for (const size of birthBlocks) keys.push(blockKey(size, Math.floor(day / size)));
+  }
+  return keys;
+}
+
+/**
+ * The sizes of the blocks that births are counted in, in days since 1970. Animals of one age are those of a few hundred
+ * blocks at most: large ones, and smaller ones where the age changes. With days alone, it would be thousands.
+ */
+const LARGEST = 4096;
+export const birthBlocks = [LARGEST, 256, 16, 1] as const;
+
+/** Returns the key of a block. Those of the largest are before `~`, with the other traits; there are few of them. */
+function blockKey(size: number, index: number): string {
+  return size === LARGEST ? `${BORN}/${index}` : `~${size}/${index}`;
+}
+
+const BORN = 'born';
+
+/** Returns the first day of the block with a key; `undefined` for a block of births of several ages. */
+function dayOfBlock(name: string, index: number, now: number): number | undefined {
+  if (name !== BORN) return index * Number(name.slice(1));
+  const first = index * LARGEST;
+  return hasOneAge(first, LARGEST, now) ? first : undefined;
+}
+
+function hasOneAge(first: number, days: number, now: number): boolean {
+  return ageAt(first * DAY_MS, now) === ageAt((first + days - 1) * DAY_MS, now);
+}
+
+/** Returns the keys of the smaller blocks that fill up the largest ones with births of several ages. */
+function blocksBetweenAges(now: number): string[] {
+  const keys: string[] = [];
+  const split = (level: number, index: number) => {
+    const size = birthBlocks[level]!;
+    if (level > 0 && hasOneAge(index * size, size, now)) return keys.push(blockKey(size, index));
+    const parts = size / birthBlocks[level + 1]!;
+    for (let part = 0; part < parts; part++) split(level + 1, index * parts + part);
+  };
+  const turns = new Set(ages.map(({ upTo }) => Math.floor((now - upTo) / DAY_MS / LARGEST)));
+  for (const index of turns) if (!hasOneAge(index * LARGEST, LARGEST, now)) split(0, index);
   return keys;
 }
 
@@ -86,42 +128,59 @@ async function keptFacets(
 ): Promise<FacetCounts['facets']> {
   const facets = new Facets();
   const add = (key: string, by: number) => {
-    const [name, value] = key.split('/');
-    if (value === undefined) facets.add('age', ageAt(Number(key.slice(1)) * DAY_MS, now), by);
-    else facets.add(name!, value, by);
+    const [name, value] = key.split('/') as [string, string];
+    if (name !== BORN && !name.startsWith('~')) return facets.add(name, value, by);
+    const day = dayOfBlock(name, Number(value), now);
+    if (day !== undefined) facets.add('age', ageAt(day * DAY_MS, now), by);
   };
   const prefixes = (categories ?? [0]).flatMap(category =>
     [...new Set(statuses)].map(status => `${category}/${status}/`),
   );
+  const blocks = new Set(blocksBetweenAges(now));
+  const keys = prefixes.flatMap(prefix => Array.from(blocks, block => prefix + block));
   // The row of an expired reservation says `pending`, but its pet is available.
   const expiredBy = Number(statuses.includes('available')) - Number(statuses.includes('pending'));
   // One query: between two, a pet could become available and be counted twice or not at all.
-  for (const { key, pets } of await reader.all(countsAndExpired, { prefixes: JSON.stringify(prefixes), now })) {
-    const [category, second, ...rest] = key.split('/');
+  const values = { prefixes: JSON.stringify(prefixes), keys: JSON.stringify(keys), now };
+  for (const { key, pets } of await reader.all(countsAndExpired, values)) {
     if (!key.startsWith(EXPIRED)) {
-      add(rest.join('/'), pets);
-    } else if (expiredBy !== 0 && (categories === undefined || categories.includes(Number(category!.slice(1))))) {
-      const row = Object.fromEntries(storedTraits.map(({ key }, index) => [key, rest[index] || null]));
-      const birthDate = second === '' ? null : Number(second);
-      for (const key of traitKeysOf({ ...row, birthDate } as CountedRow)) add(key, expiredBy);
+      add(key.split('/').slice(2).join('/'), pets);
+      continue;
     }
+    const traits = expiredBy === 0 ? [] : traitsOfExpired(key, categories);
+    for (const trait of traits) if (!trait.startsWith('~') || blocks.has(trait)) add(trait, expiredBy);
   }
   return facets.counts;
+}
+
+/** Returns what the pet of a row counts for; nothing if it is in none of the categories. */
+function traitsOfExpired(key: string, categories: readonly number[] | undefined): string[] {
+  const [category, birthDate, ...values] = key.slice(EXPIRED.length).split('/');
+  if (categories?.includes(Number(category)) === false) return [];
+  const row = Object.fromEntries(storedTraits.map(({ key }, index) => [key, values[index] || null]));
+  return traitKeysOf({ ...row, birthDate: birthDate === '' ? null : Number(birthDate) } as CountedRow);
 }
 
 /** Begins the rows of pets among those of counters: the category, the date of birth and the traits. */
 const EXPIRED = '=';
 
-const countsAndExpired = query((db, p: Params<{ prefixes: string; now: number }>, engine) => {
+const countsAndExpired = query((db, p: Params<{ prefixes: string; keys: string; now: number }>, engine) => {
   const values = ['birth_date', ...storedTraits.map(({ column }) => column)].map(
     column => sql`'/' || coalesce(cast(${sql.ref(column)} as text), '')`,
   );
   return db
     .selectFrom(sql<{ prefix: string }>`(select value as prefix from ${textsOf(p.prefixes, engine)})`.as('prefixes'))
     .innerJoin('pet_counts', join =>
-      join.on('kind', '=', sql.lit('trait')).on(sql<boolean>`key >= prefix`).on(sql<boolean>`key < prefix || '~~'`),
+      join.on('kind', '=', sql.lit('trait')).on(sql<boolean>`key >= prefix`).on(sql<boolean>`key < prefix || '~'`),
     )
     .select(['key', 'pets'])
+    .unionAll(
+      db
+        .selectFrom('pet_counts')
+        .select(['key', 'pets'])
+        .where('kind', '=', sql.lit('trait'))
+        .where('key', 'in', selectJsonTexts(p.keys, engine)),
+    )
     .unionAll(
       db
         .selectFrom('pets')

@@ -21,27 +21,18 @@ overEachEngine(engine => {
     const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
     serving = await serve({ environment });
     key = (await serving.newKey({ perMinute: 100_000, perDay: 1_000_000 } as never)).token;
-    await serving.app.databases.production.write(async tx => {
-      for (let id = FIRST; id <= LAST; id++) {
-        const latitude = 34.0614 + (id === LAST ? 0 : ((id - FIRST) * 5) / KM_PER_DEGREE);
-        await replaceOrganization(tx, actor(id), id, {
-          name: `Shelter ${id}`,
-          location: { latitude, longitude: -118.2385 },
-        });
-      }
-      // Ids and distances have different orders.
-      for (let n = 0; n < PETS_EACH; n++) {
-        for (let id = LAST; id >= FIRST; id--) {
-          await createPet(
-            tx,
-            id,
-            { name: n === 1 ? 'Bella' : 'Max', categoryId: 1 + n, sex: n === 2 ? 'male' : 'female' },
-            'open',
-          );
-        }
-      }
-      await createPet(tx, 999, { name: 'Bella', categoryId: 1 }, 'open');
-    });
+    const { production } = serving.app.databases;
+    for (let id = FIRST; id <= LAST; id++) {
+      const latitude = 34.0614 + (id === LAST ? 0 : ((id - FIRST) * 5) / KM_PER_DEGREE);
+      const location = { latitude, longitude: -118.2385 };
+      await production.write(tx => replaceOrganization(tx, actor(id), id, { name: `Shelter ${id}`, location }));
+    }
+    // Ids and distances have different orders.
+    for (let n = 0; n < PETS_EACH; n++) {
+      const pet = { name: n === 1 ? 'Bella' : 'Max', categoryId: 1 + n, sex: n === 2 ? 'male' : 'female' } as const;
+      for (let id = LAST; id >= FIRST; id--) await production.write(tx => createPet(tx, id, pet, 'open'));
+    }
+    await production.write(tx => createPet(tx, 999, { name: 'Bella', categoryId: 1 }, 'open'));
   });
   after(() => serving?.stop());
 

@@ -57,7 +57,8 @@ export async function nearOf(near: string, within = WITHIN_DEFAULT): Promise<Nea
   const point = await locationOfPostalCode(country, code);
   if (point !== undefined) return { point, withinKm };
   const known = postalCountries.join(' and ');
-  throw invalidParameter('near', `There is no postal code ${code} in ${country}. Those of ${known} are known.`);
+  const message = `There is no postal code ${code} in ${country}. Those of ${known} are known.`;
+  throw invalidParameter('near', message, 'unknown_value');
 }
 
 /**

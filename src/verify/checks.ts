@@ -1,5 +1,6 @@
 import type { RawBuilder } from 'kysely';
 import { bytesStored } from '../messages/rows.ts';
+import { birthBlocks } from '../pets/facets.ts';
 import { storedTraits } from '../pets/traits.ts';
 import { type Params, type Query, query, sql } from '../schema.ts';
 
@@ -87,10 +88,10 @@ const countedTraits = (engine: Engine) =>
       value: sql`${sql.lit(`${name}/`)} || ${sql.ref(column)}`,
       condition: sql`${sql.ref(column)} is not null`,
     })),
-    {
-      value: sql`'~' || cast(birth_date / 86400000 as text)`,
+    ...birthBlocks.map(size => ({
+      value: sql`${sql.lit(size === birthBlocks[0] ? 'born/' : `~${size}/`)} || cast(${floorOf(size)} as text)`,
       condition: sql`age is null and birth_date is not null`,
-    },
+    })),
   ].flatMap(({ value, condition }) =>
     [sql`cast(category_id as text)`, sql`'0'`].map(
       category => sql`
@@ -99,6 +100,13 @@ const countedTraits = (engine: Engine) =>
         from pets where ${condition}`,
     ),
   );
+
+/** Returns the index of the block of days that a birth is in; division of integers rounds towards 0. */
+function floorOf(size: number) {
+  const day = sql`(birth_date / 86400000)`;
+  const days = sql.lit(size);
+  return sql`((${day} - ((${day} % ${days}) + ${days}) % ${days}) / ${days})`;
+}
 
 /** Every invariant that one statement can check. Those that the schema enforces are left to the engines. */
 export const checks: readonly Check[] = [

@@ -57,12 +57,13 @@ export class Problem extends Error {
 
 /**
  * Returns the `invalid_parameter` error for one query parameter or header.
- * @param code `invalid_combination` for a valid value that does not go with the other parameters
+ * @param code `invalid_combination` for a valid value that does not go with the other parameters; `unknown_value` for one
+ *   that names nothing
  */
 export function invalidParameter(
   name: string,
   message: string,
-  code: 'invalid_value' | 'invalid_combination' = 'invalid_value',
+  code: 'invalid_value' | 'invalid_combination' | 'unknown_value' = 'invalid_value',
 ): Problem {
   return new Problem('invalid_parameter', 400, `Invalid parameters. ${name}: ${message}`, {
     errors: [{ path: name, code, message }],
