@@ -17,7 +17,11 @@ const factByName = query((db, p: Params<{ name: string }>) =>
 );
 /** But the one that the schema begins with. */
 const everyFact = query(db =>
-  db.selectFrom('facts').select(['name', 'value']).where('name', '<>', 'dispatched').orderBy('name'),
+  db
+    .selectFrom('facts')
+    .select(['name', 'value'])
+    .where('name', 'not in', ['dispatched', 'words', 'words_of_descriptions'])
+    .orderBy('name'),
 );
 const addAccount = query((db, p: Params<{ email: string; now: number }>) =>
   db

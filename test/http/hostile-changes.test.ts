@@ -58,7 +58,9 @@ overEachEngine(engine => {
       const good = examples.map(({ body }) => body as object);
       const seen: Record<number, number> = {};
       for (const body of fc.sample(bodiesLike(good), { seed, numRuns: counts.bodies })) {
-        const path = route.path.replaceAll(/\{\w+\}/g, () => String(1 + (body.length % 20)));
+        const path = route.path
+          .replace('{photoId}', '0'.repeat(64))
+          .replaceAll(/\{\w+\}/g, () => String(1 + (body.length % 20)));
         const reply = await send(base + path, { method: route.method, key, body });
         const expected = [...route.successes.map(({ status }) => status), 400, 403, 404, 409];
         assert.ok(expected.includes(reply.status), `${route.operationId} ${body}: ${reply.status} ${reply.text}`);

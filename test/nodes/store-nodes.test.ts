@@ -10,6 +10,7 @@ import { newProcessKey, type Process, spawnService } from '../support/serving.ts
 import { StoreLoad } from '../support/store-load.ts';
 import { assertShownAlike, Mirror } from '../support/store-mirror.ts';
 import { assertStoredInvariants, storedAt } from '../support/stored.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 
 const without = withoutCluster ?? withoutValkeyServer;
@@ -32,8 +33,8 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
     t.after(() => valkey.kill());
     // One node has a bad network.
     const behind = Object.assign(new URL(cluster.url), { port: `${proxy.port}` }).href;
-    const start = (database: string) =>
-      startNode(t, { PETSTORE_DATABASE_URL: database, PETSTORE_VALKEY_URL: valkey.url });
+    const shared = { PETSTORE_VALKEY_URL: valkey.url, PETSTORE_PHOTOS_DIRECTORY: temporaryDirectory() };
+    const start = (database: string) => startNode(t, { PETSTORE_DATABASE_URL: database, ...shared });
     const nodes = await Promise.all([start(cluster.url), start(behind)]);
     const keys: string[] = [];
     for (let account = 0; account < 4; account++) keys.push(await newProcessKey(nodes[0]!));

@@ -84,6 +84,9 @@ describe('pages in a browser', { skip: skipBrowser }, () => {
         assert.equal((await fetch(inside(link))).status, 200, link);
       }
     }
+    // The last page may still be loading.
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.close();
   });
 });
 

@@ -11,7 +11,7 @@ const exposeHeaders = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
     'X-Total-Count, X-Sync-Token, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
-    'WWW-Authenticate, Allow',
+    'WWW-Authenticate, Allow, Content-Disposition',
 ];
 
 /** The request headers that browsers may send when a preflight request names none: all that an operation reads. */
