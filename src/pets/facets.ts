@@ -168,28 +168,31 @@ const countsAndExpired = query((db, p: Params<{ prefixes: string; keys: string; 
   const values = ['birth_date', ...storedTraits.map(({ column }) => column)].map(
     column => sql`'/' || coalesce(cast(${sql.ref(column)} as text), '')`,
   );
-  return db
-    .selectFrom(sql<{ prefix: string }>`(select value as prefix from ${textsOf(p.prefixes, engine)})`.as('prefixes'))
-    .innerJoin('pet_counts', join =>
-      join.on('kind', '=', sql.lit('trait')).on(sql<boolean>`key >= prefix`).on(sql<boolean>`key < prefix || '~'`),
-    )
-    .select(['key', 'pets'])
-    .unionAll(
-      db
-        .selectFrom('pet_counts')
-        .select(['key', 'pets'])
-        .where('kind', '=', sql.lit('trait'))
-        .where('key', 'in', selectJsonTexts(p.keys, engine)),
-    )
-    .unionAll(
-      db
-        .selectFrom('pets')
-        .select(eb => [
-          sql<string>`${sql.lit(EXPIRED)} || cast(category_id as text) || ${sql.join(values, sql` || `)}`.as('key'),
-          eb.lit(1).as('pets'),
-        ])
-        .where('reserved_until', '<=', p.now),
-    );
+  return (
+    db
+      .selectFrom(sql<{ prefix: string }>`(select value as prefix from ${textsOf(p.prefixes, engine)})`.as('prefixes'))
+      // SQLite reads a cross join in this order; of an inner join, it would read every counter of a trait.
+      .crossJoin('pet_counts')
+      .where('kind', '=', sql.lit('trait'))
+      .where(sql<boolean>`key >= prefix and key < prefix || '~'`)
+      .select(['key', 'pets'])
+      .unionAll(
+        db
+          .selectFrom('pet_counts')
+          .select(['key', 'pets'])
+          .where('kind', '=', sql.lit('trait'))
+          .where('key', 'in', selectJsonTexts(p.keys, engine)),
+      )
+      .unionAll(
+        db
+          .selectFrom('pets')
+          .select(eb => [
+            sql<string>`${sql.lit(EXPIRED)} || cast(category_id as text) || ${sql.join(values, sql` || `)}`.as('key'),
+            eb.lit(1).as('pets'),
+          ])
+          .where('reserved_until', '<=', p.now),
+      )
+  );
 });
 
 const textsOf = (json: Parameters<typeof selectJsonTexts>[0], engine: Reader['engine']) =>
