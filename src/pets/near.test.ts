@@ -84,6 +84,14 @@ overEachEngine(engine => {
     assert.deepEqual((await walk(`near=${NEAR}&within=400km&sort=distance`, 100)).slice(-6), each([169, 170]));
   });
 
+  it('ends a page after 20,000 rows of all organizations, of which each takes 500 at least', async () => {
+    const query = `near=${NEAR}&within=400km&sort=distance&coat=short`;
+    const { body, headers } = await get(query);
+    assert.deepEqual(body, []);
+    assert.match(String(headers.link), /rel="next"/);
+    assert.deepEqual(await walk(query), []);
+  });
+
   it('finds animals near a postal code, by kilometers and miles', async () => {
     assert.deepEqual((await walk('near=US-90012&within=8km&sort=distance')).slice(0, 6), each([101, 171]));
     assert.deepEqual(

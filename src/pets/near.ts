@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { KM_PER_MILE, type Point } from '../lib/distance.ts';
 import { decodeListToken, encodeListToken, invalidCursor } from '../lib/http/pagination/cursor.ts';
-import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
+import { type Page, type PageRequest, scanBudget } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import type { NearOrganization } from '../organizations/locations.ts';
 import { locationOfPostalCode, postalCountries } from '../places/postal-codes.ts';
@@ -39,7 +39,7 @@ export const nearParameters = {
   ),
 };
 
-/** What is near: within a distance of a point. */
+/** A circle around a point. */
 export interface Near {
   readonly point: Point;
   readonly withinKm: number;
@@ -63,8 +63,8 @@ export async function nearOf(near: string, within = WITHIN_DEFAULT): Promise<Nea
 
 /**
  * Returns one page of the pets that match a filter, those of the nearest organization first, and by id within each. A page
- * reads the pets of up to 100 organizations: it may be short or empty and still have a next page. There are no previous
- * pages.
+ * reads the pets of up to 100 organizations, and scans up to 20,000 rows of all of them: it may be short or empty and still
+ * have a next page. There are no previous pages.
  * @param organizations the organizations, the nearest first
  * @throws {Problem} as `listPets`
  */
@@ -84,11 +84,13 @@ export async function listNearestPets<View extends keyof PetViews>(
   const reached = first < 0 ? [] : organizations.slice(first);
   const encode = ({ km, id }: NearOrganization, cursor = '') => encodeListToken(list, [km, id, cursor]);
   const rows: PetViews[View][] = [];
+  const budget = scanBudget();
   for (const [index, organization] of reached.entries()) {
-    if (index === ORGANIZATIONS_MAX || rows.length === page.limit) return { rows, next: encode(organization) };
+    const isFull = rows.length === page.limit || index === ORGANIZATIONS_MAX || budget.left === 0;
+    if (isFull) return { rows, next: encode(organization) };
     const cursor = organization.id === from?.id ? from.cursor || undefined : undefined;
     const own = { ...filter, place: undefined, ownerId: organization.id, sort: 'id' } as const;
-    const request = { ...page, limit: page.limit - rows.length, cursor };
+    const request = { ...page, limit: page.limit - rows.length, cursor, budget };
     const found = await listPets(reader, own, request, now, view, viewer);
     rows.push(...found.rows);
     if (found.next !== undefined) return { rows, next: encode(organization, found.next) };

@@ -11,6 +11,18 @@ export interface PageRequest {
   readonly cursor?: string | undefined;
   /** The request that the page is for: its scan waits for its turn. */
   readonly request?: ScanRequest | undefined;
+  /** The rows that the page may still scan, where several lists fill it; otherwise 20,000. */
+  readonly budget?: ScanBudget | undefined;
+}
+
+/** A number of rows that the lists of one page scan together. They count down. */
+export interface ScanBudget {
+  left: number;
+}
+
+/** Returns the budget of one page. */
+export function scanBudget(): ScanBudget {
+  return { left: SCAN_LIMIT };
 }
 
 /** One page of a list, with the cursors of its neighbors. */
@@ -120,10 +132,13 @@ interface Found<Row> extends Pick<Scan, 'end'> {
 
 async function find<Row extends { readonly id: number }>(source: ListSource<Row>, range: Scan): Promise<Found<Row>> {
   if (source.end === undefined) return { rows: await source.rows(range), end: undefined };
-  requireScanRoom(source.page.request);
-  const found = await read(source, { ...range, scanLimit: ROWS_FIRST });
+  const { request, budget = scanBudget() } = source.page;
+  requireScanRoom(request);
+  const scanLimit = Math.min(ROWS_FIRST, budget.left);
+  budget.left -= scanLimit;
+  const found = await read(source, { ...range, scanLimit });
   const enough = found.rows.length === range.rows || found.end === undefined;
-  return enough ? found : scanOn(source, range, found);
+  return enough ? found : scanOn(source, range, found, budget);
 }
 
 /** Reads on from where the first rows of a page end. */
@@ -131,18 +146,18 @@ async function scanOn<Row extends { readonly id: number }>(
   source: ListSource<Row>,
   range: Scan,
   first: Found<Row>,
+  budget: ScanBudget,
 ): Promise<Found<Row>> {
   using scan = startScan(source.page.request);
   const rows = [...first.rows];
   let { end } = first;
-  let left = SCAN_LIMIT - ROWS_FIRST;
-  while (end !== undefined && rows.length < range.rows && left > 0 && (await scan.turn())) {
-    const scanLimit = Math.min(ROWS_PER_TURN, left);
+  while (end !== undefined && rows.length < range.rows && budget.left > 0 && (await scan.turn())) {
+    const scanLimit = Math.min(ROWS_PER_TURN, budget.left);
     const next = { ...range, from: end, fromId: end.id, rows: range.rows - rows.length, scanLimit };
     const found = await read(source, next);
     rows.push(...found.rows);
     ({ end } = found);
-    left -= scanLimit;
+    budget.left -= scanLimit;
   }
   return { rows, end };
 }
