@@ -9,7 +9,7 @@ import { cellsOf, columnNames, type ExportPreset } from './presets.ts';
 /** The formats of exports. */
 export type ExportFormat = 'csv' | 'ndjson';
 
-/** What is exported. */
+/** The account whose pets are exported, and how they are written. */
 export interface ExportOptions {
   readonly accountId: number;
   readonly format: ExportFormat;

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { decimalsOf } from '../lib/currency.ts';
 import { photoPath, type StoredPhoto } from '../photos/photo.ts';
 import { cellOf, type PetValues, petColumnList } from './columns.ts';
 
@@ -37,6 +38,9 @@ const photo =
     return stored === undefined ? '' : publicUrl + photoPath(stored.id, 1280);
   };
 
+/** Petfinder takes six photos. */
+const photoColumns = ['photo1', 'photo2', 'photo3', 'photo4', 'photo5', 'photo6'];
+
 const derived: Readonly<Record<string, Derive>> = {
   id: ({ id }) => String(id),
   ownId: ({ id, externalId }) => String(externalId ?? id),
@@ -45,17 +49,17 @@ const derived: Readonly<Record<string, Derive>> = {
   fee: ({ price }) => feeOf(price as { amount: number; currency: string } | undefined),
   tagList: ({ tags }) => ((tags as readonly string[] | undefined) ?? []).join(','),
   microchip: ({ microchips }) => (microchips as readonly string[] | undefined)?.[0] ?? '',
-  ...Object.fromEntries([1, 2, 3, 4, 5, 6].map(number => [`photo${number}`, photo(number - 1)])),
+  ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
 };
 
 /** Returns the amount of a price in whole units of its currency: 125.00. */
 function feeOf(price: { readonly amount: number; readonly currency: string } | undefined): string {
   if (price === undefined) return '';
   const { amount, currency } = price;
-  const { maximumFractionDigits = 2 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
-  const digits = String(amount).padStart(maximumFractionDigits + 1, '0');
-  const whole = digits.length - maximumFractionDigits;
-  return maximumFractionDigits === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
+  const decimals = decimalsOf(currency);
+  const digits = String(amount).padStart(decimals + 1, '0');
+  const whole = digits.length - decimals;
+  return decimals === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
 }
 
 /** Petfinder: 1 is yes, 0 is no, an empty cell is unknown. */
@@ -63,7 +67,8 @@ const oneZero = { yes: '1', no: '0' };
 /** Its columns that begin with `No` ask the opposite. */
 const zeroOne = { yes: '0', no: '1' };
 /** Animal Shelter Manager. */
-const yesNoUnknown = { yes: 'Y', no: 'N', unknown: 'U' };
+const yesNo = { yes: 'Y', no: 'N' };
+const yesNoUnknown = { ...yesNo, unknown: 'U' };
 
 const column = (name: string, from: string, values?: Readonly<Record<string, string>>): PresetColumn => ({
   name,
@@ -94,7 +99,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('Declawed', 'traits.declawed', oneZero),
     column('specialNeeds', 'traits.specialNeeds', oneZero),
     column('Mix', 'breeds.mixed', { true: '1', false: '0' }),
-    ...[1, 2, 3, 4, 5, 6].map(number => column(`photo${number}`, `photo${number}`)),
+    ...photoColumns.map(name => column(name, name)),
     column('arrival_date', 'intake.date'),
     column('birth_date', 'birthDate'),
     column('primaryColor', 'colors.primary'),
@@ -134,11 +139,11 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('HOUSETRAINED', 'traits.houseTrained', yesNoUnknown),
     column('CRATETRAINED', 'traits.crateTrained', yesNoUnknown),
     column('ENERGYLEVEL', 'energy'),
-    column('NEUTERED', 'traits.spayedNeutered', { yes: 'Y', no: 'N' }),
+    column('NEUTERED', 'traits.spayedNeutered', yesNo),
     column('MICROCHIP', 'microchip'),
     column('TATTOO', 'tattoo'),
-    column('DECLAWED', 'traits.declawed', { yes: 'Y', no: 'N' }),
-    column('HASSPECIALNEEDS', 'traits.specialNeeds', { yes: 'Y', no: 'N' }),
+    column('DECLAWED', 'traits.declawed', yesNo),
+    column('HASSPECIALNEEDS', 'traits.specialNeeds', yesNo),
     column('HEALTHPROBLEMS', 'specialNeedsNotes'),
   ],
 };

@@ -1,4 +1,5 @@
 import type { NamedCategory } from '../../categories/paths.ts';
+import { decimalsOf } from '../../lib/currency.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type Photo, type PhotoSize, photoPath, sizeOf } from '../../photos/photo.ts';
 import { assetPath } from '../../web/assets.ts';
@@ -64,7 +65,7 @@ function photoView(name: string, photo: Photo, size: PhotoSize, loading: 'eager'
 /** Returns a price as people read it: `€125.00`. Unknown currencies have two digits after the point. */
 export function priceText({ amount, currency }: Price): string {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+  return format.format(amount / 10 ** decimalsOf(currency));
 }
 
 /** Isolates a text from its surroundings, so that its direction, and marks in it, change nothing else (UAX #9). */
