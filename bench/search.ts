@@ -55,7 +55,7 @@ const searches: Readonly<Record<string, { readonly run: () => Promise<void>; rea
   '`near`, sorted by distance': { run: near(100, {}), target: 10 },
   '`near`, available only, sorted by distance': { run: near(100, { status: ['available'] }) },
   'facets of one category': { run: facets({ categoryId: 3 }, [3]), target: 25 },
-  'facets of one category, of those that like dogs': {
+  'facets of one category and `goodWithDogs=yes`': {
     run: facets({ categoryId: 3, traits: { goodWithDogs: ['yes'] } }, [3]),
   },
 };

@@ -85,3 +85,6 @@ export function foldedText(text: string): string {
 export function countText(count: number): string {
   return count.toLocaleString('en');
 }
+
+/** No character follows it: a beginning and it come after every text that begins so, by code point. */
+export const LAST_CHARACTER = '\u{10FFFF}';

@@ -1,6 +1,7 @@
 import type { Expression } from 'kysely';
 import { type Page, type PageRequest, paginate, type Scan } from '../lib/http/pagination/paginate.ts';
 import { alongIndex } from '../lib/storage/keyset.ts';
+import { LAST_CHARACTER } from '../lib/text.ts';
 import {
   type KeysetParams,
   keysetEnd,
@@ -36,7 +37,7 @@ export function listOrganizations(
   const begins = foldedName(name);
   const byName = sort.endsWith('name');
   const shape = { byName, begins: begins !== '', country: country !== '', state: state !== '' };
-  const values = { begins, beginsEnd: `${begins}\u{10FFFF}`, country, state };
+  const values = { begins, beginsEnd: begins + LAST_CHARACTER, country, state };
   const isScanned = shape.country || shape.state || (shape.begins && !byName);
   const shapeFor = ({ descending, from, end }: Scan) => {
     return { ...shape, descending, after: byName && from !== undefined, upTo: byName && end !== undefined };
@@ -119,7 +120,7 @@ const endQuery = queriesByShape(['byName', 'descending', 'after', 'begins'], (sh
   }),
 );
 
-/** Reports whether what a name is compared by begins with that of the filter. No character follows U+10FFFF. */
+/** Reports whether what a name is compared by begins with that of the filter. */
 function beginsWith(nameKey: Expression<unknown>, { begins, beginsEnd }: Params<Values>) {
   return sql<boolean>`(${nameKey} >= ${begins} and ${nameKey} < ${beginsEnd})`;
 }

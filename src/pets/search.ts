@@ -1,8 +1,8 @@
 import { problem } from '../errors.ts';
+import { LAST_CHARACTER } from '../lib/text.ts';
 import { type Params, query, type Reader } from '../schema.ts';
 import { MERGED_MAX } from './page-query.ts';
 import { wordIndexState } from './word-index.ts';
-import { AFTER_WORDS } from './words.ts';
 
 /** How a list finds the pets whose words begin so. */
 export interface Search {
@@ -30,7 +30,7 @@ export async function searchOf(reader: Reader, beginnings: readonly string[], me
   // Longer beginnings are rarer.
   const longest = merges ? beginnings.toSorted((one, other) => other.length - one.length) : [];
   for (const beginning of longest.slice(0, COMPARED_MAX)) {
-    const range = { from: beginning, end: beginning + AFTER_WORDS };
+    const range = { from: beginning, end: beginning + LAST_CHARACTER };
     const words = (await reader.all(wordsInRange, range)).map(({ word }) => word);
     if (words.length > MERGED_MAX) continue;
     const isOnly = beginnings.length === 1 || words.length === 0;

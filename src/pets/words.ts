@@ -54,9 +54,6 @@ export function beginningsIn(text: string): string[] {
 /** The maximum length of a search, in code points. */
 export const SEARCH_LENGTH_MAX = 100;
 
-/** Follows every word that begins with a beginning: words have letters and digits only. */
-export const AFTER_WORDS = '\u{10FFFF}';
-
 const WORDS_MAX = 40;
 const DESCRIPTION_WORDS_MAX = 400;
 /** In code points. Longer words are cut. */

@@ -13,7 +13,7 @@ export interface PhotoOwner {
   readonly photos: string | null;
 }
 
-/** What is known of the files of a photo. */
+/** The type, size and dimensions of a stored photo. */
 export type PhotoFacts = Pick<Tables['photos'], 'hash' | 'type' | 'bytes' | 'width' | 'height'>;
 
 /** Returns the photos of a pet, the main one first. */
@@ -21,7 +21,7 @@ export function photosOf({ photos }: Pick<PhotoOwner, 'photos'>): readonly Store
   return photos === null ? [] : JSON.parse(photos);
 }
 
-/** Returns what is known of the files of a photo, if a pet has it or had it lately. */
+/** Returns the facts of a photo that a pet has or had lately. */
 export function findPhoto(reader: Reader, hash: string): Promise<PhotoFacts | undefined> {
   return Promise.resolve(reader.first(photoByHash, { hash }));
 }

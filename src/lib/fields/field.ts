@@ -46,7 +46,7 @@ interface FieldOptions {
    * shown. Fields of `lock` are only read by locks.
    */
   readonly view?: 'plain' | 'full' | 'row' | 'lock';
-  /** Who sees the field in the full view, in events and in the history; everyone where absent. */
+  /** `owner`: only the owner of the pet reads the field in the full view, in events and in the history. */
   readonly visibleTo?: 'owner';
   /** The schema in responses, where it differs. */
   readonly shown?: TSchema;
