@@ -1,5 +1,5 @@
 import { decodeListToken, encodeListToken, invalidCursor, isCount } from '../lib/http/pagination/cursor.ts';
-import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
+import { type Page, type PageRequest, scanBudget } from '../lib/http/pagination/paginate.ts';
 import { query, type Reader } from '../schema.ts';
 import { type PetFilter, petList } from './filter.ts';
 import { listPets, type PetViews } from './list.ts';
@@ -23,16 +23,17 @@ export async function listRandomPets<View extends keyof PetViews>(
   const position = page.cursor === undefined ? await randomPosition(reader) : decode(list, page.cursor);
   if (position === undefined) throw invalidCursor();
   const { start, wrapped, cursor } = position;
+  const budget = scanBudget();
   const read = (isWrapped: boolean, cursor: string | undefined, limit: number) => {
     const range = isWrapped ? { after: 0, upTo: start - 1 } : { after: start - 1, upTo: Number.MAX_SAFE_INTEGER };
-    return listPets(reader, { ...sorted, range }, { ...page, limit, cursor }, now, view, viewer);
+    return listPets(reader, { ...sorted, range }, { ...page, limit, cursor, budget }, now, view, viewer);
   };
   const encode = (isWrapped: boolean, next = '') => encodeListToken(list, [start, isWrapped ? 1 : 0, next]);
   const first = await read(wrapped, cursor, page.limit);
   if (first.next !== undefined) return { rows: first.rows, next: encode(wrapped, first.next) };
   if (wrapped) return { rows: first.rows };
   const missing = page.limit - first.rows.length;
-  if (missing === 0) return { rows: first.rows, next: encode(true) };
+  if (missing === 0 || budget.left === 0) return { rows: first.rows, next: encode(true) };
   const second = await read(true, undefined, missing);
   const rows = [...first.rows, ...second.rows];
   return second.next === undefined ? { rows } : { rows, next: encode(true, second.next) };
