@@ -111,7 +111,7 @@ export class Address {
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: tls => this.#pagesUrl(tls),
       now: clock.now,
-      queueAgeMs: () => service.database.queueAgeMs?.() ?? 0,
+      expectedWaitMs: () => service.database.expectedWaitMs?.() ?? 0,
       pages: this.#documents(),
       ...(loadPages && {
         loadPages: async () => {

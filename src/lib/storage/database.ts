@@ -116,10 +116,9 @@ export interface Database extends Reader {
   /** Returns the state of the database, checked at most once per second. Never throws. */
   health(): MaybePromise<Health>;
   /**
-   * PostgreSQL only: returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if
-   * none waits, or if the server does not respond.
+   * PostgreSQL only: returns how long a call that begins now will probably wait for a connection, in milliseconds.
    */
-  queueAgeMs?(): number;
+  expectedWaitMs?(): number;
   /** Returns measurements for monitoring. Absent on a CLI connection. */
   measurements?(): StorageMeasurements;
   /**

@@ -6,9 +6,9 @@ import { LoadShedder } from './load-shedder.ts';
 function eventLoop() {
   let nowMs = 1000;
   let end = () => {};
-  const queue = { ageMs: 0 };
+  const queue = { expectedWaitMs: 0 };
   const shedder = new LoadShedder({
-    queueAgeMs: () => queue.ageMs,
+    expectedWaitMs: () => queue.expectedWaitMs,
     now: () => nowMs,
     atEndOfTurn(callback) {
       end = callback;
@@ -77,38 +77,39 @@ describe('LoadShedder', () => {
     assert.equal(overload(loop), 2100);
   });
 
-  it('begins to shed when work has waited for half a second at the end of all turns of two seconds', () => {
+  it('lets a burst wait for a second, and rejects what would wait longer', () => {
     const { turn, queue, shedder } = eventLoop();
-    queue.ageMs = 499;
-    for (let count = 0; count < 300; count++) assert.equal(turn(short), 0);
-    queue.ageMs = 500;
-    const rejected = Array.from({ length: 202 }, () => turn(short));
-    assert.deepEqual(rejected, [...Array(201).fill(0), 10]);
+    queue.expectedWaitMs = 999;
+    for (let count = 0; count < 50; count++) assert.equal(turn(short), 0);
+    queue.expectedWaitMs = 1000;
+    assert.equal(turn(short), 10);
     assert.deepEqual(shedder.shed, { event_loop: 0, database: 10 });
   });
 
-  it('then keeps work from waiting for more than 100 ms, until it has not for two seconds', () => {
+  it('keeps waits below 200 ms once they have been longer for half a second, until they have been shorter for two', () => {
     const { turn, queue } = eventLoop();
-    queue.ageMs = 500;
-    for (let count = 0; count < 202; count++) turn(short);
+    queue.expectedWaitMs = 200;
+    const rejected = Array.from({ length: 52 }, () => turn(short));
+    assert.deepEqual(rejected, [...Array(51).fill(0), 10]);
     for (let count = 0; count < 100; count++) {
-      queue.ageMs = 99;
+      queue.expectedWaitMs = 199;
       assert.equal(turn(short), 0);
-      queue.ageMs = 100;
+      queue.expectedWaitMs = 200;
       assert.equal(turn(short), 10);
     }
-    queue.ageMs = 99;
+    queue.expectedWaitMs = 199;
     for (let count = 0; count < 201; count++) assert.equal(turn(short), 0);
-    queue.ageMs = 499;
+    queue.expectedWaitMs = 999;
     assert.equal(turn(short), 0);
   });
 
-  it('forgets a queue after two seconds without a request', () => {
+  it('lets a burst wait again after two seconds without a request', () => {
     const { turn, queue, idle } = eventLoop();
-    queue.ageMs = 500;
-    for (let count = 0; count < 202; count++) turn(short);
+    queue.expectedWaitMs = 200;
+    for (let count = 0; count < 52; count++) turn(short);
+    queue.expectedWaitMs = 0;
     idle(2000);
-    queue.ageMs = 200;
+    queue.expectedWaitMs = 999;
     assert.equal(turn(short), 0);
   });
 });

@@ -1,11 +1,15 @@
 /** A turn of the event loop that takes longer is long, in milliseconds. */
 const TURN_MS = 100;
-/** Work that waits longer waits too long, in milliseconds. */
-const QUEUE_MS = 500;
-/** How long work may wait while load is shed, in milliseconds: less, so that it is done before its clients give up. */
-const QUEUE_SHEDDING_MS = 100;
-/** How long the process must have been overloaded until it sheds load, in milliseconds. */
-const PATIENCE_MS = 2000;
+/** How long every turn must have been long until load is shed, in milliseconds. */
+const TURNS_PATIENCE_MS = 2000;
+/** The longest wait for the database that a burst may cause, in milliseconds. */
+const WAIT_MAX_MS = 1000;
+/** The longest wait for the database that may last, in milliseconds: less than clients wait, also for two calls in turn. */
+const WAIT_MS = 200;
+/** How long work may have to wait for `WAIT_MS` until load is shed, in milliseconds. */
+const WAIT_PATIENCE_MS = 500;
+/** How long work must not have had to wait for `WAIT_MS` until a burst may wait again, in milliseconds. */
+const WAIT_ABSENCE_MS = 2000;
 
 /**
  * The signs of overload: `event_loop` for long turns of the event loop, `database` for work that waits for the database.
@@ -14,8 +18,8 @@ export type ShedReason = 'event_loop' | 'database';
 
 /** What the decision depends on. */
 export interface LoadSources {
-  /** Returns how long the oldest work for requests has waited to begin, in milliseconds. None waits by default. */
-  readonly queueAgeMs?: (() => number) | undefined;
+  /** Returns how long a new request will probably wait for the database, in milliseconds; 0 by default. */
+  readonly expectedWaitMs?: (() => number) | undefined;
   /** Returns the time in milliseconds. */
   readonly now?: () => number;
   /** Runs a callback at the end of the turn of the event loop. */
@@ -31,22 +35,22 @@ export interface LoadSources {
  * then the requests that a turn reads after its first milliseconds are rejected, and their connections should be closed,
  * which makes the next turns shorter. It sheds load until a turn accepts no connection.
  *
- * The process is also overloaded while work waits too long at the end of every turn, for a connection to the database for
- * instance. Then requests are rejected whenever older work has waited for more than a short time, until no work has waited
- * so long for a while.
+ * Requests are also rejected that would probably wait so long for the database that their clients give up. A burst may wait
+ * longer than what follows it: once waits have been long for a while, they are kept short, until they have been short for a
+ * while.
  */
 export class LoadShedder {
   readonly #sources: { readonly [Name in keyof LoadSources]-?: NonNullable<LoadSources[Name]> };
   readonly #shed: Record<ShedReason, number> = { event_loop: 0, database: 0 };
-  readonly #turns = new Overload(0);
-  readonly #queue = new Overload(PATIENCE_MS);
+  readonly #turns = new Overload(TURNS_PATIENCE_MS, 0);
+  readonly #waits = new Overload(WAIT_PATIENCE_MS, WAIT_ABSENCE_MS);
   #turnStartMs: number | undefined;
   #turnEndMs = Number.NEGATIVE_INFINITY;
   #hasAccepted = false;
 
-  constructor({ queueAgeMs, now, atEndOfTurn }: LoadSources = {}) {
+  constructor({ expectedWaitMs, now, atEndOfTurn }: LoadSources = {}) {
     this.#sources = {
-      queueAgeMs: queueAgeMs ?? (() => 0),
+      expectedWaitMs: expectedWaitMs ?? (() => 0),
       now: now ?? (() => performance.now()),
       atEndOfTurn: atEndOfTurn ?? (callback => void setImmediate(callback)),
     };
@@ -81,19 +85,15 @@ export class LoadShedder {
   }
 
   #noteIdle(fromMs: number, toMs: number): void {
-    for (const sign of [this.#turns, this.#queue]) {
+    for (const sign of [this.#turns, this.#waits]) {
       sign.update(false, fromMs);
       sign.update(false, toMs);
     }
   }
 
   #reasonAt(nowMs: number): ShedReason | undefined {
-    if (this.#queue.lasts && this.#isQueueOld()) return 'database';
+    if (this.#sources.expectedWaitMs() >= (this.#waits.lasts ? WAIT_MS : WAIT_MAX_MS)) return 'database';
     return this.#turns.lasts && nowMs - this.#turnStartMs! >= TURN_MS ? 'event_loop' : undefined;
-  }
-
-  #isQueueOld(): boolean {
-    return this.#sources.queueAgeMs() >= (this.#queue.lasts ? QUEUE_SHEDDING_MS : QUEUE_MS);
   }
 
   readonly #endTurn = (): void => {
@@ -101,7 +101,7 @@ export class LoadShedder {
     const isLong = nowMs - this.#turnStartMs! >= TURN_MS;
     this.#turnEndMs = nowMs;
     this.#turns.update(this.#hasAccepted && (isLong || this.#turns.lasts), nowMs);
-    this.#queue.update(this.#isQueueOld(), nowMs);
+    this.#waits.update(this.#sources.expectedWaitMs() >= WAIT_MS, nowMs);
     this.#turnStartMs = undefined;
     this.#hasAccepted = false;
   };
@@ -111,12 +111,17 @@ export class LoadShedder {
 class Overload {
   /** Whether the sign has lasted, and has not been absent for long since. */
   lasts = false;
+  readonly #patienceMs: number;
   readonly #absenceMs: number;
   #isPresent = false;
   #sinceMs = Number.NEGATIVE_INFINITY;
 
-  /** @param absenceMs how long the sign must be absent until it does not count any more */
-  constructor(absenceMs: number) {
+  /**
+   * @param patienceMs how long the sign must be present until it counts
+   * @param absenceMs how long it must be absent until it does not count any more
+   */
+  constructor(patienceMs: number, absenceMs: number) {
+    this.#patienceMs = patienceMs;
     this.#absenceMs = absenceMs;
   }
 
@@ -125,6 +130,6 @@ class Overload {
       this.#isPresent = isPresent;
       this.#sinceMs = nowMs;
     }
-    if (nowMs - this.#sinceMs >= (isPresent ? PATIENCE_MS : this.#absenceMs)) this.lasts = isPresent;
+    if (nowMs - this.#sinceMs >= (isPresent ? this.#patienceMs : this.#absenceMs)) this.lasts = isPresent;
   }
 }

@@ -49,8 +49,8 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
    * @param tls whether the request came to a trusted proxy over TLS
    */
   publicUrl(port: number, tls: boolean): string;
-  /** Returns how long the oldest work for requests has waited to begin, in milliseconds. */
-  queueAgeMs?(): number;
+  /** Returns how long a new request will probably wait for the database, in milliseconds. */
+  expectedWaitMs?(): number;
   /** Called after each response of the API. It must be quick, and keep nothing of the exchange but its texts. */
   onResponse?(exchange: Exchange, outcome: Outcome): void;
   /** Absent without traces. */

@@ -78,7 +78,7 @@ export class HttpServer<Context> {
     const routes = options.routes.map(route => new BoundRoute(route, options));
     this.#router = new Router(options.prefix, routes, options.pages);
     this.#hasAllPages = options.loadPages === undefined;
-    this.#shedder = new LoadShedder({ queueAgeMs: options.queueAgeMs?.bind(options) });
+    this.#shedder = new LoadShedder({ expectedWaitMs: options.expectedWaitMs?.bind(options) });
     this.#overloads = RETRY_SECONDS.map(seconds => this.#errors.problem('overloaded', ['Retry-After', seconds]));
     const limits = { ...defaultLimits, ...options.limits };
     this.#server = createServer({

@@ -7,9 +7,6 @@ import { isReadOnly, UnknownOutcomeError } from './errors.ts';
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
 const ATTEMPTS_MAX = 5;
 
-/** A server that completed no call for so long does not respond, in milliseconds. */
-const RESPONSIVE_MS = 500;
-
 type Work<T> = (connection: Connection, deadlineMs: number) => Promise<T>;
 
 /** Runs calls on the connections of a pool: limits each in time, retries safe failures, and waits for them at the end. */
@@ -37,14 +34,6 @@ export class Calls {
     } finally {
       this.#running.delete(call);
     }
-  }
-
-  /**
-   * Returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if none waits, or if
-   * the server does not respond at all.
-   */
-  queueAgeMs(): number {
-    return performance.now() - this.lastSuccessMs > RESPONSIVE_MS ? 0 : this.#pool.queueAgeMs();
   }
 
   /** Rejects new calls and waits for the running ones. */

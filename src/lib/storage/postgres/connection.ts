@@ -3,6 +3,7 @@ import pg from 'pg';
 import { UserError } from '../../user-error.ts';
 import { StatementCache } from '../statement-cache.ts';
 import { isStatementError, timeoutError, translateError } from './errors.ts';
+import { WaitEstimate } from './wait-estimate.ts';
 
 /** Returns how long the connections of a server wait, in milliseconds. */
 const timeoutsOf = (scale: number) => ({
@@ -127,8 +128,7 @@ function typeParser(oid: number, format?: 'text' | 'binary') {
 function createPool(pool: pg.Pool, location: string) {
   const connections = new Map<pg.PoolClient, Connection>();
   const acquired = new Set<pg.PoolClient>();
-  /** When the calls that wait for a connection began to, the first one first. */
-  const waits = new Set<{ readonly sinceMs: number }>();
+  const queue = new WaitEstimate();
   // The next statement on the connection reports the same error. Without a listener it would end the process.
   pool.on('error', () => {});
   pool.on('connect', client => {
@@ -143,8 +143,7 @@ function createPool(pool: pg.Pool, location: string) {
   return {
     /** Waits at most `timeouts.connect` for a connection. Throws the StorageError `unavailable`. */
     async acquire() {
-      const wait = { sinceMs: performance.now() };
-      waits.add(wait);
+      queue.enter();
       try {
         const client = await pool.connect();
         acquired.add(client);
@@ -152,14 +151,11 @@ function createPool(pool: pg.Pool, location: string) {
       } catch (error) {
         throw translateError(error, location);
       } finally {
-        waits.delete(wait);
+        queue.leave(performance.now());
       }
     },
-    /** Returns how long the first of the calls that wait for a connection has waited, in milliseconds; 0 if none waits. */
-    queueAgeMs() {
-      const [first] = waits;
-      return first === undefined ? 0 : performance.now() - first.sinceMs;
-    },
+    /** Returns how long a call that begins now will probably wait for a connection, in milliseconds. */
+    expectedWaitMs: () => queue.expectedMs(),
     state: () => ({
       used: acquired.size,
       idle: pool.idleCount,

@@ -121,8 +121,8 @@ export class PostgresDatabase implements Database {
     return this.#health.check(this.#notifications?.lostLocks() ?? []);
   }
 
-  queueAgeMs(): number {
-    return this.#calls.queueAgeMs();
+  expectedWaitMs(): number {
+    return this.#pool.expectedWaitMs();
   }
 
   measurements(): StorageMeasurements {
