@@ -5,7 +5,7 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { CreationCheck, PreconditionCheck } from '../lib/http/route.ts';
-import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import {
   foldedName,
   type NewOrganization,
@@ -30,6 +30,16 @@ export interface OrganizationEventData {
 /** Returns the organization of an account, also while it is hidden; `undefined` if the account has none. */
 export async function findOrganization(reader: Reader, id: number): Promise<OrganizationRow | undefined> {
   return reader.first(organizationById, { id });
+}
+
+/** Returns the organizations with these ids by id, without hidden ones. */
+export async function publicOrganizations(
+  reader: Reader,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, OrganizationRow>> {
+  if (ids.length === 0) return new Map();
+  const rows = await reader.all(organizationsByIds, { ids: JSON.stringify([...new Set(ids)]) });
+  return new Map(rows.map(row => [row.id, row]));
 }
 
 /**
@@ -178,6 +188,14 @@ const selectOrganization = ({ lock }: { readonly lock: boolean }) =>
 
 const organizationById = selectOrganization({ lock: false });
 const lockedOrganization = selectOrganization({ lock: true });
+
+const organizationsByIds = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .selectFrom('organizations')
+    .select(organizationColumns.full())
+    .where('id', 'in', selectJsonNumbers(p.ids, engine))
+    .where('hidden', '=', 0),
+);
 
 /** Inserts no row if the account has one. Versions continue after those of a deleted one: every version has an event. */
 const insertOrganization = query((db, p: Params<InsertRowOf<typeof organizationFields>>) =>

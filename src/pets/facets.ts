@@ -94,7 +94,8 @@ export async function countFacets(
   request: Parameters<typeof findTraits>[2],
   now: number,
 ): Promise<FacetCounts> {
-  const isKept = filter.traits === undefined && filter.words === undefined;
+  const { traits, words, ownerId, ownerIds } = filter;
+  const isKept = [traits, words, ownerId, ownerIds].every(part => part === undefined);
   if (isKept && (categories?.length ?? 0) <= MERGED_MAX) {
     return { exact: true, facets: await keptFacets(reader, filter.status ?? PetStatus.enum, categories, now) };
   }

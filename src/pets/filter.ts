@@ -56,6 +56,14 @@ export function petList({
   return list;
 }
 
+/** Returns the filter by the accounts that are in each of the lists that there are. */
+export function ownersOf(lists: readonly (readonly number[] | undefined)[]): Pick<PetFilter, 'ownerId' | 'ownerIds'> {
+  const [first, ...others] = lists.filter(list => list !== undefined).map(list => new Set(list));
+  if (first === undefined) return {};
+  const ids = [...others.reduce((all, other) => all.intersection(other), first)].sort((one, other) => one - other);
+  return ids.length === 1 ? { ownerId: ids[0] } : { ownerIds: ids };
+}
+
 /**
  * Returns the ids of the categories that a filter includes, ascending; `undefined` for all.
  * @param request the request that they are for: it waits for its turns if there are many

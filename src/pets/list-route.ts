@@ -1,24 +1,22 @@
 import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { type Deployment, listOperation, nowOf } from '../deployment.ts';
-import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
+import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
 import { anyOfFilter, lineSchema } from '../lib/schemas.ts';
 import { DAY_MS } from '../lib/time.ts';
-import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';
 import { OrganizationId } from '../organizations/organization.ts';
-import type { Database, Reader } from '../schema.ts';
+import type { Reader } from '../schema.ts';
 import { type ChangeFilter, changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
-import { categoriesOf, type PetFilter } from './filter.ts';
-import { listPets, type PetViews } from './list.ts';
-import { listNearestPets, nearOf, nearParameters } from './near.ts';
+import { categoriesOf, ownersOf } from './filter.ts';
+import { findPets } from './find.ts';
+import { nearbyOf, nearParameters } from './near.ts';
 import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
 import { petIdsOf } from './profile-rules.ts';
-import { listRandomPets } from './random.ts';
 import { nextExpiry } from './reservations.ts';
 import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from './words.ts';
@@ -104,11 +102,11 @@ export const list = listOperation({
     const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
     if (within !== undefined && near === undefined) throw invalidParameter('within', NEEDS_NEAR, 'invalid_combination');
     if (sort === 'distance' && near === undefined) throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
-    const organizations = near === undefined ? undefined : await organizationsWithin(context.database, near, within);
+    const nearby = near === undefined ? undefined : await nearbyOf(context.database, near, within);
     const filter = {
       ...others,
       id,
-      ...ownersOf([ownerId === undefined ? undefined : [ownerId], organizationId, organizations?.map(({ id }) => id)]),
+      ...ownersOf([own(ownerId), organizationId, nearby?.organizations.map(({ id }) => id)]),
       place: near === undefined ? undefined : [near, within, organizationId, ownerId],
       traits: traitFilterOf(others),
       words: q === undefined ? undefined : beginningsIn(q),
@@ -121,22 +119,10 @@ export const list = listOperation({
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
     const { database } = context;
     const now = nowOf(context);
-    const found = await listed();
+    const found = await findPets(database, { ...filter, sort, nearby }, page, now, view, reader);
     if (!wantsTotal) return found;
     const categoryId = await categoriesOf(database, filter, page.request);
     return { ...found, total: await countPets(database, { ...filter, categoryId }, now) };
-
-    function listed(): Promise<Page<PetViews[NonNullable<typeof view>]>> {
-      if (sort === 'random') return listRandomPets(database, filter, page, now, view, reader);
-      if (sort === 'distance') return listNearestPets(database, filter, owned(organizations!), page, now, view, reader);
-      return listPets(database, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, reader);
-    }
-
-    /** Leaves out the organizations that the other filters exclude. */
-    function owned(organizations: readonly NearOrganization[]) {
-      const ids = new Set(filter.ownerIds ?? [filter.ownerId]);
-      return organizations.filter(({ id }) => ids.has(id));
-    }
   },
   /** Answers repeated requests from memory until a pet or the tree changes, or a reservation expires. */
   intercept({ context, caller, query, prefer, url, baseUrl }, respond) {
@@ -163,18 +149,9 @@ export const list = listOperation({
 
 const NEEDS_NEAR = 'Requires near.';
 
-/** Returns the organizations within a distance, the nearest first. */
-async function organizationsWithin(database: Database, near: string, within: string | undefined) {
-  const { point, withinKm } = await nearOf(near, within);
-  return organizationsNear(database, point, withinKm);
-}
-
-/** Returns the filter by the accounts that are in each of the lists that there are. */
-function ownersOf(lists: readonly (readonly number[] | undefined)[]): Pick<PetFilter, 'ownerId' | 'ownerIds'> {
-  const [first, ...others] = lists.filter(list => list !== undefined).map(list => new Set(list));
-  if (first === undefined) return {};
-  const ids = [...others.reduce((all, other) => all.intersection(other), first)].sort((one, other) => one - other);
-  return ids.length === 1 ? { ownerId: ids[0] } : { ownerIds: ids };
+/** Returns the list of the account that a list is restricted to. */
+function own(ownerId: number | undefined): readonly number[] | undefined {
+  return ownerId === undefined ? undefined : [ownerId];
 }
 
 /** Returns the id of the owner's pet with this `externalId`, if it is among `ids`, where given. */

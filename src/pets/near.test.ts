@@ -4,6 +4,7 @@ import { overEachEngine } from '../../test/support/engines-over-http.ts';
 import { send, serve, type TestService } from '../../test/support/serving.ts';
 import { KM_PER_MILE } from '../lib/distance.ts';
 import { deleteOrganization, replaceOrganization, updateOrganization } from '../organizations/organizations.ts';
+import type { FullPet } from './pet.ts';
 import { createPet } from './pets.ts';
 
 /** Los Angeles, where the postal code 90012 is. */
@@ -54,6 +55,19 @@ overEachEngine(engine => {
 
   const each = (ids: readonly number[], times = PETS_EACH) => ids.flatMap(id => Array<number>(times).fill(id));
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => FIRST + index);
+
+  it('shows the distance in the full view, in the unit of the request', async () => {
+    const shown = async (query: string) => (await get(`${query}&limit=3`)).body.map((pet: FullPet) => pet.distance);
+    const north = `near=${NEAR}&organizationId=111&sort=distance`;
+    assert.deepEqual(await shown(`${north}&view=full`), Array(3).fill({ value: 50, unit: 'km' }));
+    assert.deepEqual(await shown(`${north}&view=full&within=100mi`), Array(3).fill({ value: 31.1, unit: 'mi' }));
+    for (const sort of ['id', 'random', '-name']) {
+      const [first] = await shown(`near=${NEAR}&organizationId=101&sort=${sort}&view=full`);
+      assert.deepEqual(first, { value: 0, unit: 'km' }, sort);
+    }
+    assert.deepEqual(await shown(north), Array(3).fill(undefined));
+    assert.deepEqual(await shown('organizationId=111&view=full'), Array(3).fill(undefined));
+  });
 
   it('finds the animals of organizations', async () => {
     assert.deepEqual((await walk('organizationId=110,105', 2)).toSorted(), each([105, 110]));

@@ -3,16 +3,28 @@ import { KM_PER_MILE, type Point } from '../lib/distance.ts';
 import { decodeListToken, encodeListToken, invalidCursor } from '../lib/http/pagination/cursor.ts';
 import { type Page, type PageRequest, scanBudget } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
-import type { NearOrganization } from '../organizations/locations.ts';
+import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';
 import { locationOfPostalCode, postalCountries } from '../places/postal-codes.ts';
-import type { Reader } from '../schema.ts';
+import type { Database, Reader } from '../schema.ts';
 import { type PetFilter, petList } from './filter.ts';
 import { listPets, type PetViews } from './list.ts';
-import type { PetReader } from './pet.ts';
+import type { Distance, FullPet, PetReader } from './pet.ts';
 
 const LATITUDE = '-?(90(\\.0+)?|[0-8]?\\d(\\.\\d{1,10})?)';
 const LONGITUDE = '-?(180(\\.0+)?|(1[0-7]\\d|\\d?\\d)(\\.\\d{1,10})?)';
 const POSTAL_CODE = '(US-\\d{5}(-\\d{4})?|CA-[A-Z]\\d[A-Z]( ?\\d[A-Z]\\d)?)';
+const NEAR = `^(${LATITUDE},${LONGITUDE}|${POSTAL_CODE})$`;
+
+/** Returns what people type as a place as the value of `near`; `undefined` if it is none. A ZIP code needs no country. */
+export function nearIn(text: string): string | undefined {
+  const place = text
+    .trim()
+    .toUpperCase()
+    .replace(/\s*,\s*/, ',');
+  return [place, `US-${place}`, `CA-${place}`].find(near => nearPattern.test(near));
+}
+
+const nearPattern = new RegExp(NEAR);
 
 const WITHIN_DEFAULT = '100km';
 
@@ -21,7 +33,7 @@ export const nearParameters = {
   near: Type.Optional(
     Type.String({
       maxLength: 40,
-      pattern: `^(${LATITUDE},${LONGITUDE}|${POSTAL_CODE})$`,
+      pattern: NEAR,
       description:
         'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, or a postal code ' +
         'of the United States or Canada after its country. Animals stand where their organization stands.',
@@ -43,6 +55,32 @@ export const nearParameters = {
 export interface Near {
   readonly point: Point;
   readonly withinKm: number;
+  /** The unit that distances are shown in. */
+  readonly unit: Distance['unit'];
+}
+
+/** The organizations within a distance, the nearest first. */
+export interface Nearby {
+  readonly organizations: readonly NearOrganization[];
+  readonly unit: Distance['unit'];
+}
+
+/**
+ * Returns the organizations that the parameters select.
+ * @throws {Problem} `invalid_parameter` for a postal code that is not known
+ */
+export async function nearbyOf(database: Database, near: string, within?: string): Promise<Nearby> {
+  const { point, withinKm, unit } = await nearOf(near, within);
+  return { organizations: await organizationsNear(database, point, withinKm), unit };
+}
+
+/** Returns the pets, each with how far away its organization is. */
+export function withDistances(pets: readonly FullPet[], { organizations, unit }: Nearby): FullPet[] {
+  const distances = new Map(organizations.map(({ id, km }) => [id, unit === 'mi' ? km / KM_PER_MILE : km]));
+  return pets.map(pet => {
+    const distance = distances.get(pet.accountId);
+    return distance === undefined ? pet : { ...pet, distance: { value: Math.round(distance * 10) / 10, unit } };
+  });
 }
 
 /**
@@ -50,12 +88,13 @@ export interface Near {
  * @throws {Problem} `invalid_parameter` for a postal code that is not known
  */
 export async function nearOf(near: string, within = WITHIN_DEFAULT): Promise<Near> {
-  const withinKm = Number.parseFloat(within) * (within.endsWith('mi') ? KM_PER_MILE : 1);
+  const unit = within.endsWith('mi') ? 'mi' : 'km';
+  const withinKm = Number.parseFloat(within) * (unit === 'mi' ? KM_PER_MILE : 1);
   const [latitude, longitude] = near.split(',').map(Number);
-  if (longitude !== undefined) return { point: { latitude: latitude!, longitude }, withinKm };
+  if (longitude !== undefined) return { point: { latitude: latitude!, longitude }, withinKm, unit };
   const [country, code] = [near.slice(0, 2), near.slice(3)];
   const point = await locationOfPostalCode(country, code);
-  if (point !== undefined) return { point, withinKm };
+  if (point !== undefined) return { point, withinKm, unit };
   const known = postalCountries.join(' and ');
   const message = `There is no postal code ${code} in ${country}. Those of ${known} are known.`;
   throw invalidParameter('near', message, 'unknown_value');
@@ -75,7 +114,7 @@ export async function listNearestPets<View extends keyof PetViews>(
   page: PageRequest,
   now: number,
   view: View | undefined,
-  viewer: PetReader,
+  viewer?: PetReader,
 ): Promise<Page<PetViews[View]>> {
   const list = [...petList({ ...filter, sort: 'id' }), 'distance'];
   const from = page.cursor === undefined ? undefined : decode(list, page.cursor);

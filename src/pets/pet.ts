@@ -167,8 +167,19 @@ export type PetView = Static<typeof PetView>;
 export const Pet = plainSchema(petFields, 'Pet', 'An animal.', { status: Type.Optional(PetStatus) });
 export type Pet = Static<typeof Pet>;
 
+export const Distance = Type.Object(
+  {
+    value: Type.Number({ minimum: 0, description: 'The number of units, to one decimal.', examples: [12.4] }),
+    unit: Type.Enum(['km', 'mi'], { description: 'The unit: that of `within`, or else kilometers.' }),
+  },
+  { title: 'Distance', description: 'In a list with `near`: how far away the organization of the animal is.' },
+);
+export type Distance = Static<typeof Distance>;
+
 /** The full view of a pet. */
-export const FullPet = fullSchema(petFields, 'FullPet', 'An animal with all its fields.');
+export const FullPet = fullSchema(petFields, 'FullPet', 'An animal with all its fields.', {
+  distance: Type.Optional(Distance),
+});
 export type FullPet = Static<typeof FullPet>;
 
 /**

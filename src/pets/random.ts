@@ -16,7 +16,7 @@ export async function listRandomPets<View extends keyof PetViews>(
   page: PageRequest,
   now: number,
   view: View | undefined,
-  viewer: PetReader,
+  viewer?: PetReader,
 ): Promise<Page<PetViews[View]>> {
   const sorted = { ...filter, sort: 'id' } as const;
   const list = [...petList(sorted), 'random'];

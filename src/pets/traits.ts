@@ -28,10 +28,15 @@ const traits: Readonly<Record<string, Trait>> = {
 /** The filters of a list by traits: for each, the values of which an animal has one. */
 export type TraitFilter = Readonly<Record<string, readonly string[]>>;
 
+/** The values of each trait, by its name. */
+export const traitChoices: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries(traits).map(([name, { schema }]) => [name, (schema as { readonly enum?: readonly string[] }).enum!]),
+);
+
 /** The query parameters of the filters. */
 export const traitParameters: Readonly<Record<string, TSchema>> = Object.fromEntries(
   Object.entries(traits).map(([name, { schema, description }]) => {
-    const [first] = (schema as { readonly enum?: readonly string[] }).enum ?? [];
+    const [first] = traitChoices[name]!;
     return [name, Type.Optional(Type.Array(schema, { minItems: 1, maxItems: 6, description, examples: [[first]] }))];
   }),
 );

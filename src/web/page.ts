@@ -82,6 +82,8 @@ export interface View {
   readonly scripts?: readonly string[];
   /** Its style sheets besides `style.css`, likewise. */
   readonly styles?: readonly string[];
+  /** Whether its scripts may ask the browser where the visitor is. */
+  readonly locates?: boolean;
   readonly status?: number;
   readonly cookies?: readonly string[];
 }

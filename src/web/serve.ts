@@ -164,6 +164,7 @@ export class PageHandler {
     const text = document({ ...result, title }, frame);
     return this.#content(request.publicUrl, text, {
       status: result.status ?? 200,
+      locates: result.locates === true,
       cookies: [...cookies, ...(result.cookies ?? [])],
     });
   }
@@ -200,14 +201,14 @@ export class PageHandler {
   #content(
     publicUrl: string,
     text: string,
-    { status, cookies = [] }: { status: number; cookies?: readonly string[] },
+    { status, locates, cookies = [] }: { status: number; locates?: boolean; cookies?: readonly string[] },
   ): PageContent {
     const staging = this.#site.urlOf('staging', publicUrl.startsWith('https:'));
     return {
       status,
       contentType: 'text/html; charset=utf-8',
       bytes: withRoot(text, rootOf(publicUrl)),
-      headers: [...securityHeaders(staging), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
+      headers: [...securityHeaders(staging, locates), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
     };
   }
 }
@@ -276,7 +277,7 @@ function withRoot(text: string, root: string): string {
 }
 
 /** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param staging the only other origin that scripts may call */
-function securityHeaders(staging: string | undefined): string[] {
+function securityHeaders(staging: string | undefined, locates = false): string[] {
   const origins = ["'self'", ...(staging === undefined ? [] : [new URL(staging).origin])];
   const policy = [
     ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "font-src 'self'"],
@@ -285,6 +286,6 @@ function securityHeaders(staging: string | undefined): string[] {
   return [
     ...['Content-Security-Policy', policy.join('; '), 'X-Frame-Options', 'DENY', 'Referrer-Policy', 'same-origin'],
     ...['Cross-Origin-Opener-Policy', 'same-origin', 'Cross-Origin-Resource-Policy', 'same-origin'],
-    ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
+    ...['Permissions-Policy', `camera=(), geolocation=(${locates ? 'self' : ''}), microphone=(), payment=(), usb=()`],
   ];
 }

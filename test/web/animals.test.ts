@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext } from 'playwright-core';
+import type { IssuedKey } from '../../src/keys/key.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 
@@ -21,17 +22,37 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     browser = await launchBrowser();
     origin = new URL(service.urls.production).origin;
     const key = await service.newKey();
-    const create = async (path: string, body: object) => {
-      const reply = await send(`${service.urls.production}${path}`, { method: 'POST', key, body });
+    const create = async (path: string, body: object, by = key) => {
+      const reply = await send(`${service.urls.production}${path}`, { method: 'POST', key: by, body });
       assert.equal(reply.status, 201, reply.text);
       return reply.body.id as number;
     };
+    const publish = async (by: IssuedKey, name: string, location: object) => {
+      const body = { name, location, address: { city: name.split(' ')[0], country: 'US' } };
+      const url = `${service.urls.production}/organizations/${by.accountId}`;
+      assert.equal((await send(url, { method: 'PUT', key: by, body })).status, 201);
+    };
     ids['puppies'] = await create('/categories', { name: 'Puppies', parentId: 1 });
-    ids['rex'] = await create('/pets', { name: 'Rex', categoryId: 1, price: { amount: 12500, currency: 'EUR' } });
+    ids['rex'] = await create('/pets', {
+      name: 'Rex',
+      categoryId: 1,
+      sex: 'male',
+      price: { amount: 12500, currency: 'EUR' },
+    });
     ids['pup'] = await create('/pets', { name: 'Pup', categoryId: ids['puppies'] });
     ids['tom'] = await create('/pets', { name: 'Tom', categoryId: 2, status: 'sold', statusReason: 'adopted' });
     for (const [name, text] of Object.entries(HOSTILE))
       ids[name] = await create('/pets', { name: text, categoryId: 6 });
+    await publish(key, 'Far Away Shelter', { latitude: 40.75, longitude: -73.99 });
+    const near = await service.newKey();
+    await publish(near, 'Sunset Shelter', { latitude: 34.09, longitude: -118.41 });
+    for (const [name, profile] of [
+      ['Ada', { sex: 'female', age: 'young', goodWith: { dogs: 'yes', cats: 'unknown' } }],
+      ['Bo', { sex: 'male', age: 'young', goodWith: { dogs: 'no' } }],
+      ['Cleo', { sex: 'female', breeds: { primary: 'Quarter Horse', mixed: true }, goodWith: { dogs: 'yes' } }],
+    ] as const) {
+      ids[name] = await create('/pets', { name, categoryId: 5, ...profile }, near);
+    }
     for (let n = 1; n <= 30; n++) await create('/pets', { name: `Bunny ${n}`, categoryId: 3 });
   });
   after(async () => {
@@ -60,7 +81,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
   it('filter by status and sort by name, and count what the counters know', async () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals`);
-    assert.match(await page.locator('main').innerText(), /35 animals available/);
+    assert.match(await page.locator('main').innerText(), /38 animals available/);
     await page.getByLabel('Status').selectOption('Sold');
     await follow(page.getByRole('button', { name: 'Show' }));
     assert.deepEqual(await namesOn(page), ['Tom']);
@@ -68,7 +89,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.getByLabel('Status').selectOption('Any status');
     await page.getByLabel('Order').selectOption('Name, A to Z');
     await follow(page.getByRole('button', { name: 'Show' }));
-    assert.equal((await namesOn(page))[1], 'Bunny 1');
+    assert.equal((await namesOn(page))[1], 'Ada');
     await page.goto(`${origin}/animals?category=4`);
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
     await page.close();
@@ -90,6 +111,71 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/animals?q=%3F`);
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
     await page.close();
+  });
+
+  it('filter by traits with the numbers of animals, without a script', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals?category=5`);
+    const filters = page.getByRole('navigation', { name: 'Filters' });
+    assert.deepEqual(await filters.getByRole('link').allInnerTexts(), ['Young\n2', 'Female\n2', 'Male\n1', 'Dogs\n2']);
+    await follow(filters.getByRole('link', { name: 'Female' }));
+    assert.deepEqual(await namesOn(page), ['Cleo', 'Ada']);
+    await follow(filters.getByRole('link', { name: 'Young' }));
+    assert.deepEqual(await namesOn(page), ['Ada']);
+    // The form keeps the filters, and each can be removed.
+    await page.getByLabel('Words').fill('cleo');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.match(await page.locator('.empty').innerText(), /No animals match/);
+    await follow(page.getByRole('link', { name: 'Remove Young' }));
+    assert.deepEqual(await namesOn(page), ['Cleo']);
+    await page.goto(`${origin}/animals?sex=queen&age=,&goodWithDogs=yes,nobody`);
+    assert.deepEqual(await namesOn(page), ['Cleo', 'Ada']);
+    await context.close();
+  });
+
+  it('show the animals near a postal code with their distances, the nearest first', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/animals`);
+    await page.getByLabel('Postal code').fill('90210');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await namesOn(page), ['Ada', 'Bo', 'Cleo']);
+    assert.match(await page.locator('.animal').first().innerText(), /Sunset · \d(\.\d)? mi away/);
+    assert.equal(
+      await page.getByLabel('Order').evaluate((order: HTMLSelectElement) => order.selectedOptions[0]?.label),
+      'Nearest first',
+    );
+    // Rex is far away.
+    await page.getByRole('link', { name: 'Male 1', exact: true }).waitFor();
+    await follow(page.getByRole('link', { name: 'Dogs' }));
+    assert.deepEqual(await namesOn(page), ['Ada', 'Cleo']);
+    for (const unknown of ['00000', 'Springfield', '<b>']) {
+      await page.getByLabel('Postal code').fill(unknown);
+      await follow(page.getByRole('button', { name: 'Show' }));
+      assert.match(await page.locator('#near-error').innerText(), /postal code/);
+      assert.deepEqual(await violationsOn(page), []);
+    }
+    await page.close();
+  });
+
+  it('take the place from the browser after a click, to a kilometer', async () => {
+    const geolocation = { latitude: 34.0954321, longitude: -118.4123456 };
+    const context = await browser.newContext({ geolocation, permissions: ['geolocation'] });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals`);
+    await follow(page.getByRole('button', { name: 'Near me' }));
+    assert.deepEqual(await namesOn(page), ['Ada', 'Bo', 'Cleo']);
+    assert.equal(new URL(page.url()).searchParams.get('near'), '34.10,-118.41');
+    await context.close();
+    const denied = await browser.newPage();
+    await denied.goto(`${origin}/animals`);
+    await denied.getByRole('button', { name: 'Near me' }).click();
+    await denied.getByText('Enter a postal code').waitFor();
+    const policies = [`${origin}/animals`, `${origin}/guides`].map(
+      async url => /geolocation=\((.*?)\)/.exec((await fetch(url)).headers.get('permissions-policy')!)![1],
+    );
+    assert.deepEqual(await Promise.all(policies), ['self', '']);
+    await denied.close();
   });
 
   it('show each animal once over the pages, in both directions', async () => {
@@ -121,6 +207,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
         for (const path of [
           '/animals?category=6',
           '/animals?category=1',
+          '/animals?near=90210&sex=female',
           ...['html', 'long', 'bidi', 'tom'].map(name => `/animals/${ids[name]}`),
         ]) {
           await page.goto(origin + path);

@@ -1,109 +1,118 @@
 import { categoriesWithin, categoryPaths, type NamedCategory } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { hashNumber } from '../../lib/hash-number.ts';
-import { dayHtml, type Html, html } from '../../lib/html/html.ts';
+import { type Html, html } from '../../lib/html/html.ts';
 import type { Page } from '../../lib/http/pagination/paginate.ts';
 import type { ScanRequest } from '../../lib/http/pagination/scan-queue.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
+import type { Database } from '../../schema.ts';
 import { addressSubject } from '../../sessions/attempts.ts';
 import { select } from '../../web/forms.ts';
-import { idOf, pageLinks } from '../../web/lists.ts';
-import { publicPage, type Visit } from '../../web/page.ts';
+import { pageLinks } from '../../web/lists.ts';
+import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { countPets } from '../counts.ts';
-import { categoriesOf, type PetSort } from '../filter.ts';
-import { listPets } from '../list.ts';
-import type { FullPet, PetStatus } from '../pet.ts';
+import { countFacets } from '../facets.ts';
+import { categoriesOf, ownersOf, type PetFilter } from '../filter.ts';
+import { findPets } from '../find.ts';
+import { type Nearby, nearbyOf, nearIn } from '../near.ts';
+import type { FullPet } from '../pet.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from '../words.ts';
-import { drawing, picture, priceText, statusBadge, statusNames } from './parts.ts';
+import { animalCards, contextOf } from './cards.ts';
+import { type Choice, choiceOf, distances, NEAR_LENGTH_MAX, parametersOf, pathOf, sorts } from './choice.ts';
+import { chosenTraits, facetsView } from './facet-view.ts';
+import { drawing, statusNames } from './parts.ts';
 
-/** The animals of the deployment, to browse and filter. */
+/** The animals of the deployment, to browse, search and filter. */
 export const animalsPage = publicPage({
   path: '/animals',
   title: 'Animals',
   menu: 'main',
   async show(visit) {
     const choice = choiceOf(visit.query);
-    const { database } = visit.deployment;
+    const { category } = choice;
     const path =
-      choice.category === undefined ? [] : (await categoryPaths(database, [choice.category])).get(choice.category);
-    if (path === undefined) return undefined;
-    const { page, total } = await find(visit, choice);
-    const paths = await categoryPaths(
-      database,
-      page.rows.map(({ categoryId }) => categoryId),
-    );
-    const children = await categoriesWithin(database, path.at(-1)?.id ?? null, CATEGORIES_MAX);
-    return {
-      title: path.at(-1)?.name ?? 'Animals',
-      description: 'Animals that look for a home: browse them by category, and ask about the one you like.',
-      styles: ['animals.css'],
-      body: html`${total !== undefined && html`<p class="lead">${totalText(total, choice)}</p>`}
-${categoryLinks(choice, path, children)}
-${filterForm(choice)}
-${
-  page.rows.length === 0
-    ? emptyView(page, choice)
-    : html`<ul class="grid animals">${page.rows.map(pet => card(pet, paths.get(pet.categoryId)))}</ul>`
-}
-${pageLinks(visit, page)}`,
-    };
+      category === undefined ? [] : (await categoryPaths(visit.deployment.database, [category])).get(category);
+    return path && listView(visit, choice, path);
   },
 });
 
-/** The filters and the sort order of a visitor. */
-interface Choice {
-  readonly category: number | undefined;
-  readonly status: PetStatus | 'any';
-  readonly sort: PetSort;
-  readonly cursor: string | undefined;
-  /** What a visitor searches for; empty for everything. */
-  readonly q: string;
+async function listView(visit: Visit, choice: Choice, path: readonly NamedCategory[]): Promise<View> {
+  const { database } = visit.deployment;
+  const children = await categoriesWithin(database, path.at(-1)?.id ?? null, CATEGORIES_MAX);
+  const place = await placeOf(database, choice);
+  const { page, total, facets } = await find(visit, choice, place.nearby);
+  const filters = facetsView(choice, facets);
+  return {
+    title: path.at(-1)?.name ?? 'Animals',
+    description: 'Animals that look for a home: search them, see who is near you, and ask about the one you like.',
+    styles: ['animals.css'],
+    scripts: ['near-me.js'],
+    locates: true,
+    body: html`${total !== undefined && html`<p class="lead">${totalText(total, choice)}</p>`}
+${categoryLinks(choice, path, children)}
+${filterForm(choice, place)}
+<div class="${filters === undefined ? '' : 'browse'}">
+${filters}
+<div>
+${chosenTraits(choice)}
+${page.rows.length === 0 ? emptyView(page, choice) : animalCards(page.rows, await contextOf(database, page.rows))}
+${pageLinks(visit, page)}
+</div>
+</div>`,
+  };
 }
 
-const sorts: Readonly<Record<PetSort, string>> = {
-  '-id': 'Newest first',
-  id: 'Oldest first',
-  name: 'Name, A to Z',
-  '-name': 'Name, Z to A',
-};
-
-const DEFAULTS = { status: 'available', sort: '-id' } as const;
 const PAGE_SIZE = 24;
 /** The most categories to choose from. */
 const CATEGORIES_MAX = 40;
 
-/** Reads what the address of the page says; what makes no sense counts as not chosen. */
-function choiceOf(query: URLSearchParams): Choice {
-  const [status, sort, category, q] = ['status', 'sort', 'category', 'q'].map(name => query.get(name) ?? '');
-  return {
-    category: idOf(category),
-    status: status === 'any' || Object.hasOwn(statusNames, status!) ? (status as Choice['status']) : DEFAULTS.status,
-    sort: Object.hasOwn(sorts, sort!) ? (sort as PetSort) : DEFAULTS.sort,
-    cursor: query.get('cursor') || undefined,
-    q: q!.trim().slice(0, SEARCH_LENGTH_MAX),
-  };
+/** The place of a visitor: what is near it, or why it cannot be used. */
+interface Place {
+  readonly nearby?: Nearby;
+  readonly error?: string;
 }
 
-/** Returns a page of animals, and how many there are where the counters can tell. */
-async function find(visit: Visit, { category, status, sort, cursor, q }: Choice) {
+async function placeOf(database: Database, { near, within }: Choice): Promise<Place> {
+  if (near === '') return {};
+  const place = nearIn(near);
+  if (place === undefined) return { error: 'Enter a US or Canadian postal code, such as 90210 or K1A 0B1.' };
+  try {
+    return { nearby: await nearbyOf(database, place, within) };
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'invalid_parameter')
+      return { error: 'No such postal code is known in the United States or Canada.' };
+    throw error;
+  }
+}
+
+/** Returns a page of animals, their facets, and how many there are where the counters can tell. */
+async function find(visit: Visit, { category, status, sort, cursor, q, within, traits }: Choice, nearby?: Nearby) {
   const { database } = visit.deployment;
   const request = scanOf(visit);
-  const filter = {
-    sort,
+  const isFiltered = Object.keys(traits).length > 0;
+  const filter: Omit<PetFilter, 'sort'> = {
     ...(category !== undefined && { categoryId: category, includeDescendants: true }),
     ...(status !== 'any' && { status: [status] }),
     ...(q !== '' && { words: beginningsIn(q) }),
+    ...(isFiltered && { traits }),
+    ...(nearby && {
+      ...ownersOf([nearby.organizations.map(({ id }) => id)]),
+      place: [visit.query.get('near'), within],
+    }),
   };
+  const search = { ...filter, nearby, sort: sort ?? (nearby === undefined ? 'recent' : 'distance') };
   const now = nowOf(visit.deployment);
-  const page = await listPets(database, filter, { limit: PAGE_SIZE, cursor, request }, now, 'full');
-  const isCounted = q === '' && (status === 'any' || category === undefined);
-  if (!isCounted) return { page, total: undefined };
-  const categoryId = await categoriesOf(database, filter, request);
-  return { page, total: await countPets(database, { ...filter, categoryId }, now) };
+  const page = await findPets(database, search, { limit: PAGE_SIZE, cursor, request }, now, 'full');
+  const categories = await categoriesOf(database, filter, request);
+  const facets = await countFacets(database, filter, categories, request, now);
+  const isCounted = !isFiltered && nearby === undefined && q === '' && (status === 'any' || category === undefined);
+  const counted = () => countPets(database, { ...filter, categoryId: categories }, now);
+  return { page, facets, total: isCounted ? await counted() : undefined };
 }
 
 /** A list that reads many rows waits for its turns, as in the API; visitors count by their networks. */
-function scanOf({ deployment, request }: Visit): ScanRequest {
+export function scanOf({ deployment, request }: Visit): ScanRequest {
   const accountId = -hashNumber(addressSubject(request.address));
   // Pages do not notice when a client leaves.
   return {
@@ -111,18 +120,6 @@ function scanOf({ deployment, request }: Visit): ScanRequest {
     caller: { accountId, plan: 'free' },
     connection: { destroyed: false, readableEnded: false },
   };
-}
-
-/** Returns the path of the first page of the list with another choice. */
-function pathOf(choice: Choice, change: Partial<Omit<Choice, 'cursor'>>): string {
-  const { category, status, sort, q } = { ...choice, ...change };
-  const query = new URLSearchParams({
-    ...(q !== '' && { q }),
-    ...(category !== undefined && { category: String(category) }),
-    ...(status !== DEFAULTS.status && { status }),
-    ...(sort !== DEFAULTS.sort && { sort }),
-  });
-  return query.size === 0 ? '/animals' : `/animals?${query}`;
 }
 
 function totalText(total: number, { status }: Choice): string {
@@ -152,34 +149,33 @@ ${
 </nav>`;
 }
 
-function filterForm({ category, status, sort, q }: Choice): Html {
+function filterForm(choice: Choice, { nearby, error }: Place): Html {
+  const { status, sort = '', q, near, within } = choice;
+  const { category, ...kept } = parametersOf({ ...choice, q: '', near: '', status: 'available', sort: undefined });
   const statuses = [...Object.entries(statusNames), ['any', 'Any status'] as const];
   const chosen = (options: readonly (readonly [string, string])[], value: string) =>
     options.map(([option, label]) => ({ value: option, label, checked: option === value }));
+  // The default order follows the place, so that it needs no second choice.
+  const { recent, ...others } = sorts;
+  const orders = nearby === undefined ? { '': recent, ...others } : { '': 'Nearest first', recent, ...others };
   return html`<form action="/animals" class="filter">
-${category !== undefined && html`<input type="hidden" name="category" value="${category}">`}
+${Object.entries({ ...(category && { category }), ...kept }).map(
+  ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+)}
 <div class="field">
 <label for="q">Words</label>
 <input id="q" name="q" type="search" value="${q}" maxlength="${SEARCH_LENGTH_MAX}" dir="auto">
 </div>
-${select({ name: 'status', label: 'Status', choices: chosen(statuses, status) })}
-${select({ name: 'sort', label: 'Order', choices: chosen(Object.entries(sorts), sort) })}
-<button class="secondary">Show</button>
-</form>`;
-}
-
-function card(pet: FullPet, path: readonly NamedCategory[] | undefined): Html {
-  const { id, name, status, price, createdAt } = pet;
-  return html`<li class="card animal">
-${picture(pet, path)}
-<div class="text">
-<h2><a href="/animals/${id}"><bdi>${name}</bdi></a></h2>
-<p class="quiet"><bdi>${path?.at(-1)?.name}</bdi></p>
-<p>${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}</p>
-<p class="since">Here since ${dayHtml(new Date(createdAt))}</p>
+<div class="field near">
+<label for="near">Postal code</label>
+<input id="near" name="near" value="${near}" maxlength="${NEAR_LENGTH_MAX}" autocomplete="postal-code" spellcheck="false"${error !== undefined && html` aria-invalid="true" aria-describedby="near-error"`}>
 </div>
-</li>
-`;
+${select({ name: 'within', label: 'Within', choices: chosen(Object.entries(distances), within) })}
+${select({ name: 'status', label: 'Status', choices: chosen(statuses, status) })}
+${select({ name: 'sort', label: 'Order', choices: chosen(Object.entries(orders), sort) })}
+<button class="secondary">Show</button>
+${error !== undefined && html`<p class="error" id="near-error">${error}</p>`}
+</form>`;
 }
 
 function emptyView({ next }: Page<FullPet>, choice: Choice): Html {

@@ -1,0 +1,43 @@
+import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
+import type { Reader } from '../schema.ts';
+import type { PetFilter, PetSort } from './filter.ts';
+import { listPets, type PetViews } from './list.ts';
+import { listNearestPets, type Nearby, withDistances } from './near.ts';
+import type { FullPet, PetReader } from './pet.ts';
+import { listRandomPets } from './random.ts';
+
+/** A list as callers ask for it: a filter, an order, and the organizations near a place. */
+export interface PetSearch extends Omit<PetFilter, 'sort' | 'range'> {
+  readonly sort: PetSort | 'recent' | 'random' | 'distance';
+  /** Requires the filter by their accounts. */
+  readonly nearby?: Nearby | undefined;
+}
+
+/**
+ * Returns one page of a list in any order. In the full view, the pets of a list near a place have their distances.
+ * @throws {Problem} as `listPets`
+ */
+export async function findPets<View extends keyof PetViews = 'plain'>(
+  reader: Reader,
+  { nearby, sort, ...filter }: PetSearch,
+  page: PageRequest,
+  now: number,
+  view?: View,
+  viewer?: PetReader,
+): Promise<Page<PetViews[View]>> {
+  const found = await listed();
+  if (nearby === undefined || view !== 'full') return found;
+  return { ...found, rows: withDistances(found.rows as FullPet[], nearby) as PetViews[View][] };
+
+  function listed(): Promise<Page<PetViews[View]>> {
+    if (sort === 'random') return listRandomPets(reader, filter, page, now, view, viewer);
+    if (sort === 'distance') return listNearestPets(reader, filter, owned(), page, now, view, viewer);
+    return listPets(reader, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, viewer);
+  }
+
+  /** Leaves out the organizations that the other filters exclude. */
+  function owned() {
+    const ids = new Set(filter.ownerIds ?? [filter.ownerId]);
+    return nearby!.organizations.filter(({ id }) => ids.has(id));
+  }
+}

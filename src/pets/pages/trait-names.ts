@@ -1,0 +1,104 @@
+import type { Distance, FullPet } from '../pet.ts';
+import type { YesNoUnknown } from '../profile.ts';
+
+/** The names of traits on pages, in the order of `traitChoices`. */
+export const traitNames: Readonly<Record<string, string>> = {
+  sex: 'Sex',
+  age: 'Age',
+  size: 'Size',
+  coat: 'Coat',
+  goodWithChildren: 'Children',
+  goodWithDogs: 'Dogs',
+  goodWithCats: 'Cats',
+  goodWithElderly: 'Elderly people',
+  goodWithFarmAnimals: 'Farm animals',
+  houseTrained: 'House-trained',
+  crateTrained: 'Crate-trained',
+  leashTrained: 'Leash-trained',
+  spayedNeutered: 'Spayed or neutered',
+  vaccinated: 'Vaccinated',
+  declawed: 'Declawed',
+  specialNeeds: 'Special needs',
+};
+
+const valueNames: Readonly<Record<string, string>> = {
+  female: 'Female',
+  male: 'Male',
+  baby: 'Baby',
+  young: 'Young',
+  adult: 'Adult',
+  senior: 'Senior',
+  small: 'Small',
+  medium: 'Medium',
+  large: 'Large',
+  xlarge: 'Extra large',
+  hairless: 'Hairless',
+  short: 'Short',
+  long: 'Long',
+  wire: 'Wire',
+  curly: 'Curly',
+  yes: 'Yes',
+  no: 'No',
+  unknown: 'Unknown',
+};
+
+/** Returns the name of a value of a trait on pages. */
+export function valueName(value: string): string {
+  return valueNames[value] ?? value;
+}
+
+/** Returns a filter by a trait in words: `Female`, `Good with dogs`, `Not vaccinated`. */
+export function traitText(name: string, value: string): string {
+  const label = traitNames[name]!;
+  if (!(value === 'yes' || value === 'no' || value === 'unknown')) {
+    return name === 'coat' ? `${valueName(value)} coat` : valueName(value);
+  }
+  if (name === 'sex') return 'Sex unknown';
+  const text = name.startsWith('goodWith') ? `Good with ${label.toLowerCase()}` : label;
+  return value === 'yes' ? text : `${text}: ${value}`;
+}
+
+/** Returns the breeds of an animal as people read them: `Beagle / Boxer mix`; `undefined` if there are none. */
+export function breedText({ breeds }: Pick<FullPet, 'breeds'>): string | undefined {
+  const { primary, secondary, mixed, unknown } = breeds ?? {};
+  const names = [primary, secondary].filter(name => name !== undefined).join(' / ');
+  if (names !== '') return mixed ? `${names} mix` : names;
+  if (mixed) return 'Mixed breed';
+  return unknown ? 'Breed unknown' : undefined;
+}
+
+/** Returns the colors of an animal: `Black, white`; `undefined` if there are none. */
+export function colorText({ colors }: Pick<FullPet, 'colors'>): string | undefined {
+  const names = [colors?.primary, colors?.secondary, colors?.tertiary].filter(name => name !== undefined);
+  return names.length === 0 ? undefined : names.join(', ');
+}
+
+/** Returns what a visitor sees first of an animal: `Female · young · large`. */
+export function shortText({ sex, age, size }: Pick<FullPet, 'sex' | 'age' | 'size'>): string {
+  const known = [sex === 'unknown' ? undefined : sex, age, size].filter(value => value !== undefined);
+  return known.map((value, index) => (index === 0 ? valueName(value) : valueName(value).toLowerCase())).join(' · ');
+}
+
+/** Returns a distance as people read it: `12 mi away`. */
+export function distanceText({ value, unit }: Distance): string {
+  const shown = value >= 10 ? Math.round(value) : value;
+  return `${shown} ${unit} away`;
+}
+
+/** The groups of answers on the page of an animal: the name of each answer with its value. */
+export function answersOf({ goodWith, traits }: Pick<FullPet, 'goodWith' | 'traits'>): readonly {
+  readonly title: string;
+  readonly answers: readonly (readonly [string, YesNoUnknown])[];
+}[] {
+  const named = (answers: object | undefined, nameOf: (member: string) => string) =>
+    Object.entries(answers ?? {}).map(
+      ([member, value]) => [traitNames[nameOf(member)]!, value as YesNoUnknown] as const,
+    );
+  return [
+    {
+      title: 'Gets along with',
+      answers: named(goodWith, member => `goodWith${member[0]!.toUpperCase()}${member.slice(1)}`),
+    },
+    { title: 'Training and health', answers: named(traits, member => member) },
+  ].filter(({ answers }) => answers.length > 0);
+}
