@@ -170,6 +170,11 @@ const byStatus = {
       'A hold or an order reserves the animal, and only that one can change its status. If the end is known, the message contains it, and `Retry-After` is the number of seconds until then. The end of an approved order is not known.',
       'Choose another animal, or try again at that time. If the animal is on hold for you, send the `holdId` with the order.',
     ],
+    bonded_animals: [
+      'The animal is bonded with others.',
+      'Bonded animals are held and ordered together only. The message names the others; `group.petIds` of the full view has all of them.',
+      'Send the ids of all of them as `petIds`.',
+    ],
     invalid_status_transition: [
       'The status of the animal does not allow this.',
       'Only an available animal can be held or ordered. This one is sold, or its owner has set it aside.',

@@ -27,6 +27,10 @@ export const createExamples = [
   example('already sold', 'Only available animals can be held', 'invalid_status_transition', {
     body: { petIds: [3, 4] },
   }),
+  example('one of bonded animals', 'The message names the others', 'bonded_animals', {
+    given: ['updatePet: bonded', 'updatePet: the other one'],
+    body: { petIds: [1] },
+  }),
   example('unknown animal', 'One of the animals does not exist', 'pet_not_found', { body: { petIds: [1, 999] } }),
   example('too long', 'A hold lasts at most 30 days', 'invalid_body', tooLong),
 ];

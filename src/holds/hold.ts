@@ -4,6 +4,7 @@ import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { parseTime } from '../lib/time.ts';
+import { BONDED_MAX } from '../pets/profile.ts';
 
 /** The status of a hold. A hold ends once; its status never changes afterwards. */
 export const HoldStatus = Type.Enum(['active', 'released', 'used', 'expired'], {
@@ -23,7 +24,7 @@ export type HoldOutcome = Static<typeof HoldOutcome>;
 
 const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
   minItems: 1,
-  maxItems: 20,
+  maxItems: BONDED_MAX,
   uniqueItems: true,
   description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
 });

@@ -6,7 +6,8 @@ import type { Problem } from '../lib/http/problem.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
-import { lockPets } from '../pets/lock.ts';
+import { requireWholeGroups } from '../pets/groups.ts';
+import { lockEveryPet, lockPets } from '../pets/lock.ts';
 import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
 import { lockBound } from '../plans/lock.ts';
 import { insertingOne, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
@@ -18,8 +19,8 @@ import { type HoldRecord, holdColumns, parseHold, selectHold } from './rows.ts';
  * createHold reserves pets for an account, all or none, and records `hold.created`.
  *
  * Holds of one account are placed one at a time, so that concurrent requests cannot exceed `heldMax`.
- * @throws {Problem} `pet_not_found`; `pet_reserved` or `invalid_status_transition` if a pet is not available;
- *   `hold_limit_exceeded`; `invalid_body` if the expiry is out of range
+ * @throws {Problem} `pet_not_found`; `bonded_animals`; `pet_reserved` or `invalid_status_transition` if a pet is not
+ *   available; `hold_limit_exceeded`; `invalid_body` if the expiry is out of range
  */
 export async function createHold(
   tx: Transaction,
@@ -32,8 +33,8 @@ export async function createHold(
   expiryFrom(tx.now);
   // Before any other lock.
   await lockBound(tx, 'holds', accountId);
-  const pets = await lockPets(tx, requestedIds);
-  requireAllFound(requestedIds, pets);
+  const pets = await lockEveryPet(tx, requestedIds);
+  await requireWholeGroups(tx, pets);
   // Waiting for the locks may have taken a while.
   const { now } = tx;
   const expiresAt = expiryFrom(now);
@@ -154,14 +155,6 @@ function requireExpiryInRange(text: string, now: number, createdAt: number): num
 function limitExceeded(held: number, heldMax: number, more: number): Problem {
   const message = `The account holds ${held} of at most ${heldMax} animals; ${more} more exceed the limit.`;
   return problem('hold_limit_exceeded', `${message} Release a hold, or wait until one expires.`);
-}
-
-function requireAllFound(petIds: readonly number[], pets: readonly LockedPet[]): void {
-  const found = new Set(pets.map(({ id }) => id));
-  const missing = petIds.filter(id => !found.has(id)).sort((a, b) => a - b);
-  if (missing.length === 0) return;
-  const noun = missing.length === 1 ? 'is no animal' : 'are no animals';
-  throw problem('pet_not_found', `There ${noun} ${missing.join(', ')}.`);
 }
 
 /**

@@ -16,13 +16,13 @@ const holdId = idParameter('hold', HoldId);
 export const create = operation({
   summary: 'Place a hold',
   description:
-    'Reserves up to 20 animals for your account: all of them, or none. They are `pending` until the hold ends: ' +
+    'Reserves up to 20 animals for your account: all of them, or none. Bonded animals are held together. They are `pending` until the hold ends: ' +
     'nobody can hold them again, and only an order with this `holdId` can order them. The hold expires after 15 minutes, or at `expiresAt`, at most 30 days from ' +
     'now; from that moment the animals are `available` again. The number of animals that an account holds at a time is ' +
     'bounded by its plan.',
   body: NewHold,
   successes: [{ status: 201, description: 'The hold.', schema: Hold, headers: { Location: 'The URL of the hold.' } }],
-  errors: ['pet_not_found', 'pet_reserved', 'invalid_status_transition', 'hold_limit_exceeded'],
+  errors: ['pet_not_found', 'bonded_animals', 'pet_reserved', 'invalid_status_transition', 'hold_limit_exceeded'],
   examples: createExamples,
   handle(request) {
     const { context, caller, body, baseUrl } = request;

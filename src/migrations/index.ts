@@ -21,6 +21,7 @@ import { organizations } from './0023-organizations.ts';
 import { photos } from './0024-photos.ts';
 import { words } from './0025-words.ts';
 import { traitCounts } from './0026-trait-counts.ts';
+import { bondedOrders } from './0028-bonded-orders.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -59,4 +60,5 @@ export const migrations: readonly Migration[] = [
   photos,
   words,
   traitCounts,
+  bondedOrders,
 ];

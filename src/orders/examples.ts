@@ -26,6 +26,7 @@ export const listExamples = [
 
 const cat = { body: { petId: 1 } };
 const twoAnimals = { body: { petId: 1, quantity: 2 } };
+const bonded = ['updatePet: bonded', 'updatePet: the other one'];
 const availableLater = 'Another account ordered the animal; `Retry-After` says when it may be available';
 
 export const placeExamples = [
@@ -41,6 +42,11 @@ export const placeExamples = [
     as: 'stranger',
     body: { petId: 1, note: 'For my grandmother.' },
   }),
+  example('bonded animals', 'Order all animals of a bonded group together', 201, {
+    given: bonded,
+    body: { petIds: [1, 2] },
+  }),
+  example('one of bonded animals', 'The message names the others', 'bonded_animals', { given: bonded, ...cat }),
   example('already ordered', availableLater, 'pet_reserved', { given: placed.given, as: 'stranger', ...cat }),
   example('already sold', 'Only available animals can be ordered', 'invalid_status_transition', { body: { petId: 4 } }),
   example('a released hold', 'The hold has ended', 'hold_ended', {

@@ -2,6 +2,7 @@ import { lockPets } from '../pets/lock.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../schema.ts';
 import { recordOrderEvent } from './events.ts';
 import { countEndedLater } from './open-orders.ts';
+import { type OrderRow, petIdsOf } from './order.ts';
 import { orderColumns } from './rows.ts';
 
 /**
@@ -26,12 +27,11 @@ export const nextOrderExpiry: NextDue = db =>
     .orderBy('expires_at')
     .limit(1);
 
+type DueOrder = Pick<OrderRow, 'id' | 'petId' | 'petIds'>;
+
 /** Locking the pets makes them available, and serializes processes that expire the same orders. */
-async function endAll(tx: Transaction, due: readonly { id: number; petId: number }[]): Promise<number> {
-  await lockPets(
-    tx,
-    due.map(({ petId }) => petId),
-  );
+async function endAll(tx: Transaction, due: readonly DueOrder[]): Promise<number> {
+  await lockPets(tx, due.flatMap(petIdsOf));
   let ended = 0;
   for (const { id } of due) {
     const order = await tx.first(endExpired, { id, now: tx.now });
@@ -46,7 +46,7 @@ async function endAll(tx: Transaction, due: readonly { id: number; petId: number
 const findExpired = query((db, p: Params<{ now: number }>) =>
   db
     .selectFrom('orders')
-    .select(['id', 'pet_id as petId'])
+    .select(['id', 'pet_id as petId', 'pet_ids as petIds'])
     .where('status', '=', sql.lit('placed'))
     .where('expires_at', '<=', p.now)
     .orderBy('expires_at')

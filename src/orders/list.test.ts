@@ -9,7 +9,7 @@ import { dialects } from '../lib/storage/migration.ts';
 import { postgresServer } from '../lib/storage/postgres/connection.ts';
 import { migrations } from '../migrations/index.ts';
 import { createPet } from '../pets/pets.ts';
-import { type Database, type Params, type Query, query, type Reader } from '../schema.ts';
+import { type Database, type Params, type Query, query, type Reader, sql } from '../schema.ts';
 import { listOrders, type OrderFilter, orderList } from './list.ts';
 import { type OrderStatus, orderStatuses } from './order.ts';
 import { APPROVAL_PERIOD_MS } from './orders.ts';
@@ -80,6 +80,7 @@ describe('listOrders', () => {
         for (let made = 1; made < 43_000; made += Math.min(made, 43_000 - made)) {
           await tx.run(double, { rows: Math.min(made, 43_000 - made) });
         }
+        await tx.run(reserveAll, {});
       });
       const last = await store.place(1);
       const all = [await store.order(1), await store.order(last.id)];
@@ -130,9 +131,16 @@ describe('listOrders', () => {
         .all(...new Array((sql.match(/\?/g) ?? []).length).fill(1))
         .map(({ detail }) => detail);
       const text = `${what}: ${sql}: ${plan.join('; ')}`;
-      for (const detail of plan.filter(one => /\borders\b/.test(one) && /^(SCAN|SEARCH)/.test(one))) {
-        // Admins read all ids, others a part of an index.
-        if (what === 'admin {}') assert.match(detail, /^(SCAN orders|SEARCH orders USING INTEGER PRIMARY KEY)/, text);
+      for (const detail of plan.filter(one => /\b(orders|reservations)\b/.test(one) && /^(SCAN|SEARCH)/.test(one))) {
+        // Orders of a pet follow its reservations. Admins read all ids, others a part of an index.
+        if (what.includes('petId'))
+          assert.match(
+            detail,
+            /^SEARCH (reservations USING COVERING INDEX reservations_by_pet_and_order|orders USING INTEGER PRIMARY KEY \(rowid=\?\))/,
+            text,
+          );
+        else if (what === 'admin {}')
+          assert.match(detail, /^(SCAN orders|SEARCH orders USING INTEGER PRIMARY KEY)/, text);
         else assert.match(detail, /^SEARCH orders USING (COVERING )?INDEX orders_by_/, text);
       }
       // Only the few rows of the merged runs and of expired orders are sorted.
@@ -156,7 +164,11 @@ describe('listOrders', () => {
                 (array['placed', 'approved', 'delivered'])[1 + n % 3], 1, 1000000 + n, 0, 0
          from generate_series(1, 40000) n`,
       );
+      await ask(
+        `insert into reservations (pet_id, owner_id, order_id, active) select pet_id, owner_id, id, 0 from orders`,
+      );
       await ask('analyze orders');
+      await ask('analyze reservations');
       for (const { what, sql, values } of await everyQuery('postgres')) {
         const rows = await ask(`explain (analyze, costs off, timing off, summary off) ${sql}`, values);
         const plan = rows.map(row => row['QUERY PLAN']).join('\n');
@@ -302,6 +314,18 @@ const another = query((db, _: Params<Record<never, never>>) =>
   db
     .insertInto('orders')
     .values({ pet_id: 1, account_id: 77, owner_id: 1, status: 'cancelled', quantity: 1, created_at: 0, updated_at: 0 }),
+);
+
+const reserveAll = query((db, _: Params<Record<never, never>>) =>
+  db
+    .insertInto('reservations')
+    .columns(['pet_id', 'owner_id', 'order_id', 'active'])
+    .expression(
+      db
+        .selectFrom('orders')
+        .select(['pet_id', 'owner_id', 'id', sql<number>`0`.as('active')])
+        .where('account_id', '=', 77),
+    ),
 );
 
 const double = query((db, p: Params<{ rows: number }>) =>

@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { field, type InsertRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { field, type InsertRowOf, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
 import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { Price } from '../pets/pet.ts';
+import { BONDED_MAX } from '../pets/profile.ts';
 
 /** Every status of an order, in the order of its life. */
 export const orderStatuses = ['placed', 'approved', 'delivered', 'returned', 'cancelled', 'expired'] as const;
@@ -39,7 +40,19 @@ const Quantity = Type.Integer({
   minimum: 1,
   maximum: 1,
   default: 1,
-  description: 'The number of animals: always 1, because each animal is unique.',
+  description: 'Always 1, because each animal is unique.',
+});
+
+const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
+  minItems: 1,
+  maxItems: BONDED_MAX,
+  uniqueItems: true,
+  examples: [[1, 2]],
+  description:
+    'Bonded animals to order together, instead of `petId`: all of `group.petIds` of their full view. The order gets all of them or fails.',
+});
+const PetIds = Type.Array(idSchema('The id of an animal.'), {
+  description: 'The animals that were ordered together, sorted by id; absent for an order of one.',
 });
 
 /** The status of an order as of a time: an expression that no index covers. */
@@ -59,13 +72,14 @@ export const orderFields = {
   petId: field(idSchema('The animal to order.'), {
     column: 'pet_id',
     write: 'required',
-    shown: idSchema('The animal that was ordered.'),
+    shown: idSchema('The animal that was ordered; the first one of an order of several.'),
   }),
+  petIds: field(NewPetIds, { column: 'pet_ids', codec: json<number[]>(), write: 'optional', shown: PetIds }),
   quantity: field(Quantity, {
     column: 'quantity',
     write: 'optional',
     default: 1,
-    shown: Type.Integer({ description: 'Always 1.' }),
+    shown: Type.Integer({ description: 'The number of animals.' }),
   }),
   shipDate: field(ShipDate, {
     column: 'ship_date',
@@ -121,7 +135,7 @@ export type NewOrderRow = InsertRowOf<OrderFields>;
 export type OrderState = StateOf<OrderFields>;
 
 /** The body that places an order. Members of the classic pet store (`id`, `status`, `complete`) are ignored. */
-export const NewOrder = newSchema(orderFields, 'NewOrder', 'An order to place.');
+export const NewOrder = orderSchema();
 export type NewOrder = Static<typeof NewOrder>;
 
 export const NewOrderStep = Type.Object(
@@ -161,7 +175,7 @@ export type OrderStep = Static<typeof OrderStep>;
 export const Order = fullSchema(
   orderFields,
   'Order',
-  'An order of one animal, at the price that the animal had when it was ordered.',
+  'An order of an animal or of bonded animals, at the price that they had when they were ordered.',
   {
     approval: Type.Optional(OrderStep),
     delivery: Type.Optional(OrderStep),
@@ -172,6 +186,20 @@ export const Order = fullSchema(
 export type Order = Static<typeof Order>;
 
 export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.' });
+
+/** Returns the schema of a new order, which names its animals by `petId` or `petIds`; see `placeOrder`. */
+function orderSchema() {
+  const { properties } = newSchema(orderFields, 'NewOrder', '');
+  return Type.Object(
+    { ...properties, petId: Type.Optional(properties.petId) },
+    { title: 'NewOrder', description: 'An order to place, with either `petId` or `petIds`.' },
+  );
+}
+
+/** Returns the pets of an order, by id ascending. */
+export function petIdsOf({ petId, petIds }: Pick<OrderRow, 'petId' | 'petIds'>): readonly number[] {
+  return petIds === null ? [petId] : (JSON.parse(petIds) as number[]);
+}
 
 /** Returns the steps that an order may have taken to reach a status, in their order. */
 export function stepsTo(status: OrderStatus): readonly StepName[] {

@@ -22,6 +22,7 @@ onEachEngine(engine => {
       assert.deepEqual(order, {
         id: 1,
         petId: 1,
+        petIds: null,
         accountId: placer.accountId,
         ownerId: owner.accountId,
         holdId: null,

@@ -1,9 +1,11 @@
-import { problem } from '../errors.ts';
+import { invalidBody, problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { HoldRow } from '../holds/hold.ts';
 import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
+import type { Problem } from '../lib/http/problem.ts';
 import type { LockedPet } from '../pets/change.ts';
-import { lockPet } from '../pets/lock.ts';
+import { areBonded, requireWholeGroups } from '../pets/groups.ts';
+import { lockEveryPet } from '../pets/lock.ts';
 import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
@@ -15,11 +17,11 @@ import { canSeeOrder, type OrderWithSteps, orderColumns, orderValues } from './r
 export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * placeOrder orders a pet at its current price, reserves it until the order ends and records `order.placed`. Of several
- * concurrent orders of a pet, one succeeds. Not safe to repeat: the second time fails.
+ * placeOrder orders a pet, or all pets of a bonded group, at their current price, reserves them until the order ends and
+ * records `order.placed`. Of several concurrent orders of a pet, one succeeds. Not safe to repeat: the second time fails.
  * @param order.holdId the account's own hold on the pet; the hold keeps its other pets
  * @param openMax the most open orders of the account
- * @throws {Problem} `pet_not_found`; `pet_reserved` if a hold or an order reserves the pet, including the account's own
+ * @throws {Problem} `invalid_body`; `pet_not_found`; `bonded_animals`; `pet_reserved` if a hold or an order reserves the pet, including the account's own
  *   hold if it is not given; `invalid_status_transition` if the pet is sold or set aside; `hold_not_found`; `hold_ended`;
  *   `order_limit_exceeded`
  */
@@ -30,29 +32,33 @@ export async function placeOrder(
   openMax = Number.POSITIVE_INFINITY,
 ): Promise<OrderWithSteps> {
   const { accountId } = actor;
-  const pet = await lockPet(tx, order.petId);
-  const hold = order.holdId === undefined ? undefined : await lockHoldOn(tx, actor, pet, order.holdId);
-  if (hold === undefined) await requireUnreserved(tx, actor, pet);
+  const pets = await lockEveryPet(tx, requestedIds(order));
+  if (pets.length > 1 && !areBonded(pets)) throw notBonded(pets);
+  await requireWholeGroups(tx, pets);
+  const hold = order.holdId === undefined ? undefined : await lockHoldOn(tx, actor, pets, order.holdId);
+  if (hold === undefined) for (const pet of pets) await requireUnreserved(tx, actor, pet);
 
   const expiresAt = tx.now + APPROVAL_PERIOD_MS;
+  const { petIds: _, ...rest } = order;
+  const ids = pets.map(pet => pet.id);
+  const several = ids.length > 1 && { petIds: ids, quantity: ids.length };
   const row: NewOrderRow = {
-    ...orderValues.toRow(order),
+    ...orderValues.toRow({ ...rest, petId: ids[0]!, ...several }),
     status: 'placed',
-    priceAmount: pet.priceAmount,
-    priceCurrency: pet.priceCurrency,
+    ...totalPrice(pets),
     accountId,
-    ownerId: pet.accountId,
+    ownerId: pets[0]!.accountId,
     expiresAt,
     createdAt: tx.now,
     updatedAt: tx.now,
   };
   const id = await tx.insert(insertOrder, row);
   const reservation = { orderId: id, until: expiresAt };
-  if (hold === undefined) await reserve(tx, pet, reservation, accountId);
-  else {
-    await convertHold(tx, pet, reservation, accountId);
-    await endIfUsed(tx, hold);
+  for (const pet of pets) {
+    if (hold === undefined) await reserve(tx, pet, reservation, accountId);
+    else await convertHold(tx, pet, reservation, accountId);
   }
+  if (hold !== undefined) await endIfUsed(tx, hold);
   const placed: OrderRow = { ...row, id, version: 1 };
   await recordOrderEvent(tx, placed, accountId);
   await countOrder(tx, accountId, openMax);
@@ -70,6 +76,33 @@ export async function getOrder(reader: Reader, actor: Actor, id: number, now: nu
   return (await withSteps(reader, [order]))[0]!;
 }
 
+/** Returns the ids that the body of an order names; throws `invalid_body` unless it has exactly one of both members. */
+function requestedIds({ petId, petIds }: NewOrder): readonly number[] {
+  if (petIds === undefined && petId === undefined) throw invalidBody('/petId', 'required', 'petId is required.');
+  if (petIds !== undefined && petId !== undefined)
+    throw invalidBody('/petIds', 'invalid_combination', 'Cannot be combined with petId.');
+  return petIds ?? [petId!];
+}
+
+function notBonded(pets: readonly LockedPet[]): Problem {
+  const message = `The animals ${pets.map(({ id }) => id).join(', ')} are not one group of bonded animals: order each with petId.`;
+  return invalidBody('/petIds', 'invalid_value', message);
+}
+
+/** Returns the sum of the prices of pets; throws `invalid_body` if they have several currencies. */
+function totalPrice(pets: readonly LockedPet[]): Pick<OrderRow, 'priceAmount' | 'priceCurrency'> {
+  const priced = pets.filter(({ priceAmount }) => priceAmount !== null);
+  const [{ priceCurrency } = { priceCurrency: null }] = priced;
+  const priceAmount = priced.length === 0 ? null : priced.reduce((sum, pet) => sum + pet.priceAmount!, 0);
+  const isExact = priceAmount === null || Number.isSafeInteger(priceAmount);
+  if (isExact && priced.every(pet => pet.priceCurrency === priceCurrency)) return { priceAmount, priceCurrency };
+  throw invalidBody(
+    '/petIds',
+    'invalid_value',
+    'The animals have prices without a sum: in several currencies, or too large.',
+  );
+}
+
 /** Rejects the order of a reserved pet. If the actor's own hold reserves it, the error explains how to order from it. */
 async function requireUnreserved(tx: Transaction, { accountId }: Actor, pet: LockedPet): Promise<void> {
   const { reservation } = pet;
@@ -81,11 +114,12 @@ async function requireUnreserved(tx: Transaction, { accountId }: Actor, pet: Loc
   throw problem('pet_reserved', message, { headers: error.headers });
 }
 
-/** Locks and returns the hold from which the pet is ordered. */
-async function lockHoldOn(tx: Transaction, actor: Actor, pet: LockedPet, holdId: number): Promise<HoldRow> {
+/** Locks and returns the hold from which the pets are ordered. */
+async function lockHoldOn(tx: Transaction, actor: Actor, pets: readonly LockedPet[], holdId: number): Promise<HoldRow> {
   const hold = await lockActiveHold(tx, actor, holdId);
-  if (pet.reservation?.holdId === holdId) return hold;
-  throw problem('hold_ended', `Hold ${holdId} does not hold animal ${pet.id}, or no longer does.`);
+  const other = pets.find(({ reservation }) => reservation?.holdId !== holdId);
+  if (other === undefined) return hold;
+  throw problem('hold_ended', `Hold ${holdId} does not hold animal ${other.id}, or no longer does.`);
 }
 
 const insertOrder = query((db, p: Params<NewOrderRow>, engine) =>

@@ -45,7 +45,7 @@ export const list = listOperation({
 export const place = operation({
   summary: 'Order an animal',
   description:
-    'Orders an animal for your account, at its current price. The animal is `pending` from then on; of several ' +
+    'Orders an animal for your account, at its current price; or, with `petIds`, all animals of a bonded group, at the sum of their prices. The animal is `pending` from then on; of several ' +
     'concurrent orders of an animal, one succeeds. The owner of the animal has seven days to approve the order, then it ' +
     'expires and the animal is available again. To order an animal that is on hold for you, send its `holdId`; the other ' +
     'animals of the hold stay on hold. The number of open orders of an account, placed or approved, is bounded by its ' +
@@ -61,6 +61,7 @@ export const place = operation({
   ],
   errors: [
     'pet_not_found',
+    'bonded_animals',
     'pet_reserved',
     'invalid_status_transition',
     'hold_not_found',

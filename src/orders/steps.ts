@@ -10,12 +10,12 @@ import { changeExpiry, endReservation } from '../pets/reservations.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
 import { countEnded, isOpen } from './open-orders.ts';
-import { type NewOrderReturn, type OrderRow, type OrderStatus, orderSteps, type StepName } from './order.ts';
+import { type NewOrderReturn, type OrderRow, type OrderStatus, orderSteps, petIdsOf, type StepName } from './order.ts';
 import { getOrder } from './orders.ts';
 import { type OrderWithSteps, orderColumns } from './rows.ts';
 
 /**
- * Takes a step of an order, changes its pet and records the event. The owner of the pet and admins can take every step,
+ * Takes a step of an order, changes its pets and records the event. The owner of the pets and admins can take every step,
  * the placer only a cancellation. Not safe to repeat: the second time fails.
  * @param precondition evaluates the order's entity tag
  * @throws {Problem} `order_not_found`; `not_owner`; any error of `precondition`; `invalid_order_transition` if the order
@@ -30,49 +30,54 @@ export type TakeStep = (
 ) => Promise<OrderWithSteps>;
 
 /** approveOrder approves a placed order, which then no longer expires. */
-export const approveOrder: TakeStep = step('approval', async (tx, { pet, order }) => {
-  await changeExpiry(tx, reservedPet(pet, order).id, null);
+export const approveOrder: TakeStep = step('approval', async (tx, context) => {
+  for (const { id } of reservedPets(context)) await changeExpiry(tx, id, null);
 });
 
-/** deliverOrder completes an approved order: its pet is sold. */
-export const deliverOrder: TakeStep = step('delivery', async (tx, { pet, order, cause }) => {
-  await endReservation(tx, reservedPet(pet, order), 'sold', { ...cause, reason: 'order_delivered' });
+/** deliverOrder completes an approved order: its pets are sold. */
+export const deliverOrder: TakeStep = step('delivery', async (tx, context) => {
+  const cause = { ...context.cause, reason: 'order_delivered' } as const;
+  for (const pet of reservedPets(context)) await endReservation(tx, pet, 'sold', cause);
 });
 
-/** cancelOrder cancels an order before its delivery: its pet is available again. */
-export const cancelOrder: TakeStep = step('cancellation', async (tx, { pet, order, cause }) => {
-  await endReservation(tx, reservedPet(pet, order), 'available', { ...cause, reason: 'order_cancelled' });
+/** cancelOrder cancels an order before its delivery: its pets are available again. */
+export const cancelOrder: TakeStep = step('cancellation', async (tx, context) => {
+  const cause = { ...context.cause, reason: 'order_cancelled' } as const;
+  for (const pet of reservedPets(context)) await endReservation(tx, pet, 'available', cause);
 });
 
 /**
- * returnOrder takes the pet of a delivered order back: it is available, or pending unless `ready`. A pet that was deleted,
+ * returnOrder takes the pets of a delivered order back: they are available, or pending unless `ready`. A pet that was deleted,
  * is no longer sold or was sold again stays as it is.
  */
-export const returnOrder: TakeStep = step('return', async (tx, { pet, order, cause, body }) => {
-  if (pet?.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id: order.id })) !== undefined) return;
+export const returnOrder: TakeStep = step('return', async (tx, { pets, order, cause, body }) => {
   const status = body.ready === false ? 'pending' : 'available';
-  await changePet(tx, pet, { status }, { ...cause, reason: 'order_returned' });
+  for (const pet of pets) {
+    if (pet.status !== 'sold' || (await tx.first(laterSale, { petId: pet.id, id: order.id })) !== undefined) continue;
+    await changePet(tx, pet, { status }, { ...cause, reason: 'order_returned' });
+  }
 });
 
 /** The locked rows of a step, and its request. */
 interface StepContext {
   /** The order before the step. */
   readonly order: OrderRow;
-  /** `undefined` if the pet was deleted. */
-  readonly pet: LockedPet | undefined;
+  /** Without those that were deleted. */
+  readonly pets: readonly LockedPet[];
   readonly cause: PetCause;
   readonly body: NewOrderReturn;
 }
 
-/** Returns the function that takes a step. It locks the pet before the order, as every transaction does. */
+/** Returns the function that takes a step. It locks the pets before the order, as every transaction does. */
 function step(name: StepName, updatePet: (tx: Transaction, context: StepContext) => Promise<void>): TakeStep {
   const { to: status, byPlacer } = orderSteps[name];
   const from: readonly OrderStatus[] = orderSteps[name].from;
   return async (tx, actor, id, body, precondition = () => {}) => {
-    const { petId, ownerId } = await getOrder(tx, actor, id, tx.now);
+    const placed = await getOrder(tx, actor, id, tx.now);
+    const { ownerId } = placed;
     if (!actor.admin && !byPlacer && ownerId !== actor.accountId) throw problem('not_owner', NOT_OWNER);
-    const [pet] = await lockPets(tx, [petId]);
-    const order = await lockOrder(tx, id, pet, precondition);
+    const pets = await lockPets(tx, petIdsOf(placed));
+    const order = await lockOrder(tx, id, pets, precondition);
     if (!from.includes(order.status)) throw wrongStatus(order);
     // From its expiry on, readers see a placed order as expired.
     if (order.status === 'placed') tx.requireVisibleBefore(order.expiresAt!, () => tooLate(order));
@@ -82,7 +87,7 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
     const { accountId } = actor;
     const after: OrderRow = { ...order, status, expiresAt: null, version, updatedAt: tx.now };
     await tx.run(updateOrder, after);
-    await updatePet(tx, { order, pet, cause: { accountId, orderId: id }, body });
+    await updatePet(tx, { order, pets, cause: { accountId, orderId: id }, body });
     await recordOrderEvent(tx, after, accountId, { was: order, note: body.note });
     const [taken] = await withSteps(tx, [after]);
     if (isOpen(order.status) && !isOpen(status)) await countEnded(tx, order.accountId);
@@ -94,7 +99,7 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
 async function lockOrder(
   tx: Transaction,
   id: number,
-  pet: LockedPet | undefined,
+  pets: readonly LockedPet[],
   precondition: PreconditionCheck,
 ): Promise<OrderRow> {
   const row = (await tx.first(lockedOrder, { id }))!;
@@ -103,13 +108,17 @@ async function lockOrder(
   const expired: OrderRow = { ...row, status: 'expired', updatedAt: row.expiresAt!, version: row.version + 1 };
   const order = placed && row.expiresAt! <= tx.now ? expired : row;
   precondition(etagOf(order));
-  // The order may have expired while this transaction waited for the pet, and another one may have acted on that.
-  return order.status === 'placed' && pet?.reservation?.orderId !== id ? expired : order;
+  // The order may have expired while this transaction waited for the pets, and another one may have acted on that.
+  return order.status === 'placed' && !reservesAll(order, pets) ? expired : order;
 }
 
-function reservedPet(pet: LockedPet | undefined, { id }: OrderRow): LockedPet {
-  if (pet?.reservation?.orderId === id) return pet;
-  throw new Error(`order ${id} is open but reserves no pet`);
+function reservedPets({ pets, order }: StepContext): readonly LockedPet[] {
+  if (reservesAll(order, pets)) return pets;
+  throw new Error(`order ${order.id} is open but does not reserve its pets`);
+}
+
+function reservesAll(order: OrderRow, pets: readonly LockedPet[]): boolean {
+  return pets.length > 0 && pets.every(({ reservation }) => reservation?.orderId === order.id);
 }
 
 const NOT_OWNER = 'The animal belongs to another account; only that account or an admin can take this step.';
@@ -147,10 +156,11 @@ const updateOrder = query((db, p: Params<OrderRow>) =>
 /** A later order of the same pet that was delivered. */
 const laterSale = query((db, p: Params<{ petId: number; id: number }>) =>
   db
-    .selectFrom('orders')
-    .select('id')
-    .where('pet_id', '=', p.petId)
-    .where('id', '>', p.id)
-    .where('status', 'in', ['delivered', 'returned'])
+    .selectFrom('reservations')
+    .innerJoin('orders', 'orders.id', 'reservations.order_id')
+    .select('orders.id')
+    .where('reservations.pet_id', '=', p.petId)
+    .where('reservations.order_id', '>', p.id)
+    .where('orders.status', 'in', ['delivered', 'returned'])
     .limit(1),
 );

@@ -18,6 +18,7 @@ import { amongNumbers, type Database, type Params, query, type Reader } from '..
 import type { PetEventData } from './change.ts';
 import { expireReservations } from './expiry.ts';
 import { categoriesOf, type PetFilter } from './filter.ts';
+import { withBonds } from './groups.ts';
 import type { PetViews } from './list.ts';
 import { anyone, fullPetOf, type PetReader, type PetRow, petColumns, petValues, type RemovedPet } from './pet.ts';
 
@@ -61,7 +62,8 @@ export async function changedPets<View extends keyof PetViews = 'plain'>(
   const categories = await categoriesOf(database, filter, request);
   const wanted = { ...filter, categories: categories && new Set(categories) };
   const { found, upTo } = await scan(database, wanted, range, page, now);
-  const rows = found.map(pet => itemOf<View>(pet, view, viewer, now));
+  const items = found.map(pet => itemOf<View>(pet, view, viewer, now));
+  const rows = view === 'full' ? await withBonds(database, items) : items;
   return upTo < range.end
     ? { rows, next: encodeListToken(listOf(filter), [upTo, range.end]) }
     : { rows, token: encodeToken({ position: range.end, issuedAt: Math.ceil(now / TOKEN_STEP_MS) * TOKEN_STEP_MS }) };

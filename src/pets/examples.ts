@@ -96,6 +96,16 @@ export const updateExamples = [
     headers: firstVersion,
     body: { price: null },
   }),
+  example('bonded', 'An animal must not be separated from another one, which gets the same group', 200, {
+    path,
+    body: { group: { id: 'Minka and Moritz', kind: 'bonded' } },
+  }),
+  example('the other one', 'The full view names all animals of the group', 200, {
+    given: ['updatePet: bonded'],
+    path: { petId: '2' },
+    query: 'view=full',
+    body: { group: { id: 'Minka and Moritz', kind: 'bonded' } },
+  }),
   example('without a name', 'A required member cannot be deleted', 'invalid_body', { path, body: { name: null } }),
   ...rejections({ body: { status: 'sold' } }),
 ];

@@ -1,6 +1,7 @@
 import { type Page, type PageRequest, paginate, SCAN_LIMIT, type Scan } from '../lib/http/pagination/paginate.ts';
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
+import { withBonds } from './groups.ts';
 import { type FoundIds, mergedIds, type Runs } from './merged-ids.ts';
 import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
@@ -33,8 +34,14 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
 ): Promise<Page<PetViews[View]>> {
   const full = view === 'full';
   const found = await findRows(reader, filter, page, now, full ? 'full' : 'plain');
-  const viewOf = full ? (row: PetRow) => fullPetOf(row, viewer, now) : petValues.plainOf;
-  return { ...found, rows: (found.rows as PetRow[]).map(viewOf) as PetViews[View][] };
+  const pets = found.rows as PetRow[];
+  const rows = full
+    ? await withBonds(
+        reader,
+        pets.map(row => fullPetOf(row, viewer, now)),
+      )
+    : pets.map(petValues.plainOf);
+  return { ...found, rows: rows as PetViews[View][] };
 }
 
 /** A row with the traits of a pet, by their names. */

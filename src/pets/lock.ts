@@ -23,11 +23,19 @@ export async function lockPets(tx: Transaction, ids: readonly number[]): Promise
   return locked;
 }
 
+/** Locks pets as `lockPets` does; throws `pet_not_found` unless all of them exist. */
+export async function lockEveryPet(tx: Transaction, ids: readonly number[]): Promise<LockedPet[]> {
+  const pets = await lockPets(tx, ids);
+  const found = new Set(pets.map(({ id }) => id));
+  const missing = ids.filter(id => !found.has(id)).sort((a, b) => a - b);
+  if (missing.length === 0) return pets;
+  const noun = missing.length === 1 ? 'is no animal' : 'are no animals';
+  throw problem('pet_not_found', `There ${noun} ${missing.join(', ')}.`);
+}
+
 /** Locks one pet as `lockPets` does; throws `pet_not_found`. */
 export async function lockPet(tx: Transaction, id: number): Promise<LockedPet> {
-  const [pet] = await lockPets(tx, [id]);
-  if (pet === undefined) throw problem('pet_not_found', `There is no animal ${id}.`);
-  return pet;
+  return (await lockEveryPet(tx, [id]))[0]!;
 }
 
 /** Ends an expired reservation as of its expiry. */

@@ -1,12 +1,13 @@
 import { invalidBody, problem } from '../errors.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { lockBound } from '../plans/lock.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import type { PetRow } from './pet.ts';
+import { BONDED_MAX } from './profile.ts';
 
 /**
- * Checks what the schema of a profile cannot: an `externalId` that another pet of the account has, and a birth in the
- * future, by more than a day because of time zones.
+ * Checks what the schema of a profile cannot: an `externalId` that another pet of the account has, a birth in the future, by
+ * more than a day because of time zones, and a bonded group with too many pets.
  * @param change the columns that a transaction is about to write
  * @param id the pet that it changes; absent for a new one
  * @throws {Problem} `external_id_taken`; `invalid_body`
@@ -14,13 +15,19 @@ import type { PetRow } from './pet.ts';
 export async function checkProfile(
   tx: Transaction,
   accountId: number,
-  { externalId, birthDate }: Partial<Pick<PetRow, 'externalId' | 'birthDate'>>,
+  {
+    externalId,
+    birthDate,
+    groupId,
+    groupKind,
+  }: Partial<Pick<PetRow, 'externalId' | 'birthDate' | 'groupId' | 'groupKind'>>,
   id?: number,
 ): Promise<void> {
   if (typeof birthDate === 'number' && birthDate > tx.now + DAY_MS) {
     const message = 'Must not be in the future.';
     throw invalidBody('/birthDate', 'out_of_range', message);
   }
+  if (groupKind === 'bonded') await requireRoomInGroup(tx, accountId, groupId!, id);
   if (typeof externalId !== 'string') return;
   await lockBound(tx, 'external ids', accountId);
   const other = await tx.first(petByExternalId, { accountId, externalId });
@@ -31,11 +38,33 @@ export async function checkProfile(
   });
 }
 
+/** Rejects a bonded group that no hold could have as a whole. */
+async function requireRoomInGroup(tx: Transaction, accountId: number, groupId: string, id = 0): Promise<void> {
+  await lockBound(tx, 'groups', accountId);
+  const { others } = (await tx.first(bondedPets, { accountId, groupId, id }))!;
+  if (others < BONDED_MAX) return;
+  throw invalidBody(
+    '/group/id',
+    'invalid_value',
+    `The bonded group ${groupId} has ${BONDED_MAX} animals, the maximum.`,
+  );
+}
+
 /** Returns the id of the pet of an account with this `externalId`, alone in a list, or an empty list. */
 export async function petIdsOf(reader: Reader, accountId: number, externalId: string): Promise<readonly number[]> {
   const found = await reader.first(petByExternalId, { accountId, externalId });
   return found === undefined ? [] : [found.id];
 }
+
+const bondedPets = query((db, p: Params<{ accountId: number; groupId: string; id: number }>) =>
+  db
+    .selectFrom('pets')
+    .select(eb => eb.fn.countAll<number>().as('others'))
+    .where('account_id', '=', p.accountId)
+    .where('group_id', '=', p.groupId)
+    .where('group_kind', '=', sql.lit('bonded'))
+    .where('id', '<>', p.id),
+);
 
 const petByExternalId = query((db, p: Params<{ accountId: number; externalId: string }>) =>
   db

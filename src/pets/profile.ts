@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { date, field, json } from '../lib/fields/field.ts';
 import { objectPatch } from '../lib/fields/schemas.ts';
-import { checkedText, documentedRule, lineSchema } from '../lib/schemas.ts';
+import { checkedText, documentedRule, idSchema, lineSchema } from '../lib/schemas.ts';
 import { textRules } from '../lib/text.ts';
 import { DAY_MS, parseDate } from '../lib/time.ts';
 
@@ -130,6 +130,7 @@ const Outcome = Type.Object(
 );
 type Outcome = Static<typeof Outcome>;
 
+const GROUP = 'The litter of the animal, or the animals that it is bonded with.';
 const Group = Type.Object(
   {
     id: lineSchema('Your name for the group, the same for all its animals.', 100),
@@ -137,7 +138,21 @@ const Group = Type.Object(
       description: '`bonded` animals are held and ordered together only; those of a `litter` can go one by one.',
     }),
   },
-  { title: 'Group', description: 'The litter of the animal, or the animals that it is bonded with.' },
+  { title: 'Group', description: GROUP },
+);
+/** The most animals of a bonded group: those that one hold can have. */
+export const BONDED_MAX = 20;
+const ShownGroup = Type.Object(
+  {
+    ...Group.properties,
+    petIds: Type.Optional(
+      Type.Array(idSchema('The id of an animal.'), {
+        description:
+          'Of a `bonded` group: the animal and the others that are not sold, sorted by id. Send them as `petIds` of a hold or an order.',
+      }),
+    ),
+  },
+  { title: 'ShownGroup', description: GROUP },
 );
 
 const Tags = Type.Array(lineSchema('A tag.', 40), {
@@ -259,6 +274,7 @@ export const profileFields = {
     columns: { id: 'group_id', kind: 'group_kind' },
     write: 'optional',
     patch: objectPatch(Group, 'GroupPatch'),
+    shown: ShownGroup,
   }),
   tags: field(Tags, { column: 'tags', codec: json<string[]>(), write: 'optional' }),
   videos: field(Videos, { column: 'videos', codec: json<string[]>(), write: 'optional' }),

@@ -5,6 +5,7 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
+import type { Reader } from '../schema.ts';
 import {
   createExamples,
   getExamples,
@@ -14,6 +15,7 @@ import {
   updateExamples,
 } from './examples.ts';
 import { expireReservations } from './expiry.ts';
+import { withBonds } from './groups.ts';
 import { petHistory } from './history.ts';
 import {
   FullPet,
@@ -74,7 +76,7 @@ export const create = operation({
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller));
-      return responseOf(request, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
+      return responseOf(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },
 });
@@ -99,7 +101,7 @@ export const get = operation({
   examples: getExamples,
   async handle(request) {
     const { context, path } = request;
-    return responseOf(request, await getPet(context.database, path.petId, nowOf(context)));
+    return responseOf(request, context.database, await getPet(context.database, path.petId, nowOf(context)));
   },
 });
 
@@ -120,6 +122,7 @@ export const update = operation({
     return withIdempotency(request, async tx =>
       responseOf(
         request,
+        tx,
         await updatePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
       ),
     );
@@ -144,7 +147,7 @@ export const replace = operation({
       tx => replacePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
       origin,
     );
-    return responseOf(request, pet);
+    return responseOf(request, context.database, pet);
   },
 });
 
@@ -189,12 +192,15 @@ interface PetRequest {
 }
 
 /** Returns the response with a pet, in the view that the request asks for. */
-function responseOf(
+async function responseOf(
   { context, caller, publicUrl, query }: PetRequest,
+  reader: Reader,
   pet: PetRow,
   headers: readonly string[] = [],
-): RouteResponse {
+): Promise<RouteResponse> {
   const body =
-    query.view === 'full' ? fullPetOf(pet, { ...caller, publicUrl }, nowOf(context)) : petValues.plainOf(pet);
+    query.view === 'full'
+      ? (await withBonds(reader, [fullPetOf(pet, { ...caller, publicUrl }, nowOf(context))]))[0]!
+      : petValues.plainOf(pet);
   return { body, headers: [...headers, 'ETag', etagOf(pet)] };
 }

@@ -111,7 +111,7 @@ async function deleteSome(
   return deleted > 0;
 }
 
-/** Deletes orders of pets up to this one. */
+/** Deletes orders of pets up to this one, but none that also has a bonded pet that was added since. */
 async function deleteOrders(tx: Transaction, lastPet: number): Promise<number> {
   const deleted = await tx.all(deleteOrdersOf, { upTo: lastPet });
   for (const { status, accountId } of deleted) if (isOpen(status)) countEndedLater(tx, accountId);
@@ -165,7 +165,15 @@ const deleteOrdersOf = query((db, p: Params<{ upTo: number }>) =>
   db
     .deleteFrom('orders')
     .where('id', 'in', eb =>
-      eb.selectFrom('orders').select('id').where('pet_id', '<=', p.upTo).orderBy('pet_id').limit(ROWS_PER_DELETE),
+      eb
+        .selectFrom('orders')
+        .select('id')
+        .where('pet_id', '<=', p.upTo)
+        .where(({ not, exists, selectFrom }) =>
+          not(exists(selectFrom('reservations').select('reservations.id').whereRef('order_id', '=', 'orders.id'))),
+        )
+        .orderBy('id')
+        .limit(ROWS_PER_DELETE),
     )
     .returning(['status', 'account_id as accountId']),
 );

@@ -108,6 +108,10 @@ function floorOf(size: number) {
   return sql`((${day} - ((${day} % ${days}) + ${days}) % ${days}) / ${days})`;
 }
 
+/** Reports whether a reservation is for a pet of its order; the list of ids is a text such as [1,2]. */
+const isOrdered = sql`replace(replace(coalesce(pet_ids, '[' || orders.pet_id || ']'), '[', ','), ']', ',')
+  like '%,' || reservations.pet_id || ',%'`;
+
 /** Every invariant that one statement can check. Those that the schema enforces are left to the engines. */
 export const checks: readonly Check[] = [
   check(
@@ -145,18 +149,19 @@ export const checks: readonly Check[] = [
     'reservations of orders',
     () => sql`
       select 'Animal ' || reservations.pet_id || ' is reserved by order ' || orders.id || ', which ' || case
-        when orders.pet_id <> reservations.pet_id then 'is for another animal'
+        when not ${isOrdered} then 'is for another animal'
         when status not in ('placed', 'approved') then 'is ' || status else 'has another expiry' end || '.' as finding
       from reservations join orders on orders.id = order_id
-      where active = 1 and (orders.pet_id <> reservations.pet_id or status not in ('placed', 'approved')
+      where active = 1 and (not ${isOrdered} or status not in ('placed', 'approved')
         or coalesce(expires_at, -1) <> coalesce(until, -1))`,
   ),
   check(
     'open orders',
     p => sql`
-      select 'Order ' || id || ' is ' || status || ', but does not reserve animal ' || pet_id || '.' as finding
+      select 'Order ' || id || ' is ' || status || ', but does not reserve ' ||
+        case when pet_ids is null then 'animal ' || pet_id else 'each of the animals ' || pet_ids end || '.' as finding
       from orders where status in ('placed', 'approved') and (expires_at is null or expires_at > ${p.now})
-        and not exists (select 1 from reservations where order_id = orders.id and active = 1)`,
+        and quantity <> (select count(*) from reservations where order_id = orders.id and active = 1)`,
   ),
   counter(
     'numbers of animals',

@@ -3,7 +3,7 @@ import { type Actor, operator } from '../../src/events/event.ts';
 import { createHold } from '../../src/holds/holds.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { countOpen, isOpen } from '../../src/orders/open-orders.ts';
-import type { NewOrder, NewOrderReturn } from '../../src/orders/order.ts';
+import { type NewOrder, type NewOrderReturn, petIdsOf } from '../../src/orders/order.ts';
 import { getOrder, placeOrder } from '../../src/orders/orders.ts';
 import type { OrderWithSteps } from '../../src/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
@@ -30,7 +30,8 @@ export interface OrderStore {
   readonly database: Database;
   readonly clock: TestClock;
   now(): number;
-  place(petId: number, more?: { by?: Account } & Omit<NewOrder, 'petId'>): Promise<OrderWithSteps>;
+  place(petId: number, more?: { by?: Account } & Omit<NewOrder, 'petId' | 'petIds'>): Promise<OrderWithSteps>;
+  placeSeveral(petIds: number[], more?: { by?: Account } & Omit<NewOrder, 'petId' | 'petIds'>): Promise<OrderWithSteps>;
   approve(id: number, by?: Actor): Promise<OrderWithSteps>;
   deliver(id: number, by?: Actor): Promise<OrderWithSteps>;
   cancel(id: number, by?: Actor): Promise<OrderWithSteps>;
@@ -57,6 +58,8 @@ export async function openOrderStore(
     clock,
     now,
     place: (petId, { by = placer, ...more } = {}) => database.write(tx => placeOrder(tx, by, { petId, ...more })),
+    placeSeveral: (petIds, { by = placer, ...more } = {}) =>
+      database.write(tx => placeOrder(tx, by, { petIds, ...more })),
     approve: (id, by = owner) => database.write(tx => approveOrder(tx, by, id, {})),
     deliver: (id, by = owner) => database.write(tx => deliverOrder(tx, by, id, {})),
     cancel: (id, by = placer) => database.write(tx => cancelOrder(tx, by, id, {})),
@@ -98,15 +101,17 @@ async function assertSound(database: Database, now: number): Promise<void> {
     if (reservation !== undefined) assert.deepEqual([status, until], ['pending', reservation.until], `animal ${id}`);
     else assert.equal(until, null, `animal ${id}`);
   }
-  for (const { id, petId, status, expiresAt } of orders) {
+  for (const { id, status, expiresAt, ...pets } of orders) {
     const open = (status === 'placed' && !expired(expiresAt)) || status === 'approved';
-    const reservation = byPet.get(petId);
-    if (open) assert.deepEqual([reservation?.orderId, reservation?.until], [id, expiresAt], `order ${id}`);
-    else
-      assert.ok(
-        reservation?.orderId !== id || expired(reservation.until),
-        `order ${id} has ended but reserves animal ${petId}`,
-      );
+    for (const petId of petIdsOf(pets)) {
+      const reservation = byPet.get(petId);
+      if (open) assert.deepEqual([reservation?.orderId, reservation?.until], [id, expiresAt], `order ${id}`);
+      else
+        assert.ok(
+          reservation?.orderId !== id || expired(reservation.until),
+          `order ${id} has ended but reserves animal ${petId}`,
+        );
+    }
   }
 }
 
@@ -117,7 +122,14 @@ const allPets = query((db, _: Params<Record<never, never>>) =>
 const allOrders = query((db, _: Params<Record<never, never>>) =>
   db
     .selectFrom('orders')
-    .select(['id', 'pet_id as petId', 'account_id as accountId', 'status', 'expires_at as expiresAt']),
+    .select([
+      'id',
+      'pet_id as petId',
+      'pet_ids as petIds',
+      'account_id as accountId',
+      'status',
+      'expires_at as expiresAt',
+    ]),
 );
 
 const activeReservations = query((db, _: Params<Record<never, never>>) =>

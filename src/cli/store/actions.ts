@@ -67,7 +67,7 @@ async function placeOrder(store: Store, { accountId, bodyAt }: Input): Promise<V
     return await store.send('placeOrder', { accountId, body });
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'pet_reserved' || body.holdId !== undefined) throw error;
-    const { petId } = body;
+    const [petId] = body.petIds;
     const { items } = await store.page('listHolds', { query: { status: ['active'], petId, limit: 1 } });
     const hold = items.find(one => one.accountId === accountId);
     if (hold === undefined) throw error;

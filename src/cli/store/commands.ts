@@ -194,8 +194,12 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
   'order place': {
     details: 'The order waits seven days for approval; the animal is pending meanwhile.',
     account: 'The account that orders; see `petstore account list`.',
-    flags: { quantity: null },
-    examples: { '--account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone' },
+    flags: { quantity: null, petId: null, petIds: 'pet' },
+    options: { pet: { description: 'The animal, or all animals of a bonded group.', required: true } },
+    examples: {
+      '--account 2 --pet 7 --note "by telephone"': 'for a customer on the telephone',
+      '--account 2 --pet 7,8': 'two animals that are bonded',
+    },
   },
   'order approve': { examples: { '12': 'an order that was checked' } },
   'order deliver': {

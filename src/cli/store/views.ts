@@ -26,7 +26,7 @@ const views: Readonly<Record<string, (value: Value) => Value>> = {
     adoptionPage: adoption.url,
   }),
   hold: ({ id, petIds, ...hold }) => ({ hold: id, animals: petIds, ...hold }),
-  order: ({ id, petId, quantity, complete, ...order }) => ({ order: id, animal: petId, ...order }),
+  order: ({ id, petId, petIds, quantity, complete, ...order }) => ({ order: id, animal: petIds ?? petId, ...order }),
   message: ({ id, accountId, toAccountId, petId, replyTo, createdAt, message, attempts, ...more }) => ({
     message: id,
     from: partyText(accountId),

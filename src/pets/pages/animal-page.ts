@@ -7,6 +7,7 @@ import { PREFIX } from '../../urls.ts';
 import { idOf } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { facts } from '../../web/parts.ts';
+import { withBonds } from '../groups.ts';
 import { petHistory } from '../history.ts';
 import { anyone, type FullPet, fullPetOf, type PetHistoryEntry } from '../pet.ts';
 import { getPet } from '../pets.ts';
@@ -67,7 +68,8 @@ async function findPet({ deployment, parameters }: Visit): Promise<FullPet | und
   if (petId === undefined) return undefined;
   try {
     const now = nowOf(deployment);
-    return fullPetOf(await getPet(deployment.database, petId, now), anyone, now);
+    const pet = fullPetOf(await getPet(deployment.database, petId, now), anyone, now);
+    return (await withBonds(deployment.database, [pet]))[0];
   } catch (error) {
     if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
     throw error;
@@ -75,7 +77,7 @@ async function findPet({ deployment, parameters }: Visit): Promise<FullPet | und
 }
 
 function petFacts(
-  { price, createdAt, updatedAt, id }: FullPet,
+  { price, createdAt, updatedAt, id, group }: FullPet,
   path: readonly NamedCategory[],
   owner: string | undefined,
 ): Html {
@@ -83,10 +85,18 @@ function petFacts(
     ['Category', categoryText(path)],
     ['Price', price && priceText(price)],
     ['With', owner === undefined ? undefined : html`<bdi>${owner}</bdi>`],
+    ['Together with', matesText(id, group?.petIds ?? [])],
     ['Here since', dayHtml(new Date(createdAt))],
     ['Last change', timeHtml(Date.parse(updatedAt))],
     ['Number', String(id)],
   ]);
+}
+
+/** Returns links to the animals that are bonded with an animal; `undefined` if there are none. */
+function matesText(id: number, petIds: readonly number[]): Html | undefined {
+  const mates = petIds.filter(mate => mate !== id);
+  if (mates.length === 0) return undefined;
+  return html`${mates.map((mate, index) => html`${index > 0 && ', '}<a href="/animals/${mate}">Animal ${mate}</a>`)}`;
 }
 
 function categoryText(path: readonly NamedCategory[]): Html {
