@@ -7,6 +7,7 @@ import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
 import * as exports from './exports/routes.ts';
 import * as holds from './holds/routes.ts';
+import * as imports from './imports/routes.ts';
 import * as inventory from './inventory/routes.ts';
 import type { Scope } from './keys/key.ts';
 import type { Method, Operation, Route } from './lib/http/route.ts';
@@ -39,6 +40,11 @@ export const routes: readonly Route<Deployment>[] = [
   ...group('Import and export', {
     'GET /exports/pets.csv': beta('exportPetsAsCsv', 'pets:read', exports.csv),
     'GET /exports/pets.ndjson': beta('exportPetsAsNdjson', 'pets:read', exports.ndjson),
+    'POST /imports': beta('importPets', 'pets:write', imports.create),
+    'GET /imports': beta('listImports', 'pets:write', imports.list),
+    'GET /imports/{importId}': beta('getImport', 'pets:write', imports.get),
+    'GET /imports/{importId}/errors': beta('getImportErrors', 'pets:write', imports.errors),
+    'POST /imports/{importId}/cancellation': beta('cancelImport', 'pets:write', imports.cancel),
   }),
   ...group('Categories', {
     'GET /categories': stable('listCategories', 'pets:read', categories.list),

@@ -92,7 +92,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     usage,
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
-      for (const { name, database, eventsKeptMs, photos } of deployments.values()) {
+      for (const { name, database, categories, bounds, eventsKeptMs, photos } of deployments.values()) {
         const worker = startJobs({
           database,
           clock,
@@ -103,6 +103,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           photos: photos.files,
+          categoryRules: { categories, bounds },
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,
           keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,
@@ -154,6 +155,7 @@ function createDeployments(
       ...{ name, database, clock, categories, bounds, scans, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
       messageQueued: () => wake('messages'),
+      importQueued: () => wake('imports'),
       photos: { files, uploads },
       webhooks: {
         ...webhooks,

@@ -28,6 +28,8 @@ export interface Deployment {
   readonly eventsKeptMs: number;
   /** Notifies the delivery job of a new message; without it, the job finds the message by itself. */
   readonly messageQueued?: () => void;
+  /** Notifies the job of a new import; without it, the job finds the import by itself. */
+  readonly importQueued?: () => void;
   readonly webhooks: Webhooks;
   readonly photos: Photos;
 }

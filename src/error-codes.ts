@@ -28,6 +28,11 @@ const byStatus = {
       'The body is valid JSON, but does not match the schema of the operation. Types are never coerced.',
       'Correct the fields listed in `errors`; each entry says what is valid.',
     ],
+    invalid_import: [
+      'The file cannot be read as CSV or NDJSON.',
+      'It is not clear which rows and cells the file has: it is not UTF-8, a quotation mark is missing, or a row is too long. The message names the line. Invalid values of single rows are no such error.',
+      'Mend the line, and send the whole file again. Nothing was imported.',
+    ],
     invalid_photo: [
       'The file is not a photo that can be shown.',
       'The body is no JPEG, PNG or WebP, is damaged or cut off, has more than 50 megapixels, or takes too long to decode. The message says which.',
@@ -114,6 +119,11 @@ const byStatus = {
       'The account with this id has not published an organization, or is suspended; or the id is not a plain decimal integer.',
       'List the organizations, and use an id from the list.',
     ],
+    import_not_found: [
+      'There is no import with this id.',
+      'No import has this id, it belongs to another account, or it ended more than 30 days ago.',
+      'List the imports, and use an id from the list.',
+    ],
     hold_not_found: [
       'There is no hold with this id.',
       'No hold has this id, or the account of the key neither placed it nor owns one of its animals.',
@@ -179,6 +189,16 @@ const byStatus = {
       'The status of the animal does not allow this.',
       'Only an available animal can be held or ordered. This one is sold, or its owner has set it aside.',
       'Read the status of the animal, and choose another animal.',
+    ],
+    import_running: [
+      'The account has an import in progress.',
+      'An account has one import at a time, so that two files cannot change the same animals.',
+      'Wait until it has ended (`GET /v1/imports` lists it), or cancel it.',
+    ],
+    import_canceled: [
+      'The import was canceled while its file arrived.',
+      'Another request of the account canceled the import before all of its file had arrived. Nothing was imported.',
+      'Send the file again.',
     ],
     category_in_use: [
       'The category has animals or subcategories.',

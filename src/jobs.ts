@@ -4,6 +4,8 @@ import { type DeliveryDeps, deliveryJob } from './deliveries/delivery-job.ts';
 import { sendDisabledMessage } from './deliveries/disabled-message.ts';
 import { dispatchJob, nextDispatch } from './deliveries/dispatch-job.ts';
 import { expireHolds, nextHoldExpiry } from './holds/expiry.ts';
+import type { CategoryRules } from './imports/apply-row.ts';
+import { importJob, nextImportStep } from './imports/import-job.ts';
 import type { Clock } from './lib/clock.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { JobLoop, type JobType } from './lib/jobs/job-loop.ts';
@@ -38,6 +40,8 @@ export interface JobDeps {
   readonly webhooks?:
     | (Pick<DeliveryDeps, 'outgoing' | 'encryptor' | 'scheduleMs'> & { readonly accounts: Database })
     | undefined;
+  /** How unknown categories of imported pets are treated; without it, nothing is imported. */
+  readonly categoryRules?: CategoryRules;
   /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
@@ -74,6 +78,7 @@ export type JobName =
   | 'visitor_emails'
   | 'events'
   | 'deliveries'
+  | 'imports'
   | 'authority'
   | 'organizations'
   | 'accounts'
@@ -92,6 +97,7 @@ const dueQueries = {
   visitor_emails: [nextVisitorEmail],
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
+  imports: [nextImportStep],
   accounts: [nextDeletion(true)],
   retention: [nextRetention],
 } satisfies Partial<Record<JobName, readonly NextDue[]>>;
@@ -162,7 +168,7 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 
 /** @param wake runs a job type immediately, because there are new jobs */
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
-  const { database, accounts, clock, log, emailSender: sender, deletion, backups, photos } = deps;
+  const { database, accounts, clock, log, emailSender: sender, deletion, backups, photos, categoryRules: rules } = deps;
   const now = () => Math.floor(clock.now());
   const emailQueued = sender && (() => wake('mail'));
   return [
@@ -175,6 +181,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
+    ...(rules ? [{ type: importJob({ database, rules, now }), due: dueQueries.imports }] : []),
     ...(accounts ? [{ ...visibilityJob({ database, accounts, now }), due: [] }] : []),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]

@@ -4,6 +4,7 @@ import { eraseOrigins } from './audit/retention.ts';
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
 import { storeFact } from './facts.ts';
 import { deleteResponses } from './idempotency/idempotency.ts';
+import { deleteOldImports } from './imports/clean-up.ts';
 import { expireIdleKeys } from './keys/keys.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { deleteOldDayCounts } from './limits/day-counts.ts';
@@ -45,6 +46,7 @@ const allRules = ({
   deleteUnconfirmed,
   deleteUnconfirmedAccounts,
   purgeDeletedWebhooks,
+  deleteOldImports,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),

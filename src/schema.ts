@@ -106,6 +106,58 @@ export interface Tables {
     until: number | null;
     active: number;
   };
+  /** Files of animals that accounts import, in progress and ended; see `imports/`. */
+  imports: {
+    id: Generated<number>;
+    account_id: number;
+    /** The plan of the account at the time of the request. */
+    plan: string;
+    /** The request, as JSON. */
+    origin: string;
+    mode: 'upsert' | 'replace';
+    preset: string;
+    format: 'csv' | 'ndjson';
+    dry_run: number;
+    /** The number of removals that the caller has confirmed. */
+    confirmed: number | null;
+    currency: string | null;
+    /** The names of the columns of CSV, as JSON. */
+    columns: string | null;
+    state: 'receiving' | 'checking' | 'applying' | 'removing' | 'completed' | 'failed' | 'canceled' | 'discarded';
+    /** The number of chunks, and of the next one to apply. */
+    chunks: number;
+    next_chunk: number;
+    /** The last pet that the current state has examined, and the last one that it examines. */
+    after_id: number;
+    up_to_id: number;
+    row_count: number;
+    /** The bytes of its chunks that are still stored. */
+    bytes: number;
+    rows_read: number;
+    created: number;
+    updated: number;
+    unchanged: number;
+    failed: number;
+    removed: number;
+    warnings: number;
+    /** The pets that the file lacks, and all pets of the account. */
+    removals: number | null;
+    existing: number | null;
+    /** Why it failed. */
+    code: string | null;
+    message: string | null;
+    created_at: number;
+    started_at: number | null;
+    ended_at: number | null;
+    /** When the next step is due; null when nothing is left to do. */
+    due_at: number | null;
+  };
+  /** Rows of an import that are not applied yet, as JSON. */
+  import_chunks: { import_id: number; number: number; rows: string };
+  /** The identifiers in an import, each with its first line. */
+  import_keys: { import_id: number; key: string; line: number };
+  /** What is wrong with rows of an import, as JSON. */
+  import_errors: { import_id: number; number: number; error: string };
   messages: TableOf<typeof messageFields>;
   /** The result of each attempt to send a message by e-mail. */
   message_attempts: {

@@ -9,10 +9,13 @@ export interface PetColumn {
   readonly member: string | undefined;
   /** How a cell writes the value; `json` for lists and for the texts of `extra`. */
   readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'json';
+  /** The values that the column may have, if they are few. */
+  readonly choices: readonly string[] | undefined;
 }
 
 interface JsonSchema {
   readonly type?: string;
+  readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, TSchema>>;
 }
 
@@ -24,17 +27,17 @@ export const petColumnList: readonly PetColumn[] = Object.entries(petFields).fla
 function columnsOf(field: string, schema: TSchema): PetColumn[] {
   const { type, properties } = schema as JsonSchema;
   if (type !== 'object' || properties === undefined) {
-    return [{ name: field, field, member: undefined, kind: kindOf(schema) }];
+    return [{ name: field, field, member: undefined, ...kindOf(schema) }];
   }
   return Object.entries(properties).map(([member, schema]) => {
-    return { name: `${field}.${member}`, field, member, kind: kindOf(schema) };
+    return { name: `${field}.${member}`, field, member, ...kindOf(schema) };
   });
 }
 
-function kindOf(schema: TSchema): PetColumn['kind'] {
-  const { type } = schema as JsonSchema;
-  if (type === 'integer' || type === 'number' || type === 'boolean') return type;
-  return type === 'array' || type === 'object' ? 'json' : 'text';
+function kindOf(schema: TSchema): Pick<PetColumn, 'kind' | 'choices'> {
+  const { type, enum: choices } = schema as JsonSchema;
+  if (type === 'integer' || type === 'number' || type === 'boolean') return { kind: type, choices };
+  return { kind: type === 'array' || type === 'object' ? 'json' : 'text', choices };
 }
 
 /** The JSON values of a pet by field. */

@@ -4,7 +4,7 @@ import { fullPetOf, type PetRow, petColumns, petValues } from '../pets/pet.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
 import { type PetValues, petColumnList } from './columns.ts';
 import { csvLine } from './csv.ts';
-import { cellsOf, columnNames, type ExportPreset } from './presets.ts';
+import { columnsOf, type ExportPreset, printCell } from './presets.ts';
 
 /** The formats of exports. */
 export type ExportFormat = 'csv' | 'ndjson';
@@ -26,7 +26,8 @@ export interface ExportOptions {
  */
 export async function* exportPets(database: Database, options: ExportOptions): AsyncGenerator<Buffer> {
   const { accountId, format, preset, publicUrl } = options;
-  const names = columnNames(preset);
+  const columns = columnsOf(preset);
+  const names = columns.map(({ name }) => name);
   const speciesOf = preset === 'petstore' ? () => '' : speciesIn(database);
   if (format === 'csv') yield Buffer.from(csvLine(names));
   for (let after = 0; ; ) {
@@ -37,8 +38,9 @@ export async function* exportPets(database: Database, options: ExportOptions): A
     for (const row of pets) {
       if (format === 'ndjson' && preset === 'petstore') lines += `${JSON.stringify(writtenOf(row))}\n`;
       else {
-        const pet = preset === 'petstore' ? writtenOf(row) : fullPetOf(row, { accountId, admin: false }, now);
-        const cells = cellsOf(preset, pet, { species: await speciesOf(row.categoryId), publicUrl });
+        const pet = exportedPet(preset, row, now);
+        const context = { species: await speciesOf(row.categoryId), publicUrl };
+        const cells = columns.map(column => printCell(column, pet, context));
         lines += format === 'csv' ? csvLine(cells) : jsonLine(names, cells);
       }
     }
@@ -51,8 +53,14 @@ function jsonLine(names: readonly string[], cells: readonly string[]): string {
   return `${JSON.stringify(Object.fromEntries(names.map((name, index) => [name, cells[index]])))}\n`;
 }
 
+/** Returns the values of a pet that the columns of a preset are written from. */
+export function exportedPet(preset: ExportPreset, row: PetRow, now: number): PetValues {
+  if (preset === 'petstore') return writtenOf(row);
+  return fullPetOf(row, { accountId: row.accountId, admin: false }, now);
+}
+
 /** Returns a function that returns the name of the root of a category: the type of the animal. */
-function speciesIn(reader: Reader): (categoryId: number) => Promise<string> {
+export function speciesIn(reader: Reader): (categoryId: number) => Promise<string> {
   const known = new Map<number, string>();
   return async categoryId => {
     const found = known.get(categoryId);

@@ -1,7 +1,13 @@
 import Type, { type Static } from 'typebox';
-import { decimalsOf } from '../lib/currency.ts';
-import { photoPath, type StoredPhoto } from '../photos/photo.ts';
-import { cellOf, type PetValues, petColumnList } from './columns.ts';
+import { cellOf, cellValue, type PetColumn, type PetValues, petColumnList } from './columns.ts';
+import {
+  type CellContext,
+  CellError,
+  type DerivedColumn,
+  derivedColumns,
+  type PetContext,
+  photoColumns,
+} from './derived.ts';
 
 /** The columns of an export, and how their cells are written. */
 export const ExportPreset = Type.Enum(['petstore', 'petfinder', 'asm3'], {
@@ -12,54 +18,16 @@ export const ExportPreset = Type.Enum(['petstore', 'petfinder', 'asm3'], {
 });
 export type ExportPreset = Static<typeof ExportPreset>;
 
-/** What columns are written from besides the fields of a pet. */
-export interface PetContext {
-  /** The name of the root of its category. */
-  readonly species: string;
-  /** The public address that URLs begin with. */
-  readonly publicUrl: string;
-}
-
-interface PresetColumn {
+/** A column of a preset. Exports print its cells, and imports parse them. */
+export interface PresetColumn {
   readonly name: string;
-  /** The column of `petstore` that it is written from, or a name of `derived`. */
+  /** The column of `petstore` that it is written from, or a name of `derivedColumns`. */
   readonly from: string;
+  /** The column of `petstore`, unless it is derived. */
+  readonly own: PetColumn | undefined;
+  readonly derived: DerivedColumn | undefined;
   /** The cell for each value; other values are empty. Without it, the cell is the value. */
-  readonly values?: Readonly<Record<string, string>>;
-}
-
-/** Writes a cell from more than one field. */
-type Derive = (pet: PetValues, context: PetContext) => string;
-
-const photo =
-  (index: number): Derive =>
-  (pet, { publicUrl }) => {
-    const stored = (pet['photos'] as readonly StoredPhoto[] | undefined)?.[index];
-    return stored === undefined ? '' : publicUrl + photoPath(stored.id, 1280);
-  };
-
-/** Petfinder takes six photos. */
-const photoColumns = ['photo1', 'photo2', 'photo3', 'photo4', 'photo5', 'photo6'];
-
-const derived: Readonly<Record<string, Derive>> = {
-  id: ({ id }) => String(id),
-  ownId: ({ id, externalId }) => String(externalId ?? id),
-  species: (_, { species }) => species,
-  lifeStage: ({ age }) => String(age ?? ''),
-  fee: ({ price }) => feeOf(price as { amount: number; currency: string } | undefined),
-  tagList: ({ tags }) => ((tags as readonly string[] | undefined) ?? []).join(','),
-  microchip: ({ microchips }) => (microchips as readonly string[] | undefined)?.[0] ?? '',
-  ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
-};
-
-/** Returns the amount of a price in whole units of its currency: 125.00. */
-function feeOf(price: { readonly amount: number; readonly currency: string } | undefined): string {
-  if (price === undefined) return '';
-  const { amount, currency } = price;
-  const decimals = decimalsOf(currency);
-  const digits = String(amount).padStart(decimals + 1, '0');
-  const whole = digits.length - decimals;
-  return decimals === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
+  readonly values: Readonly<Record<string, string>> | undefined;
 }
 
 /** Petfinder: 1 is yes, 0 is no, an empty cell is unknown. */
@@ -70,11 +38,11 @@ const zeroOne = { yes: '0', no: '1' };
 const yesNo = { yes: 'Y', no: 'N' };
 const yesNoUnknown = { ...yesNo, unknown: 'U' };
 
-const column = (name: string, from: string, values?: Readonly<Record<string, string>>): PresetColumn => ({
-  name,
-  from,
-  ...(values && { values }),
-});
+const ownColumns = new Map(petColumnList.map(column => [column.name, column]));
+
+function column(name: string, from: string, values?: Readonly<Record<string, string>>): PresetColumn {
+  return { name, from, values, own: ownColumns.get(from), derived: derivedColumns[from] };
+}
 
 const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
   petstore: [column('id', 'id'), ...petColumnList.map(({ name }) => column(name, name))],
@@ -100,7 +68,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('specialNeeds', 'traits.specialNeeds', oneZero),
     column('Mix', 'breeds.mixed', { true: '1', false: '0' }),
     ...photoColumns.map(name => column(name, name)),
-    column('arrival_date', 'intake.date'),
+    column('arrival_date', 'intakeDate'),
     column('birth_date', 'birthDate'),
     column('primaryColor', 'colors.primary'),
     column('secondaryColor', 'colors.secondary'),
@@ -128,9 +96,9 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('BREED2', 'breeds.secondary'),
     column('DOB', 'birthDate'),
     column('SIZE', 'size', { small: 'Small', medium: 'Medium', large: 'Large', xlarge: 'Very Large' }),
-    column('LITTER', 'group.id'),
+    column('LITTER', 'litter'),
     column('DESCRIPTION', 'description'),
-    column('ENTRYDATE', 'intake.date'),
+    column('ENTRYDATE', 'intakeDate'),
     column('GOODWITHCATS', 'goodWith.cats', yesNoUnknown),
     column('GOODWITHDOGS', 'goodWith.dogs', yesNoUnknown),
     column('GOODWITHKIDS', 'goodWith.children', yesNoUnknown),
@@ -148,18 +116,47 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
   ],
 };
 
-const ownColumns = new Map(petColumnList.map(column => [column.name, column]));
-
-/** Returns the names of the columns of a preset, in their order. */
-export function columnNames(preset: ExportPreset): readonly string[] {
-  return presets[preset].map(({ name }) => name);
+/** Returns the columns of a preset, in their order. */
+export function columnsOf(preset: ExportPreset): readonly PresetColumn[] {
+  return presets[preset];
 }
 
-/** Returns the cells of a pet in the columns of a preset. */
-export function cellsOf(preset: ExportPreset, pet: PetValues, context: PetContext): readonly string[] {
-  return presets[preset].map(({ from, values }) => {
-    const own = ownColumns.get(from);
-    const text = own === undefined ? derived[from]!(pet, context) : cellOf(own, pet);
-    return values === undefined ? text : (values[text] ?? '');
-  });
+/** Returns the cell of a pet in a column. */
+export function printCell({ own, derived, values }: PresetColumn, pet: PetValues, context: PetContext): string {
+  const text = own === undefined ? derived!.print(pet, context) : cellOf(own, pet);
+  return values === undefined ? text : (values[text] ?? '');
+}
+
+/**
+ * Returns the fields that a cell sets: `null` for those that it deletes. Members of an object stand in it alone.
+ * @throws {CellError}
+ */
+export function parseCell({ own, derived, values }: PresetColumn, cell: string, context: CellContext) {
+  const text = values === undefined || cell === '' ? cell : valueWrittenAs(values, cell);
+  if (own === undefined) return derived!.parse?.(text, context) ?? {};
+  const value = cellValue(own, text);
+  if (typeof value === 'string' && own.choices && !own.choices.includes(value)) {
+    throw new CellError('invalid_value', `Must be one of ${own.choices.join(', ')}.`, value, own.choices);
+  }
+  if (own.member !== undefined) return { [own.field]: { [own.member]: value } };
+  return { [own.field]: own.kind === 'json' ? replacing(context.pet?.[own.field], value) : value };
+}
+
+/** Returns a patch of an object that also deletes the members that the new value lacks; other values as they are. */
+function replacing(stored: unknown, value: unknown): unknown {
+  if (!isObject(stored) || !isObject(value)) return value;
+  return { ...Object.fromEntries(Object.keys(stored).map(member => [member, null])), ...value };
+}
+
+function isObject(value: unknown): value is PetValues {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the value that a preset writes as this cell, in any case. */
+function valueWrittenAs(values: Readonly<Record<string, string>>, cell: string): string {
+  const folded = cell.trim().toLowerCase();
+  const found = Object.entries(values).find(([, printed]) => printed.toLowerCase() === folded);
+  if (found !== undefined) return found[0];
+  const choices = Object.values(values);
+  throw new CellError('invalid_value', `Must be one of ${choices.join(', ')}.`, cell, choices);
 }

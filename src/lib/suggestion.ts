@@ -3,13 +3,19 @@
  * At most a third of the letters of a near name are wrong, missing, extra or swapped.
  */
 export function suggestion(text: string, names: readonly string[]): string {
+  const best = nearest(text, names);
+  return best === undefined ? '.' : `; did you mean ${best}?`;
+}
+
+/** Returns the nearest name, or `undefined` when no name is near; see `suggestion`. */
+export function nearest(text: string, names: readonly string[]): string | undefined {
   const tolerance = (name: string) => Math.max(1, Math.floor(name.length / 3));
   const [best] = names
     .filter(name => Math.abs(name.length - text.length) <= tolerance(name))
     .map(name => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, distance }) => distance <= tolerance(name))
     .sort((one, other) => one.distance - other.distance);
-  return best === undefined ? '.' : `; did you mean ${best.name}?`;
+  return best?.name;
 }
 
 /** Returns the optimal string alignment distance: letters changed, missing, extra, or two neighbors swapped. */

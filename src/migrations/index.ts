@@ -21,6 +21,7 @@ import { organizations } from './0023-organizations.ts';
 import { photos } from './0024-photos.ts';
 import { words } from './0025-words.ts';
 import { traitCounts } from './0026-trait-counts.ts';
+import { imports } from './0027-imports.ts';
 import { bondedOrders } from './0028-bonded-orders.ts';
 
 /**
@@ -60,5 +61,6 @@ export const migrations: readonly Migration[] = [
   photos,
   words,
   traitCounts,
+  imports,
   bondedOrders,
 ];

@@ -188,9 +188,8 @@ describe('every route', () => {
     }
     const authorization = caller.authorization === undefined ? '' : `Authorization: ${caller.authorization}\r\n`;
     const body = bodyFor(method, path);
-    const type = routes.some(one => one.path === path && one.method === method && one.upload)
-      ? 'image/png'
-      : 'application/json';
+    const { upload } = routes.find(one => one.path === path && one.method === method) ?? {};
+    const type = upload?.contentTypes[0] ?? 'application/json';
     const content =
       body === undefined
         ? '\r\n'
@@ -207,8 +206,9 @@ describe('every route', () => {
   function bodyFor(method: string, path: string): string | undefined {
     const route = routes.find(other => other.path === path && other.method === method);
     if (route === undefined) return method === 'POST' ? '{"name":"Minka","categoryId":2}' : undefined;
-    if (route.upload) return 'no photo';
     const example = route.examples.find(({ code }) => code === undefined);
+    const { contentType, base64 = '' } = example?.file ?? {};
+    if (route.upload) return contentType?.startsWith('text/') ? Buffer.from(base64, 'base64').toString() : 'no photo';
     return example?.body === undefined ? undefined : JSON.stringify(example.body);
   }
 

@@ -22,6 +22,7 @@ import { resolved } from '../support/openapi.ts';
 import { image } from '../support/photos.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { sendRaw, serve, type TestService } from '../support/serving.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the document
 type Json = any;
@@ -324,6 +325,32 @@ describe('responses and their documentation', () => {
     return answers.find(answer => answer.status === 429)!;
   }
 
+  const startImport = (base: string, token: string, body: string | ReadableStream) =>
+    call(`${base}/imports`, token, {
+      method: 'POST',
+      headers: { 'content-type': 'text/csv' },
+      body,
+      duplex: 'half',
+    } as RequestInit);
+
+  /** Starts an import whose file arrives when `end` is called. */
+  const slowImport = async (base: string, token: string) => {
+    const { readable, writable } = new TextEncoderStream();
+    const writer = writable.getWriter();
+    const response = startImport(base, token, readable);
+    writer.write('externalId,name,categoryId\n');
+    let id: number | undefined;
+    await waitUntil(async () => {
+      [{ id } = { id: undefined }] = (await (await call(`${base}/imports`, token)).json()) as { id: number }[];
+      return id !== undefined;
+    });
+    const end = () => {
+      writer.write('A,Rex,1\n');
+      writer.close();
+    };
+    return { id, response, end };
+  };
+
   /** Adds a photo to the first animal. */
   const photo = async (base: string, token: string, options: Parameters<typeof image>[1]) => {
     const headers = { 'content-type': 'image/png' };
@@ -471,6 +498,25 @@ describe('responses and their documentation', () => {
         return photo(base, token, { color: '#fff' });
       };
       return ['addPhoto', await elsewhere({}, ask)];
+    },
+    async import_running() {
+      const ask = async (base: string, token: string) => {
+        const file = await slowImport(base, token);
+        const refused = await startImport(base, token, 'externalId\nA\n');
+        file.end();
+        await file.response;
+        return refused;
+      };
+      return ['importPets', await elsewhere({}, ask)];
+    },
+    async import_canceled() {
+      const ask = async (base: string, token: string) => {
+        const file = await slowImport(base, token);
+        await call(`${base}/imports/${file.id}/cancellation`, token, { method: 'POST' });
+        file.end();
+        return file.response;
+      };
+      return ['importPets', await elsewhere({}, ask)];
     },
     async photo_storage_exceeded() {
       const ask = async (base: string, token: string) => {

@@ -181,6 +181,7 @@ export async function prepare(example: Example, store: ExampleStore): Promise<vo
     }
   }
   await untilDelivered(store);
+  await untilImported(store);
   await store.serving.app.usage.write();
 }
 
@@ -194,6 +195,17 @@ export async function untilDelivered({ serving }: ExampleStore): Promise<void> {
 }
 
 const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
+
+/** Waits until every import has ended, likewise. */
+async function untilImported({ serving }: ExampleStore): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await serving.app.databases.production.first(anyImported, {})) === undefined) return;
+    await pause(5);
+  }
+  throw new Error('An import did not end.');
+}
+
+const anyImported = query(db => db.selectFrom('imports').select('id').where('due_at', 'is not', null).limit(1));
 
 /**
  * Sends one example.

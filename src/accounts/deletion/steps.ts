@@ -2,6 +2,7 @@ import { operator } from '../../events/event.ts';
 import type { LoggedData } from '../../events/owners.ts';
 import { redactEvents, redactEventsAfter } from '../../events/redaction.ts';
 import { releaseHold } from '../../holds/holds.ts';
+import { deleteImportsOf } from '../../imports/clean-up.ts';
 import { bytesStored } from '../../messages/rows.ts';
 import type { OrderEventData } from '../../orders/events.ts';
 import { isOpen } from '../../orders/open-orders.ts';
@@ -23,6 +24,8 @@ type Step = (tx: Transaction, accountId: number, after: number) => Promise<numbe
 
 /** The steps of a deletion, in their order. */
 export const steps = {
+  // One that is in progress would add animals again.
+  imports: deleteImports,
   orders: endOrders,
   holds: endHolds,
   pets: deletePets,
@@ -40,6 +43,11 @@ export type StepName = keyof typeof steps;
 export const stepNames = Object.keys(steps) as StepName[];
 
 const BATCH_SIZE = 50;
+
+/** Deletes the imports of the account. Nothing refers to their rows, so they need no order. */
+async function deleteImports(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {
+  return (await deleteImportsOf(tx, accountId, BATCH_SIZE)) === 0 ? undefined : after + 1;
+}
 
 /** Cancels the open orders that the account placed, and deletes the notes of all of them. */
 async function endOrders(tx: Transaction, accountId: number, after: number): Promise<number | undefined> {

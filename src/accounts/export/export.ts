@@ -50,6 +50,7 @@ export const exportedTables = {
   photo_bytes: { leftOut: 'derived from the animals' },
   stored_bytes: { leftOut: 'derived from the messages' },
   refusals: { leftOut: 'listed by the audit log' },
+  imports: { leftOut: 'for 30 days; what they changed are events' },
   idempotency: { leftOut: 'copies of responses, for a day' },
   passwords: { leftOut: 'secret' },
   links: { leftOut: 'secret' },

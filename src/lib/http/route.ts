@@ -85,6 +85,8 @@ export interface Upload {
   /** The media types that it may have. */
   readonly contentTypes: readonly string[];
   readonly bytesMax: number;
+  /** How long the whole request may take to arrive while it does not stall, in milliseconds; as any other by default. */
+  readonly timeoutMs?: number;
   readonly description: string;
 }
 

@@ -103,6 +103,7 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
   visitor_emails: 'E-mail to visitors',
   events: 'Dispatch of events to webhooks',
   deliveries: 'Delivery to webhooks',
+  imports: 'Imports of animals',
   accounts: 'Deletion of accounts',
   retention: 'Retention',
 };

@@ -26,6 +26,8 @@ export class ClientErrors {
   /** Sends one error response for the broken message, after the responses to the messages before it. */
   respond(error: NodeJS.ErrnoException, connection: Duplex): void {
     const socket = connection as Socket;
+    // Node reports it once; the upload has a limit of its own.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && this.#connections.hasSlowBody(socket)) return;
     // The parser reports the same error again for every further chunk.
     if (!this.#connections.abandon(socket)) return;
     if (error.code === 'ECONNRESET' || !socket.writable) {

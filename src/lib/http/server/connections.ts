@@ -66,6 +66,18 @@ export class Connections {
     return socket[tracked]?.latest;
   }
 
+  /** Lets the body of the latest request of a connection take longer than others, until it has its response. */
+  allowSlowBody(socket: TrackedSocket, response: ServerResponse): void {
+    const connection = socket[tracked];
+    if (connection !== undefined) connection.slow = response;
+  }
+
+  /** Reports whether the body of the latest request of a connection may take longer than others. */
+  hasSlowBody(socket: TrackedSocket): boolean {
+    const { slow, latest } = socket[tracked] ?? {};
+    return slow !== undefined && slow === latest && !slow.headersSent;
+  }
+
   /**
    * Ignores all further requests of a connection. Returns false when it did so already.
    * @param queued whether to drop the requests that are queued, too
@@ -96,7 +108,7 @@ export class Connections {
       return;
     }
     const flags = { isPaused: false, isUsed: false, isAbandoned: false };
-    socket[tracked] = { latest: undefined, unanswered: 0, queue: [], ...flags };
+    socket[tracked] = { latest: undefined, slow: undefined, unanswered: 0, queue: [], ...flags };
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
     if (this.#open.size > this.#max) this.#dropIdle();
@@ -128,6 +140,8 @@ interface TrackedSocket extends Socket {
 
 interface Connection {
   latest: ServerResponse | undefined;
+  /** The response to the last request whose body may take long. */
+  slow: ServerResponse | undefined;
   /** The number of requests since one arrived when all before it were answered. */
   unanswered: number;
   /** Pipelined requests that wait for their turn. */

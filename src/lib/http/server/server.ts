@@ -289,10 +289,10 @@ export class HttpServer<Context> {
   /** Lets the handler read the body: it is not kept in memory. */
   #receiveUpload(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, upload: Upload): void {
     const { request, response } = exchange;
-    const { contentTypes, bytesMax } = upload;
+    const { contentTypes, bytesMax, timeoutMs } = upload;
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
-    const errorOf = (code: 'body_too_large' | 'malformed_request') => {
-      if (code === 'malformed_request') return this.#errors.problem(code);
+    const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
+      if (code !== 'body_too_large') return this.#errors.problem(code);
       return new Problem(code, 413, `The file is larger than ${bytesMax / 1024 / 1024} MiB.`);
     };
     const mediaType = type.split(';')[0]!.trim().toLowerCase();
@@ -300,7 +300,10 @@ export class HttpServer<Context> {
       const message = `The Content-Type must be one of ${contentTypes.join(', ')}.`;
       this.#reject(exchange, new Problem('invalid_content_type', 400, message));
     } else if (Number(declared) > bytesMax) this.#reject(exchange, errorOf('body_too_large'));
-    else this.#handle(exchange, route, undefined, readUpload(request, response, bytesMax, errorOf));
+    else {
+      if (timeoutMs !== undefined) this.#connections.allowSlowBody(request.socket, response);
+      this.#handle(exchange, route, undefined, readUpload(request, response, upload, errorOf));
+    }
   }
 
   #handleBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, read: Read): void {

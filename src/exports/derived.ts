@@ -1,0 +1,133 @@
+import { decimalsOf } from '../lib/currency.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
+import { nearest } from '../lib/suggestion.ts';
+import { photoPath, type StoredPhoto } from '../photos/photo.ts';
+import type { PetValues } from './columns.ts';
+
+/** What columns are written from besides the fields of a pet. */
+export interface PetContext {
+  /** The name of the root of its category. */
+  readonly species: string;
+  /** The public address that URLs begin with. */
+  readonly publicUrl: string;
+}
+
+/** What columns are read with besides their cells. */
+export interface CellContext {
+  /** The pet as it is stored; absent for a new one. */
+  readonly pet: PetValues | undefined;
+  /** The currency of prices, if the file does not say it. */
+  readonly currency: string | undefined;
+  /** Returns the id of the category with this name. */
+  categoryNamed(name: string): MaybePromise<number | undefined>;
+}
+
+/** An error in a cell. */
+export class CellError extends Error {
+  readonly code: string;
+  readonly suggestion: string | undefined;
+
+  /** @param choices the texts that would be valid, if they are few */
+  constructor(code: string, message: string, cell = '', choices: readonly string[] = []) {
+    super(message);
+    this.code = code;
+    this.suggestion = nearest(cell, choices);
+  }
+}
+
+/** A column that is no field, or not the only one of a field. */
+export interface DerivedColumn {
+  /** Returns the cell of a pet. */
+  print(pet: PetValues, context: PetContext): string;
+  /** Returns the fields that a cell sets, `null` for those that it deletes; absent if the column is not imported. */
+  parse?(cell: string, context: CellContext): MaybePromise<PetValues>;
+  /** What the column holds, where that decides how an import treats it. */
+  readonly holds?: 'id' | 'identifier' | 'photo';
+}
+
+type Price = { readonly amount: number; readonly currency: string };
+
+const photo = (index: number): DerivedColumn => ({
+  print(pet, { publicUrl }) {
+    const stored = (pet['photos'] as readonly StoredPhoto[] | undefined)?.[index];
+    return stored === undefined ? '' : publicUrl + photoPath(stored.id, 1280);
+  },
+  holds: 'photo',
+});
+
+/** Petfinder takes six photos. */
+export const photoColumns = ['photo1', 'photo2', 'photo3', 'photo4', 'photo5', 'photo6'];
+
+/** The columns of presets that are written from more than one field, or read into more than one. */
+export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
+  id: { print: ({ id }) => String(id), parse: () => ({}), holds: 'id' },
+  ownId: {
+    print: ({ id, externalId }) => String(externalId ?? id),
+    parse: (cell, { pet }) => (String(pet?.['id']) === cell ? {} : { externalId: cell || null }),
+    holds: 'identifier',
+  },
+  species: {
+    print: (_, { species }) => species,
+    async parse(cell, { categoryNamed }) {
+      const categoryId = await categoryNamed(cell);
+      if (categoryId !== undefined) return { categoryId };
+      throw new CellError('category_not_found', 'There is no category with this name.');
+    },
+  },
+  lifeStage: {
+    print: ({ age }) => String(age ?? ''),
+    parse: cell => ({ age: cell || null }),
+  },
+  fee: {
+    print: ({ price }) => feeOf(price as Price | undefined),
+    parse: (cell, { pet, currency }) => ({
+      price: cell === '' ? null : priceOf(cell, (pet?.['price'] as Price | undefined)?.currency ?? currency),
+    }),
+  },
+  tagList: {
+    print: ({ tags }) => ((tags as readonly string[] | undefined) ?? []).join(','),
+    parse: cell => ({ tags: cell === '' ? null : cell.split(',') }),
+  },
+  microchip: {
+    print: ({ microchips }) => (microchips as readonly string[] | undefined)?.[0] ?? '',
+    parse(cell, { pet }) {
+      const others = ((pet?.['microchips'] as readonly string[] | undefined) ?? []).slice(1);
+      const microchips = cell === '' ? others : [cell, ...others.filter(other => other !== cell)];
+      return { microchips: microchips.length === 0 ? null : microchips };
+    },
+  },
+  litter: {
+    print: ({ group }) => (group as { id: string } | undefined)?.id ?? '',
+    parse: (id, { pet }) => ({ group: id === '' ? null : { id, ...(!pet?.['group'] && { kind: 'litter' }) } }),
+  },
+  intakeDate: {
+    print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
+    parse: (date, { pet }) => ({ intake: date === '' ? null : { date, ...(!pet?.['intake'] && { kind: 'other' }) } }),
+  },
+  ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
+};
+
+/** Returns the amount of a price in whole units of its currency: 125.00. */
+function feeOf(price: Price | undefined): string {
+  if (price === undefined) return '';
+  const { amount, currency } = price;
+  const decimals = decimalsOf(currency);
+  const digits = String(amount).padStart(decimals + 1, '0');
+  const whole = digits.length - decimals;
+  return decimals === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
+}
+
+function priceOf(fee: string, currency: string | undefined): Price {
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(fee) ?? [];
+  if (whole === undefined) throw new CellError('invalid_value', 'Must be a number, such as 125.00.');
+  if (currency === undefined) {
+    throw new CellError(
+      'currency_required',
+      'Its currency is unknown: send the parameter `currency`, such as currency=USD.',
+    );
+  }
+  const decimals = decimalsOf(currency);
+  const isExact = /^0*$/.test(fraction.slice(decimals));
+  if (!isExact) throw new CellError('invalid_value', `Must have at most ${decimals} decimals in ${currency}.`);
+  return { amount: Number(whole + fraction.slice(0, decimals).padEnd(decimals, '0')), currency };
+}

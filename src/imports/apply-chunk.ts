@@ -1,0 +1,140 @@
+import { Problem } from '../lib/http/problem.ts';
+import { countDeleted } from '../plans/stored-bytes.ts';
+import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { type CategoryRules, RowApplier, type RowOutcome } from './apply-row.ts';
+import { type ImportError, type ImportRow, originOf } from './import.ts';
+import { recordErrors } from './record-errors.ts';
+import type { ImportRecord } from './records.ts';
+import { type Progress, runImportStep } from './steps.ts';
+
+/**
+ * Applies the next chunk of rows of an import, and ends it after the last one. A row that fails changes nothing: the chunk
+ * is rolled back, and applied again without the row.
+ * @returns 1; 0 if another process does the step
+ */
+export async function applyChunk(database: Database, row: ImportRow, rules: CategoryRules): Promise<number> {
+  if (row.next_chunk >= row.chunks) return runImportStep(database, row, async tx => afterRows(tx, row));
+  const failures = new Map<number, Problem>();
+  for (;;) {
+    try {
+      if (row.dry_run === 0) {
+        return await runImportStep(database, row, async (tx, locked) =>
+          record(tx, locked, await applyRows(tx, locked, rules, failures)),
+        );
+      }
+      const result = await tryRows(database, row, rules, failures);
+      return await runImportStep(database, row, async (tx, locked) => record(tx, locked, result));
+    } catch (error) {
+      if (!(error instanceof RowFailed)) throw error;
+      failures.set(error.index, error.problem);
+    }
+  }
+}
+
+/** What the rows of a chunk did. */
+interface ChunkResult {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly counts: Pick<ImportRow, 'created' | 'updated' | 'unchanged' | 'failed'>;
+  readonly errors: readonly ImportError[];
+}
+
+/** Thrown to roll back a chunk because of a row. */
+class RowFailed extends Error {
+  readonly index: number;
+  readonly problem: Problem;
+
+  constructor(index: number, problem: Problem) {
+    super(problem.message);
+    this.index = index;
+    this.problem = problem;
+  }
+}
+
+/** Thrown to roll back a chunk of a dry run. */
+class DryRun extends Error {
+  readonly result: ChunkResult;
+
+  constructor(result: ChunkResult) {
+    super('a dry run');
+    this.result = result;
+  }
+}
+
+/** Applies the rows of the next chunk, and rolls them back. */
+async function tryRows(
+  database: Database,
+  row: ImportRow,
+  rules: CategoryRules,
+  failures: ReadonlyMap<number, Problem>,
+): Promise<ChunkResult> {
+  try {
+    return await database.write(async tx => {
+      throw new DryRun(await applyRows(tx, row, rules, failures));
+    }, originOf(row));
+  } catch (error) {
+    if (error instanceof DryRun) return error.result;
+    throw error;
+  }
+}
+
+/** @param failures the rows that are known to fail, by index */
+async function applyRows(
+  tx: Transaction,
+  row: ImportRow,
+  rules: CategoryRules,
+  failures: ReadonlyMap<number, Problem>,
+): Promise<ChunkResult> {
+  const chunk = await tx.first(chunkOf, { id: row.id, number: row.next_chunk });
+  const records: ImportRecord[] = JSON.parse(chunk?.rows ?? '[]');
+  const applier = new RowApplier(tx, row, rules);
+  const counts = { created: 0, updated: 0, unchanged: 0, failed: 0 };
+  const errors: ImportError[] = [];
+  for (const [index, record] of records.entries()) {
+    const failure = failures.get(index);
+    const outcome = failure === undefined ? await applyRow(applier, record, index) : applier.errorsOf(failure);
+    if (typeof outcome === 'string') counts[outcome]++;
+    else {
+      counts.failed++;
+      errors.push(...outcome.map(error => ({ level: 'error', line: record[0], ...error }) as const));
+    }
+  }
+  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors };
+}
+
+async function applyRow(applier: RowApplier, record: ImportRecord, index: number): Promise<RowOutcome> {
+  try {
+    return await applier.apply(record);
+  } catch (error) {
+    if (error instanceof Problem) throw new RowFailed(index, error);
+    throw error;
+  }
+}
+
+async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Promise<Partial<Progress>> {
+  const { rows, bytes, counts, errors } = result;
+  await recordErrors(tx, row.id, errors);
+  await tx.run(deleteChunk, { id: row.id, number: row.next_chunk });
+  countDeleted(tx, [{ accountId: row.account_id, bytes }]);
+  return {
+    next_chunk: row.next_chunk + 1,
+    bytes: row.bytes - bytes,
+    rows_read: row.rows_read + rows,
+    created: row.created + counts.created,
+    updated: row.updated + counts.updated,
+    unchanged: row.unchanged + counts.unchanged,
+    failed: row.failed + counts.failed,
+  };
+}
+
+function afterRows(tx: Transaction, { mode }: ImportRow): Partial<Progress> {
+  return mode === 'replace' ? { state: 'removing', after_id: 0 } : { state: 'completed', ended_at: tx.now };
+}
+
+const chunkOf = query((db, p: Params<{ id: number; number: number }>) =>
+  db.selectFrom('import_chunks').select('rows').where('import_id', '=', p.id).where('number', '=', p.number),
+);
+
+const deleteChunk = query((db, p: Params<{ id: number; number: number }>) =>
+  db.deleteFrom('import_chunks').where('import_id', '=', p.id).where('number', '=', p.number),
+);

@@ -1,0 +1,196 @@
+import { newCategoriesOf } from '../categories/bound.ts';
+import { exportedPet, speciesIn } from '../exports/export-pets.ts';
+import type { ExportPreset } from '../exports/presets.ts';
+import type { Problem } from '../lib/http/problem.ts';
+import { BodyReader } from '../lib/http/server/validation.ts';
+import { foldedText } from '../lib/text.ts';
+import { NewPet, PetPatch, type PetRow } from '../pets/pet.ts';
+import { createPet, getPet, updatePet } from '../pets/pets.ts';
+import { petIdsOf } from '../pets/profile-rules.ts';
+import type { BoundSettings } from '../plans/plan.ts';
+import { type Params, query, type Transaction } from '../schema.ts';
+import {
+  bindColumns,
+  changeIn,
+  changeOf,
+  type FileColumns,
+  type Identifier,
+  identifierIn,
+  identifierOf,
+  type RowChange,
+  type RowError,
+  rowErrors,
+} from './convert.ts';
+import type { ImportRow } from './import.ts';
+import type { ImportRecord } from './records.ts';
+
+/** How the deployment treats unknown categories. */
+export interface CategoryRules {
+  readonly categories: 'open' | 'strict';
+  readonly bounds: BoundSettings;
+}
+
+/** What a row did. */
+export type RowOutcome = 'created' | 'updated' | 'unchanged' | readonly RowError[];
+
+const newPets = new BodyReader(NewPet);
+const petPatches = new BodyReader(PetPatch);
+
+/** A row whose cells are known, or the errors of one without. */
+interface ParsedRow {
+  readonly identifier: Identifier | undefined;
+  change(pet: PetRow | undefined): Promise<RowChange>;
+}
+
+/** Applies rows of an import in a transaction. */
+export class RowApplier {
+  readonly #tx: Transaction;
+  readonly #row: ImportRow;
+  readonly #rules: CategoryRules;
+  readonly #columns: FileColumns;
+  readonly #speciesOf: (categoryId: number) => Promise<string>;
+
+  constructor(tx: Transaction, row: ImportRow, rules: CategoryRules) {
+    this.#tx = tx;
+    this.#row = row;
+    this.#rules = rules;
+    this.#columns = row.columns === null ? [] : bindColumns(presetOf(row), JSON.parse(row.columns)).columns;
+    const species = speciesIn(tx);
+    this.#speciesOf = presetOf(row) === 'petstore' ? async () => '' : species;
+  }
+
+  /**
+   * Applies a row.
+   * @throws {Problem} what creating or updating the pet throws
+   */
+  async apply([, content, firstLine]: ImportRecord): Promise<RowOutcome> {
+    if (firstLine !== undefined) return [duplicate(firstLine)];
+    const parsed = this.#parse(content);
+    if (Array.isArray(parsed)) return parsed;
+    const { identifier, change } = parsed as ParsedRow;
+    if (identifier === undefined) return [missingIdentifier];
+    const pet = await this.#find(identifier);
+    if (pet === undefined && 'id' in identifier) return [notFound(identifier.id)];
+    const changed = await change(pet);
+    if (changed.errors.length > 0) return changed.errors;
+    return pet === undefined ? this.#create(changed) : this.#update(pet, changed);
+  }
+
+  /** Returns the errors of a row that failed. */
+  errorsOf({ code, message, errors }: Problem): readonly RowError[] {
+    const [first] = errors ?? [];
+    return [{ ...(first && { column: columnAt(this.#columns, first.path) }), code, message }];
+  }
+
+  #parse(content: string | readonly string[]): ParsedRow | RowError[] {
+    if (typeof content !== 'string') return this.#parsedCells(this.#columns, content);
+    const values = objectIn(content);
+    if (values === undefined) return [{ code: 'invalid_json', message: 'The line must be a JSON object.' }];
+    if (presetOf(this.#row) === 'petstore') {
+      const change = async (pet: PetRow | undefined) => changeIn(values, pet && this.#exported(pet));
+      return { identifier: identifierIn(values), change };
+    }
+    const { columns } = bindColumns(presetOf(this.#row), Object.keys(values));
+    const cells = Object.values(values);
+    const wrong = cells.findIndex(cell => typeof cell !== 'string');
+    if (wrong < 0) return this.#parsedCells(columns, cells as string[]);
+    return [{ column: Object.keys(values)[wrong]!, code: 'invalid_type', message: 'Must be a string.' }];
+  }
+
+  #parsedCells(columns: FileColumns, cells: readonly string[]): ParsedRow | RowError[] {
+    if (cells.length !== columns.length) {
+      const message = `The row has ${cells.length} cells, but the file has ${columns.length} columns.`;
+      return [{ code: 'wrong_number_of_cells', message }];
+    }
+    const change = async (row: PetRow | undefined) => {
+      const pet = row && this.#exported(row);
+      const context = { pet, currency: this.#row.currency ?? undefined, categoryNamed: this.#categoryNamed };
+      const species = row === undefined ? '' : await this.#speciesOf(row.categoryId);
+      return changeOf(columns, cells, context, { species, publicUrl: '' });
+    };
+    return { identifier: identifierOf(columns, cells), change };
+  }
+
+  #exported(pet: PetRow) {
+    return exportedPet(presetOf(this.#row), pet, this.#tx.now);
+  }
+
+  readonly #categoryNamed = async (name: string) => {
+    const slug = foldedText(name)
+      .trim()
+      .replaceAll(/[^a-z0-9]+/g, '-');
+    return (await this.#tx.first(categoryWithSlug, { slug }))?.id;
+  };
+
+  /** Returns the pet of the account with this identifier. */
+  async #find(identifier: Identifier): Promise<PetRow | undefined> {
+    const tx = this.#tx;
+    const accountId = this.#row.account_id;
+    if ('externalId' in identifier) {
+      const [id] = await petIdsOf(tx, accountId, identifier.externalId);
+      return id === undefined ? undefined : getPet(tx, id, tx.now);
+    }
+    const owner = await tx.first(ownerOf, { id: identifier.id });
+    return owner?.accountId === accountId ? getPet(tx, identifier.id, tx.now) : undefined;
+  }
+
+  async #create(change: RowChange): Promise<RowOutcome> {
+    const read = newPets.read(change.body, false);
+    if ('errors' in read) return rowErrors(read.errors, change);
+    await createPet(this.#tx, this.#row.account_id, read.value as NewPet, newCategoriesOf(this.#rules, this.#row));
+    return 'created';
+  }
+
+  async #update(pet: PetRow, change: RowChange): Promise<RowOutcome> {
+    if (Object.keys(change.body).length === 0) return 'unchanged';
+    const read = petPatches.read(change.body, false);
+    if ('errors' in read) return rowErrors(read.errors, change);
+    const actor = { accountId: this.#row.account_id, admin: false };
+    const categories = newCategoriesOf(this.#rules, this.#row);
+    const after = await updatePet(this.#tx, actor, pet.id, read.value as PetPatch, categories);
+    return after.version === pet.version ? 'unchanged' : 'updated';
+  }
+}
+
+/** Returns the name of the column that a member of a body comes from, by JSON Pointer. */
+function columnAt(columns: FileColumns, path: string): string {
+  const name = path.slice(1).replaceAll('/', '.');
+  return columns.find(column => column?.from === name)?.name ?? name;
+}
+
+const missingIdentifier: RowError = {
+  column: 'externalId',
+  code: 'required',
+  message:
+    'The row needs an identifier of 1 to 100 characters without control characters: your own, or the id of an animal.',
+};
+
+function duplicate(line: number): RowError {
+  return { code: 'duplicate_row', message: `Line ${line} has the same identifier.` };
+}
+
+function notFound(id: number): RowError {
+  const message = `Your account has no animal ${id}. To add one, give it an externalId.`;
+  return { column: 'id', code: 'pet_not_found', message, value: String(id) };
+}
+
+function presetOf({ preset }: ImportRow): ExportPreset {
+  return preset as ExportPreset;
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const categoryWithSlug = query((db, p: Params<{ slug: string }>) =>
+  db.selectFrom('categories').select('id').where('slug', '=', p.slug),
+);
+
+const ownerOf = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('pets').select('account_id as accountId').where('id', '=', p.id),
+);

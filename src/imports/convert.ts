@@ -1,0 +1,181 @@
+import type { PetValues } from '../exports/columns.ts';
+import { type CellContext, CellError, type PetContext } from '../exports/derived.ts';
+import { columnsOf, type ExportPreset, type PresetColumn, parseCell, printCell } from '../exports/presets.ts';
+import type { FieldError } from '../lib/http/problem.ts';
+import { nearest } from '../lib/suggestion.ts';
+import { lineRules } from '../lib/text.ts';
+import { petFields } from '../pets/pet.ts';
+import type { ImportError } from './import.ts';
+
+/** An error or a warning without its line. */
+export type RowError = Omit<ImportError, 'level' | 'line'>;
+
+/** The columns of a file, in its order; `undefined` for one that is ignored. */
+export type FileColumns = readonly (PresetColumn | undefined)[];
+
+/** Returns the columns with these names, whose case does not matter, and warnings of those that are ignored. */
+export function bindColumns(preset: ExportPreset, names: readonly string[]) {
+  const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));
+  const warnings: RowError[] = [];
+  const columns = names.map(name => {
+    const column = known.get(name.trim().toLowerCase());
+    if (column === undefined) warnings.push(unknownColumn(name, [...known.values()]));
+    else if (column.derived?.holds === 'photo') warnings.push(ignoredPhotos(name));
+    known.delete(name.trim().toLowerCase());
+    return column?.derived?.holds === 'photo' ? undefined : column;
+  });
+  return { columns, warnings };
+}
+
+function unknownColumn(name: string, columns: readonly PresetColumn[]): RowError {
+  const suggestion = nearest(
+    name.trim(),
+    columns.map(({ name }) => name),
+  );
+  const message = 'The preset has no such column, or the file has it twice: it is ignored.';
+  return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };
+}
+
+function ignoredPhotos(column: string): RowError {
+  return {
+    column,
+    code: 'photos_ignored',
+    message: 'Photos are not imported. Add them with POST /v1/pets/{petId}/photos.',
+  };
+}
+
+/** The identifier of a row: that of the account, or the `id` of the service. */
+export type Identifier = { readonly externalId: string } | { readonly id: number };
+
+/** Returns the identifier of a row, or `undefined` if it has none that is valid. */
+export function identifierOf(columns: FileColumns, cells: readonly string[]): Identifier | undefined {
+  const cellOf = (matches: (column: PresetColumn) => boolean) => {
+    const index = columns.findIndex(column => column !== undefined && matches(column));
+    return index < 0 ? '' : (cells[index] ?? '');
+  };
+  const externalId = cellOf(({ from, derived }) => from === 'externalId' || derived?.holds === 'identifier');
+  return identifier(
+    externalId,
+    cellOf(({ derived }) => derived?.holds === 'id'),
+  );
+}
+
+/** Returns the identifier of a row of NDJSON with the fields of pets. */
+export function identifierIn({ externalId, id }: PetValues): Identifier | undefined {
+  return identifier(typeof externalId === 'string' ? externalId : '', typeof id === 'number' ? String(id) : '');
+}
+
+function identifier(externalId: string, id: string): Identifier | undefined {
+  if (externalId !== '') return identifiers.errorOf(externalId) === undefined ? { externalId } : undefined;
+  return /^[1-9]\d{0,14}$/.test(id) ? { id: Number(id) } : undefined;
+}
+
+const identifiers = lineRules(100);
+
+/** Returns the text that stands for an identifier in the table of keys. */
+export function keyOf(identifier: Identifier): string {
+  return 'id' in identifier ? `i${identifier.id}` : `e${identifier.externalId}`;
+}
+
+/** What a row changes: the members of a body, the columns that they come from by JSON Pointer, and errors of cells. */
+export interface RowChange {
+  readonly body: Record<string, unknown>;
+  readonly sources: ReadonlyMap<string, Source>;
+  readonly errors: readonly RowError[];
+}
+
+interface Source {
+  readonly column: string;
+  readonly cell: string;
+  readonly choices: readonly string[];
+}
+
+/** Returns what the cells of a row change. A cell that an export would print for the stored pet is no change. */
+export async function changeOf(
+  columns: FileColumns,
+  cells: readonly string[],
+  context: CellContext,
+  printed: PetContext,
+): Promise<RowChange> {
+  const { pet } = context;
+  const body: Record<string, unknown> = {};
+  const sources = new Map<string, Source>();
+  const errors: RowError[] = [];
+  for (const [index, column] of columns.entries()) {
+    const cell = cells[index]!;
+    if (column === undefined || cell === (pet === undefined ? '' : printCell(column, pet, printed))) continue;
+    try {
+      const values = await parseCell(column, cell, context);
+      merge(body, values);
+      const source = { column: column.name, cell, choices: column.own?.choices ?? [] };
+      for (const path of pathsOf(values)) sources.set(path, source);
+    } catch (error) {
+      if (!(error instanceof CellError)) throw error;
+      const { code, message, suggestion } = error;
+      errors.push({ column: column.name, code, message, value: shortened(cell), ...(suggestion && { suggestion }) });
+    }
+  }
+  for (const field of Object.keys(body)) body[field] = completed(field, body[field]);
+  return { body: pet === undefined ? withoutNull(body) : body, sources, errors };
+}
+
+/** Returns what a row of NDJSON changes. */
+export function changeIn(values: PetValues, pet: PetValues | undefined): RowChange {
+  const changed = Object.entries(values).filter(
+    ([name, value]) => name !== 'id' && (pet === undefined || JSON.stringify(value) !== JSON.stringify(pet[name])),
+  );
+  const body = Object.fromEntries(changed);
+  return { body: pet === undefined ? withoutNull(body) : body, sources: new Map(), errors: [] };
+}
+
+/** Returns errors of a body as errors of the cells that it comes from. */
+export function rowErrors(errors: readonly FieldError[], { sources }: RowChange): RowError[] {
+  return errors.map(({ path, code, message }) => {
+    const source = sources.get(path) ?? sources.get(path.slice(0, path.lastIndexOf('/')));
+    if (source === undefined) return { column: path.slice(1).replaceAll('/', '.'), code, message };
+    const { column, cell, choices } = source;
+    const suggestion = nearest(cell, choices);
+    return { column, code, message, value: shortened(cell), ...(suggestion && { suggestion }) };
+  });
+}
+
+function merge(body: Record<string, unknown>, values: PetValues): void {
+  for (const [field, value] of Object.entries(values)) {
+    const before = body[field];
+    body[field] = isObject(before) && isObject(value) ? { ...before, ...value } : value;
+  }
+}
+
+/** An object that loses a member that it cannot be without loses all. */
+function completed(field: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { required = [] } = petFields[field as keyof typeof petFields].schema as { required?: readonly string[] };
+  const isDeleted = required.length > 0 && Object.values(value).every(member => member === null);
+  return isDeleted ? null : value;
+}
+
+function withoutNull(body: PetValues): Record<string, unknown> {
+  const members = Object.entries(body).flatMap(([name, value]): [string, unknown][] => {
+    if (value === null) return [];
+    if (!isObject(value)) return [[name, value]];
+    const inner = withoutNull(value);
+    return Object.keys(inner).length === 0 ? [] : [[name, inner]];
+  });
+  return Object.fromEntries(members);
+}
+
+function pathsOf(values: PetValues): string[] {
+  return Object.entries(values).flatMap(([field, value]) => [
+    `/${field}`,
+    ...(isObject(value) ? Object.keys(value).map(member => `/${field}/${member}`) : []),
+  ]);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the beginning of a text, so that errors are short. */
+export function shortened(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text;
+}

@@ -1,0 +1,150 @@
+import type { Selectable } from 'kysely';
+import Type, { type Static } from 'typebox';
+import type { RequestOrigin } from '../lib/origin.ts';
+import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { formatTime } from '../lib/time.ts';
+import { type Params, query, type Reader, type Tables } from '../schema.ts';
+
+/** A row of the table of imports. */
+export type ImportRow = Selectable<Tables['imports']>;
+
+export const ImportId = idSchema('The id of the import, assigned by the service.');
+
+export const ImportMode = Type.Enum(['upsert', 'replace'], {
+  default: 'upsert',
+  description:
+    '`upsert` adds and changes the animals of the file. `replace` also deletes your animals that the file lacks; more ' +
+    'than 20 % of them only with `confirmRemovals`.',
+});
+
+/** What is wrong with a row, or what an import ignores. */
+export const ImportError = Type.Object(
+  {
+    level: Type.Enum(['error', 'warning'], { description: '`error`: the row was not imported.' }),
+    line: Type.Optional(
+      Type.Integer({ description: 'The first line of the row, from 1; absent for an animal to delete.' }),
+    ),
+    column: Type.Optional(Type.String({ description: 'The column, or the field of NDJSON.' })),
+    petId: Type.Optional(Type.Integer({ format: 'int64', description: 'The animal, if it is known.' })),
+    code: Type.String({ description: 'An error code, or the code of a field.' }),
+    message: Type.String({ description: 'What is wrong, and what would be right.' }),
+    value: Type.Optional(Type.String({ description: 'The first 100 characters of the cell.' })),
+    suggestion: Type.Optional(Type.String({ description: 'The nearest valid value.' })),
+  },
+  { title: 'ImportError', description: 'What is wrong with a row of an import.' },
+);
+export type ImportError = Static<typeof ImportError>;
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+export const Import = Type.Object(
+  {
+    id: ImportId,
+    state: openEnum(
+      ['receiving', 'running', 'completed', 'failed', 'canceled'],
+      '`receiving` while the file arrives, `running`, then `completed`, `failed` or `canceled`.',
+    ),
+    mode: openEnum(['upsert', 'replace'], 'The mode.'),
+    preset: openEnum(['petstore', 'petfinder', 'asm3'], 'The columns of the file.'),
+    format: openEnum(['csv', 'ndjson'], 'The format of the file.'),
+    dryRun: Type.Boolean({ description: 'Whether nothing is changed: the numbers say what would be.' }),
+    rows: count('The rows of the file that have arrived, without the names of the columns.'),
+    rowsRead: count('The rows that are done.'),
+    created: count('The animals that were added.'),
+    updated: count('The animals that were changed.'),
+    unchanged: count('The rows that changed nothing.'),
+    failed: count('The rows with an error, and the animals that could not be deleted.'),
+    removed: count('The animals that were deleted.'),
+    warnings: count('What the import ignored.'),
+    removals: Type.Optional(
+      Type.Object(
+        {
+          count: count('Your animals that the file lacks.'),
+          of: count('Your animals when the import began.'),
+          needConfirmation: Type.Boolean({ description: 'Whether they are more than 20 %.' }),
+        },
+        { description: 'What `replace` deletes; absent before it is known.' },
+      ),
+    ),
+    error: Type.Optional(
+      Type.Object(
+        { code: Type.String(), message: Type.String() },
+        { description: 'Why the import failed; absent unless it did.' },
+      ),
+    ),
+    firstErrors: Type.Optional(
+      Type.Array(ImportError, { description: 'The first 20 errors and warnings; only of a single import.' }),
+    ),
+    createdAt: timeSchema('When the file began to arrive.'),
+    startedAt: Type.Optional(timeSchema('When the file had arrived.')),
+    endedAt: Type.Optional(timeSchema('When the import ended.')),
+  },
+  { title: 'Import', description: 'A file of animals that is imported, and what has become of it.' },
+);
+export type Import = Static<typeof Import>;
+
+export const Imports = Type.Array(Import, { title: 'Imports', description: 'Imports.' });
+
+const states = { checking: 'running', applying: 'running', removing: 'running' } as const;
+
+/** Returns an import as the API shows it. */
+export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): Import {
+  return {
+    id: row.id,
+    state: states[row.state as keyof typeof states] ?? row.state,
+    mode: row.mode,
+    preset: row.preset,
+    format: row.format,
+    dryRun: row.dry_run === 1,
+    rows: row.row_count,
+    rowsRead: row.rows_read,
+    created: row.created,
+    updated: row.updated,
+    unchanged: row.unchanged,
+    failed: row.failed,
+    removed: row.removed,
+    warnings: row.warnings,
+    ...(row.existing !== null && {
+      removals: { count: row.removals!, of: row.existing, needConfirmation: needConfirmation(row) },
+    }),
+    ...(row.code !== null && { error: { code: row.code, message: row.message! } }),
+    ...(firstErrors && { firstErrors: [...firstErrors] }),
+    createdAt: formatTime(row.created_at),
+    ...(row.started_at !== null && { startedAt: formatTime(row.started_at) }),
+    ...(row.ended_at !== null && { endedAt: formatTime(row.ended_at) }),
+  };
+}
+
+/** Reports whether `replace` would delete more animals than it may without a confirmation. */
+export function needConfirmation({ removals, existing }: Pick<ImportRow, 'removals' | 'existing'>): boolean {
+  return (removals ?? 0) > (existing ?? 0) * REMOVALS_SHARE;
+}
+
+const REMOVALS_SHARE = 0.2;
+
+/** The request that began an import. */
+export function originOf({ origin }: ImportRow): RequestOrigin {
+  return JSON.parse(origin);
+}
+
+/** The most errors that are kept of an import. */
+export const ERRORS_MAX = 10_000;
+
+export const importById = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('imports').selectAll().where('id', '=', p.id),
+);
+
+const errorsAfter = query((db, p: Params<{ id: number; after: number; rows: number }>) =>
+  db
+    .selectFrom('import_errors')
+    .select(['number', 'error'])
+    .where('import_id', '=', p.id)
+    .where('number', '>', p.after)
+    .orderBy('number')
+    .limit(p.rows),
+);
+
+/** Returns some errors of an import as JSON texts, after the one with a number. */
+export async function importErrors(reader: Reader, id: number, after: number, rows: number) {
+  return reader.all(errorsAfter, { id, after, rows });
+}

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { overEachEngine } from '../../test/support/engines-over-http.ts';
+import { type Reply, send, serve, type TestService } from '../../test/support/serving.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+
+/** A pet with every kind of column, and texts that CSV must quote. */
+const rex = {
+  name: ' Rex, "the dog" ',
+  categoryId: 1,
+  status: 'pending',
+  statusReason: '=1+1',
+  price: { amount: 12_500, currency: 'EUR' },
+  externalId: 'A-117 ',
+  breeds: { primary: 'Labrador Retriever', mixed: true, unknown: false },
+  goodWith: { children: 'yes', dogs: 'no', cats: 'unknown' },
+  traits: { vaccinated: 'unknown', houseTrained: 'yes' },
+  energy: 4,
+  weight: { value: 27.25, unit: 'kg' },
+  tags: ['playful', 'Ünïcode 🐶'],
+  microchips: ['276098102345678'],
+  intake: { date: '2026-10-01', kind: 'stray', from: 'Main Street' },
+  extra: { 'kennel no.': '7', z: '' },
+  description: ' First line.\r\n\tSecond "line". \n',
+};
+
+overEachEngine(engine => {
+  describe('imports', () => {
+    let serving: TestService;
+    before(async () => {
+      const environment = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_MESSAGES_PORT: '' };
+      serving = await serve({ environment });
+    });
+    after(() => serving?.stop());
+
+    const url = (path: string) => serving.urls.production + path;
+    const call = (key: string, method: string, path: string, body?: unknown) =>
+      send(url(path), { method, key, ...(body !== undefined && { body }) });
+    const newOwner = async () => (await serving.newKey()).token;
+    const upload = (key: string, body: string, query = '', type = 'text/csv', headers = {}) =>
+      fetch(url(`/imports${query}`), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': type, ...headers },
+        body,
+      });
+    const ended = async (key: string, id: number) => {
+      let body: Reply['body'];
+      await waitUntil(async () => {
+        ({ body } = await call(key, 'GET', `/imports/${id}`));
+        return body.endedAt !== undefined;
+      });
+      return body;
+    };
+    const importing = async (key: string, body: string, query = '', type = 'text/csv') => {
+      const response = await upload(key, body, query, type);
+      const accepted = (await response.json()) as Reply['body'];
+      assert.equal(response.status, 202, JSON.stringify(accepted));
+      return ended(key, accepted.id);
+    };
+    const exported = async (key: string, file = 'pets.csv') =>
+      (await fetch(url(`/exports/${file}`), { headers: { authorization: `Bearer ${key}` } })).text();
+    const countsOf = ({ created, updated, unchanged, failed, removed }: Reply['body']) => [
+      created,
+      updated,
+      unchanged,
+      failed,
+      removed,
+    ];
+    const pets = async (key: string) =>
+      (await exported(key, 'pets.ndjson'))
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line));
+    const events = async (key: string) => {
+      const { body } = await call(key, 'GET', '/events?limit=100');
+      return body.length;
+    };
+
+    for (const [file, type] of [
+      ['pets.csv', 'text/csv'],
+      ['pets.ndjson', 'application/x-ndjson'],
+    ] as const) {
+      it(`take an export as ${file} byte for byte, and change nothing`, async () => {
+        const key = await newOwner();
+        await call(key, 'POST', '/pets', rex);
+        await call(key, 'POST', '/pets', { name: 'Mia', categoryId: 2 });
+        const before = await exported(key, file);
+        const known = await events(key);
+        const { state, rows, ...counts } = await importing(key, before, '', type);
+        assert.deepEqual([state, rows, ...countsOf(counts)], ['completed', 2, 0, 0, 2, 0, 0]);
+        assert.equal(await exported(key, file), before);
+        assert.equal(await events(key), known);
+      });
+
+      it(`restore the animals of a file in another account from ${file}`, async () => {
+        const [from, to] = [await newOwner(), await newOwner()];
+        await call(from, 'POST', '/pets', rex);
+        const { created } = await importing(to, await exported(from, file), '', type);
+        assert.equal(created, 1);
+        const [{ id: _, ...pet }] = await pets(to);
+        assert.deepEqual(pet, rex);
+      });
+    }
+
+    it('change what differs, add what is new, and report the errors of rows', async () => {
+      const key = await newOwner();
+      await call(key, 'POST', '/pets', rex);
+      const result = await importing(
+        key,
+        'externalId,name,categoryId,goodWith.cats,price.amount,price.currency\r\n' +
+          'A-117 ,Rex,1,no,,\r\n' +
+          'B-1,Milo,2,unknown,100,EUR\r\n' +
+          'B-2,Luna,2,perhaps,,\r\n' +
+          'B-1,Again,2,,,\r\n' +
+          ',Nobody,2,,,\r\n' +
+          'B-3,,2,,,\r\n' +
+          'B-4,Short\r\n',
+      );
+      assert.deepEqual([result.state, ...countsOf(result)], ['completed', 1, 1, 0, 5, 0]);
+      const lines = (
+        await (await fetch(url(`/imports/${result.id}/errors`), { headers: { authorization: `Bearer ${key}` } })).text()
+      )
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line));
+      assert.deepEqual(
+        lines.map(({ line, column, code, value }) => [line, column, code, value]),
+        [
+          [4, 'goodWith.cats', 'invalid_value', 'perhaps'],
+          [5, undefined, 'duplicate_row', undefined],
+          [6, 'externalId', 'required', undefined],
+          [7, 'name', 'required', undefined],
+          [8, undefined, 'wrong_number_of_cells', undefined],
+        ],
+      );
+      assert.deepEqual(result.firstErrors, lines);
+      const [changed, added] = await pets(key);
+      const { price: _, ...rest } = rex;
+      assert.deepEqual(changed, { ...rest, id: changed.id, name: 'Rex', goodWith: { ...rex.goodWith, cats: 'no' } });
+      assert.deepEqual(
+        [added.name, added.goodWith, added.price],
+        ['Milo', { cats: 'unknown' }, { amount: 100, currency: 'EUR' }],
+      );
+    });
+
+    it('change nothing in a dry run, and count what they would', async () => {
+      const key = await newOwner();
+      await call(key, 'POST', '/pets', rex);
+      const before = await exported(key);
+      const known = await events(key);
+      const file = 'externalId,name,categoryId\nA-117 ,Rex,1\nB-1,Milo,2\n';
+      const tried = await importing(key, file, '?dryRun=true');
+      assert.deepEqual(countsOf(tried), [1, 1, 0, 0, 0]);
+      assert.equal(await exported(key), before);
+      assert.equal(await events(key), known);
+      const done = await importing(key, file);
+      assert.deepEqual(countsOf(done), countsOf(tried));
+    });
+
+    it('delete with replace what a file lacks, beyond 20 % only if that is confirmed', async () => {
+      const key = await newOwner();
+      const row = (number: number) => `C-${number},Cat ${number},2\n`;
+      const file = (count: number) =>
+        `externalId,name,categoryId\n${Array.from({ length: count }, (_, i) => row(i)).join('')}`;
+      assert.equal((await importing(key, file(10))).created, 10);
+      const refused = await importing(key, file(7), '?mode=replace');
+      assert.deepEqual(
+        [refused.state, refused.error.code, refused.removals],
+        ['failed', 'too_many_removals', { count: 3, of: 10, needConfirmation: true }],
+      );
+      assert.equal((await pets(key)).length, 10);
+      assert.equal((await importing(key, file(7), '?mode=replace&confirmRemovals=2')).state, 'failed');
+      const tried = await importing(key, file(7), '?mode=replace&dryRun=true');
+      assert.deepEqual([tried.state, tried.warnings, ...countsOf(tried)], ['completed', 1, 0, 0, 7, 0, 3]);
+      assert.equal((await pets(key)).length, 10);
+      const [held] = await pets(key).then(all => all.filter(({ externalId }) => externalId === 'C-9'));
+      await call(key, 'POST', '/holds', { petIds: [held.id] });
+      const done = await importing(key, file(7), '?mode=replace&confirmRemovals=3');
+      assert.deepEqual([done.state, ...countsOf(done)], ['completed', 0, 0, 7, 1, 2]);
+      assert.equal(done.firstErrors[0].code, 'pet_reserved');
+      assert.equal((await pets(key)).length, 8);
+      assert.equal((await importing(key, file(8), '?mode=replace')).created, 1);
+    });
+
+    it('reject a file that is no CSV, and keep nothing of it', async () => {
+      const key = await newOwner();
+      for (const file of ['', 'name\nRex\n', 'externalId,name\n1,"Rex\n', 'externalId\n"a"b\n']) {
+        const response = await upload(key, file);
+        assert.deepEqual(
+          [response.status, ((await response.json()) as Reply['body']).code],
+          [400, 'invalid_import'],
+          file,
+        );
+      }
+      assert.deepEqual((await call(key, 'GET', '/imports')).body, []);
+    });
+
+    it('replay the response to a retry with the same Idempotency-Key', async () => {
+      const key = await newOwner();
+      const file = 'externalId,name,categoryId\nA,Rex,1\n';
+      const again = () => upload(key, file, '', 'text/csv', { 'idempotency-key': 'once' });
+      const first = (await (await again()).json()) as Reply['body'];
+      await ended(key, first.id);
+      const second = await again();
+      assert.equal(second.headers.get('idempotency-replayed'), 'true');
+      assert.deepEqual(await second.json(), first);
+      assert.equal((await call(key, 'GET', '/imports')).body.length, 1);
+      assert.equal((await pets(key)).length, 1);
+    });
+
+    it('belong to one account', async () => {
+      const [owner, stranger] = [await newOwner(), await newOwner()];
+      const { id } = await importing(owner, 'externalId,name,categoryId\nA,Rex,1\n');
+      for (const path of [`/imports/${id}`, `/imports/${id}/errors`]) {
+        assert.equal((await call(stranger, 'GET', path)).body.code, 'import_not_found');
+      }
+      assert.equal((await call(stranger, 'POST', `/imports/${id}/cancellation`)).body.code, 'import_not_found');
+      assert.equal((await call(owner, 'POST', `/imports/${id}/cancellation`)).body.state, 'completed');
+    });
+  });
+});

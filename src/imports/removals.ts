@@ -1,0 +1,155 @@
+import { Problem } from '../lib/http/problem.ts';
+import { deletePet } from '../pets/pets.ts';
+import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type ImportError, type ImportRow, needConfirmation, originOf } from './import.ts';
+import { recordErrors } from './record-errors.ts';
+import { type Progress, runImportStep } from './steps.ts';
+
+/** The pets that a step examines. */
+const CHECKED = 1000;
+const REMOVED = 50;
+
+/** Counts the pets that an import would delete. After the last one, it refuses an import that would delete too many. */
+export function checkRemovals(database: Database, row: ImportRow): Promise<number> {
+  return runImportStep(database, row, async (tx, row) => {
+    const page = await tx.all(petsAfter, {
+      id: row.id,
+      accountId: row.account_id,
+      after: row.after_id,
+      upTo: row.up_to_id,
+      rows: CHECKED,
+    });
+    const existing = (row.existing ?? 0) + page.length;
+    const removals = (row.removals ?? 0) + page.filter(({ named }) => named === 0).length;
+    const counts = { existing, removals };
+    if (page.length === CHECKED) return { ...counts, after_id: page.at(-1)!.id };
+    const isRefused = needConfirmation(counts) && row.confirmed !== removals;
+    if (!isRefused) return { ...counts, state: 'applying', after_id: 0 };
+    const code = 'too_many_removals';
+    const message = `The import would delete ${removals} of ${existing} animals. If that is right, send it again with confirmRemovals=${removals}.`;
+    if (row.dry_run === 0) return { ...counts, state: 'failed', code, message, ended_at: tx.now };
+    await recordErrors(tx, row.id, [{ level: 'warning', code, message }]);
+    return { ...counts, state: 'applying', after_id: 0, warnings: row.warnings + 1 };
+  });
+}
+
+/** Deletes some of the pets that the file lacks, as `DELETE /v1/pets/{petId}` does; reserved ones stay and are errors. */
+export async function removePets(database: Database, row: ImportRow): Promise<number> {
+  const failures = new Map<number, Problem>();
+  for (;;) {
+    try {
+      if (row.dry_run === 0) {
+        return await runImportStep(database, row, async (tx, row) =>
+          record(tx, row, await removeSome(tx, row, failures)),
+        );
+      }
+      const result = await tryRemoving(database, row, failures);
+      return await runImportStep(database, row, async (tx, row) => record(tx, row, result));
+    } catch (error) {
+      if (!(error instanceof RemovalFailed)) throw error;
+      failures.set(error.id, error.problem);
+    }
+  }
+}
+
+interface Removal {
+  readonly lastId: number | undefined;
+  readonly removed: number;
+  readonly errors: readonly ImportError[];
+}
+
+class RemovalFailed extends Error {
+  readonly id: number;
+  readonly problem: Problem;
+
+  constructor(id: number, problem: Problem) {
+    super(problem.message);
+    this.id = id;
+    this.problem = problem;
+  }
+}
+
+class DryRun extends Error {
+  readonly removal: Removal;
+
+  constructor(removal: Removal) {
+    super('a dry run');
+    this.removal = removal;
+  }
+}
+
+async function tryRemoving(
+  database: Database,
+  row: ImportRow,
+  failures: ReadonlyMap<number, Problem>,
+): Promise<Removal> {
+  try {
+    return await database.write(async tx => {
+      throw new DryRun(await removeSome(tx, row, failures));
+    }, originOf(row));
+  } catch (error) {
+    if (error instanceof DryRun) return error.removal;
+    throw error;
+  }
+}
+
+async function removeSome(tx: Transaction, row: ImportRow, failures: ReadonlyMap<number, Problem>): Promise<Removal> {
+  const page = await tx.all(petsAfter, {
+    id: row.id,
+    accountId: row.account_id,
+    after: row.after_id,
+    upTo: row.up_to_id,
+    rows: REMOVED,
+  });
+  const actor = { accountId: row.account_id, admin: false };
+  const errors: ImportError[] = [];
+  let removed = 0;
+  for (const { id, named } of page) {
+    if (named === 1) continue;
+    const failure = failures.get(id);
+    if (failure !== undefined) {
+      const { code, message } = failure;
+      errors.push({ level: 'error', petId: id, code, message: `The animal ${id} was not deleted. ${message}` });
+      continue;
+    }
+    try {
+      await deletePet(tx, actor, id);
+      removed++;
+    } catch (error) {
+      if (error instanceof Problem) throw new RemovalFailed(id, error);
+      throw error;
+    }
+  }
+  return { lastId: page.at(-1)?.id, removed, errors };
+}
+
+async function record(
+  tx: Transaction,
+  row: ImportRow,
+  { lastId, removed, errors }: Removal,
+): Promise<Partial<Progress>> {
+  if (lastId === undefined) return { state: 'completed', ended_at: tx.now };
+  await recordErrors(tx, row.id, errors);
+  return { after_id: lastId, removed: row.removed + removed, failed: row.failed + errors.length };
+}
+
+type Page = { id: number; accountId: number; after: number; upTo: number; rows: number };
+
+/** Pets of an account by id, and whether the file names each: by its `externalId`, or by its id. */
+const petsAfter = query((db, p: Params<Page>) =>
+  db
+    .selectFrom('pets')
+    .select([
+      'pets.id',
+      sql<number>`case when exists (
+        select 1 from import_keys where import_id = ${p.id} and key = 'i' || cast(pets.id as text)
+      ) or exists (
+        select 1 from import_keys where import_id = ${p.id} and key = 'e' || coalesce(pets.external_id, cast(pets.id as text))
+      ) then 1 else 0 end`.as('named'),
+    ])
+    .where('account_id', '=', p.accountId)
+    .where('pets.id', '>', p.after)
+    .where('pets.id', '<=', p.upTo)
+    .orderBy('pets.id')
+    .limit(p.rows),
+);

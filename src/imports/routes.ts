@@ -1,0 +1,217 @@
+import Type from 'typebox';
+import { type Deployment, listOperation, operation } from '../deployment.ts';
+import { problem } from '../errors.ts';
+import { withIdempotency } from '../idempotency/idempotency.ts';
+import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
+import { onePer } from '../lib/one-per.ts';
+import { idParameter } from '../lib/schemas.ts';
+import { SharedBudget } from '../lib/shared-budget.ts';
+import { boundOf } from '../plans/plan.ts';
+import { cancelExamples, createExamples, errorExamples, getExamples, listExamples } from './examples.ts';
+import {
+  ERRORS_MAX,
+  Import,
+  type ImportError,
+  ImportId,
+  ImportMode,
+  Imports,
+  importErrors,
+  importOf,
+} from './import.ts';
+import { activateImport, cancelImport, getImport, listImports } from './imports.ts';
+import { discardImport, type ReceivedImport, receiveImport } from './receive.ts';
+
+const importId = idParameter('import', ImportId);
+const MEBIBYTE = 1024 * 1024;
+const UPLOAD_MS = 15 * 60_000;
+const FIRST_ERRORS = 20;
+const ERRORS_PAGE = 500;
+
+const query = Type.Object({
+  mode: Type.Optional(ImportMode),
+  preset: Type.Optional(
+    Type.Enum(['petstore', 'petfinder', 'asm3'], {
+      default: 'petstore',
+      description:
+        'The columns of the file: those of an export with the same preset, in any order; some may be absent.',
+    }),
+  ),
+  dryRun: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to change nothing, and only count what would be changed.' }),
+  ),
+  confirmRemovals: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'How many animals `replace` may delete, if they are more than 20 %: exactly the number of a dry run.',
+      examples: [12],
+    }),
+  ),
+  currency: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z]{3}$',
+      description: 'The currency (ISO 4217) of fees in columns of other programs.',
+      examples: ['USD'],
+    }),
+  ),
+});
+
+export const create = operation({
+  summary: 'Import animals',
+  description:
+    'Stores a file of animals, and then adds and changes animals of your account in the background: read the import to ' +
+    'follow it. A row changes the animal with its `externalId`, or adds one. A cell that an export would write ' +
+    'is no change. A row with an error changes nothing; the others are imported.',
+  query,
+  upload: {
+    contentTypes: ['text/csv', 'application/x-ndjson'],
+    bytesMax: 1024 * MEBIBYTE,
+    timeoutMs: UPLOAD_MS,
+    description:
+      'CSV (RFC 4180) whose first line has the names of the columns, or NDJSON, in UTF-8: at most 1,000,000 rows of 1 MiB ' +
+      'each, in 15 minutes. Until they are imported, they count as stored texts of the account.',
+  },
+  successes: [
+    {
+      status: 202,
+      description: 'The file has arrived, and the import begins.',
+      schema: Import,
+      untagged: true,
+      headers: { Location: 'The URL of the import.' },
+    },
+  ],
+  errors: ['invalid_import', 'import_running', 'import_canceled', 'storage_limit_exceeded'],
+  examples: createExamples,
+  async handle(request) {
+    const { context, caller, header } = request;
+    const uploads = uploadsOf(context);
+    if (!uploads.reserve(caller.accountId, 1)) {
+      throw problem('overloaded', 'The node receives too many files; nothing was changed.', {
+        headers: ['Retry-After', '5'],
+      });
+    }
+    try {
+      const drains = header('idempotency-key') !== undefined;
+      const received = await receiveImport(context, request.upload!, optionsOf(request), drains);
+      const response = await begin(request, received);
+      context.importQueued?.();
+      return response;
+    } finally {
+      uploads.release(caller.accountId, 1);
+    }
+  },
+});
+
+export const list = listOperation({
+  summary: 'List imports',
+  description: 'Returns the imports of your account, the newest first. The last 20 are kept, for 30 days.',
+  noun: 'imports',
+  schema: Imports,
+  examples: listExamples,
+  async handle({ context, caller, page }) {
+    const { rows, ...links } = await listImports(context.database, caller.accountId, page);
+    return { rows: rows.map(row => importOf(row)), ...links };
+  },
+});
+
+export const get = operation({
+  summary: 'Get an import',
+  description: 'Returns an import of your account, with its progress and the first errors. Admins can read all.',
+  parameters: { importId },
+  successes: [{ status: 200, description: 'The import.', schema: Import }],
+  errors: [],
+  examples: getExamples,
+  async handle({ context: { database }, caller, path }) {
+    const row = await getImport(database, caller, path.importId);
+    const first = await importErrors(database, row.id, 0, FIRST_ERRORS);
+    const errors = first.map(({ error }) => JSON.parse(error) as ImportError);
+    return { body: importOf(row, errors) };
+  },
+});
+
+export const errors = operation({
+  summary: 'Get the errors of an import',
+  description: `Streams what is wrong with the rows of an import, in the order in which it was found: the first ${ERRORS_MAX.toLocaleString('en')} errors and warnings.`,
+  parameters: { importId },
+  successes: [
+    {
+      status: 200,
+      description: 'One line of JSON for each error: an `ImportError`.',
+      contentType: 'application/x-ndjson',
+      schema: Type.String(),
+    },
+  ],
+  errors: [],
+  examples: errorExamples,
+  async handle({ context: { database }, caller, path }) {
+    const row = await getImport(database, caller, path.importId);
+    const etag = `"${row.id}-${row.state}-${row.next_chunk}-${row.after_id}"`;
+    return { file: { parts: errorLines(database, row.id) }, headers: ['ETag', etag] };
+  },
+});
+
+export const cancel = operation({
+  summary: 'Cancel an import',
+  description:
+    'Ends an import of your account; admins can end all. What it has done by then stays, and so does one that has ended.',
+  parameters: { importId },
+  successes: [{ status: 200, description: 'The import.', schema: Import, untagged: true }],
+  errors: [],
+  examples: cancelExamples,
+  handle(request) {
+    const { caller, path } = request;
+    return withIdempotency(request, async tx => ({
+      body: importOf(await cancelImport(tx, caller, path.importId)),
+    }));
+  },
+});
+
+type CreateRequest = RouteRequest<Deployment, Type.Static<typeof query>, unknown, unknown>;
+
+function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
+  const { mode = 'upsert', preset = 'petstore', dryRun = false, confirmRemovals, currency } = query;
+  return {
+    ...{
+      accountId: caller.accountId,
+      plan: caller.plan,
+      origin: origin!,
+      mode,
+      preset,
+      dryRun,
+      confirmRemovals,
+      currency,
+    },
+    format: header('content-type')!.includes('csv') ? ('csv' as const) : ('ndjson' as const),
+    storedMax: boundOf(context.bounds, caller, 'storedBytes'),
+  };
+}
+
+/** Begins an import that has been received. A retry gets the response of the first request, and its import is discarded. */
+async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Promise<RouteResponse> {
+  const { database } = request.context;
+  let isBegun = false;
+  try {
+    const response = await withIdempotency({ ...request, body: hash }, async tx => {
+      if (id === undefined) throw problem('import_running');
+      const body = importOf(await activateImport(tx, id));
+      return { body, headers: ['Location', `${request.baseUrl}/imports/${id}`] };
+    });
+    isBegun = !response.headers?.includes('Idempotency-Replayed');
+    return response;
+  } finally {
+    if (!isBegun && id !== undefined) await discardImport(database, id);
+  }
+}
+
+async function* errorLines(database: Deployment['database'], id: number): AsyncGenerator<Buffer> {
+  for (let after = 0; ; ) {
+    const rows = await importErrors(database, id, after, ERRORS_PAGE);
+    if (rows.length === 0) return;
+    yield Buffer.from(rows.map(({ error }) => `${error}\n`).join(''));
+    after = rows.at(-1)!.number;
+  }
+}
+
+/** The files that one node receives: of all accounts, and of one. */
+const uploadsOf = onePer<Deployment, SharedBudget<number>>(() => new SharedBudget({ total: 32, perClient: 4 }));

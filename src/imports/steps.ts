@@ -1,0 +1,70 @@
+import type { UpdateObject } from 'kysely';
+import { type Database, type Params, query, type Tables, type Transaction } from '../schema.ts';
+import { type ImportRow, originOf } from './import.ts';
+
+/** What a step of an import changes of its row. */
+export type Progress = Pick<
+  ImportRow,
+  | 'state'
+  | 'next_chunk'
+  | 'after_id'
+  | 'bytes'
+  | 'rows_read'
+  | 'created'
+  | 'updated'
+  | 'unchanged'
+  | 'failed'
+  | 'removed'
+  | 'removals'
+  | 'existing'
+  | 'code'
+  | 'message'
+  | 'ended_at'
+  | 'due_at'
+  | 'warnings'
+>;
+
+/**
+ * Runs a step of an import in a transaction with its locked row.
+ * @param step returns what it changes of the row
+ * @returns 1; 0 if another process does the step, or has done it
+ */
+export function runImportStep(
+  database: Database,
+  seen: ImportRow,
+  step: (tx: Transaction, row: ImportRow) => Promise<Partial<Progress>>,
+): Promise<number> {
+  return database.write(async tx => {
+    const row = await tx.first(lockImport, { id: seen.id });
+    tx.refreshNow();
+    if (row === undefined || !isSame(row, seen)) return 0;
+    const progress = await step(tx, row);
+    await tx.run(saveProgress, { ...row, due_at: tx.now, ...progress });
+    return 1;
+  }, originOf(seen));
+}
+
+/** Reports whether no step has been done since an import was read. */
+function isSame(row: ImportRow, seen: ImportRow): boolean {
+  return row.state === seen.state && row.next_chunk === seen.next_chunk && row.after_id === seen.after_id;
+}
+
+const lockImport = query((db, p: Params<{ id: number }>, engine) =>
+  db
+    .selectFrom('imports')
+    .selectAll()
+    .where('id', '=', p.id)
+    .$if(engine === 'postgres', row => row.forUpdate().skipLocked()),
+);
+
+const saveProgress = query((db, p: Params<Progress & { id: number }>) =>
+  db
+    .updateTable('imports')
+    .set({
+      ...{ state: p.state, next_chunk: p.next_chunk, after_id: p.after_id, bytes: p.bytes, rows_read: p.rows_read },
+      ...{ created: p.created, updated: p.updated, unchanged: p.unchanged, failed: p.failed, removed: p.removed },
+      ...{ warnings: p.warnings, removals: p.removals, existing: p.existing, code: p.code, message: p.message },
+      ...{ ended_at: p.ended_at, due_at: p.due_at },
+    } as UpdateObject<Tables, 'imports'>)
+    .where('id', '=', p.id),
+);
