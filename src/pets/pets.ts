@@ -6,7 +6,7 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
-import { releasePhotos } from '../photos/references.ts';
+import { addPhotos, type PhotoOfPet, releasePhotos } from '../photos/references.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
@@ -20,6 +20,7 @@ import { updateWords } from './word-index.ts';
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
  * reused. Not idempotent.
+ * @param photos photos that are stored already; their references are counted
  * @returns the columns of the new row
  * @throws {Problem} `external_id_taken`; `invalid_body` for a birth in the future; `category_not_found` where categories are
  *   strict; `category_limit_exceeded`
@@ -29,12 +30,19 @@ export async function createPet(
   accountId: number,
   pet: NewPet,
   categories: NewCategories,
+  photos: readonly PhotoOfPet[] = [],
 ): Promise<PetRow> {
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);
   await checkProfile(tx, accountId, values);
-  const row = { ...values, photos: null, accountId, createdAt: tx.now, updatedAt: tx.now };
+  const row = {
+    ...values,
+    photos: await addPhotos(tx, accountId, photos),
+    accountId,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  };
   const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
   updateCounts(tx, row, 1);
   updateFacets(tx, undefined, row);

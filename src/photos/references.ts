@@ -31,6 +31,23 @@ export async function addReference(tx: Transaction, photo: PhotoFacts): Promise<
   await tx.run(insertReference, photo);
 }
 
+/** A photo as a pet has it, with its type. */
+export type PhotoOfPet = StoredPhoto & Pick<PhotoFacts, 'type'>;
+
+/** Counts the photos of a new pet, and returns the value of its column. Does not check the quota of the account. */
+export async function addPhotos(
+  tx: Transaction,
+  accountId: number,
+  photos: readonly PhotoOfPet[],
+): Promise<string | null> {
+  if (photos.length === 0) return null;
+  for (const { id: hash, type, bytes, width, height } of photos) {
+    await addReference(tx, { hash, type, bytes, width, height });
+    photoBytes.addLater(tx, accountId, bytes);
+  }
+  return JSON.stringify(photos.map(({ type: _, ...photo }) => photo));
+}
+
 /**
  * Counts the bytes of a photo of a pet, in the transaction that adds it. Call it last, as `countStored`.
  * @throws {Problem} `photo_storage_exceeded`

@@ -34,20 +34,30 @@ export async function ensureOwner(accountsDatabase: Database): Promise<number> {
 
 const OWNER = 'first-account';
 
-/** Returns the account that owns the sample pet with this index, of a built-in category. */
-export type SampleOwners = (index: number, categoryId: number) => number;
+/** The accounts that own the sample pets. */
+export interface SampleOwners {
+  /** Returns the account that owns the sample pet with this index, of a built-in category. */
+  ownerOf(index: number, categoryId: number): number;
+  /** The shelters. */
+  readonly shelters: readonly { readonly id: number; readonly email: string }[];
+}
 
 /** Returns the owners of the sample pets, and creates missing accounts. Idempotent, also under concurrency. */
 export async function ensureSampleOwners(accountsDatabase: Database): Promise<SampleOwners> {
   const ownerId = await ensureOwner(accountsDatabase);
   const ids = new Map<number, number[]>();
+  const found: { id: number; email: string }[] = [];
   for (const { email, name, takes } of shelters) {
     const id = await ensureAccount(accountsDatabase, { email, name });
+    found.push({ id, email });
     for (const category of takes) ids.set(category, [...(ids.get(category) ?? []), id]);
   }
-  return (index, categoryId) => {
-    const takers = ids.get(categoryId)!;
-    return index % 2 === 0 ? ownerId : takers[Math.floor(index / 2) % takers.length]!;
+  return {
+    ownerOf(index, categoryId) {
+      const takers = ids.get(categoryId)!;
+      return index % 2 === 0 ? ownerId : takers[Math.floor(index / 2) % takers.length]!;
+    },
+    shelters: found,
   };
 }
 

@@ -1,15 +1,30 @@
 import assert from 'node:assert/strict';
+import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { Value } from 'typebox/value';
+import { looks } from '../../test/drawings/looks.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { eraseAccount, listAccounts, updateAccount } from '../accounts/accounts.ts';
 import { sendMessage } from '../messages/messages.ts';
+import { listOrganizations } from '../organizations/list.ts';
+import { updateOrganization } from '../organizations/organizations.ts';
 import { lockPets } from '../pets/lock.ts';
-import { createPet } from '../pets/pets.ts';
+import { NewPet } from '../pets/pet.ts';
+import { createPet, getPet } from '../pets/pets.ts';
+import { ageAt } from '../pets/profile.ts';
 import { reserve } from '../pets/reservations.ts';
+import { directoryIn } from '../photos/files/names.ts';
+import { damageOf } from '../photos/files/photo-copies.ts';
+import { photoBytes, storedPhotos } from '../photos/references.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { createFirstKey, ensureOwner } from './accounts.ts';
+import { sampleOrganizations } from './organizations.ts';
 import { samplePets } from './pets.ts';
+import { samplePhotos } from './photos.ts';
+import { profileOf } from './profiles.ts';
 import { resetStaging, seedStaging } from './staging.ts';
 
 describe('the sample pets', () => {
@@ -30,6 +45,45 @@ describe('the sample pets', () => {
     const page = pets.slice(0, 20);
     assert.ok(new Set(page.map(({ categoryId }) => categoryId)).size >= 4);
     assert.equal(new Set(page.map(({ status }) => status)).size, 3);
+  });
+});
+
+describe('the profiles of the sample pets', () => {
+  const now = Date.parse('2026-11-23T12:00:00Z');
+  const profiles = samplePets().map(pet => profileOf(pet, now));
+
+  it('are valid, always the same, and each has a description', () => {
+    for (const { pet } of profiles) {
+      assert.deepEqual(Value.Errors(NewPet, pet), [], pet.name);
+      assert.ok(pet.description!.startsWith(pet.name));
+    }
+    assert.deepEqual(
+      samplePets().map(pet => profileOf(pet, now)),
+      profiles,
+    );
+    assert.ok(new Set(profiles.map(({ pet }) => pet.description)).size > 0.95 * profiles.length);
+  });
+
+  it('agree with their descriptions and photos', () => {
+    const photos = samplePhotos();
+    const used = new Set(profiles.map(({ kind }) => kind.photo));
+    assert.deepEqual([...photos.keys()].sort(), [...used].sort());
+    assert.deepEqual([...photos.keys()].sort(), Object.keys(looks).sort());
+    for (const { pet, kind } of profiles) {
+      assert.equal(pet.colors, kind.colors);
+      assert.equal(pet.specialNeedsNotes !== undefined, pet.traits!.specialNeeds === 'yes', pet.name);
+      for (const name of ['children', 'dogs', 'cats'] as const) {
+        const without = new RegExp(`without [^.]*${name}`).test(pet.description!);
+        assert.equal(without, pet.goodWith![name] === 'no', pet.name);
+      }
+    }
+  });
+
+  it('have all ages and answers', () => {
+    const ages = new Set(profiles.map(({ pet }) => pet.age ?? ageAt(Date.parse(pet.birthDate ?? ''), now)));
+    assert.deepEqual([...ages].sort(), ['adult', 'baby', 'senior', 'young']);
+    const answers = new Set(profiles.map(({ pet }) => pet.goodWith!.dogs));
+    assert.deepEqual([...answers].sort(), ['no', 'unknown', 'yes']);
   });
 });
 
@@ -57,6 +111,54 @@ onEachEngine(engine => {
       assert.ok(Math.abs(owned - pets.length / 2) <= 1);
       assert.ok(pets.every(pet => accounts.some(({ id }) => id === pet.accountId)));
       await assertCounted(staging);
+    });
+
+    it('publishes the organizations of the shelters, and keeps what they change', async () => {
+      const { accountsDatabase, staging } = await setUp();
+      await seedStaging(accountsDatabase, staging);
+      const list = () => listOrganizations(staging, {}, { limit: 100 });
+      const { rows } = await list();
+      assert.deepEqual(
+        rows.map(({ name }) => name),
+        Object.values(sampleOrganizations).map(({ name }) => name),
+      );
+      const owned = await staging.all(allPets, {});
+      assert.ok(rows.every(({ id }) => owned.some(({ accountId }) => accountId === id)));
+      const actor = { accountId: rows[0]!.id, admin: false };
+      await staging.write(tx => updateOrganization(tx, actor, actor.accountId, { name: 'Renamed' }));
+      await resetStaging(accountsDatabase, staging);
+      assert.equal((await list()).rows[0]!.name, 'Renamed');
+    });
+
+    it('stores a photo of each pet, and once more what is missing or incomplete', async () => {
+      const { accountsDatabase, staging } = await setUp();
+      const directory = temporaryDirectory();
+      const seed = () => seedStaging(accountsDatabase, staging, directory);
+      await Promise.all([seed(), seed()]);
+      const damaged = async () => {
+        const found = [];
+        for await (const hash of storedPhotos(staging)) found.push(await damageOf(directory, hash));
+        return found;
+      };
+      const photos = await damaged();
+      assert.equal(photos.length, samplePhotos().size);
+      assert.ok(photos.every(damage => damage === undefined));
+      const pet = await getPet(staging, 1, Date.now());
+      const [{ id, alt }] = JSON.parse(pet.photos!);
+      assert.match(alt, /dog/);
+      const [other] = [...samplePhotos().values()].filter(photo => photo.id !== id);
+      rmSync(directoryIn(directory, id), { recursive: true });
+      truncateSync(join(directoryIn(directory, other!.id), 'original'));
+      await seed();
+      assert.ok((await damaged()).every(damage => damage === undefined));
+      assert.deepEqual(readdirSync(join(directory, 'drafts')), []);
+      const bytes = (await staging.all(photosOfOwner, {})).flatMap(row => JSON.parse(row.photos!));
+      assert.equal(
+        await photoBytes.read(staging, 1),
+        bytes.reduce((sum, photo) => sum + photo.bytes, 0),
+      );
+      await resetStaging(accountsDatabase, staging, directory);
+      assert.equal((await damaged()).length, samplePhotos().size);
     });
 
     it('resumes after an interruption at any point', async () => {
@@ -275,6 +377,7 @@ async function assertCounted(database: Database): Promise<void> {
   }
   const kept = new Map<string, number>();
   for (const row of await database.all(counts, {})) {
+    if (row.kind === 'trait') continue;
     const key = `${row.kind} ${row.key}`;
     kept.set(key, (kept.get(key) ?? 0) + row.pets);
   }
@@ -288,6 +391,8 @@ const allPets = query(db =>
     .select(['id', 'name', 'category_id as categoryId', 'status', 'account_id as accountId'])
     .orderBy('id'),
 );
+
+const photosOfOwner = query(db => db.selectFrom('pets').select('photos').where('account_id', '=', 1));
 
 const categoryIds = query(db => db.selectFrom('categories').select('id').orderBy('id'));
 

@@ -4,6 +4,7 @@ import { factNamed, insertFact, lockedFact, storeFact } from '../facts.ts';
 import { deleteResponses } from '../idempotency/idempotency.ts';
 import { deleteMessages } from '../messages/retention.ts';
 import { countEndedLater, isOpen } from '../orders/open-orders.ts';
+import { findOrganization, replaceOrganization } from '../organizations/organizations.ts';
 import { petEvent } from '../pets/change.ts';
 import { updateCounts } from '../pets/counts.ts';
 import { updateFacets } from '../pets/facets.ts';
@@ -11,21 +12,42 @@ import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
 import { updateWords } from '../pets/word-index.ts';
 import { releasePhotos } from '../photos/references.ts';
-import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
+import { sampleOrganizations } from './organizations.ts';
 import { samplePets } from './pets.ts';
+import { photoOf, type SamplePhotos, samplePhotos, storeSamplePhotos } from './photos.ts';
+import { profileOf } from './profiles.ts';
 
 /**
- * seedStaging creates the sample pets, once in the life of staging. One half belongs to the first account, the other to
- * sample shelters. It also completes a reset that was interrupted.
+ * seedStaging creates the sample pets and organizations, once in the life of staging. One half of the pets belongs to the
+ * first account, the other to sample shelters. It also completes a reset that was interrupted.
  *
  * Idempotent, also under concurrency; after a crash it continues where it stopped.
+ * @param photosDirectory the directory of staging's photos; without one, the pets have no photos
  */
-export async function seedStaging(accountsDatabase: Database, staging: Database): Promise<void> {
+export async function seedStaging(
+  accountsDatabase: Database,
+  staging: Database,
+  photosDirectory?: string,
+): Promise<void> {
   await staging.write(tx => tx.run(insertFact, { name: PROGRESS, value: `${CREATING} 0` }));
-  if ((await staging.first(factNamed, { name: PROGRESS }))?.value === DONE) return;
+  const isDone = (await staging.first(factNamed, { name: PROGRESS }))?.value === DONE;
+  const photos = photosDirectory === undefined ? undefined : samplePhotos();
+  if (photos !== undefined) {
+    const stored = isDone ? await photosInUse(staging, photos) : photos;
+    storeSamplePhotos(photosDirectory!, stored);
+  }
+  if (isDone) return;
   const owners = await ensureSampleOwners(accountsDatabase);
-  while ((await staging.write(tx => runStep(tx, owners))) !== DONE);
+  while ((await staging.write(tx => runStep(tx, owners, photos))) !== DONE);
+}
+
+/** Returns the photos that pets have: the sample pets may have been deleted. */
+async function photosInUse(staging: Database, photos: SamplePhotos): Promise<SamplePhotos> {
+  const hashes = JSON.stringify(Array.from(photos.values(), ({ id }) => id));
+  const used = new Set((await staging.all(usedHashes, { hashes })).map(({ hash }) => hash));
+  return new Map([...photos].filter(([, { id }]) => used.has(id)));
 }
 
 /**
@@ -38,12 +60,16 @@ export async function seedStaging(accountsDatabase: Database, staging: Database)
  * reset or the next start completes it.
  * @returns the number of sample pets
  */
-export async function resetStaging(accountsDatabase: Database, staging: Database): Promise<number> {
+export async function resetStaging(
+  accountsDatabase: Database,
+  staging: Database,
+  photosDirectory?: string,
+): Promise<number> {
   await staging.write(async tx => {
     const { pet, message } = (await tx.first(lastIds, {}))!;
     await tx.run(storeFact, { name: PROGRESS, value: [DELETING, pet ?? 0, message ?? 0, tx.now].join(' ') });
   });
-  await seedStaging(accountsDatabase, staging);
+  await seedStaging(accountsDatabase, staging, photosDirectory);
   return samplePets().length;
 }
 
@@ -63,25 +89,37 @@ const RESPONSES_PER_DELETE = 1000;
 const CATEGORIES_PER_DELETE = 20;
 
 /** Runs one transaction of work, and returns the new progress. */
-async function runStep(tx: Transaction, owners: SampleOwners): Promise<string> {
+async function runStep(tx: Transaction, owners: SampleOwners, photos: SamplePhotos | undefined): Promise<string> {
   const { value } = (await tx.first(lockedFact, { name: PROGRESS }))!;
   const [phase, ...numbers] = value.split(' ');
   const [position = 0, lastMessage = 0, lastResponse = 0] = numbers.map(Number);
   let next = DONE;
-  if (phase === CREATING) next = await createSome(tx, owners, position);
+  if (phase === CREATING) next = await createSome(tx, owners, photos, position);
   else if (phase === DELETING)
     next = (await deleteSome(tx, position, lastMessage, lastResponse)) ? value : `${CREATING} 0`;
   await tx.run(storeFact, { name: PROGRESS, value: next });
   return next;
 }
 
-async function createSome(tx: Transaction, ownerOf: SampleOwners, created: number): Promise<string> {
+async function createSome(
+  tx: Transaction,
+  { ownerOf, shelters }: SampleOwners,
+  photos: SamplePhotos | undefined,
+  created: number,
+): Promise<string> {
   const pets = samplePets();
   const end = created + PETS_PER_TRANSACTION;
-  for (const [index, pet] of pets.entries().take(end).drop(created)) {
-    await createPet(tx, ownerOf(index, pet.categoryId), pet, 'open');
+  for (const [index, sample] of pets.entries().take(end).drop(created)) {
+    const { pet, kind } = profileOf(sample, tx.now);
+    const own = photos === undefined ? [] : [photoOf(kind, photos)];
+    await createPet(tx, ownerOf(index, sample.categoryId), pet, 'open', own);
   }
-  return end < pets.length ? `${CREATING} ${end}` : DONE;
+  if (end < pets.length) return `${CREATING} ${end}`;
+  for (const { id, email } of shelters) {
+    if ((await findOrganization(tx, id)) !== undefined) continue;
+    await replaceOrganization(tx, { accountId: id, admin: false }, id, sampleOrganizations[email]!);
+  }
+  return DONE;
 }
 
 /**
@@ -133,6 +171,14 @@ async function deletePets(tx: Transaction, last: number): Promise<void> {
     deleted.map(pet => petEvent('deleted', null, pet)),
   );
 }
+
+const usedHashes = query((db, p: Params<{ hashes: string }>, engine) =>
+  db
+    .selectFrom('photos')
+    .select('hash')
+    .where('hash', 'in', selectJsonTexts(p.hashes, engine))
+    .where('refs', '>', sql.lit(0)),
+);
 
 const lastIds = query(db =>
   db.selectNoFrom(({ selectFrom }) => [

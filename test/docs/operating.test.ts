@@ -35,7 +35,7 @@ describe('docs/operating/backup.md, embedded database', { skip }, () => {
 
   test('backs up both databases while the server runs', async () => {
     await server.run(back!);
-    assert.match(await server.run('ls "$BACKUP"'), /^manifest\.json\nproduction\.db\nstaging\.db\n$/);
+    assert.match(await server.run('ls "$BACKUP"'), /^manifest\.json\nphotos\nproduction\.db\nstaging\.db\n$/);
     assert.match(await server.run('curl -s http://localhost:8081/readyz'), /"status":"ready"/);
   });
 

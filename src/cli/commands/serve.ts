@@ -90,7 +90,7 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
     const { seedStaging } = await import('../../seeds/staging.ts');
-    await seedStaging(production, staging);
+    await seedStaging(production, staging, config.locations.staging.photos);
   }
   const urls = await app.listen().catch(error => {
     throw listenError(error, config);

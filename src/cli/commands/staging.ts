@@ -9,8 +9,9 @@ export const stagingReset: Command = {
     'Works while a server runs. Idempotency keys are forgotten; events and webhooks stay. If the command is interrupted, run it again; the next start of the server also completes it.',
   examples: { 'petstore staging reset': 'a fresh staging' },
   async run(invocation) {
+    const { staging: location } = invocation.config.locations;
     const animals = await withAccounts(invocation, accounts =>
-      withDatabase(invocation, invocation.config.locations.staging, staging => resetStaging(accounts, staging)),
+      withDatabase(invocation, location, staging => resetStaging(accounts, staging, location.photos)),
     );
     return { value: { animals }, text: () => `Staging has ${animals} new sample animals.` };
   },
