@@ -14,6 +14,7 @@ import type { Method, Operation, Route } from './lib/http/route.ts';
 import * as messages from './messages/routes.ts';
 import * as orders from './orders/routes.ts';
 import * as organizations from './organizations/routes.ts';
+import * as attributes from './pets/attributes-route.ts';
 import * as petFacets from './pets/facets-route.ts';
 import * as petList from './pets/list-route.ts';
 import * as pets from './pets/routes.ts';
@@ -50,6 +51,7 @@ export const routes: readonly Route<Deployment>[] = [
     'GET /categories': stable('listCategories', 'pets:read', categories.list),
     'POST /categories': stable('createCategory', 'pets:write', categories.create),
     'GET /categories/{categoryId}': stable('getCategory', 'pets:read', categories.get),
+    'GET /categories/{categoryId}/attributes': stable('getCategoryAttributes', 'pets:read', attributes.get),
     'PATCH /categories/{categoryId}': stable('updateCategory', 'pets:write', categories.update),
     'DELETE /categories/{categoryId}': stable('deleteCategory', 'pets:write', categories.remove),
     'POST /categories/{categoryId}/merge': stable('mergeCategory', 'pets:write', categoryMerge.merge),

@@ -42,6 +42,8 @@ onEachEngine(engine => {
         name: 'Maine Coon',
         slug: 'maine-coon',
         parentId: 2,
+        breeds: null,
+        colors: null,
         accountId: 7,
         creatorId: 7,
         placeholder: 0,

@@ -1,6 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
-import { booleanAsInteger, type Codec, field, type PreviousOf, type RowOf, type StateOf } from '../lib/fields/field.ts';
+import {
+  booleanAsInteger,
+  type Codec,
+  field,
+  json,
+  type PreviousOf,
+  type RowOf,
+  type StateOf,
+} from '../lib/fields/field.ts';
 import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, lineSchema, timeSchema } from '../lib/schemas.ts';
@@ -48,6 +56,8 @@ export const categoryFields = {
     shown: Slug,
   }),
   parentId: field(ParentId, { column: 'parent_id', write: 'optional', patch: NewParentId, cli: { flag: 'parent' } }),
+  breeds: field(addedValues('breeds'), { column: 'breeds', codec: json<string[]>(), write: 'optional', view: 'row' }),
+  colors: field(addedValues('colors'), { column: 'colors', codec: json<string[]>(), write: 'optional', view: 'row' }),
   placeholder: field(Placeholder, { column: 'placeholder', codec: booleanAsInteger, recorded: true }),
   /** The account that it belongs to; null for built-in categories and placeholders. */
   accountId: field(Type.Integer(), { column: 'account_id', nullable: true, fixed: true, view: 'row' }),
@@ -107,6 +117,15 @@ export interface CategoryEventData {
   readonly reason?: 'category_merged';
   /** The target, if it was merged. */
   readonly intoId?: number;
+}
+
+/** Returns the schema of values that a category adds to the known ones of its pets. */
+function addedValues(noun: string) {
+  return Type.Array(lineSchema('A value.', 100), {
+    maxItems: 200,
+    uniqueItems: true,
+    description: `Up to 200 ${noun} that the category adds to the known ones of its animals; the attributes of the category show all.`,
+  });
 }
 
 function slug(description: string) {

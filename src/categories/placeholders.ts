@@ -27,7 +27,16 @@ export async function ensureCategory(
 
   let slug = `category-${id}`;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const row = { id, name: `Category ${id}`, slug, parentId: null, placeholder: 1, accountId: null, creatorId };
+    const row = {
+      id,
+      name: `Category ${id}`,
+      slug,
+      parentId: null,
+      placeholder: 1,
+      accountId: null,
+      creatorId,
+      ...NO_VALUES,
+    };
     if ((await tx.first(insertCategory, { ...row, createdAt: tx.now, updatedAt: tx.now })) !== undefined) {
       return record(tx, categoryEvent('created', null, row));
     }
@@ -43,6 +52,8 @@ async function exists(tx: Transaction, id: number): Promise<boolean> {
   tx.refreshNow();
   return found !== undefined;
 }
+
+const NO_VALUES = { breeds: null, colors: null };
 
 /** How often other transactions may interfere. */
 const ATTEMPTS_MAX = 10;

@@ -1,36 +1,41 @@
-/**
- * Returns the end of a sentence: `; did you mean serve?` with the nearest name, or a full stop when no name is near.
- * At most a third of the letters of a near name are wrong, missing, extra or swapped.
- */
+/** Returns the end of a sentence: `; did you mean serve?` with the nearest name, or a full stop when no name is near. */
 export function suggestion(text: string, names: readonly string[]): string {
   const best = nearest(text, names);
   return best === undefined ? '.' : `; did you mean ${best}?`;
 }
 
-/** Returns the nearest name, or `undefined` when no name is near; see `suggestion`. */
+/**
+ * Returns the name that is most like a text, in any case; `undefined` when none is near. At most a third of the letters of a
+ * near name are wrong, missing, extra or swapped.
+ */
 export function nearest(text: string, names: readonly string[]): string | undefined {
-  const tolerance = (name: string) => Math.max(1, Math.floor(name.length / 3));
-  const [best] = names
-    .filter(name => Math.abs(name.length - text.length) <= tolerance(name))
-    .map(name => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ name, distance }) => distance <= tolerance(name))
-    .sort((one, other) => one.distance - other.distance);
-  return best?.name;
+  const wanted = text.toLowerCase();
+  let best: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const name of names) {
+    const tolerance = Math.max(1, Math.floor(name.length / 3));
+    if (Math.abs(name.length - text.length) > tolerance) continue;
+    const distance = editDistance(wanted, name.toLowerCase());
+    if (distance > tolerance || distance >= least) continue;
+    [best, least] = [name, distance];
+  }
+  return best;
 }
 
 /** Returns the optimal string alignment distance: letters changed, missing, extra, or two neighbors swapped. */
 function editDistance(one: string, other: string): number {
-  const distance = (i: number, j: number): number => {
-    if (i === 0 || j === 0) return i + j;
-    const swapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-    return Math.min(
-      at(i - 1, j) + 1,
-      at(i, j - 1) + 1,
-      at(i - 1, j - 1) + (one[i - 1] === other[j - 1] ? 0 : 1),
-      swapped ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY,
-    );
-  };
-  const known = new Map<string, number>();
-  const at = (i: number, j: number) => known.getOrInsertComputed(`${i},${j}`, () => distance(i, j));
-  return at(one.length, other.length);
+  let before: number[] = [];
+  let above: number[] = [];
+  let row = Array.from({ length: other.length + 1 }, (_, length) => length);
+  for (let i = 1; i <= one.length; i++) {
+    [before, above, row] = [above, row, [i]];
+    for (let j = 1; j <= other.length; j++) {
+      const isSame = one[i - 1] === other[j - 1];
+      let distance = Math.min(above[j]! + 1, row[j - 1]! + 1, above[j - 1]! + (isSame ? 0 : 1));
+      const isSwapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      if (isSwapped) distance = Math.min(distance, before[j - 2]! + 1);
+      row[j] = distance;
+    }
+  }
+  return row[other.length]!;
 }

@@ -63,4 +63,8 @@ export const migrations: readonly Migration[] = [
   traitCounts,
   imports,
   bondedOrders,
+  {
+    name: '0029-category-values',
+    up: ({ text }) => ['breeds', 'colors'].map(column => `alter table categories add column ${column} ${text}`),
+  },
 ];

@@ -86,7 +86,7 @@ function requestedIds({ petId, petIds }: NewOrder): readonly number[] {
 
 function notBonded(pets: readonly LockedPet[]): Problem {
   const message = `The animals ${pets.map(({ id }) => id).join(', ')} are not one group of bonded animals: order each with petId.`;
-  return invalidBody('/petIds', 'invalid_value', message);
+  return invalidBody('/petIds', 'invalid_combination', message);
 }
 
 /** Returns the sum of the prices of pets; throws `invalid_body` if they have several currencies. */
@@ -98,7 +98,7 @@ function totalPrice(pets: readonly LockedPet[]): Pick<OrderRow, 'priceAmount' | 
   if (isExact && priced.every(pet => pet.priceCurrency === priceCurrency)) return { priceAmount, priceCurrency };
   throw invalidBody(
     '/petIds',
-    'invalid_value',
+    'invalid_combination',
     'The animals have prices without a sum: in several currencies, or too large.',
   );
 }

@@ -73,6 +73,10 @@ export const createExamples = [
       description: 'Bella loves long walks.',
     },
   }),
+  example('an unknown breed', 'A breed that is not known is kept, and the nearest one suggested', 201, {
+    query: 'view=full',
+    body: { name: 'Rex', categoryId: 1, breeds: { primary: 'Labrador Retreiver' } },
+  }),
   example('taken external id', 'Another animal of the account has the externalId', 'external_id_taken', {
     given: ['createPet: with a profile'],
     body: { name: 'Bella', categoryId: 1, externalId: 'A-2026-117' },
@@ -120,6 +124,11 @@ export const replaceExamples = [
     body: { name: 'Minka the Second' },
   }),
   ...rejections({ body: { name: 'Minka', categoryId: 2, status: 'sold' } }),
+];
+
+export const attributesExamples = [
+  example('rabbits', 'The values of rabbits', 200, { path: { categoryId: '3' } }),
+  example('unknown category', 'The category does not exist', 'no_such_category', { path: { categoryId: '999999999' } }),
 ];
 
 export const removeExamples = [

@@ -176,9 +176,25 @@ export const Distance = Type.Object(
 );
 export type Distance = Static<typeof Distance>;
 
+/** A value that was stored although it is not known. */
+const Warning = Type.Object(
+  {
+    path: Type.String({ description: 'A JSON Pointer to the value.' }),
+    code: Type.String({ description: '`unknown_value`. More codes may be added.' }),
+    message: Type.String({ description: 'The warning in English.' }),
+    value: Type.String({ description: 'The value.' }),
+    suggestion: Type.Optional(Type.String({ description: 'The nearest known value, if one is near.' })),
+  },
+  { title: 'Warning', description: 'A warning about a value.' },
+);
+export type Warning = Static<typeof Warning>;
+
 /** The full view of a pet. */
 export const FullPet = fullSchema(petFields, 'FullPet', 'An animal with all its fields.', {
   distance: Type.Optional(Distance),
+  warnings: Type.Optional(
+    Type.Array(Warning, { description: 'In the response to a change: values that are not known.' }),
+  ),
 });
 export type FullPet = Static<typeof FullPet>;
 

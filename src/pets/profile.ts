@@ -131,7 +131,7 @@ const Outcome = Type.Object(
 type Outcome = Static<typeof Outcome>;
 
 const GROUP = 'The litter of the animal, or the animals that it is bonded with.';
-const Group = Type.Object(
+export const Group = Type.Object(
   {
     id: lineSchema('Your name for the group, the same for all its animals.', 100),
     kind: Type.Enum(['litter', 'bonded'], {
@@ -154,6 +154,9 @@ const ShownGroup = Type.Object(
   },
   { title: 'ShownGroup', description: GROUP },
 );
+
+/** Every energy level. */
+export const energies = [1, 2, 3, 4, 5] as const;
 
 const Tags = Type.Array(lineSchema('A tag.', 40), {
   maxItems: 20,
@@ -264,7 +267,11 @@ export const profileFields = {
     patch: objectPatch(Traits, 'TraitsPatch'),
   }),
   energy: field(
-    Type.Integer({ minimum: 1, maximum: 5, description: 'The energy level, from 1 (calm) to 5 (very active).' }),
+    Type.Integer({
+      minimum: energies[0],
+      maximum: energies.at(-1)!,
+      description: 'The energy level, from 1 (calm) to 5 (very active).',
+    }),
     {
       column: 'energy',
       write: 'optional',

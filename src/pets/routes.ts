@@ -6,6 +6,7 @@ import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import type { Reader } from '../schema.ts';
+import { warningsAbout } from './attributes.ts';
 import {
   createExamples,
   getExamples,
@@ -76,7 +77,7 @@ export const create = operation({
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
       const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller));
-      return responseOf(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
+      return changeResponse(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },
 });
@@ -120,7 +121,7 @@ export const update = operation({
   handle(request) {
     const { context, caller, path, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      responseOf(
+      changeResponse(
         request,
         tx,
         await updatePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
@@ -147,7 +148,7 @@ export const replace = operation({
       tx => replacePet(tx, caller, path.petId, body, newCategoriesOf(context, caller), checkPreconditions),
       origin,
     );
-    return responseOf(request, context.database, pet);
+    return changeResponse(request, context.database, pet);
   },
 });
 
@@ -203,4 +204,14 @@ async function responseOf(
       ? (await withBonds(reader, [fullPetOf(pet, { ...caller, publicUrl }, nowOf(context))]))[0]!
       : petValues.plainOf(pet);
   return { body, headers: [...headers, 'ETag', etagOf(pet)] };
+}
+
+/** Returns the response to a change: the full view has the warnings about its values. */
+async function changeResponse(
+  ...[request, reader, pet, headers]: Parameters<typeof responseOf>
+): Promise<RouteResponse> {
+  const response = await responseOf(request, reader, pet, headers);
+  if (request.query.view !== 'full') return response;
+  const warnings = await warningsAbout(reader, pet);
+  return warnings.length === 0 ? response : { ...response, body: { ...(response.body as FullPet), warnings } };
 }

@@ -132,7 +132,7 @@ function suite(engine: ServedEngine): void {
 /** The codes of requests that do not match the document. */
 const shapeCodes = ['invalid_body', 'invalid_parameter', 'invalid_json', 'invalid_content_type', 'malformed_request'];
 
-/** The codes of parameters that match the document, and do not go together or name nothing. */
+/** The codes of values that match the document, and do not go together or name nothing. */
 const unspecifiedCodes = ['invalid_combination', 'unknown_value'];
 
 /** Reports whether an error is about the resource or the present time rather than the document. */
@@ -140,6 +140,7 @@ function dependsOnState(schema: Json, { path, code }: FieldError): boolean {
   const names = path.split('/').slice(1);
   const schemas = [schema];
   for (const name of names) schemas.push(memberOf(schemas.at(-1), name));
+  if (unspecifiedCodes.includes(code)) return true;
   if (code === 'out_of_range') return /^date/.test(schemas.at(-1)?.format);
   return code === 'required' && !schemas.at(-2)?.required?.includes(names.at(-1));
 }

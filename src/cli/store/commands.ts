@@ -103,6 +103,10 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     summary: 'Show a category, and how many animals and categories are directly in it.',
     examples: { '2': 'how many cats there are' },
   },
+  'category attributes': {
+    operation: 'getCategoryAttributes',
+    examples: { '2': 'the known breeds and colors of cats' },
+  },
   'category create': {
     examples: { '--name Reptiles': 'at the top', '--name "Maine Coon" --parent 2': 'below cats' },
   },
@@ -110,6 +114,7 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     details: 'A placeholder that gets a name is no longer a placeholder. A category moves with everything in it.',
     examples: {
       '9000 --name Alpacas --slug alpacas': 'name a placeholder',
+      '4 --breeds "Roborovski Hamster,Chinese Hamster"': 'the breeds that it adds to the known ones',
       '1001 --parent none': 'move it to the top',
     },
   },

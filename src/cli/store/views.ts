@@ -10,11 +10,14 @@ const views: Readonly<Record<string, (value: Value) => Value>> = {
     ...(pet.status && { status: withReason(pet.status, statusReason) }),
     ...(keptFor && { keptFor: reservationText(keptFor) }),
   }),
-  category: ({ id, placeholder, ...category }) => ({
-    category: id,
-    ...category,
-    name: withReason(category.name, placeholder ? 'a placeholder' : undefined),
-  }),
+  category: ({ id, placeholder, ...category }) =>
+    category.rootId !== undefined
+      ? category
+      : {
+          category: id,
+          ...category,
+          name: withReason(category.name, placeholder ? 'a placeholder' : undefined),
+        },
   organization: ({ id, name, etag, address = {}, location, hours = {}, adoption = {}, ...organization }) => ({
     organization: id,
     name,
