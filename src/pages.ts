@@ -8,9 +8,11 @@ import {
 } from './accounts/pages/account.ts';
 import { cancelDeletion, deleteAccount, exportData } from './accounts/pages/leaving.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
+import { organizationPage } from './organizations/pages/organization-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
+import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
@@ -42,6 +44,10 @@ export const pages: readonly Page[] = [
   animalsPage,
   animalPage,
   confirmMessagePage,
+  organizationPage,
+  sitemapPage,
+  sitemapPartPage,
+  robotsPage,
   guidesPage,
   guidePage,
   operatingGuidePage,

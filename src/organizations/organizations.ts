@@ -9,6 +9,7 @@ import { type Params, query, type Reader, selectJsonNumbers, sql, type Transacti
 import {
   foldedName,
   type NewOrganization,
+  type Organization,
   type OrganizationPatch,
   type OrganizationRow,
   type OrganizationState,
@@ -40,6 +41,12 @@ export async function publicOrganizations(
   if (ids.length === 0) return new Map();
   const rows = await reader.all(organizationsByIds, { ids: JSON.stringify([...new Set(ids)]) });
   return new Map(rows.map(row => [row.id, row]));
+}
+
+/** Returns the organization of an account as everyone sees it; `undefined` if there is none, or it is hidden. */
+export async function findPublicOrganization(reader: Reader, id: number): Promise<Organization | undefined> {
+  const row = await findOrganization(reader, id);
+  return row === undefined || row.hidden === 1 ? undefined : organizationValues.fullOf(row);
 }
 
 /**

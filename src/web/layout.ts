@@ -28,7 +28,7 @@ const SITE_NAME = 'Pet Store';
  * content before they paint, up to a limit of their own: what a part of the page shows can move when the rest arrives.
  */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
-  const { title, description, body, scripts = [], styles = [] } = view;
+  const { title, description, head, body, scripts = [], styles = [] } = view;
   const { page, markdown } = frame;
   const isFront = page?.path === '/';
   return `<!doctype html>
@@ -40,7 +40,7 @@ ${html`<html lang="en">
 <title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
 ${description !== undefined && html`<meta name="description" content="${description}">`}
 ${markdown !== undefined && html`<link rel="alternate" type="text/markdown" href="${markdown}">`}
-<link rel="expect" href="#content" blocking="render">
+${head}<link rel="expect" href="#content" blocking="render">
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
 ${['style.css', ...styles].map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
 <body>

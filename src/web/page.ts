@@ -82,6 +82,8 @@ export interface View {
   readonly scripts?: readonly string[];
   /** Its style sheets besides `style.css`, likewise. */
   readonly styles?: readonly string[];
+  /** More elements of the head: see `share.ts`. */
+  readonly head?: Html;
   /** Whether its scripts may ask the browser where the visitor is. */
   readonly locates?: boolean;
   readonly status?: number;
@@ -104,6 +106,8 @@ export interface Download {
   readonly status?: number;
   /** The name under which browsers save the file; without it they show it. */
   readonly fileName?: string;
+  /** For how many seconds everyone may keep the content; without it nobody may. */
+  readonly maxAge?: number;
 }
 
 type Definition<V extends Visit> = Omit<Page, 'access' | 'on' | 'show' | 'submit' | 'markdown'> &

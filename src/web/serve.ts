@@ -261,9 +261,11 @@ function download({
   bytes,
   parts,
   fileName,
+  maxAge,
 }: Extract<PageResult, { bytes: unknown }>): PageContent {
   const headers = fileName === undefined ? [] : ['Content-Disposition', `attachment; filename="${fileName}"`];
-  return { status, contentType, bytes, headers, ...(parts && { parts }) };
+  const kept = maxAge !== undefined && { cacheControl: `public, max-age=${maxAge}` };
+  return { status, contentType, bytes, headers, ...(parts && { parts }), ...kept };
 }
 
 /** Returns the path of an address without a trailing slash: a proxy may have put one in front; otherwise ''. */

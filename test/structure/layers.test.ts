@@ -80,6 +80,7 @@ const layers = [
   'keys/pages.ts',
   'web/front',
   'pets/pages',
+  'organizations/pages',
   'usage/pages',
   'web/operator',
   'web/guides',

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext } from 'playwright-core';
+import { suspendAccount } from '../../src/accounts/accounts.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 
 /** Names that would break a page that does not treat them as text. */
@@ -17,20 +19,22 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
   let browser: Browser;
   let origin: string;
   const ids: Record<string, number> = {};
+  let owner: number;
+  const publish = async (by: IssuedKey, name: string, location: object) => {
+    const body = { name, location, address: { city: name.split(' ')[0], country: 'US' } };
+    const url = `${service.urls.production}/organizations/${by.accountId}`;
+    assert.equal((await send(url, { method: 'PUT', key: by, body })).status, 201);
+  };
   before(async () => {
     service = await serve();
     browser = await launchBrowser();
     origin = new URL(service.urls.production).origin;
     const key = await service.newKey();
+    owner = key.accountId;
     const create = async (path: string, body: object, by = key) => {
       const reply = await send(`${service.urls.production}${path}`, { method: 'POST', key: by, body });
       assert.equal(reply.status, 201, reply.text);
       return reply.body.id as number;
-    };
-    const publish = async (by: IssuedKey, name: string, location: object) => {
-      const body = { name, location, address: { city: name.split(' ')[0], country: 'US' } };
-      const url = `${service.urls.production}/organizations/${by.accountId}`;
-      assert.equal((await send(url, { method: 'PUT', key: by, body })).status, 201);
     };
     ids['puppies'] = await create('/categories', { name: 'Puppies', parentId: 1 });
     ids['rex'] = await create('/pets', {
@@ -53,6 +57,22 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     ] as const) {
       ids[name] = await create('/pets', { name, categoryId: 5, ...profile }, near);
     }
+    ids['profile'] = await create('/pets', {
+      name: 'Pip',
+      categoryId: 4,
+      status: 'pending',
+      breeds: { primary: 'Beagle', secondary: 'Boxer', mixed: true },
+      colors: { primary: 'Black', secondary: 'white' },
+      birthDate: new Date(Date.now() - 800 * 86_400_000).toISOString().slice(0, 10),
+      birthDatePrecision: 'estimated',
+      weight: { value: 12.5, unit: 'kg' },
+      energy: 4,
+      goodWith: { children: 'no' },
+      traits: { houseTrained: 'yes', specialNeeds: 'unknown' },
+      tags: ['calm', '<b>'],
+      extra: { Shelf: 'A 7' },
+      description: 'First line.\nSecond line.',
+    });
     for (let n = 1; n <= 30; n++) await create('/pets', { name: `Bunny ${n}`, categoryId: 3 });
   });
   after(async () => {
@@ -74,7 +94,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await follow(page.getByRole('link', { name: 'Dog', exact: true }));
     await follow(page.getByRole('link', { name: 'Rex' }));
     const text = await page.locator('main').innerText();
-    for (const fact of ['Rex', 'Available', '€125.00', 'A caller', 'Dog']) assert.ok(text.includes(fact), fact);
+    for (const fact of ['Rex', 'Available', '€125.00', 'Far Away Shelter', 'Dog']) assert.ok(text.includes(fact), fact);
     await context.close();
   });
 
@@ -198,6 +218,99 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     assert.equal(odd.status, 200);
   });
 
+  it('show the profile of an animal in three states, and lead to its organization and its other animals', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals/${ids['Ada']}`);
+    assert.deepEqual(await page.locator('.answers li').allInnerTexts(), ['Dogs\nyes', 'Cats\nunknown']);
+    assert.equal(await page.locator('.gallery').count(), 0);
+    await follow(page.getByRole('link', { name: 'Sunset Shelter' }));
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), '\u2068Sunset Shelter\u2069');
+    assert.deepEqual(await namesOn(page), ['Cleo', 'Bo', 'Ada']);
+    await page.goto(`${origin}/animals/${ids['profile']}`);
+    const text = await page.locator('main').innerText();
+    for (const fact of [
+      'About 2 years (adult)',
+      'Beagle / Boxer mix',
+      'Black, white',
+      '12.5 kg',
+      '4 of 5',
+      'Shelf',
+      'A 7',
+    ])
+      assert.ok(text.includes(fact), `${fact}: ${text}`);
+    assert.match(text, /First line\.\nSecond line\./);
+    assert.deepEqual(await page.locator('.answers li').allInnerTexts(), [
+      'Children\nno',
+      'House-trained\nyes',
+      'Special needs\nunknown',
+    ]);
+    assert.deepEqual(await page.locator('.tags li').allInnerTexts(), ['calm', '<b>']);
+    await context.close();
+  });
+
+  it('describe an animal to programs that share and index it, with hostile texts as data', async () => {
+    const page = await browser.newPage();
+    const errors: string[] = [];
+    page.on('console', message => message.type() === 'error' && errors.push(message.text()));
+    const url = `${origin}/animals/${ids['html']}`;
+    await page.goto(url);
+    const data = JSON.parse((await page.locator('script[type="application/ld+json"]').textContent())!);
+    assert.deepEqual([data['@type'], data.name, data.url], ['IndividualProduct', HOSTILE.html, url]);
+    assert.equal(data.offers.availability, 'https://schema.org/InStock');
+    assert.equal(data.offers.seller['@type'], 'AnimalShelter');
+    assert.equal(await page.locator('script:not([type="module"])').count(), 1);
+    const meta = (name: string) => page.locator(`meta[property="${name}"]`).getAttribute('content');
+    assert.deepEqual([await meta('og:url'), await meta('og:title')], [url, `\u2068${HOSTILE.html}\u2069`]);
+    await page.goto(`${url}?history=&x=1`);
+    assert.equal(await page.locator('link[rel="canonical"]').getAttribute('href'), url);
+    const rex = await (await fetch(`${origin}/animals/${ids['rex']}`)).text();
+    const offer = JSON.parse(/ld\+json">(.*?)<\/script>/.exec(rex)![1]!).offers;
+    assert.deepEqual([offer.price, offer.priceCurrency], ['125.00', 'EUR']);
+    // The policy of the page allows the data.
+    assert.deepEqual(errors, []);
+    await page.close();
+  });
+
+  it('are listed in a sitemap in parts, without sold ones, and robots.txt leads to it', async () => {
+    const read = async (path: string) => {
+      const reply = await fetch(path);
+      assert.equal(reply.status, 200, path);
+      assert.equal(reply.headers.get('cache-control'), 'public, max-age=3600');
+      return reply.text();
+    };
+    const locations = (xml: string) => [...xml.matchAll(/<loc>(.*?)<\/loc>/g)].map(([, url]) => url!);
+    const robots = await read(`${origin}/robots.txt`);
+    const parts = locations(await read(/^Sitemap: (.*)$/m.exec(robots)![1]!));
+    const listed = (await Promise.all(parts.map(read))).flatMap(locations);
+    assert.ok(listed.includes(`${origin}/animals/${ids['rex']}`));
+    assert.ok(!listed.includes(`${origin}/animals/${ids['tom']}`));
+    assert.ok(listed.some(url => url.startsWith(`${origin}/organizations/`)));
+    for (const url of listed) assert.equal((await fetch(url)).status, 200, url);
+    for (const path of [
+      'animals/2.xml',
+      'animals/0.xml',
+      'animals/x',
+      'pets/1.xml',
+      'constructor/1.xml',
+      'animals/99999.xml',
+    ])
+      assert.equal((await fetch(`${origin}/sitemaps/${path}`)).status, 404, path);
+    const staging = await read(`${new URL(service.urls.staging).origin}/robots.txt`);
+    assert.match(staging, /^Disallow: \/$/m);
+  });
+
+  it('hide the organization of a suspended account', async () => {
+    const key = await service.newKey();
+    await publish(key, 'Hidden Shelter', { latitude: 0, longitude: 0 });
+    const url = `${origin}/organizations/${key.accountId}`;
+    assert.equal((await fetch(url)).status, 200);
+    await service.app.databases.production.write(tx => suspendAccount(tx, key.accountId));
+    await waitUntil(async () => (await fetch(url)).status === 404, 100);
+    const parts = await (await fetch(`${origin}/sitemaps/organizations/1.xml`)).text();
+    assert.ok(!parts.includes(`<loc>${url}</loc>`));
+  });
+
   for (const colorScheme of ['light', 'dark'] as const) {
     it(`are accessible and fit the screen in the ${colorScheme} scheme, with hostile names as text`, async () => {
       for (const width of [320, 390, 1280]) {
@@ -208,7 +321,8 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
           '/animals?category=6',
           '/animals?category=1',
           '/animals?near=90210&sex=female',
-          ...['html', 'long', 'bidi', 'tom'].map(name => `/animals/${ids[name]}`),
+          ...['html', 'long', 'bidi', 'tom', 'profile'].map(name => `/animals/${ids[name]}`),
+          `/organizations/${owner}`,
         ]) {
           await page.goto(origin + path);
           assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} at ${width}`);

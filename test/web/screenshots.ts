@@ -87,6 +87,8 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
     operationId: 'createPet',
     '/deprecations/{operationId}': 'getPet',
     petId: '1',
+    organizationId: String(accountId),
+    '/sitemaps/{list}/{file}': '/sitemaps/animals/1.xml',
     id: '1',
     accountId: String(accountId),
     keyId: key.id,

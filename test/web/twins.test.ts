@@ -7,6 +7,8 @@ import { type Reply, send, serve, type TestService } from '../support/serving.ts
 /** A value for each path parameter, by the path of the page. */
 const examples: Readonly<Record<string, string>> = {
   '/animals/{petId}': '1',
+  '/organizations/{organizationId}': '1',
+  '/sitemaps/{list}/{file}': '/sitemaps/animals/1.xml',
   '/guides/{name}': 'pagination',
   '/guides/operating/{name}': 'backup',
   '/reference/{operationId}': 'placeOrder',
@@ -27,6 +29,10 @@ describe('the Markdown twins', () => {
     service = await serve();
     origin = new URL(service.urls.production).origin;
     const key = await service.newKey();
+    const profile = { name: HOSTILE, mission: HOSTILE, hours: { monday: HOSTILE } };
+    const url = `${service.urls.production}/organizations/${key.accountId}`;
+    assert.equal((await send(url, { method: 'PUT', key, body: profile })).status, 201);
+    assert.equal(key.accountId, 1);
     const body = { name: HOSTILE, categoryId: 1, statusReason: '1. _reason_' };
     assert.equal((await send(`${service.urls.production}/pets`, { method: 'POST', key, body })).status, 201);
   });
@@ -82,7 +88,7 @@ describe('the Markdown twins', () => {
 
   for (const page of withPage.filter(({ markdown }) => !markdown)) {
     it(`${page.path} needs none, because it is a form or a file`, async () => {
-      const path = page.path.replace(/\{\w+\}/, 'x');
+      const path = examples[page.path] ?? page.path.replace(/\{\w+\}/, 'x');
       const { headers, text } = await get(path);
       const isFile = !String(headers['content-type']).startsWith('text/html');
       assert.ok(isFile || page.submit !== undefined);
@@ -105,7 +111,7 @@ describe('the Markdown twins', () => {
   });
 
   it('show the texts of owners as text', async () => {
-    for (const path of ['/animals.md?status=any', '/animals/1.md']) {
+    for (const path of ['/animals.md?status=any', '/animals/1.md', '/organizations/1.md']) {
       const { text } = await get(path);
       const name = '\u2068\\# \\*Rex\\* \\[x\\](https\\://evil.test) \\<script\\>\u202E\u2069';
       assert.ok(text.includes(name), text);

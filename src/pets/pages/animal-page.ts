@@ -1,18 +1,21 @@
 import { accountName } from '../../accounts/accounts.ts';
-import { categoryPaths, type NamedCategory } from '../../categories/paths.ts';
+import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
-import { dayHtml, type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
+import { findPublicOrganization } from '../../organizations/organizations.ts';
 import { PREFIX } from '../../urls.ts';
 import { idOf } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
-import { facts } from '../../web/parts.ts';
+import { shareTags, structuredData } from '../../web/share.ts';
 import { withBonds } from '../groups.ts';
 import { petHistory } from '../history.ts';
 import { anyone, type FullPet, fullPetOf, type PetHistoryEntry } from '../pet.ts';
 import { getPet } from '../pets.ts';
 import { type Attempt, ask, askView } from './ask.ts';
-import { gallery, isolated, picture, priceText, statusBadge, statusNames } from './parts.ts';
+import { gallery, isolated, picture, priceText, statusNames } from './parts.ts';
+import { descriptionOf, imageOf, petData } from './pet-data.ts';
+import { answersView, profileFacts, summaryView } from './profile-view.ts';
 
 /** One animal, with what every key can read of it. */
 export const animalPage = publicPage({
@@ -35,26 +38,35 @@ export const animalPage = publicPage({
 
 /** @param attempt a message that could not be sent */
 async function animalView(visit: Visit, pet: FullPet, attempt?: Attempt): Promise<View> {
-  const { database } = visit.deployment;
+  const { deployment, site, request } = visit;
+  const { database } = deployment;
   const path = (await categoryPaths(database, [pet.categoryId])).get(pet.categoryId) ?? [];
-  const owner = await accountName(visit.site.accounts, pet.accountId);
+  const keeper = {
+    organization: await findPublicOrganization(database, pet.accountId),
+    name: await accountName(site.accounts, pet.accountId),
+  };
   const history = await petHistory(database, anyone, pet.id, {
     limit: 20,
     cursor: visit.query.get('history') || undefined,
   });
   const title = isolated(pet.name);
+  const description = descriptionOf(pet, path);
+  const image = imageOf(pet, request.publicUrl);
+  const card = { url: `${request.publicUrl}/animals/${pet.id}`, title, description, ...(image && { image }) };
   return {
     title,
-    description: `${title}: ${statusNames[pet.status].toLowerCase()}, ${path.at(-1)?.name ?? 'an animal'}.`,
+    description,
+    head: html`${shareTags(card)}${structuredData(petData(pet, path, keeper, request.publicUrl))}`,
     styles: ['animals.css'],
     body: html`<div class="profile">
-${picture(pet, path)}
+${picture(pet, path, 'eager')}
 <div>
-<p>${statusBadge(pet.status)}${pet.statusReason !== undefined && html` <bdi>${pet.statusReason}</bdi>`}</p>
-${petFacts(pet, path, owner)}
+${summaryView(pet)}
+${profileFacts(pet, path, keeper, nowOf(deployment))}
 </div>
 </div>
-${gallery(pet)}
+${pet.photos !== undefined && pet.photos.length > 1 && gallery(pet)}
+<div class="answer-groups">${answersView(pet)}</div>
 ${askView(visit, pet, attempt)}
 <h2 id="history">History</h2>
 <ol class="history">${history.rows.map(entryView)}</ol>
@@ -74,33 +86,6 @@ async function findPet({ deployment, parameters }: Visit): Promise<FullPet | und
     if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
     throw error;
   }
-}
-
-function petFacts(
-  { price, createdAt, updatedAt, id, group }: FullPet,
-  path: readonly NamedCategory[],
-  owner: string | undefined,
-): Html {
-  return facts([
-    ['Category', categoryText(path)],
-    ['Price', price && priceText(price)],
-    ['With', owner === undefined ? undefined : html`<bdi>${owner}</bdi>`],
-    ['Together with', matesText(id, group?.petIds ?? [])],
-    ['Here since', dayHtml(new Date(createdAt))],
-    ['Last change', timeHtml(Date.parse(updatedAt))],
-    ['Number', String(id)],
-  ]);
-}
-
-/** Returns links to the animals that are bonded with an animal; `undefined` if there are none. */
-function matesText(id: number, petIds: readonly number[]): Html | undefined {
-  const mates = petIds.filter(mate => mate !== id);
-  if (mates.length === 0) return undefined;
-  return html`${mates.map((mate, index) => html`${index > 0 && ', '}<a href="/animals/${mate}">Animal ${mate}</a>`)}`;
-}
-
-function categoryText(path: readonly NamedCategory[]): Html {
-  return html`${path.map(({ id, name }, index) => html`${index > 0 && ' › '}<a href="/animals?category=${id}"><bdi>${name}</bdi></a>`)}`;
 }
 
 function entryView({ at, type, reason, changes = {} }: PetHistoryEntry): Html {

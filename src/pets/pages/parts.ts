@@ -41,9 +41,10 @@ export function drawing(path: readonly Pick<NamedCategory, 'slug'>[] = []): Html
 export function picture(
   { name, photos = [] }: Pick<FullPet, 'name' | 'photos'>,
   path: readonly Pick<NamedCategory, 'slug'>[] | undefined,
+  loading: 'eager' | 'lazy' = 'lazy',
 ): Html {
   const [main] = photos;
-  return main === undefined ? drawing(path) : photoView(name, main, 450, 'lazy', 'picture photo');
+  return main === undefined ? drawing(path) : photoView(name, main, 450, loading, 'picture photo');
 }
 
 /** Returns all photos of an animal, each with a link to its largest size; nothing if it has none. */

@@ -1,0 +1,78 @@
+import type { NamedCategory } from '../../categories/paths.ts';
+import { decimalsOf } from '../../lib/currency.ts';
+import { shelterData } from '../../organizations/public-data.ts';
+import { photoPath, sizeOf } from '../../photos/photo.ts';
+import type { FullPet } from '../pet.ts';
+import { isolated, statusNames } from './parts.ts';
+import type { Keeper } from './profile-view.ts';
+import { answersOf, breedText, colorText, shortText } from './trait-names.ts';
+
+/** The longest description of a card, in code points. */
+const DESCRIPTION_MAX = 200;
+
+/** Returns what a card or a search result says about an animal. */
+export function descriptionOf(pet: FullPet, path: readonly NamedCategory[]): string {
+  const what = [breedText(pet) ?? path.at(-1)?.name, shortText(pet)].filter(Boolean).join(' · ') || 'an animal';
+  const text = `${isolated(pet.name)}: ${statusNames[pet.status].toLowerCase()}, ${what}.`;
+  const whole = pet.description === undefined ? text : `${text} ${pet.description.replaceAll(/\s+/g, ' ')}`;
+  const characters = [...whole];
+  return characters.length <= DESCRIPTION_MAX ? whole : `${characters.slice(0, DESCRIPTION_MAX - 1).join('')}…`;
+}
+
+/** Returns the main photo of an animal for a card; `undefined` if it has none. */
+export function imageOf({ name, photos: [main] = [] }: FullPet, publicUrl: string) {
+  if (main === undefined) return undefined;
+  return { url: publicUrl + photoPath(main.id, 600), alt: main.alt ?? `A photo of ${name}`, ...sizeOf(main, 600) };
+}
+
+const availability = { available: 'InStock', pending: 'Reserved', sold: 'SoldOut' } as const;
+
+/**
+ * Returns an animal in the vocabulary of schema.org, which has no type of its own for pets: one that cannot be
+ * exchanged for another is an `IndividualProduct`.
+ */
+export function petData(
+  pet: FullPet,
+  path: readonly NamedCategory[],
+  { organization, name }: Keeper,
+  publicUrl: string,
+) {
+  const url = `${publicUrl}/animals/${pet.id}`;
+  const { price, weight, photos = [] } = pet;
+  const property = (title: string, value: string | number | undefined) =>
+    value === undefined ? [] : [{ '@type': 'PropertyValue', name: title, value }];
+  return {
+    '@type': 'IndividualProduct',
+    name: pet.name,
+    url,
+    sku: String(pet.id),
+    category: path.map(category => category.name).join(' > ') || undefined,
+    description: pet.description,
+    color: colorText(pet),
+    image: photos.map(photo => publicUrl + photoPath(photo.id, 1280)),
+    ...(weight && { weight: { '@type': 'QuantitativeValue', value: weight.value, unitText: weight.unit } }),
+    additionalProperty: [
+      ...property('breed', breedText(pet)),
+      ...property('sex', pet.sex),
+      ...property('age', pet.age),
+      ...property('size', pet.size),
+      ...property('coat', pet.coat),
+      ...property('birthDate', pet.birthDate),
+      ...answersOf(pet).flatMap(({ title, answers }) =>
+        answers.flatMap(([label, answer]) => property(`${title}: ${label}`, answer)),
+      ),
+    ],
+    offers: {
+      '@type': 'Offer',
+      url,
+      availability: `https://schema.org/${availability[pet.status]}`,
+      ...(price && {
+        price: (price.amount / 10 ** decimalsOf(price.currency)).toFixed(decimalsOf(price.currency)),
+        priceCurrency: price.currency,
+      }),
+      ...(organization !== undefined
+        ? { seller: shelterData(organization, publicUrl) }
+        : name !== undefined && { seller: { '@type': 'Organization', name } }),
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { NamedCategory } from '../../categories/paths.ts';
+import { dayHtml, type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import type { Organization } from '../../organizations/organization.ts';
+import { addressText } from '../../organizations/public-data.ts';
+import { facts } from '../../web/parts.ts';
+import type { FullPet } from '../pet.ts';
+import { isolated, priceText, statusBadge } from './parts.ts';
+import { answersOf, breedText, colorText, shortText, valueName } from './trait-names.ts';
+
+/** Whom an animal lives with: its organization, or else the name of its account. */
+export interface Keeper {
+  readonly organization: Organization | undefined;
+  readonly name: string | undefined;
+}
+
+/** Returns what visitors read first: status, price, description and tags. */
+export function summaryView(pet: FullPet): Html {
+  const { status, statusReason, price, description, tags = [] } = pet;
+  const breed = breedText(pet);
+  const short = shortText(pet);
+  const intro = breed === undefined ? short : [breed, short.toLowerCase()].filter(Boolean).join(' · ');
+  return html`<p>${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}${statusReason !== undefined && html` <bdi>${statusReason}</bdi>`}</p>
+${intro !== '' && html`<p class="lead"><bdi>${intro}</bdi></p>`}
+${description !== undefined && html`<p class="prose" dir="auto">${description}</p>`}
+${tags.length > 0 && html`<ul class="tags" aria-label="Tags">${tags.map(tag => html`<li><bdi>${tag}</bdi></li>`)}</ul>`}`;
+}
+
+/** Returns the answers of an animal: yes, no or unknown. */
+export function answersView(pet: FullPet): Html[] {
+  return answersOf(pet).map(
+    ({ title, answers }) => html`<section><h2>${title}</h2>
+<ul class="answers">${answers.map(([label, answer]) => html`<li class="${answer}">${label} <span class="quiet">${answer}</span></li>`)}</ul></section>
+`,
+  );
+}
+
+/** Returns the fields of the profile by name. @param path the category with its ancestors */
+export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keeper: Keeper, now: number): Html {
+  const { weight, energy, group, videos = [], extra = {}, id, createdAt, updatedAt } = pet;
+  const text = (value: string | undefined) => value && html`<bdi>${value}</bdi>`;
+  return facts([
+    ['Category', categoryText(path)],
+    ['Breed', text(breedText(pet))],
+    ['Age', ageText(pet, now)],
+    ['Sex', pet.sex && valueName(pet.sex)],
+    ['Size', pet.size && valueName(pet.size)],
+    ['Weight', weight && `${weight.value} ${weight.unit}`],
+    ['Color', text(colorText(pet))],
+    ['Pattern', text(pet.pattern)],
+    ['Coat', pet.coat && valueName(pet.coat)],
+    ['Energy', energy && `${energy} of 5`],
+    ['Special needs', text(pet.specialNeedsNotes)],
+    [
+      'Group',
+      group && (group.kind === 'bonded' ? 'Goes with the animals that it is bonded with' : 'Has siblings here'),
+    ],
+    ['Videos', videos.length === 0 ? undefined : videos.map(videoLink)],
+    ...Object.entries(extra).map(([name, value]) => [isolated(name), text(value)] as const),
+    ['With', keeperText(keeper)],
+    ['Here since', dayHtml(new Date(createdAt))],
+    ['Last change', timeHtml(Date.parse(updatedAt))],
+    ['Number', String(id)],
+  ]);
+}
+
+function videoLink(url: string, index: number): Html {
+  return html`${index > 0 && ' · '}<a href="${url}" rel="nofollow ugc noopener">Video ${index + 1}</a>`;
+}
+
+function keeperText({ organization, name }: Keeper): Html | undefined {
+  if (organization === undefined) return name === undefined ? undefined : html`<bdi>${name}</bdi>`;
+  const { id, address } = organization;
+  return html`<a href="/organizations/${id}"><bdi>${organization.name}</bdi></a>${address && html`<br><bdi class="quiet">${addressText(address)}</bdi>`}`;
+}
+
+function categoryText(path: readonly NamedCategory[]): Html {
+  return html`${path.map(({ id, name }, index) => html`${index > 0 && ' › '}<a href="/animals?category=${id}"><bdi>${name}</bdi></a>`)}`;
+}
+
+/** Returns the age in words: `About 2 years`; the stage of life without a date of birth. */
+function ageText({ birthDate, birthDatePrecision, age }: FullPet, now: number): string | undefined {
+  if (birthDate === undefined) return age && valueName(age);
+  const days = Math.floor((now - Date.parse(birthDate)) / DAY_MS);
+  const about = birthDatePrecision === 'estimated' ? 'About ' : '';
+  const [number, unit] =
+    days < 60
+      ? [Math.floor(days / 7), 'week']
+      : days < 730
+        ? [Math.floor(days / 30.44), 'month']
+        : [Math.floor(days / 365.25), 'year'];
+  return `${about}${number} ${unit}${number === 1 ? '' : 's'}${age === undefined ? '' : ` (${valueName(age).toLowerCase()})`}`;
+}

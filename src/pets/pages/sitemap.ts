@@ -1,0 +1,103 @@
+import { type Html, html } from '../../lib/html/html.ts';
+import { type Params, query, type Reader } from '../../schema.ts';
+import { PREFIX } from '../../urls.ts';
+import { publicFile } from '../../web/page.ts';
+
+/** How many ids a part of the sitemap covers. A part costs as much as a page of animals. */
+const IDS_PER_PART = 2000;
+/** The most parts that an index may have (sitemaps.org). */
+const PARTS_MAX = 50_000;
+/** How long crawlers and proxies may keep it, in seconds. */
+const MAX_AGE = 3600;
+const XML = 'application/xml; charset=utf-8';
+const NAMESPACE = 'http://www.sitemaps.org/schemas/sitemap/0.9';
+
+/** What the sitemap lists, by the name of its parts. */
+const lists = {
+  animals: {
+    newest: query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1)),
+    between: query((db, p: Params<IdRange>) =>
+      db
+        .selectFrom('pets')
+        .select(['id', 'updated_at as updatedAt'])
+        .where('id', '>', p.after)
+        .where('id', '<=', p.upTo)
+        .where('status', '<>', 'sold')
+        .orderBy('id'),
+    ),
+  },
+  organizations: {
+    newest: query(db => db.selectFrom('organizations').select('id').orderBy('id', 'desc').limit(1)),
+    between: query((db, p: Params<IdRange>) =>
+      db
+        .selectFrom('organizations')
+        .select(['id', 'updated_at as updatedAt'])
+        .where('id', '>', p.after)
+        .where('id', '<=', p.upTo)
+        .where('hidden', '=', 0)
+        .orderBy('id'),
+    ),
+  },
+} as const;
+type ListName = keyof typeof lists;
+type IdRange = { after: number; upTo: number };
+
+/**
+ * The index of the sitemap: a part for each range of ids, so that it reads no row but the newest, and every part is bounded
+ * however many animals there are.
+ */
+export const sitemapPage = publicFile({
+  path: '/sitemap.xml',
+  title: 'Sitemap',
+  async show({ deployment, request }) {
+    const parts = [];
+    for (const name of Object.keys(lists) as ListName[]) {
+      const count = await partsOf(deployment.database, name);
+      for (let part = 1; part <= count; part++) parts.push(`${name}/${part}`);
+    }
+    const entries = parts.map(part => html`<sitemap><loc>${request.publicUrl}/sitemaps/${part}.xml</loc></sitemap>\n`);
+    return xml(html`<sitemapindex xmlns="${NAMESPACE}">\n${entries}</sitemapindex>`);
+  },
+});
+
+/** A part of the sitemap: the pages of the animals or organizations with ids of a range. Sold animals are left out. */
+export const sitemapPartPage = publicFile({
+  path: '/sitemaps/{list}/{file}',
+  title: 'Sitemap',
+  async show({ deployment, request, parameters: { list = '', file = '' } }) {
+    const part = Number(/^([1-9]\d{0,4})\.xml$/.exec(file)?.[1]);
+    if (!Object.hasOwn(lists, list) || Number.isNaN(part)) return undefined;
+    if (part > (await partsOf(deployment.database, list as ListName))) return undefined;
+    const range = { after: (part - 1) * IDS_PER_PART, upTo: part * IDS_PER_PART };
+    const rows = await deployment.database.all(lists[list as ListName].between, range);
+    const entries = rows.map(
+      ({ id, updatedAt }) =>
+        html`<url><loc>${request.publicUrl}/${list}/${id}</loc><lastmod>${new Date(updatedAt).toISOString()}</lastmod></url>\n`,
+    );
+    return xml(html`<urlset xmlns="${NAMESPACE}">\n${entries}</urlset>`);
+  },
+});
+
+/** What crawlers may read: the pages, but neither the API nor the endless combinations of filters. Nothing of staging. */
+export const robotsPage = publicFile({
+  path: '/robots.txt',
+  title: 'Robots',
+  show({ deployment, request }) {
+    const root = new URL(request.publicUrl).pathname.replace(/\/$/, '');
+    const paths = deployment.name === 'staging' ? ['/'] : [`${PREFIX}/`, '/animals?', '/animals.md?', '/search'];
+    const rules = ['User-agent: *', 'Crawl-delay: 1', ...paths.map(path => `Disallow: ${root}${path}`)];
+    const sitemap = deployment.name === 'staging' ? [] : ['', `Sitemap: ${request.publicUrl}/sitemap.xml`];
+    const bytes = `${[...rules, ...sitemap].join('\n')}\n`;
+    return { contentType: 'text/plain; charset=utf-8', bytes, maxAge: MAX_AGE };
+  },
+});
+
+async function partsOf(reader: Reader, list: ListName): Promise<number> {
+  const newest = await reader.first(lists[list].newest, {});
+  return Math.min(PARTS_MAX / Object.keys(lists).length, Math.ceil((newest?.id ?? 0) / IDS_PER_PART));
+}
+
+function xml(content: Html) {
+  const bytes = `<?xml version="1.0" encoding="UTF-8"?>\n${content}\n`;
+  return { contentType: XML, bytes, maxAge: MAX_AGE };
+}
