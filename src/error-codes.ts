@@ -287,7 +287,7 @@ const byStatus = {
     ],
     storage_limit_exceeded: [
       'The account has reached its limit of stored texts.',
-      'The texts of its messages and the stored responses to its requests with `Idempotency-Key` have as many bytes as its plan allows. `GET /v1/account` shows both (`storedBytes`).',
+      'The texts of its messages, the stored responses to its requests with `Idempotency-Key` and the rows that wait to be imported have as many bytes as its plan allows. `GET /v1/account` shows both (`storedBytes`).',
       'Responses are deleted a day after the request, messages when the store no longer keeps them (`PETSTORE_MESSAGES_DAYS`). Requests other than messages succeed without `Idempotency-Key`. Or ask the operator for a larger plan.',
     ],
     webhook_secret_limit_exceeded: [

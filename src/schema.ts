@@ -131,8 +131,6 @@ export interface Tables {
     after_id: number;
     up_to_id: number;
     row_count: number;
-    /** The bytes of its chunks that are still stored. */
-    bytes: number;
     rows_read: number;
     created: number;
     updated: number;

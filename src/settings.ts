@@ -156,7 +156,7 @@ export const settingTree = {
     storedBytes: {
       ...bound(
         'PETSTORE_STORAGE_QUOTA_MIB',
-        'The maximum of texts that an account stores, in MiB: its messages, and the responses to its requests with Idempotency-Key.',
+        'The maximum of texts that an account stores, in MiB: its messages, the responses to its requests with Idempotency-Key, and rows that wait to be imported.',
       ),
       parse: parseMebibytes,
     },

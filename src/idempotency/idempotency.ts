@@ -96,6 +96,15 @@ export async function rejectReusedKey(request: IdempotentRequest): Promise<void>
   if (key !== undefined && isKey(key)) await findReplay(context.database, keyedRequest(request, key), nowOf(context));
 }
 
+/** Reports whether the account has a stored response under the `Idempotency-Key` of a request, also to another request. */
+export async function hasStoredResponse(request: Omit<IdempotentRequest, 'body'>): Promise<boolean> {
+  const { context, caller } = request;
+  const key = readKey(request);
+  if (key === undefined) return false;
+  const expiredAt = nowOf(context) - RETENTION_MS;
+  return (await context.database.first(findResponse, { accountId: caller.accountId, key, expiredAt })) !== undefined;
+}
+
 /** Deletes responses stored at `upTo` or before, by default expired ones, `limit` at most. Returns how many. */
 export async function deleteResponses(tx: Transaction, limit: number, upTo = tx.now - RETENTION_MS): Promise<number> {
   const deleted = await tx.all(deleteUpTo, { upTo, limit });
@@ -180,7 +189,7 @@ async function replayOrRun(
 /** The keys that this process is processing. */
 const lockedKeysOf = onePer<Database, Set<string>>(() => new Set());
 
-function readKey({ header }: IdempotentRequest): string | undefined {
+function readKey({ header }: Pick<IdempotentRequest, 'header'>): string | undefined {
   const key = header('idempotency-key');
   if (key === undefined || isKey(key)) return key;
   const message = 'Must be 1 to 255 visible ASCII characters without a comma, such as a UUID.';

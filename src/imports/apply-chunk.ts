@@ -118,7 +118,6 @@ async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Pro
   countDeleted(tx, [{ accountId: row.account_id, bytes }]);
   return {
     next_chunk: row.next_chunk + 1,
-    bytes: row.bytes - bytes,
     rows_read: row.rows_read + rows,
     created: row.created + counts.created,
     updated: row.updated + counts.updated,

@@ -24,7 +24,7 @@ export async function cleanUp(database: Database, row: ImportRow): Promise<numbe
     if (chunks.length > 0) {
       const bytes = chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
       countDeleted(tx, [{ accountId: row.account_id, bytes }]);
-      return { bytes: row.bytes - bytes };
+      return {};
     }
     if ((await tx.run(deleteKeys, { id: row.id, limit: ROWS })) > 0) return {};
     if (row.state === 'discarded') {

@@ -35,7 +35,7 @@ export interface ImportOptions {
   readonly storedMax: number;
 }
 
-/** A file that has been received: its digest, and the import; absent while the account has another one in progress. */
+/** A file that has been received: its digest, and the import; absent for a retry. */
 export interface ReceivedImport {
   readonly hash: string;
   readonly id: number | undefined;
@@ -43,32 +43,31 @@ export interface ReceivedImport {
 
 /**
  * Stores the rows of a file as they arrive, in chunks. The import does not begin before `activateImport`.
- * @param drains whether to read a file whose import is refused because another one is in progress
  * @throws {Problem} `invalid_import`; `storage_limit_exceeded`; `import_running`; what reading throws. Nothing is kept
  */
 export async function receiveImport(
   { database }: Pick<Deployment, 'database'>,
   file: AsyncIterable<Buffer>,
   options: ImportOptions,
-  drains: boolean,
-): Promise<ReceivedImport> {
-  const hash = createHash('sha256');
-  const hashed = hashing(file, hash);
+): Promise<ReceivedImport & { readonly id: number }> {
   const id = await begin(database, options);
-  if (id === undefined) {
-    if (!drains) throw problem('import_running');
-    for await (const _ of hashed);
-    return { hash: hash.digest('hex'), id };
-  }
   try {
+    const hash = createHash('sha256');
     const writer = new ChunkWriter(database, id, options);
-    for await (const records of readRecords(hashed, options.format)) await writer.add(records);
+    for await (const records of readRecords(hashing(file, hash), options.format)) await writer.add(records);
     await writer.end();
     return { hash: hash.digest('hex'), id };
   } catch (error) {
     await discardImport(database, id);
     throw error;
   }
+}
+
+/** Reads a file, and returns its digest. */
+export async function hashOf(file: AsyncIterable<Buffer>): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const bytes of file) hash.update(bytes);
+  return hash.digest('hex');
 }
 
 /** Discards an import that has not begun. The job deletes it. */
@@ -83,18 +82,18 @@ async function* hashing(file: AsyncIterable<Buffer>, hash: ReturnType<typeof cre
   }
 }
 
-async function begin(database: Database, options: ImportOptions): Promise<number | undefined> {
+/** Inserts an import. @throws {Problem} `import_running` */
+async function begin(database: Database, options: ImportOptions): Promise<number> {
   const { accountId, plan, origin, mode, preset, format, dryRun, confirmRemovals = null, currency = null } = options;
   const row = { accountId, plan, origin: JSON.stringify(origin), mode, preset, format, dryRun: dryRun ? 1 : 0 };
   try {
     return await database.write(async tx => {
-      if ((await tx.first(inProgress, { accountId })) !== undefined) return undefined;
+      if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
       const times = { now: tx.now, dueAt: tx.now + RECEIVING_MS };
       return tx.insert(insertImport, { ...row, confirmed: confirmRemovals, currency, ...times });
     });
   } catch (error) {
-    if (isUniqueViolation(error)) return undefined;
-    throw error;
+    throw isUniqueViolation(error) ? problem('import_running') : error;
   }
 }
 
@@ -180,7 +179,7 @@ class ChunkWriter {
     const texts = chunks.map(chunk => JSON.stringify(chunk.map(record => withFirstLine(record, firstLines))));
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     const rows = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    const extended = await tx.first(extend, { id, chunks: texts.length, rows, bytes, dueAt: tx.now + RECEIVING_MS });
+    const extended = await tx.first(extend, { id, chunks: texts.length, rows, dueAt: tx.now + RECEIVING_MS });
     if (extended === undefined) throw problem('import_canceled');
     const first = extended.chunks - texts.length;
     for (const [index, rows] of texts.entries()) await tx.run(insertChunk, { id, number: first + index, rows });
@@ -252,7 +251,6 @@ const insertImport = query((db, p: Params<NewImport>, engine) => {
         after_id: zero,
         up_to_id: zero,
         row_count: zero,
-        bytes: zero,
         rows_read: zero,
       },
       ...{ created: zero, updated: zero, unchanged: zero, failed: zero, removed: zero, warnings: zero },
@@ -277,7 +275,7 @@ const addWarnings = query((db, p: Params<{ id: number; warnings: number }>) =>
     .where('id', '=', p.id),
 );
 
-type Added = { id: number; chunks: number; rows: number; bytes: number; dueAt: number };
+type Added = { id: number; chunks: number; rows: number; dueAt: number };
 
 const extend = query((db, p: Params<Added>) =>
   db
@@ -285,7 +283,6 @@ const extend = query((db, p: Params<Added>) =>
     .set(eb => ({
       chunks: eb('chunks', '+', p.chunks),
       row_count: eb('row_count', '+', p.rows),
-      bytes: eb('bytes', '+', p.bytes),
       due_at: p.dueAt,
     }))
     .where('id', '=', p.id)

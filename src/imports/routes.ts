@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import { withIdempotency } from '../idempotency/idempotency.ts';
+import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { onePer } from '../lib/one-per.ts';
 import { idParameter } from '../lib/schemas.ts';
@@ -19,7 +19,7 @@ import {
   importOf,
 } from './import.ts';
 import { activateImport, cancelImport, getImport, listImports } from './imports.ts';
-import { discardImport, type ReceivedImport, receiveImport } from './receive.ts';
+import { discardImport, hashOf, type ReceivedImport, receiveImport } from './receive.ts';
 
 const importId = idParameter('import', ImportId);
 const MEBIBYTE = 1024 * 1024;
@@ -84,7 +84,7 @@ export const create = operation({
   errors: ['invalid_import', 'import_running', 'import_canceled', 'storage_limit_exceeded'],
   examples: createExamples,
   async handle(request) {
-    const { context, caller, header } = request;
+    const { context, caller } = request;
     const uploads = uploadsOf(context);
     if (!uploads.reserve(caller.accountId, 1)) {
       throw problem('overloaded', 'The node receives too many files; nothing was changed.', {
@@ -92,8 +92,9 @@ export const create = operation({
       });
     }
     try {
-      const drains = header('idempotency-key') !== undefined;
-      const received = await receiveImport(context, request.upload!, optionsOf(request), drains);
+      const received = (await hasStoredResponse(request))
+        ? { id: undefined, hash: await hashOf(request.upload!) }
+        : await receiveImport(context, request.upload!, optionsOf(request));
       const response = await begin(request, received);
       context.importQueued?.();
       return response;
@@ -187,7 +188,7 @@ function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
   };
 }
 
-/** Begins an import that has been received. A retry gets the response of the first request, and its import is discarded. */
+/** Begins an import that has been received. A retry gets the response of the first request. */
 async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Promise<RouteResponse> {
   const { database } = request.context;
   let isBegun = false;

@@ -8,7 +8,6 @@ export type Progress = Pick<
   | 'state'
   | 'next_chunk'
   | 'after_id'
-  | 'bytes'
   | 'rows_read'
   | 'created'
   | 'updated'
@@ -61,7 +60,7 @@ const saveProgress = query((db, p: Params<Progress & { id: number }>) =>
   db
     .updateTable('imports')
     .set({
-      ...{ state: p.state, next_chunk: p.next_chunk, after_id: p.after_id, bytes: p.bytes, rows_read: p.rows_read },
+      ...{ state: p.state, next_chunk: p.next_chunk, after_id: p.after_id, rows_read: p.rows_read },
       ...{ created: p.created, updated: p.updated, unchanged: p.unchanged, failed: p.failed, removed: p.removed },
       ...{ warnings: p.warnings, removals: p.removals, existing: p.existing, code: p.code, message: p.message },
       ...{ ended_at: p.ended_at, due_at: p.due_at },

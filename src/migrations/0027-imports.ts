@@ -8,7 +8,7 @@ export const imports: Migration = {
        id ${id}, account_id ${int} not null, plan ${text} not null, origin ${text} not null, mode ${text} not null,
        preset ${text} not null, format ${text} not null, dry_run ${int} not null, confirmed ${int}, currency ${text},
        columns ${text}, state ${text} not null, chunks ${int} not null, next_chunk ${int} not null, after_id ${int} not null,
-       up_to_id ${int} not null, row_count ${int} not null, bytes ${int} not null, rows_read ${int} not null,
+       up_to_id ${int} not null, row_count ${int} not null, rows_read ${int} not null,
        created ${int} not null, updated ${int} not null, unchanged ${int} not null, failed ${int} not null,
        removed ${int} not null, warnings ${int} not null, removals ${int}, existing ${int}, code ${text}, message ${text},
        created_at ${int} not null, started_at ${int}, ended_at ${int}, due_at ${int}

@@ -30,7 +30,7 @@ export interface Bounds {
   readonly streams: number;
   /** The messages to one recipient in any 60 seconds. */
   readonly messagesPerRecipient: number;
-  /** The bytes of texts: those of messages sent, and the bodies of idempotent responses. */
+  /** The bytes of texts: those of messages sent, the bodies of idempotent responses, and rows that wait to be imported. */
   readonly storedBytes: number;
   /** The bytes of the originals of the photos of its pets. */
   readonly photoBytes: number;

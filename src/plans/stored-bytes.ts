@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import type { Transaction } from '../schema.ts';
 import { accountCounter } from './account-counter.ts';
 
-/** The bytes of texts that each account stores: those of its messages, and the bodies of its idempotent responses. */
+/** The bytes of texts that each account stores: those of its messages, the bodies of its idempotent responses, and rows that wait to be imported. */
 export const storedBytes = accountCounter('stored_bytes', 'bytes');
 
 /**

@@ -79,6 +79,7 @@ const lastEvents = sql`(
 const numbered = [
   ...['pets', 'holds', 'orders', 'reservations', 'events', 'messages', 'webhooks', 'webhook_secrets', 'deliveries'],
   ...['redeliveries', 'accounts', 'sessions', 'links', 'requests', 'visitor_messages', 'account_emails'],
+  'imports',
 ];
 
 /** The numbers of animals by category, status and trait; see `pets/facets.ts`. */
@@ -185,7 +186,9 @@ export const checks: readonly Check[] = [
     () => sql`
       select 'stored bytes of account ' || account_id as name, ${bytesStored} as counted
       from messages where account_id is not null
-      union all select 'stored bytes of account ' || account_id, octet_length(body) from idempotency`,
+      union all select 'stored bytes of account ' || account_id, octet_length(body) from idempotency
+      union all select 'stored bytes of account ' || account_id, octet_length(rows)
+      from import_chunks join imports on imports.id = import_id`,
   ),
   counter(
     'bytes of photos',

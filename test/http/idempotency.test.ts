@@ -13,6 +13,7 @@ import {
   prepare,
   sendExample,
   untilDelivered,
+  untilImported,
 } from '../support/examples.ts';
 import { skipFor } from '../support/selection.ts';
 import {
@@ -62,6 +63,7 @@ describe('every operation that takes an Idempotency-Key', () => {
         assert.equal(first.status, example.status, first.text);
         assert.equal(first.headers.get('idempotency-replayed'), null);
         await untilDelivered(store);
+        await untilImported(store);
         const rows = await rowsIn(serving.app.databases.production);
 
         clock.advance(1500);
@@ -406,7 +408,7 @@ function assertOneResult(replies: readonly Reply[]): number {
 }
 
 const counts = Object.fromEntries(
-  (['pets', 'categories', 'holds', 'orders', 'reservations', 'events'] as const).map(table => [
+  (['pets', 'categories', 'holds', 'orders', 'reservations', 'events', 'imports'] as const).map(table => [
     table,
     query(db => db.selectFrom(table).select(eb => eb.fn.countAll<number>().as('rows'))),
   ]),

@@ -197,7 +197,7 @@ export async function untilDelivered({ serving }: ExampleStore): Promise<void> {
 const anyQueued = query(db => db.selectFrom('messages').select('id').where('status', '=', 'queued').limit(1));
 
 /** Waits until every import has ended, likewise. */
-async function untilImported({ serving }: ExampleStore): Promise<void> {
+export async function untilImported({ serving }: ExampleStore): Promise<void> {
   for (let tries = 0; tries < 1000; tries++) {
     if ((await serving.app.databases.production.first(anyImported, {})) === undefined) return;
     await pause(5);

@@ -28,6 +28,7 @@ export async function deleteSandboxAccount(tx: Transaction, accountId: number): 
 
 /** The kinds in their order. Each deletes the first rows, so an interrupted deletion needs no position. */
 const batches: readonly ((tx: Transaction, accountId: number) => Promise<boolean>)[] = [
+  async (tx, accountId) => (await steps.imports(tx, accountId, 0)) !== undefined,
   (tx, accountId) => deleteOrders(tx, 'orders', accountId),
   deleteHolds,
   async (tx, accountId) => (await steps.pets(tx, accountId, 0)) !== undefined,
