@@ -126,12 +126,19 @@ export class RowApplier {
   async #find(identifier: Identifier): Promise<PetRow | undefined> {
     const tx = this.#tx;
     const accountId = this.#row.account_id;
-    if ('externalId' in identifier) {
-      const [id] = await petIdsOf(tx, accountId, identifier.externalId);
-      return id === undefined ? undefined : getPet(tx, id, tx.now);
-    }
-    const owner = await tx.first(ownerOf, { id: identifier.id });
-    return owner?.accountId === accountId ? getPet(tx, identifier.id, tx.now) : undefined;
+    if ('id' in identifier) return this.#petWithId(identifier.id);
+    const { externalId, name } = identifier;
+    const [id] = await petIdsOf(tx, accountId, externalId);
+    if (id !== undefined) return getPet(tx, id, tx.now);
+    if (name === undefined || !/^[1-9]\d{0,14}$/.test(externalId)) return undefined;
+    // Another program may use the same number, so the name must be the same.
+    const pet = await this.#petWithId(Number(externalId));
+    return pet?.externalId === null && pet.name === name ? pet : undefined;
+  }
+
+  async #petWithId(id: number): Promise<PetRow | undefined> {
+    const owner = await this.#tx.first(ownerOf, { id });
+    return owner?.accountId === this.#row.account_id ? getPet(this.#tx, id, this.#tx.now) : undefined;
   }
 
   async #create(change: RowChange): Promise<RowOutcome> {

@@ -13,18 +13,22 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 /** The columns of a file, in its order; `undefined` for one that is ignored. */
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
-/** Returns the columns with these names, whose case does not matter, and warnings of those that are ignored. */
+/**
+ * Returns the columns with these names, whose case does not matter, warnings of those that are ignored, and the indexes of
+ * those with photos.
+ */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
   const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));
   const warnings: RowError[] = [];
-  const columns = names.map(name => {
+  const photos: number[] = [];
+  const columns = names.map((name, index) => {
     const column = known.get(name.trim().toLowerCase());
     if (column === undefined) warnings.push(unknownColumn(name, [...known.values()]));
-    else if (column.derived?.holds === 'photo') warnings.push(ignoredPhotos(name));
+    else if (column.derived?.holds === 'photo') photos.push(index);
     known.delete(name.trim().toLowerCase());
     return column?.derived?.holds === 'photo' ? undefined : column;
   });
-  return { columns, warnings };
+  return { columns, warnings, photos };
 }
 
 function unknownColumn(name: string, columns: readonly PresetColumn[]): RowError {
@@ -36,7 +40,8 @@ function unknownColumn(name: string, columns: readonly PresetColumn[]): RowError
   return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };
 }
 
-function ignoredPhotos(column: string): RowError {
+/** Returns the warning of a column with photos. */
+export function ignoredPhotos(column: string): RowError {
   return {
     column,
     code: 'photos_ignored',
@@ -45,7 +50,13 @@ function ignoredPhotos(column: string): RowError {
 }
 
 /** The identifier of a row: that of the account, or the `id` of the service. */
-export type Identifier = { readonly externalId: string } | { readonly id: number };
+export type Identifier =
+  | {
+      readonly externalId: string;
+      /** The name in a column that other programs identify animals by: an export writes the `id` of those without their own. */
+      readonly name?: string;
+    }
+  | { readonly id: number };
 
 /** Returns the identifier of a row, or `undefined` if it has none that is valid. */
 export function identifierOf(columns: FileColumns, cells: readonly string[]): Identifier | undefined {
@@ -53,11 +64,14 @@ export function identifierOf(columns: FileColumns, cells: readonly string[]): Id
     const index = columns.findIndex(column => column !== undefined && matches(column));
     return index < 0 ? '' : (cells[index] ?? '');
   };
-  const externalId = cellOf(({ from, derived }) => from === 'externalId' || derived?.holds === 'identifier');
-  return identifier(
-    externalId,
-    cellOf(({ derived }) => derived?.holds === 'id'),
-  );
+  const ownId = cellOf(({ derived }) => derived?.holds === 'identifier');
+  if (ownId !== '') {
+    const name = cellOf(({ from }) => from === 'name');
+    return identifier(ownId, '', name);
+  }
+  const externalId = cellOf(({ from }) => from === 'externalId');
+  const id = cellOf(({ derived }) => derived?.holds === 'id');
+  return identifier(externalId, id);
 }
 
 /** Returns the identifier of a row of NDJSON with the fields of pets. */
@@ -65,8 +79,10 @@ export function identifierIn({ externalId, id }: PetValues): Identifier | undefi
   return identifier(typeof externalId === 'string' ? externalId : '', typeof id === 'number' ? String(id) : '');
 }
 
-function identifier(externalId: string, id: string): Identifier | undefined {
-  if (externalId !== '') return identifiers.errorOf(externalId) === undefined ? { externalId } : undefined;
+function identifier(externalId: string, id: string, name?: string): Identifier | undefined {
+  if (externalId !== '') {
+    return identifiers.errorOf(externalId) === undefined ? { externalId, ...(name && { name }) } : undefined;
+  }
   return /^[1-9]\d{0,14}$/.test(id) ? { id: Number(id) } : undefined;
 }
 

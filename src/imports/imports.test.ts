@@ -102,6 +102,62 @@ overEachEngine(engine => {
       });
     }
 
+    for (const preset of ['petfinder', 'asm3']) {
+      it(`take an export in the columns of ${preset}, and change nothing`, async () => {
+        const [from, to] = [await newOwner(), await newOwner()];
+        await call(from, 'POST', '/pets', { ...rex, birthDate: '2020-05-01', sex: 'female' });
+        await call(from, 'POST', '/pets', { name: 'Mia', categoryId: 2, group: { id: 'L1', kind: 'litter' } });
+        const file = `pets.csv?preset=${preset}`;
+        const before = await exported(from, file);
+        const everything = await exported(from);
+        const same = await importing(from, before, `?preset=${preset}`);
+        assert.deepEqual(
+          [same.state, ...countsOf(same)],
+          ['completed', 0, 0, 2, 0, 0],
+          JSON.stringify(same.firstErrors),
+        );
+        assert.equal(await exported(from), everything);
+        // In another account, the animals have what the columns say.
+        const added = await importing(to, before, `?preset=${preset}&currency=EUR`);
+        assert.deepEqual(countsOf(added), [2, 0, 0, 0, 0], JSON.stringify(added.firstErrors));
+        assert.equal(await exported(to, file), before);
+        const [pet] = await pets(to);
+        const states =
+          preset === 'asm3' ? { children: 'yes', dogs: 'no', cats: 'unknown' } : { children: 'yes', dogs: 'no' };
+        assert.deepEqual([pet.name, pet.categoryId, pet.sex, pet.goodWith], [rex.name, 1, 'female', states]);
+        assert.equal(pet.description, rex.description);
+      });
+    }
+
+    it('name the nearest valid value, in the columns of other programs too', async () => {
+      const key = await newOwner();
+      const result = await importing(
+        key,
+        'ANIMALCODE,NAME,SPECIES,SIZE,GOODWITHCATS,Neutred,DOB\n' +
+          'S1,Rex,Dog,Larg,y,,2020-01-01\n' +
+          'S2,Mia,Unicorn,Small,N,,\n' +
+          'S3,Leo,cat,small,U,,01/02/2020\n' +
+          'S4,Tom,Cat,small,U,,\n',
+        '?preset=asm3',
+      );
+      assert.deepEqual(
+        result.firstErrors.map(({ level, line, column, code, suggestion }: Reply['body']) => [
+          level,
+          line,
+          column,
+          code,
+          suggestion,
+        ]),
+        [
+          ['warning', 1, 'Neutred', 'unknown_column', 'NEUTERED'],
+          ['error', 2, 'SIZE', 'invalid_value', 'Large'],
+          ['error', 3, 'SPECIES', 'category_not_found', undefined],
+          ['error', 4, 'DOB', 'invalid_value', undefined],
+        ],
+      );
+      assert.deepEqual(countsOf(result), [1, 0, 0, 3, 0]);
+    });
+
     it('change what differs, add what is new, and report the errors of rows', async () => {
       const key = await newOwner();
       await call(key, 'POST', '/pets', rex);

@@ -6,7 +6,8 @@ import type { RequestOrigin } from '../lib/origin.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { countStored } from '../plans/stored-bytes.ts';
 import { type Database, insertingOne, type Params, query, sql, type Transaction } from '../schema.ts';
-import { bindColumns, type FileColumns, identifierIn, identifierOf, keyOf } from './convert.ts';
+import { bindColumns, type FileColumns, identifierIn, identifierOf, ignoredPhotos, keyOf } from './convert.ts';
+import type { ImportError } from './import.ts';
 import { invalidImport } from './invalid-import.ts';
 import { recordErrors } from './record-errors.ts';
 import { type ImportFormat, type ImportRecord, readRecords } from './records.ts';
@@ -103,6 +104,9 @@ class ChunkWriter {
   readonly #id: number;
   readonly #options: ImportOptions;
   #columns: FileColumns | undefined;
+  /** The columns with photos that have no warning yet: index to name. */
+  readonly #photos = new Map<number, string>();
+  #warnings: ImportError[] = [];
   #rows: ImportRecord[] = [];
   #characters = 0;
   #chunks: ImportRecord[][] = [];
@@ -122,6 +126,7 @@ class ChunkWriter {
         continue;
       }
       if (++this.#count > ROWS_MAX) throw invalidImport(record[0], 'The file has more than 1,000,000 rows.');
+      this.#warnOfPhotos(record);
       this.#rows.push(record);
       const content = record[1];
       const length = typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0);
@@ -141,18 +146,26 @@ class ChunkWriter {
   }
 
   async #begin(names: readonly string[]): Promise<void> {
-    const { columns, warnings } = bindColumns(this.#options.preset, names);
+    const { columns, warnings, photos } = bindColumns(this.#options.preset, names);
     this.#columns = columns;
+    for (const index of photos) this.#photos.set(index, names[index]!);
     const isIdentifier = (column: FileColumns[number]) => column?.from === 'externalId' || column?.derived?.holds;
     if (!columns.some(isIdentifier)) {
       throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
     }
+    this.#warnings = warnings.map(warning => ({ level: 'warning', line: 1, ...warning }));
     await this.#database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
-      const errors = warnings.map(warning => ({ level: 'warning', line: 1, ...warning }) as const);
-      await recordErrors(tx, this.#id, errors);
-      await tx.run(addWarnings, { id: this.#id, warnings: errors.length });
     });
+  }
+
+  /** Warns of the first photo in each column. */
+  #warnOfPhotos([line, cells]: ImportRecord): void {
+    for (const [index, name] of this.#photos) {
+      if (!cells[index]) continue;
+      this.#photos.delete(index);
+      this.#warnings.push({ level: 'warning', line, ...ignoredPhotos(name) });
+    }
   }
 
   #endChunk(): void {
@@ -165,12 +178,18 @@ class ChunkWriter {
     const chunks = this.#chunks;
     this.#chunks = [];
     this.#batchCharacters = 0;
-    if (chunks.length === 0) return;
+    const warnings = this.#warnings;
+    this.#warnings = [];
+    if (chunks.length === 0 && warnings.length === 0) return;
     const keys = chunks.flat().flatMap(([line, content]) => {
       const identifier = this.#identifierOf(content);
       return identifier === undefined ? [] : [{ key: keyOf(identifier), line }];
     });
-    await this.#database.write(tx => this.#insert(tx, chunks, keys));
+    await this.#database.write(async tx => {
+      await this.#insert(tx, chunks, keys);
+      await recordErrors(tx, this.#id, warnings);
+      await tx.run(addWarnings, { id: this.#id, warnings: warnings.length });
+    });
   }
 
   async #insert(tx: Transaction, chunks: readonly ImportRecord[][], keys: readonly Key[]): Promise<void> {
