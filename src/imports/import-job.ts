@@ -26,7 +26,7 @@ export const nextImportStep: NextDue = db =>
   db.selectFrom('imports').select(sql<number | null>`min(due_at)`.as('dueAt')).where('due_at', 'is not', null);
 
 /** The pause between steps, so that other writes are not delayed. */
-const PAUSE_MS = 1;
+const PAUSE_MS = 2;
 
 /** Does the next step of the import that waits for the longest time. Returns 0 if there is none, or another process does it. */
 async function runStep({ database, rules, now }: ImportDeps): Promise<number> {

@@ -15,10 +15,10 @@ import { type ImportFormat, type ImportRecord, readRecords } from './records.ts'
 /** How long the next part of a file may take before the import counts as abandoned, in milliseconds. */
 const RECEIVING_MS = 2 * 60_000;
 const ROWS_MAX = 1_000_000;
-const CHUNK_ROWS = 50;
-const CHUNK_CHARACTERS = 128 * 1024;
+const CHUNK_ROWS = 25;
+const CHUNK_CHARACTERS = 32 * 1024;
 /** The rows that are stored in one transaction. */
-const BATCH_CHUNKS = 10;
+const BATCH_CHUNKS = 20;
 const BATCH_CHARACTERS = 512 * 1024;
 
 /** The settings of an import. */

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Engine, onEachEngine } from '../../test/support/engines.ts';
+import { steps } from '../accounts/deletion/steps.ts';
+import { testClock } from '../lib/clock.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { storedBytes } from '../plans/stored-bytes.ts';
+import { type Database, query, sql } from '../schema.ts';
+import { deleteOldImports } from './clean-up.ts';
+import { importJob } from './import-job.ts';
+import { activateImport, cancelImport, getImport } from './imports.ts';
+import { type ImportOptions, receiveImport } from './receive.ts';
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const owner = { accountId: 1, admin: false };
+
+async function openStore(engine: Engine) {
+  const clock = testClock(NOON);
+  const database = await engine.open({ clock });
+  const rules = { categories: 'open', bounds: {} } as const;
+  const job = importJob({ database, rules, now: () => clock.now() });
+  const options: ImportOptions = {
+    ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petstore', format: 'csv', dryRun: false },
+    origin: { accountId: 1, keyId: 'k', requestId: 'r', address: '192.0.2.1' },
+    ...{ confirmRemovals: undefined, currency: undefined, storedMax: 1_000_000 },
+  };
+  return {
+    ...{ clock, database },
+    receive: (text: string, more: Partial<ImportOptions> = {}) =>
+      receiveImport({ database }, fileOf(text), { ...options, ...more }).then(({ id }) => id),
+    async begin(text: string, more: Partial<ImportOptions> = {}) {
+      const id = await this.receive(text, more);
+      await database.write(tx => activateImport(tx, id));
+      return id;
+    },
+    /** Does a number of steps, or all. Returns how many were done. */
+    async work(most = Number.POSITIVE_INFINITY) {
+      let done = 0;
+      while (done < most && (await job.claim(1)).rows > 0) {
+        done++;
+        clock.advance(1);
+      }
+      return done;
+    },
+  };
+}
+
+async function* fileOf(text: string) {
+  yield Buffer.from(text);
+}
+
+function csv(rows: number): string {
+  return `externalId,name,categoryId\n${Array.from({ length: rows }, (_, row) => `A-${row},Rex,1\n`).join('')}`;
+}
+
+/** The number of rows that imports have in each table. */
+const rowsLeft = query(db =>
+  db.selectNoFrom([
+    sql<number>`(select count(*) from imports)`.as('imports'),
+    sql<number>`(select count(*) from import_chunks)`.as('chunks'),
+    sql<number>`(select count(*) from import_keys)`.as('keys'),
+    sql<number>`(select count(*) from import_errors)`.as('errors'),
+  ]),
+);
+const left = async (database: Database) => Object.values((await database.first(rowsLeft, {}))!);
+const countPets = query(db => db.selectFrom('pets').select(sql<number>`count(*)`.as('pets')));
+const petsIn = async (database: Database) => (await database.first(countPets, {}))!.pets;
+
+describe('the job of imports', () => {
+  onEachEngine(engine => {
+    it('deletes the rows and identifiers of an import once it ends, and counts their bytes down', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const id = await store.begin(csv(60));
+      assert.deepEqual(await left(database), [1, 3, 60, 0]);
+      assert.ok((await storedBytes.read(database, 1)) > 60 * 10);
+      await store.work();
+      assert.deepEqual(await left(database), [1, 0, 0, 0]);
+      assert.equal(await storedBytes.read(database, 1), 0);
+      assert.deepEqual([(await getImport(database, owner, id)).state, await petsIn(database)], ['completed', 60]);
+      assert.equal(await store.work(), 0);
+    });
+
+    it('stops at once when an import is canceled; what was done stays', async () => {
+      const store = await openStore(engine);
+      const id = await store.begin(csv(60));
+      await store.work(1);
+      await store.database.write(tx => cancelImport(tx, owner, id));
+      await store.work();
+      const { state, rows_read } = await getImport(store.database, owner, id);
+      assert.deepEqual([state, rows_read, await petsIn(store.database)], ['canceled', 25, 25]);
+      assert.deepEqual(await left(store.database), [1, 0, 0, 0]);
+      assert.equal(await storedBytes.read(store.database, 1), 0);
+      assert.ok(await store.begin(csv(1)), 'the next import may begin');
+    });
+
+    it('discards a file whose rest never arrives after two minutes', async () => {
+      const store = await openStore(engine);
+      const id = await store.receive(csv(60));
+      await assert.rejects(store.receive(csv(1)), { code: 'import_running' });
+      store.clock.advance(119_000);
+      assert.equal(await store.work(), 0);
+      store.clock.advance(2000);
+      await store.work();
+      assert.deepEqual(await left(store.database), [0, 0, 0, 0]);
+      assert.equal(await storedBytes.read(store.database, 1), 0);
+      await assert.rejects(getImport(store.database, owner, id), { code: 'import_not_found' });
+    });
+
+    it('keeps nothing of a file beyond the bytes that the account may store', async () => {
+      const store = await openStore(engine);
+      await assert.rejects(store.receive(csv(2000), { storedMax: 20_000 }), { code: 'storage_limit_exceeded' });
+      await store.work();
+      assert.deepEqual(await left(store.database), [0, 0, 0, 0]);
+      assert.equal(await storedBytes.read(store.database, 1), 0);
+    });
+
+    it('keeps the last 20 imports of an account for 30 days', async () => {
+      const store = await openStore(engine);
+      for (let number = 0; number < 22; number++) {
+        await store.begin('externalId,name,categoryId\nA,,1\n');
+        await store.work();
+      }
+      assert.deepEqual(await left(store.database), [20, 0, 0, 20]);
+      await assert.rejects(getImport(store.database, owner, 2), { code: 'import_not_found' });
+      const expire = () => store.database.write(tx => deleteOldImports(tx, 100));
+      store.clock.advance(30 * DAY_MS - 1000);
+      assert.equal(await expire(), 0);
+      store.clock.advance(2000);
+      while ((await expire()) > 0);
+      assert.deepEqual(await left(store.database), [0, 0, 0, 0]);
+    });
+
+    it('runs the imports of accounts in turn', async () => {
+      const store = await openStore(engine);
+      const first = await store.begin(csv(100));
+      const second = await store.begin(csv(10), { accountId: 2 });
+      await store.work(3);
+      assert.equal((await getImport(store.database, { accountId: 2, admin: false }, second)).rows_read, 10);
+      assert.ok((await getImport(store.database, owner, first)).rows_read < 100);
+    });
+
+    it('does no step twice when several processes run it', async () => {
+      const store = await openStore(engine);
+      const id = await store.begin(csv(200));
+      await Promise.all([store.work(), store.work(), store.work()]);
+      await store.work();
+      const { created, failed } = await getImport(store.database, owner, id);
+      assert.deepEqual([created, failed, await petsIn(store.database)], [200, 0, 200]);
+    });
+
+    it('loses an import that is deleted with its account', async () => {
+      const store = await openStore(engine);
+      await store.begin(csv(60));
+      await store.work(1);
+      let after: number | undefined = 0;
+      while (after !== undefined) {
+        after = await store.database.write(tx => steps.imports(tx, 1, after!));
+      }
+      assert.equal(await store.work(), 0);
+      assert.deepEqual(await left(store.database), [0, 0, 0, 0]);
+      assert.equal(await storedBytes.read(store.database, 1), 0);
+    });
+  });
+});
