@@ -210,6 +210,11 @@ const byStatus = {
       'The `externalId` of an animal is unique within its account.',
       'Change the animal that has it, or choose another one. `GET /v1/pets?owner=me&externalId=…` finds it.',
     ],
+    pet_limit_exceeded: [
+      'The account has reached its limit of animals.',
+      'The number of animals of an account is bounded by its plan (`PETSTORE_PETS_MAX`). `GET /v1/account` shows both (`pets`).',
+      'Delete animals that you no longer need, or ask the operator for a larger plan.',
+    ],
     photo_limit_exceeded: [
       'The animal has ten photos, the maximum.',
       'An animal has at most ten photos.',

@@ -68,8 +68,8 @@ export interface Tables {
   pets: TableOf<typeof petFields>;
   /** The public profiles of accounts. */
   organizations: TableOf<typeof organizationFields>;
-  /** The number of animals by `status`, by `category`, and by both with a `trait`: the sum over the slots of a key. */
-  pet_counts: { kind: 'status' | 'category' | 'trait'; key: string; slot: number; pets: number };
+  /** The number of animals by `status`, by `category`, by both with a `trait`, and by `owner`: the sum over the slots of a key. */
+  pet_counts: { kind: 'status' | 'category' | 'trait' | 'owner'; key: string; slot: number; pets: number };
   /** The words of each animal; see `pets/word-index.ts`. */
   pet_words: { word: string; pet_id: number };
   /** Pets that are reserved together for an account until `expires_at`. */

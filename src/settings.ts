@@ -141,6 +141,7 @@ export const settingTree = {
   ),
   /** Each overrides the bound of every plan. */
   bounds: {
+    pets: bound('PETSTORE_PETS_MAX', 'The maximum number of animals of an account.'),
     openOrders: bound('PETSTORE_ORDERS_MAX', 'The maximum number of placed and approved orders of an account.'),
     heldPets: bound('PETSTORE_HELD_MAX', 'The maximum number of animals in all active holds of an account.'),
     categories: bound(

@@ -7,7 +7,7 @@ import { foldedText } from '../lib/text.ts';
 import { NewPet, PetPatch, type PetRow } from '../pets/pet.ts';
 import { createPet, getPet, updatePet } from '../pets/pets.ts';
 import { petIdsOf } from '../pets/profile-rules.ts';
-import type { BoundSettings } from '../plans/plan.ts';
+import { type BoundSettings, boundOf } from '../plans/plan.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 import {
   bindColumns,
@@ -144,7 +144,9 @@ export class RowApplier {
   async #create(change: RowChange): Promise<RowOutcome> {
     const read = newPets.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
-    await createPet(this.#tx, this.#row.account_id, read.value as NewPet, newCategoriesOf(this.#rules, this.#row));
+    const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
+    const categories = newCategoriesOf(this.#rules, this.#row);
+    await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, { petsMax });
     return 'created';
   }
 

@@ -67,4 +67,11 @@ export const migrations: readonly Migration[] = [
     name: '0029-category-values',
     up: ({ text }) => ['breeds', 'colors'].map(column => `alter table categories add column ${column} ${text}`),
   },
+  {
+    name: '0030-pets-by-owner',
+    up: () => [
+      `insert into pet_counts (kind, key, slot, pets)
+       select 'owner', cast(account_id as text), 0, count(*) from pets group by account_id`,
+    ],
+  },
 ];

@@ -1,5 +1,6 @@
 import { recordEvents } from '../events/log.ts';
 import { nextVersion, petEvent } from '../pets/change.ts';
+import { updateCounts } from '../pets/counts.ts';
 import { lockPets } from '../pets/lock.ts';
 import { movePhotoBytes } from '../photos/references.ts';
 import { lockBound } from '../plans/lock.ts';
@@ -18,11 +19,13 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   // Ends expired reservations first.
   const pets = (await lockPets(tx, ids)).filter(({ accountId }) => accountId === from);
   const values = { ids: JSON.stringify(pets.map(({ id }) => id)), to, now: tx.now };
-  await lockBound(tx, 'external ids', to);
+  await lockBound(tx, 'pets', to);
   const taken = new Set((await tx.all(withTakenExternalId, values)).map(({ id }) => id));
   if (taken.size > 0) await tx.run(clearExternalIds, { ids: JSON.stringify([...taken]) });
   await tx.run(changePetOwner, values);
   movePhotoBytes(tx, pets, to);
+  updateCounts(tx, { accountId: from }, -pets.length);
+  updateCounts(tx, { accountId: to }, pets.length);
   await tx.run(changeReservationOwner, values);
   await tx.run(changeOrderOwner, values);
   await recordEvents(

@@ -1,22 +1,25 @@
 import { onePer } from '../lib/one-per.ts';
 import {
   type CounterTable,
+  type MaybePromise,
   type Params,
   query,
+  type ReadableCounterTable,
   type Reader,
   selectJsonTexts,
   sql,
   type Transaction,
 } from '../schema.ts';
 import type { PetFilter } from './filter.ts';
-import type { PetStatus } from './pet.ts';
+import type { PetRow, PetStatus } from './pet.ts';
 
-/** Adds `by` to the number of pets with a status, in a category, or both, in the transaction of the change. */
+/** Adds `by` to the numbers of pets with a status, in a category, and of an account, in the transaction of the change. */
 export function updateCounts(
   tx: Transaction,
-  { status, categoryId }: { readonly status?: PetStatus; readonly categoryId?: number },
+  { status, categoryId, accountId }: Partial<Pick<PetRow, 'status' | 'categoryId' | 'accountId'>>,
   by: number,
 ): void {
+  if (accountId !== undefined) tx.increment(petCounters, ownerKey(accountId), by);
   if (status !== undefined) tx.increment(petCounters, `status ${status}`, by);
   if (categoryId !== undefined) tx.increment(petCounters, `category ${categoryId}`, by);
 }
@@ -35,7 +38,29 @@ export function updateTraitCounts(
     for (const trait of traits) tx.increment(petCounters, `trait ${category}/${status}/${trait}`, by);
 }
 
-const petCounters: CounterTable = {
+/** Returns the number of pets of an account; in a transaction, with its own changes. */
+export async function countOwned(reader: Reader, accountId: number): Promise<number> {
+  return (await reader.first(ownedBy, { key: ownerKey(accountId) }))?.number ?? 0;
+}
+
+/** Does the same on SQLite without writing the increments that wait for the end of the transaction. */
+export function countOwnedSoFar(tx: Transaction, accountId: number): MaybePromise<number> {
+  return tx.incrementAndGet(petCounters, ownerKey(accountId), 0);
+}
+
+const ownerKey = (accountId: number) => `owner ${accountId}`;
+
+const ownedBy = query((db, p: Params<{ key: string }>) =>
+  db
+    .selectFrom('pet_counts')
+    .select(({ fn }) => sql<number>`cast(${fn.sum('pets')} as bigint)`.as('number'))
+    .where('kind', '=', sql.lit('owner'))
+    .where('key', '=', sql<string>`substr(${p.key}, ${sql.lit('owner '.length + 1)})`)
+    .having(({ fn }) => fn.countAll(), '>', 0),
+);
+
+const petCounters: CounterTable & Pick<ReadableCounterTable, 'numberOf'> = {
+  numberOf: ownedBy,
   table: 'pet_counts',
   add(tx, sums) {
     const rows = sums.map(([name, by]) => [...name.split(' '), by]);

@@ -7,7 +7,9 @@ import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
 import { addPhotos, type PhotoOfPet, releasePhotos } from '../photos/references.ts';
+import { UNLIMITED } from '../plans/plan.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { requireRoomForPet } from './bound.ts';
 import { changePet, type LockedPet, type PetChange, petEvent } from './change.ts';
 import { updateCounts } from './counts.ts';
 import { updateFacets } from './facets.ts';
@@ -20,18 +22,20 @@ import { updateWords } from './word-index.ts';
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
  * reused. Not idempotent.
- * @param photos photos that are stored already; their references are counted
+ * @param options.photos photos that are stored already; their references are counted
+ * @param options.petsMax how many pets the account may have
  * @returns the columns of the new row
  * @throws {Problem} `external_id_taken`; `invalid_body` for a birth in the future; `category_not_found` where categories are
- *   strict; `category_limit_exceeded`
+ *   strict; `category_limit_exceeded`; `pet_limit_exceeded`
  */
 export async function createPet(
   tx: Transaction,
   accountId: number,
   pet: NewPet,
   categories: NewCategories,
-  photos: readonly PhotoOfPet[] = [],
+  { photos = [], petsMax = UNLIMITED }: { readonly photos?: readonly PhotoOfPet[]; readonly petsMax?: number } = {},
 ): Promise<PetRow> {
+  await requireRoomForPet(tx, accountId, petsMax);
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);

@@ -29,7 +29,7 @@ export async function checkProfile(
   }
   if (groupKind === 'bonded') await requireRoomInGroup(tx, accountId, groupId!, id);
   if (typeof externalId !== 'string') return;
-  await lockBound(tx, 'external ids', accountId);
+  await lockBound(tx, 'pets', accountId);
   const other = await tx.first(petByExternalId, { accountId, externalId });
   if (other === undefined || other.id === id) return;
   const message = `The animal ${other.id} has the externalId ${externalId}.`;
@@ -40,7 +40,7 @@ export async function checkProfile(
 
 /** Rejects a bonded group that no hold could have as a whole. */
 async function requireRoomInGroup(tx: Transaction, accountId: number, groupId: string, id = 0): Promise<void> {
-  await lockBound(tx, 'groups', accountId);
+  await lockBound(tx, 'pets', accountId);
   const { others } = (await tx.first(bondedPets, { accountId, groupId, id }))!;
   if (others < BONDED_MAX) return;
   throw invalidBody(

@@ -5,6 +5,7 @@ import { withIdempotency } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
+import { boundOf } from '../plans/plan.ts';
 import type { Reader } from '../schema.ts';
 import { warningsAbout } from './attributes.ts';
 import {
@@ -71,12 +72,14 @@ export const create = operation({
       headers: { Location: 'The URL of the animal.' },
     },
   ],
-  errors: ['external_id_taken', 'category_not_found', 'category_limit_exceeded'],
+  errors: ['external_id_taken', 'category_not_found', 'category_limit_exceeded', 'pet_limit_exceeded'],
   examples: createExamples,
   handle(request) {
     const { context, caller, body, baseUrl } = request;
     return withIdempotency(request, async tx => {
-      const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller));
+      const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller), {
+        petsMax: boundOf(context.bounds, caller, 'pets'),
+      });
       return changeResponse(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
     });
   },

@@ -19,6 +19,8 @@ export const LIMIT_MAX = 1_000_000_000;
 
 /** What an account can have at most on one deployment; one setting for each overrides all plans. */
 export interface Bounds {
+  /** Its pets. */
+  readonly pets: number;
   /** Orders that are placed or approved. */
   readonly openOrders: number;
   /** The pets in all active holds. */
@@ -40,6 +42,7 @@ export interface Bounds {
 
 /** The names of the bounds that count what an account has, as pages show them. */
 export const boundTitles = {
+  pets: 'Animals',
   openOrders: 'Open orders',
   heldPets: 'Animals on hold',
   categories: 'Categories',
@@ -67,6 +70,7 @@ export const plans = {
     title: 'Free',
     limits: { perMinute: 60, perDay: 1_000 },
     bounds: {
+      pets: 10_000,
       openOrders: 50,
       heldPets: 100,
       categories: 100,
@@ -82,6 +86,7 @@ export const plans = {
     title: 'Pro',
     limits: { perMinute: 300, perDay: 10_000 },
     bounds: {
+      pets: 100_000,
       openOrders: 500,
       heldPets: 500,
       categories: 500,
@@ -97,6 +102,7 @@ export const plans = {
     title: 'Business',
     limits: { perMinute: 1_000, perDay: 100_000 },
     bounds: {
+      pets: 500_000,
       openOrders: 5_000,
       heldPets: 5_000,
       categories: 5_000,
@@ -112,6 +118,7 @@ export const plans = {
     title: 'Enterprise',
     limits: undefined,
     bounds: {
+      pets: BOUND_MAX,
       openOrders: BOUND_MAX,
       heldPets: BOUND_MAX,
       categories: BOUND_MAX,

@@ -372,8 +372,9 @@ function bound(database: Database): Database {
 async function assertCounted(database: Database): Promise<void> {
   const pets = await database.all(allPets, {});
   const expected = new Map<string, number>();
-  for (const { status, categoryId } of pets) {
-    for (const key of [`status ${status}`, `category ${categoryId}`]) expected.set(key, (expected.get(key) ?? 0) + 1);
+  for (const { status, categoryId, accountId } of pets) {
+    for (const key of [`status ${status}`, `category ${categoryId}`, `owner ${accountId}`])
+      expected.set(key, (expected.get(key) ?? 0) + 1);
   }
   const kept = new Map<string, number>();
   for (const row of await database.all(counts, {})) {

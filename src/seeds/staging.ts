@@ -112,7 +112,7 @@ async function createSome(
   for (const [index, sample] of pets.entries().take(end).drop(created)) {
     const { pet, kind } = profileOf(sample, tx.now);
     const own = photos === undefined ? [] : [photoOf(kind, photos)];
-    await createPet(tx, ownerOf(index, sample.categoryId), pet, 'open', own);
+    await createPet(tx, ownerOf(index, sample.categoryId), pet, 'open', { photos: own });
   }
   if (end < pets.length) return `${CREATING} ${end}`;
   for (const { id, email } of shelters) {

@@ -170,6 +170,8 @@ export const checks: readonly Check[] = [
     engine => sql`
       ${sql.join(countedTraits(engine), sql` union all `)} union all
       select 'animals by status ' || status as name, count(*) as counted from pets group by status
+      union all select 'animals by owner ' || ${plainText(sql`cast(account_id as text)`, engine)}, count(*)
+      from pets group by account_id
       union all select 'animals by category ' || ${plainText(sql`cast(category_id as text)`, engine)}, count(*)
       from pets group by category_id`,
   ),

@@ -608,6 +608,7 @@ describe('responses and their documentation', () => {
     const brought = new Set([...shown, ...Object.keys(provocations)]);
     const faulty = [
       'request_timeout',
+      'pet_limit_exceeded',
       'export_limit_exceeded',
       'delivery_limit_exceeded',
       'internal_error',

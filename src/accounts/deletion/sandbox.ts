@@ -143,9 +143,17 @@ const disown = query((db, p: Params<Owner>) =>
 );
 
 /** Delete the counters and the stored responses of an account on staging. */
-const deleteCounters = (['order_counts', 'stored_bytes', 'photo_bytes', 'idempotency'] as const).map(table =>
-  query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
-);
+const deleteCounters = [
+  ...(['order_counts', 'stored_bytes', 'photo_bytes', 'idempotency'] as const).map(table =>
+    query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
+  ),
+  query((db, p: Params<Owner>) =>
+    db
+      .deleteFrom('pet_counts')
+      .where('kind', '=', 'owner')
+      .where('key', '=', sql<string>`cast(cast(${p.accountId} as bigint) as text)`),
+  ),
+];
 
 const deleteRegistry = [
   query((db, p: Params<Owner>) =>

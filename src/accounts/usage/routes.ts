@@ -7,6 +7,7 @@ import type { Caller } from '../../lib/http/route.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { WINDOW_MS } from '../../messages/recipient-bound.ts';
 import { countOpen } from '../../orders/open-orders.ts';
+import { countOwned } from '../../pets/counts.ts';
 import { photoBytes } from '../../photos/references.ts';
 import { type Bounds, boundOf, plans } from '../../plans/plan.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
@@ -22,6 +23,7 @@ function bound(description: string) {
 
 const AccountBounds = Type.Object(
   {
+    pets: bound('The animals.'),
     openOrders: bound('The orders that are placed or approved.'),
     heldPets: bound('The animals in all active holds.'),
     categories: bound('The categories that it created, and those that its animals named first.'),
@@ -91,6 +93,7 @@ export async function boundsOf(
   const { accountId } = caller;
   const now = nowOf(context);
   const used: Omit<Bounds, 'messagesPerRecipient'> = {
+    pets: await countOwned(database, accountId),
     openOrders: await countOpen(database, accountId, now),
     heldPets: await countHeld(database, accountId, now),
     categories: await countCategories(database, accountId),

@@ -68,8 +68,8 @@ export interface CounterTable {
 export interface ReadableCounterTable extends CounterTable {
   /** Selects the stored number of a counter: no row for 0. */
   readonly numberOf: Query<{ key: string }, { number: number }>;
-  /** Adds to one counter and returns its number (PostgreSQL). */
-  readonly addOne: Query<{ key: string; by: number }, { number: number }>;
+  /** Adds to one counter and returns its number (PostgreSQL). Without it, only SQLite reads counters this way. */
+  readonly addOne?: Query<{ key: string; by: number }, { number: number }>;
 }
 
 /** A database of the product: the same queries on either engine. Reads return only durable data. */

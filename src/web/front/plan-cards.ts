@@ -23,4 +23,4 @@ ${
 </li>`;
 }
 
-const shown = ['openOrders', 'heldPets', 'categories', 'webhooks', 'streams'] as const;
+const shown = ['pets', 'openOrders', 'heldPets', 'categories', 'webhooks', 'streams'] as const;

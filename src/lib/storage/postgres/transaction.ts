@@ -97,7 +97,7 @@ class PostgresTransaction implements Transaction {
   increment: Transaction['increment'] = (counters, key, by) => void this.#increments.increment(counters, key, by);
 
   incrementAndGet: Transaction['incrementAndGet'] = async ({ addOne }, key, by) =>
-    (await this.first(addOne, { key, by }))!.number;
+    (await this.first(addOne!, { key, by }))!.number;
 
   async notify(topic: string): Promise<void> {
     const { rows } = await this.#send(RAISE_VERSION, [topic]);
