@@ -5,7 +5,7 @@ import { DAY, openOrderStore, owner, placer, stranger } from '../../test/support
 import { eventsOf } from '../events/log.ts';
 import { getHold } from '../holds/holds.ts';
 import type { PetEventData } from '../pets/change.ts';
-import { getPet } from '../pets/pets.ts';
+import { createPet, getPet } from '../pets/pets.ts';
 import { transferPets } from './transfer.ts';
 
 onEachEngine(engine => {
@@ -45,6 +45,34 @@ onEachEngine(engine => {
       assert.equal((await store.order(1, owner)).status, 'cancelled');
       await assert.rejects(store.order(1, stranger), { code: 'order_not_found' });
       await store.assertSound();
+    });
+
+    it('keeps bonded pets together, and their groups apart from those of the new owner', async () => {
+      const { database, now, add, assertSound } = await openOrderStore(engine, 0);
+      const group = (id: string) => ({ group: { id, kind: 'bonded' as const } });
+      const one = await add(group('1'));
+      await add();
+      const other = await add(group('1'));
+      const long = '🐶'.repeat(100);
+      const [third, fourth] = [await add(group(long)), await add(group(long))];
+      const theirs = { name: 'x', categoryId: 1 };
+      await database.write(tx => createPet(tx, stranger.accountId, { ...theirs, ...group('1') }, 'open'));
+      await database.write(tx => createPet(tx, stranger.accountId, { ...theirs, ...group(long) }, 'open'));
+      const transfer = (most: number) =>
+        database.write(tx => transferPets(tx, owner.accountId, stranger.accountId, most));
+      assert.equal(await transfer(1), 2);
+      const groupOf = async (id: number) => {
+        const { accountId, groupId } = await getPet(database, id, now());
+        return [accountId, groupId];
+      };
+      assert.deepEqual([await groupOf(one), await groupOf(other)], Array(2).fill([stranger.accountId, `1 (${one})`]));
+      const { data } = (await eventsOf<PetEventData>(database, 'pet', other)).at(-1)!;
+      assert.deepEqual([data.was, data.pet.group], [group('1'), { id: `1 (${one})`, kind: 'bonded' }]);
+      assert.equal(await transfer(100), 3);
+      const [, renamed] = await groupOf(third);
+      assert.equal(renamed, `${'🐶'.repeat(96)} (${third})`);
+      assert.deepEqual(await groupOf(fourth), [stranger.accountId, renamed]);
+      await assertSound();
     });
 
     it('skips the version that readers see once a reservation expires', async () => {

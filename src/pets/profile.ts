@@ -131,9 +131,11 @@ const Outcome = Type.Object(
 type Outcome = Static<typeof Outcome>;
 
 const GROUP = 'The litter of the animal, or the animals that it is bonded with.';
+/** The most characters of the id of a group. */
+export const GROUP_ID_MAX = 100;
 export const Group = Type.Object(
   {
-    id: lineSchema('Your name for the group, the same for all its animals.', 100),
+    id: lineSchema('Your name for the group, the same for all its animals.', GROUP_ID_MAX),
     kind: Type.Enum(['litter', 'bonded'], {
       description: '`bonded` animals are held and ordered together only; those of a `litter` can go one by one.',
     }),
