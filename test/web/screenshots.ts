@@ -1,13 +1,22 @@
 // Takes a screenshot of every page, at the width of a phone and of a desk, in light and dark, for `docs/images/`. Run it
-// with `npm run screenshots` after a change of the pages: the README and the documentation show the images.
+// with `npm run screenshots` after a change of the pages: the README and the documentation show the images. Names after it,
+// such as `npm run screenshots animals keys-new`, take those only.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
+import { replaceOrganization } from '../../src/organizations/organizations.ts';
 import { pages } from '../../src/pages.ts';
+import { createPet } from '../../src/pets/pets.ts';
+import { sampleOrganizations } from '../../src/seeds/organizations.ts';
+import { samplePets } from '../../src/seeds/pets.ts';
+import { photoOf, samplePhotos, storeSamplePhotos } from '../../src/seeds/photos.ts';
+import { profileOf } from '../../src/seeds/profiles.ts';
 import { createLink } from '../../src/sessions/links.ts';
 import type { Page as SitePage } from '../../src/web/page.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { launchBrowser } from './browser.ts';
 import { anonymous, signedIn, type Visitor } from './session.ts';
 
@@ -15,8 +24,18 @@ const directory = new URL('../../docs/images/', import.meta.url);
 /** The tallest part of a page that is shown. */
 const HEIGHT_MAX = 1600;
 const QUALITY = 70;
+/** How many of the sample animals there are. */
+const ANIMALS = 60;
 
-const service = await serve({ environment: { PETSTORE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') } });
+const only = new Set(process.argv.slice(2));
+
+const photosDirectory = temporaryDirectory();
+const service = await serve({
+  environment: {
+    PETSTORE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    PETSTORE_PHOTOS_DIRECTORY: photosDirectory,
+  },
+});
 const browser = await launchBrowser();
 try {
   await takeAll(service, browser);
@@ -28,10 +47,10 @@ try {
 async function takeAll(service: TestService, browser: Browser): Promise<void> {
   const person = await signedIn(service, { name: 'Riverside Shelter', email: 'riverside@example.org', admin: true });
   const parameters = await prepare(service, person);
-  rmSync(directory, { recursive: true, force: true });
+  if (only.size === 0) rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const origin = new URL(service.urls.production).origin;
-  for (const page of pages.filter(({ show }) => show)) {
+  for (const page of pages.filter(page => page.show && (only.size === 0 || only.has(nameOf(page))))) {
     const path = pathOf(page, parameters);
     const visitor = page.access === 'everyone' ? anonymous(service) : person;
     const reply = await visitor.open(path);
@@ -56,15 +75,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
   const key = await service.newKey({ accountId, deployment: 'production', name: 'Adoption site' });
   await service.newKey({ accountId, deployment: 'staging', name: 'Laptop', scopes: ['pets:read'] });
   const pets = `${service.urls.production}/pets`;
-  for (const [name, categoryId] of [
-    ['Bella', 1],
-    ['Oliver', 2],
-    ['Coco', 3],
-    ['Nala', 2],
-    ['Rex', 1],
-  ] as const) {
-    await send(pets, { method: 'POST', key, body: { name, categoryId } });
-  }
+  await addAnimals(service, accountId);
   for (const query of ['', '?limit=5', '?limit=0', '/99', '?status=available', '?categoryId=2']) {
     await send(pets + query, { key });
   }
@@ -95,6 +106,21 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
     name: 'quickstart',
     '/guides/operating/{name}': 'install',
   };
+}
+
+/** Adds some of the sample animals to production, with the organization of their shelter. */
+async function addAnimals({ app }: TestService, accountId: number): Promise<void> {
+  const { production } = app.databases;
+  const photos = samplePhotos();
+  storeSamplePhotos(join(photosDirectory, 'production'), photos);
+  await production.write(async tx => {
+    for (const sample of samplePets().slice(0, ANIMALS)) {
+      const { pet, kind } = profileOf(sample, tx.now);
+      await createPet(tx, accountId, pet, 'open', [photoOf(kind, photos)]);
+    }
+    const organization = sampleOrganizations['adopt@riverside.example']!;
+    await replaceOrganization(tx, { accountId, admin: false }, accountId, organization);
+  });
 }
 
 /** @throws {Error} when a page has a parameter without a value in `prepare` */
