@@ -1,8 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { copyFile, link, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
+import { UserError } from '../lib/user-error.ts';
 import { DRAFTS, directoryIn, ORIGINAL } from '../photos/files/names.ts';
 import { photoSizes, type StoredPhoto } from '../photos/photo.ts';
 import type { PhotoOfPet } from '../photos/references.ts';
@@ -37,11 +39,21 @@ export function photoOf({ photo, alt }: Kind, photos: SamplePhotos): PhotoOfPet 
 
 /**
  * Stores the files of drawings that a directory of photos lacks. They are not flushed, which would delay a start: after a
- * power cut, the next start stores them again, as it compares their lengths.
+ * power cut, the next start stores them again, as it looks at their lengths.
+ * @throws {UserError} if the directory cannot be written
  */
-export function storeSamplePhotos(target: string, photos: SamplePhotos): void {
-  for (const [name, { id, bytes }] of photos)
-    if (!isComplete(directoryIn(target, id), bytes)) storeOne(target, name, id);
+export async function storeSamplePhotos(target: string, photos: SamplePhotos): Promise<void> {
+  const missing = [...photos].filter(([, { id, bytes }]) => !isComplete(directoryIn(target, id), bytes));
+  if (missing.length === 0) return;
+  try {
+    createDirectory(join(target, DRAFTS));
+    await Promise.all(missing.map(([name, { id }]) => storeOne(target, name, id)));
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    const message = `The photos of the sample animals cannot be written to ${target} (${code}). Set PETSTORE_PHOTOS_DIRECTORY to another directory.`;
+    throw new UserError(message, { cause: error });
+  }
 }
 
 function isComplete(stored: string, bytes: number): boolean {
@@ -51,24 +63,32 @@ function isComplete(stored: string, bytes: number): boolean {
   return lengths[0] === bytes && lengths.every(length => length > 0);
 }
 
-function storeOne(target: string, name: string, id: string): void {
-  createDirectory(join(target, DRAFTS));
+async function storeOne(target: string, name: string, id: string): Promise<void> {
   const draft = join(target, DRAFTS, randomUUID());
-  mkdirSync(draft, { mode: 0o700 });
-  copyFileSync(join(directory, `${name}-${SIDE}.jpg`), join(draft, ORIGINAL));
+  await mkdir(draft, { mode: 0o700 });
+  await copyFile(join(directory, `${name}-${SIDE}.jpg`), join(draft, ORIGINAL));
   for (const size of photoSizes) {
     const file = join(draft, `${size}.jpg`);
-    copyFileSync(join(directory, `${name}-${Math.min(size, SIDE)}.jpg`), file);
+    if (size < SIDE) await copyFile(join(directory, `${name}-${size}.jpg`), file);
+    // A second name of the same file; not every file system has them.
+    else await link(join(draft, ORIGINAL), file).catch(() => copyFile(join(draft, ORIGINAL), file));
   }
   const stored = directoryIn(target, id);
-  if (!existsSync(dirname(stored))) mkdirSync(dirname(stored), { mode: 0o700 });
+  await mkdir(dirname(stored), { mode: 0o700, recursive: true });
+  if (await renamed(draft, stored)) return;
+  // It is incomplete, or another process has stored it meanwhile, and may once more.
+  await rm(stored, { recursive: true, force: true });
+  if (!(await renamed(draft, stored))) await rm(draft, { recursive: true });
+}
+
+/** Renames a directory. Returns false if the other one exists. */
+async function renamed(from: string, to: string): Promise<boolean> {
   try {
-    renameSync(draft, stored);
+    await rename(from, to);
+    return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
-    // Another process has stored it meanwhile, or it is incomplete.
-    rmSync(stored, { recursive: true });
-    renameSync(draft, stored);
+    if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
+    throw error;
   }
 }

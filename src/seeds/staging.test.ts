@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Value } from 'typebox/value';
@@ -23,7 +23,7 @@ import { type Database, type Params, query, sql, type Transaction } from '../sch
 import { createFirstKey, ensureOwner } from './accounts.ts';
 import { sampleOrganizations } from './organizations.ts';
 import { samplePets } from './pets.ts';
-import { samplePhotos } from './photos.ts';
+import { samplePhotos, storeSamplePhotos } from './photos.ts';
 import { profileOf } from './profiles.ts';
 import { resetStaging, seedStaging } from './staging.ts';
 
@@ -152,6 +152,9 @@ onEachEngine(engine => {
       await seed();
       assert.ok((await damaged()).every(damage => damage === undefined));
       assert.deepEqual(readdirSync(join(directory, 'drafts')), []);
+      const file = join(directory, 'drafts', 'file');
+      writeFileSync(file, '');
+      await assert.rejects(storeSamplePhotos(file, samplePhotos()), /cannot be written to .*PETSTORE_PHOTOS_DIRECTORY/);
       const bytes = (await staging.all(photosOfOwner, {})).flatMap(row => JSON.parse(row.photos!));
       assert.equal(
         await photoBytes.read(staging, 1),

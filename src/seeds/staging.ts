@@ -34,13 +34,17 @@ export async function seedStaging(
   await staging.write(tx => tx.run(insertFact, { name: PROGRESS, value: `${CREATING} 0` }));
   const isDone = (await staging.first(factNamed, { name: PROGRESS }))?.value === DONE;
   const photos = photosDirectory === undefined ? undefined : samplePhotos();
-  if (photos !== undefined) {
-    const stored = isDone ? await photosInUse(staging, photos) : photos;
-    storeSamplePhotos(photosDirectory!, stored);
-  }
-  if (isDone) return;
-  const owners = await ensureSampleOwners(accountsDatabase);
-  while ((await staging.write(tx => runStep(tx, owners, photos))) !== DONE);
+  const files = async () => {
+    if (photos === undefined) return;
+    await storeSamplePhotos(photosDirectory!, isDone ? await photosInUse(staging, photos) : photos);
+  };
+  const rows = async () => {
+    if (isDone) return;
+    const owners = await ensureSampleOwners(accountsDatabase);
+    while ((await staging.write(tx => runStep(tx, owners, photos))) !== DONE);
+  };
+  // Files take as long as rows. If the process is killed in between, the next start stores the files that are missing.
+  await Promise.all([files(), rows()]);
 }
 
 /** Returns the photos that pets have: the sample pets may have been deleted. */

@@ -132,7 +132,12 @@ describe('a data directory', { timeout: 120_000 }, () => {
     context.after(() => process.umask(umask));
     const directory = join(temporary(), 'data');
     const service = await start(context, directory);
-    const modes = readdirSync(directory).map(name => [name, modeOf(join(directory, name))]);
+    const names = readdirSync(directory).filter(name => name !== 'photos');
+    const modes = names.map(name => [name, modeOf(join(directory, name))]);
+    for (const entry of readdirSync(join(directory, 'photos'), { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isDirectory()) assert.equal(modeOf(path), '700', path);
+    }
     assert.equal(modeOf(directory), '700');
     const databases = ['production', 'staging'].flatMap(name => [`${name}.db`, `${name}.db-shm`, `${name}.db-wal`]);
     const files = [...databases, 'secret.key', 'serve.lock'];
