@@ -116,7 +116,7 @@ async function addAnimals({ app }: TestService, accountId: number): Promise<void
   await production.write(async tx => {
     for (const sample of samplePets().slice(0, ANIMALS)) {
       const { pet, kind } = profileOf(sample, tx.now);
-      await createPet(tx, accountId, pet, 'open', [photoOf(kind, photos)]);
+      await createPet(tx, accountId, pet, 'open', { photos: [photoOf(kind, photos)] });
     }
     const organization = sampleOrganizations['adopt@riverside.example']!;
     await replaceOrganization(tx, { accountId, admin: false }, accountId, organization);
