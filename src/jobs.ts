@@ -181,7 +181,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
-    ...(rules ? [{ type: importJob({ database, rules, now }), due: dueQueries.imports }] : []),
+    ...(rules ? [{ type: importJob({ database, rules, accounts, now }), due: dueQueries.imports }] : []),
     ...(accounts ? [{ ...visibilityJob({ database, accounts, now }), due: [] }] : []),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]

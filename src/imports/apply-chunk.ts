@@ -6,10 +6,11 @@ import { type ImportError, type ImportRow, originOf } from './import.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
+import { type WatchedTransaction, watchWrites } from './watch-writes.ts';
 
 /**
- * Applies the next chunk of rows of an import, and ends it after the last one. A row that fails changes nothing: the chunk
- * is rolled back, and applied again without the row.
+ * Applies the next chunk of rows of an import, and ends it after the last one. A row that fails changes nothing: if it has
+ * written already, the chunk is rolled back, and applied again without the row.
  * @returns 1; 0 if another process does the step
  */
 export async function applyChunk(database: Database, row: ImportRow, rules: CategoryRules): Promise<number> {
@@ -87,12 +88,13 @@ async function applyRows(
 ): Promise<ChunkResult> {
   const chunk = await tx.first(chunkOf, { id: row.id, number: row.next_chunk });
   const records: ImportRecord[] = JSON.parse(chunk?.rows ?? '[]');
-  const applier = new RowApplier(tx, row, rules);
+  const watched = watchWrites(tx);
+  const applier = new RowApplier(watched.tx, row, rules);
   const counts = { created: 0, updated: 0, unchanged: 0, failed: 0 };
   const errors: ImportError[] = [];
   for (const [index, record] of records.entries()) {
     const failure = failures.get(index);
-    const outcome = failure === undefined ? await applyRow(applier, record, index) : applier.errorsOf(failure);
+    const outcome = failure === undefined ? await applyRow(applier, record, index, watched) : applier.errorsOf(failure);
     if (typeof outcome === 'string') counts[outcome]++;
     else {
       counts.failed++;
@@ -102,12 +104,20 @@ async function applyRows(
   return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors };
 }
 
-async function applyRow(applier: RowApplier, record: ImportRecord, index: number): Promise<RowOutcome> {
+/** Applies a row. One that fails after it has written is thrown, so that the chunk is rolled back. */
+async function applyRow(
+  applier: RowApplier,
+  record: ImportRecord,
+  index: number,
+  { writes }: WatchedTransaction,
+): Promise<RowOutcome> {
+  const before = writes();
   try {
     return await applier.apply(record);
   } catch (error) {
-    if (error instanceof Problem) throw new RowFailed(index, error);
-    throw error;
+    if (!(error instanceof Problem)) throw error;
+    if (writes() !== before) throw new RowFailed(index, error);
+    return applier.errorsOf(error);
   }
 }
 

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
+import { createAccount, suspendAccount } from '../accounts/accounts.ts';
 import { steps } from '../accounts/deletion/steps.ts';
+import { findCategory } from '../categories/rows.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, query, sql } from '../schema.ts';
 import { deleteOldImports } from './clean-up.ts';
+import { importErrors } from './import.ts';
 import { importJob } from './import-job.ts';
 import { activateImport, cancelImport, getImport } from './imports.ts';
 import { type ImportOptions, receiveImport } from './receive.ts';
@@ -18,7 +21,7 @@ async function openStore(engine: Engine) {
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
   const rules = { categories: 'open', bounds: {} } as const;
-  const job = importJob({ database, rules, now: () => clock.now() });
+  const job = importJob({ database, accounts: database, rules, now: () => clock.now() });
   const options: ImportOptions = {
     ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petstore', format: 'csv', dryRun: false },
     origin: { accountId: 1, keyId: 'k', requestId: 'r', address: '192.0.2.1' },
@@ -129,6 +132,39 @@ describe('the job of imports', () => {
       store.clock.advance(2000);
       while ((await expire()) > 0);
       assert.deepEqual(await left(store.database), [0, 0, 0, 0]);
+    });
+
+    it('undoes what a row has written before it fails, and applies the others', async () => {
+      const store = await openStore(engine);
+      const id = await store.begin(
+        'externalId,name,categoryId,birthDate\nA,Rex,1,\nB,Mia,7777,2999-01-01\nC,Leo,1,2999-01-01\nD,Tom,1,\n',
+      );
+      await store.work();
+      const { created, failed } = await getImport(store.database, owner, id);
+      assert.deepEqual([created, failed, await petsIn(store.database)], [2, 2, 2]);
+      const lines = (await importErrors(store.database, id, 0, 10)).map(({ error }) => JSON.parse(error));
+      assert.deepEqual(
+        lines.map(({ line, column, code }) => [line, column, code]),
+        [
+          [3, 'birthDate', 'invalid_body'],
+          [4, 'birthDate', 'invalid_body'],
+        ],
+      );
+      assert.equal(await findCategory(store.database, 7777), undefined);
+    });
+
+    it('ends when its account is suspended', async () => {
+      const store = await openStore(engine);
+      await store.database.write(async tx => {
+        const { id } = await createAccount(tx, { email: 'jo@example.org', name: 'Jo' });
+        assert.equal(id, 1);
+      });
+      const id = await store.begin(csv(60));
+      await store.work(1);
+      await store.database.write(tx => suspendAccount(tx, 1));
+      await store.work();
+      const { state, code, created } = await getImport(store.database, owner, id);
+      assert.deepEqual([state, code, created], ['failed', 'account_suspended', 25]);
     });
 
     it('runs the imports of accounts in turn', async () => {

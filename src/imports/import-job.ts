@@ -1,3 +1,4 @@
+import { errors } from '../errors.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
@@ -5,11 +6,14 @@ import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
 import { cleanUp } from './clean-up.ts';
 import { checkRemovals, removePets } from './removals.ts';
+import { runImportStep } from './steps.ts';
 
 /** What the job needs. */
 export interface ImportDeps {
   readonly database: Database;
   readonly rules: CategoryRules;
+  /** Production's database, which stores accounts: with it, the imports of suspended accounts end. */
+  readonly accounts?: Database | undefined;
   now(): number;
 }
 
@@ -29,9 +33,15 @@ export const nextImportStep: NextDue = db =>
 const PAUSE_MS = 2;
 
 /** Does the next step of the import that waits for the longest time. Returns 0 if there is none, or another process does it. */
-async function runStep({ database, rules, now }: ImportDeps): Promise<number> {
+async function runStep({ database, rules, accounts, now }: ImportDeps): Promise<number> {
   const due = await database.first(nextDue, { now: now() });
   if (due === undefined) return 0;
+  if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
+    const { message } = errors.account_suspended;
+    return runImportStep(database, due, async tx => {
+      return { state: 'failed', code: 'account_suspended', message, ended_at: tx.now };
+    });
+  }
   switch (due.state) {
     case 'checking':
       return checkRemovals(database, due);
@@ -43,6 +53,10 @@ async function runStep({ database, rules, now }: ImportDeps): Promise<number> {
       return cleanUp(database, due);
   }
 }
+
+const suspendedAccount = query((db, p: Params<{ id: number }>) =>
+  db.selectFrom('accounts').select('id').where('id', '=', p.id).where('suspended_at', 'is not', null),
+);
 
 const nextDue = query((db, p: Params<{ now: number }>) =>
   db.selectFrom('imports').selectAll().where('due_at', '<=', p.now).orderBy('due_at').orderBy('id').limit(1),
