@@ -6,6 +6,7 @@ import * as deliveries from './deliveries/routes.ts';
 import type { Deployment } from './deployment.ts';
 import * as events from './events/public/routes.ts';
 import * as exports from './exports/routes.ts';
+import * as statistics from './exports/statistics-route.ts';
 import * as holds from './holds/routes.ts';
 import * as imports from './imports/routes.ts';
 import * as inventory from './inventory/routes.ts';
@@ -46,6 +47,11 @@ export const routes: readonly Route<Deployment>[] = [
     'GET /imports/{importId}': beta('getImport', 'pets:write', imports.get),
     'GET /imports/{importId}/errors': beta('getImportErrors', 'pets:write', imports.errors),
     'POST /imports/{importId}/cancellation': beta('cancelImport', 'pets:write', imports.cancel),
+    'GET /statistics/shelter-animals-count': beta(
+      'getShelterAnimalsCount',
+      'pets:read',
+      statistics.shelterAnimalsCount,
+    ),
   }),
   ...group('Categories', {
     'GET /categories': stable('listCategories', 'pets:read', categories.list),
