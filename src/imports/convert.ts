@@ -1,4 +1,4 @@
-import type { PetValues } from '../exports/columns.ts';
+import { type PetValues, petColumnList } from '../exports/columns.ts';
 import { type CellContext, CellError, type PetContext } from '../exports/derived.ts';
 import { columnsOf, type ExportPreset, type PresetColumn, parseCell, printCell } from '../exports/presets.ts';
 import type { FieldError } from '../lib/http/problem.ts';
@@ -29,6 +29,20 @@ export function bindColumns(preset: ExportPreset, names: readonly string[]) {
     return column?.derived?.holds === 'photo' ? undefined : column;
   });
   return { columns, warnings, photos };
+}
+
+const fieldNames = ['id', ...new Set(petColumnList.map(({ field }) => field))];
+
+/** Returns the members of a row of NDJSON that are no fields of pets. */
+export function unknownMembersOf(values: PetValues): string[] {
+  return Object.keys(values).filter(name => !fieldNames.includes(name));
+}
+
+/** Returns the warning of such a member. */
+export function unknownMember(name: string): RowError {
+  const suggestion = nearest(name.slice(0, 100), fieldNames);
+  const message = 'Animals have no such field: it is ignored in all rows.';
+  return { column: shortened(name), code: 'unknown_member', message, ...(suggestion && { suggestion }) };
 }
 
 function unknownColumn(name: string, columns: readonly PresetColumn[]): RowError {

@@ -12,7 +12,8 @@ import { deleteOldImports } from './clean-up.ts';
 import { importErrors } from './import.ts';
 import { importJob } from './import-job.ts';
 import { activateImport, cancelImport, getImport } from './imports.ts';
-import { type ImportOptions, receiveImport } from './receive.ts';
+import type { ImportOptions } from './options.ts';
+import { receiveImport } from './receive.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const owner = { accountId: 1, admin: false };

@@ -158,6 +158,15 @@ overEachEngine(engine => {
       assert.deepEqual(countsOf(result), [1, 0, 0, 3, 0]);
     });
 
+    it('warn of members of NDJSON that animals do not have, once for each', async () => {
+      const key = await newOwner();
+      const line = (number: number) => `{"externalId":"N-${number}","name":"Rex","categoryId":1,"colour":"red"}\n`;
+      const result = await importing(key, line(1) + line(2), '', 'application/x-ndjson');
+      assert.deepEqual([result.created, result.warnings], [2, 1]);
+      const [{ line: at, column, code, suggestion }] = result.firstErrors;
+      assert.deepEqual([at, column, code, suggestion], [1, 'colour', 'unknown_member', 'colors']);
+    });
+
     it('change what differs, add what is new, and report the errors of rows', async () => {
       const key = await newOwner();
       await call(key, 'POST', '/pets', rex);

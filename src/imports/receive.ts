@@ -1,40 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Deployment } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import type { ExportPreset } from '../exports/presets.ts';
-import type { RequestOrigin } from '../lib/origin.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
-import { countStored } from '../plans/stored-bytes.ts';
-import { type Database, insertingOne, type Params, query, sql, type Transaction } from '../schema.ts';
-import { bindColumns, type FileColumns, identifierIn, identifierOf, ignoredPhotos, keyOf } from './convert.ts';
-import type { ImportError } from './import.ts';
-import { invalidImport } from './invalid-import.ts';
-import { recordErrors } from './record-errors.ts';
-import { type ImportFormat, type ImportRecord, readRecords } from './records.ts';
-
-/** How long the next part of a file may take before the import counts as abandoned, in milliseconds. */
-const RECEIVING_MS = 2 * 60_000;
-const ROWS_MAX = 1_000_000;
-const CHUNK_ROWS = 25;
-const CHUNK_CHARACTERS = 32 * 1024;
-/** The rows that are stored in one transaction. */
-const BATCH_CHUNKS = 20;
-const BATCH_CHARACTERS = 512 * 1024;
-
-/** The settings of an import. */
-export interface ImportOptions {
-  readonly accountId: number;
-  readonly plan: string;
-  readonly origin: RequestOrigin;
-  readonly mode: 'upsert' | 'replace';
-  readonly preset: ExportPreset;
-  readonly format: ImportFormat;
-  readonly dryRun: boolean;
-  readonly confirmRemovals: number | undefined;
-  readonly currency: string | undefined;
-  /** The most bytes that the account stores. */
-  readonly storedMax: number;
-}
+import { type Database, insertingOne, type Params, query, sql } from '../schema.ts';
+import { ChunkWriter, RECEIVING_MS } from './chunk-writer.ts';
+import type { ImportOptions } from './options.ts';
+import { type ImportFormat, readRecords } from './records.ts';
 
 /** A file that has been received: its digest, and the import; absent for a retry. */
 export interface ReceivedImport {
@@ -98,152 +69,6 @@ async function begin(database: Database, options: ImportOptions): Promise<number
   }
 }
 
-/** Collects rows, and stores them in chunks. */
-class ChunkWriter {
-  readonly #database: Database;
-  readonly #id: number;
-  readonly #options: ImportOptions;
-  #columns: FileColumns | undefined;
-  /** The columns with photos that have no warning yet: index to name. */
-  readonly #photos = new Map<number, string>();
-  #warnings: ImportError[] = [];
-  #rows: ImportRecord[] = [];
-  #characters = 0;
-  #chunks: ImportRecord[][] = [];
-  #batchCharacters = 0;
-  #count = 0;
-
-  constructor(database: Database, id: number, options: ImportOptions) {
-    this.#database = database;
-    this.#id = id;
-    this.#options = options;
-  }
-
-  async add(records: readonly ImportRecord[]): Promise<void> {
-    for (const record of records) {
-      if (this.#options.format === 'csv' && this.#columns === undefined) {
-        await this.#begin(record[1] as readonly string[]);
-        continue;
-      }
-      if (++this.#count > ROWS_MAX) throw invalidImport(record[0], 'The file has more than 1,000,000 rows.');
-      this.#warnOfPhotos(record);
-      this.#rows.push(record);
-      const content = record[1];
-      const length = typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0);
-      this.#characters += length;
-      this.#batchCharacters += length;
-      if (this.#rows.length >= CHUNK_ROWS || this.#characters >= CHUNK_CHARACTERS) this.#endChunk();
-      if (this.#chunks.length >= BATCH_CHUNKS || this.#batchCharacters >= BATCH_CHARACTERS) await this.#store();
-    }
-  }
-
-  async end(): Promise<void> {
-    if (this.#options.format === 'csv' && this.#columns === undefined) {
-      throw invalidImport(1, 'The file is empty: its first line must have the names of the columns.');
-    }
-    this.#endChunk();
-    await this.#store();
-  }
-
-  async #begin(names: readonly string[]): Promise<void> {
-    const { columns, warnings, photos } = bindColumns(this.#options.preset, names);
-    this.#columns = columns;
-    for (const index of photos) this.#photos.set(index, names[index]!);
-    const isIdentifier = (column: FileColumns[number]) => column?.from === 'externalId' || column?.derived?.holds;
-    if (!columns.some(isIdentifier)) {
-      throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
-    }
-    this.#warnings = warnings.map(warning => ({ level: 'warning', line: 1, ...warning }));
-    await this.#database.write(async tx => {
-      await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
-    });
-  }
-
-  /** Warns of the first photo in each column. */
-  #warnOfPhotos([line, cells]: ImportRecord): void {
-    for (const [index, name] of this.#photos) {
-      if (!cells[index]) continue;
-      this.#photos.delete(index);
-      this.#warnings.push({ level: 'warning', line, ...ignoredPhotos(name) });
-    }
-  }
-
-  #endChunk(): void {
-    if (this.#rows.length > 0) this.#chunks.push(this.#rows);
-    this.#rows = [];
-    this.#characters = 0;
-  }
-
-  async #store(): Promise<void> {
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    this.#batchCharacters = 0;
-    const warnings = this.#warnings;
-    this.#warnings = [];
-    if (chunks.length === 0 && warnings.length === 0) return;
-    const keys = chunks.flat().flatMap(([line, content]) => {
-      const identifier = this.#identifierOf(content);
-      return identifier === undefined ? [] : [{ key: keyOf(identifier), line }];
-    });
-    await this.#database.write(async tx => {
-      await this.#insert(tx, chunks, keys);
-      await recordErrors(tx, this.#id, warnings);
-      await tx.run(addWarnings, { id: this.#id, warnings: warnings.length });
-    });
-  }
-
-  async #insert(tx: Transaction, chunks: readonly ImportRecord[][], keys: readonly Key[]): Promise<void> {
-    const id = this.#id;
-    const firstLines = await this.#insertKeys(tx, keys);
-    const texts = chunks.map(chunk => JSON.stringify(chunk.map(record => withFirstLine(record, firstLines))));
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    const rows = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    const extended = await tx.first(extend, { id, chunks: texts.length, rows, dueAt: tx.now + RECEIVING_MS });
-    if (extended === undefined) throw problem('import_canceled');
-    const first = extended.chunks - texts.length;
-    for (const [index, rows] of texts.entries()) await tx.run(insertChunk, { id, number: first + index, rows });
-    await countStored(tx, this.#options.accountId, bytes, this.#options.storedMax);
-  }
-
-  /** Stores the keys of rows. Returns the first line with the same key of each line that is not the first. */
-  async #insertKeys(tx: Transaction, keys: readonly Key[]): Promise<ReadonlyMap<number, number>> {
-    const rows = JSON.stringify(keys.map(({ key, line }) => [key, line]));
-    const inserted = new Set((await tx.all(insertKeys, { id: this.#id, keys: rows })).map(({ line }) => line));
-    const firstLines = new Map<number, number>();
-    for (const { key, line } of keys) {
-      if (inserted.has(line)) continue;
-      firstLines.set(line, (await tx.first(lineOfKey, { id: this.#id, key }))!.line);
-    }
-    return firstLines;
-  }
-
-  #identifierOf(content: string | readonly string[]) {
-    if (typeof content !== 'string') return identifierOf(this.#columns!, content);
-    let values: unknown;
-    try {
-      values = JSON.parse(content);
-    } catch {
-      return undefined;
-    }
-    if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined;
-    if (this.#options.preset === 'petstore') return identifierIn(values as Record<string, unknown>);
-    const { columns } = bindColumns(this.#options.preset, Object.keys(values));
-    const cells = Object.values(values).map(cell => (typeof cell === 'string' ? cell : ''));
-    return identifierOf(columns, cells);
-  }
-}
-
-/** The key of the identifier of a row. */
-interface Key {
-  readonly key: string;
-  readonly line: number;
-}
-
-function withFirstLine([line, content]: ImportRecord, firstLines: ReadonlyMap<number, number>): ImportRecord {
-  const first = firstLines.get(line);
-  return first === undefined ? [line, content] : [line, content, first];
-}
-
 type NewImport = {
   accountId: number;
   plan: string;
@@ -283,32 +108,6 @@ const inProgress = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('imports').select('id').where('account_id', '=', p.accountId).where('ended_at', 'is', null),
 );
 
-const setColumns = query((db, p: Params<{ id: number; columns: string }>) =>
-  db.updateTable('imports').set({ columns: p.columns }).where('id', '=', p.id),
-);
-
-const addWarnings = query((db, p: Params<{ id: number; warnings: number }>) =>
-  db
-    .updateTable('imports')
-    .set(eb => ({ warnings: eb('warnings', '+', p.warnings) }))
-    .where('id', '=', p.id),
-);
-
-type Added = { id: number; chunks: number; rows: number; dueAt: number };
-
-const extend = query((db, p: Params<Added>) =>
-  db
-    .updateTable('imports')
-    .set(eb => ({
-      chunks: eb('chunks', '+', p.chunks),
-      row_count: eb('row_count', '+', p.rows),
-      due_at: p.dueAt,
-    }))
-    .where('id', '=', p.id)
-    .where('state', '=', sql.lit('receiving'))
-    .returning('chunks'),
-);
-
 /** Discards an import whose file has not arrived by `dueUpTo`. */
 export const discard = query((db, p: Params<{ id: number; now: number; dueUpTo: number }>) =>
   db
@@ -317,26 +116,4 @@ export const discard = query((db, p: Params<{ id: number; now: number; dueUpTo: 
     .where('id', '=', p.id)
     .where('state', '=', sql.lit('receiving'))
     .where('due_at', '<=', p.dueUpTo),
-);
-
-const insertChunk = query((db, p: Params<{ id: number; number: number; rows: string }>) =>
-  db.insertInto('import_chunks').values({ import_id: p.id, number: p.number, rows: p.rows }),
-);
-
-const insertKeys = query((db, p: Params<{ id: number; keys: string }>, engine) =>
-  db
-    .insertInto('import_keys')
-    .columns(['import_id', 'key', 'line'])
-    .expression(
-      engine === 'sqlite'
-        ? sql`select ${p.id}, value ->> 0, value ->> 1 from json_each(${p.keys}) where true`
-        : sql`select cast(${p.id} as bigint), value ->> 0, (value ->> 1)::bigint
-              from json_array_elements(cast(${p.keys} as json))`,
-    )
-    .onConflict(conflict => conflict.doNothing())
-    .returning('line'),
-);
-
-const lineOfKey = query((db, p: Params<{ id: number; key: string }>) =>
-  db.selectFrom('import_keys').select('line').where('import_id', '=', p.id).where('key', '=', p.key),
 );
