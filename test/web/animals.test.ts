@@ -37,13 +37,15 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
       return reply.body.id as number;
     };
     ids['puppies'] = await create('/categories', { name: 'Puppies', parentId: 1 });
+    const group = { id: 'Rex & Pup', kind: 'bonded' };
     ids['rex'] = await create('/pets', {
       name: 'Rex',
       categoryId: 1,
       sex: 'male',
       price: { amount: 12500, currency: 'EUR' },
+      group,
     });
-    ids['pup'] = await create('/pets', { name: 'Pup', categoryId: ids['puppies'] });
+    ids['pup'] = await create('/pets', { name: 'Pup', categoryId: ids['puppies'], group });
     ids['tom'] = await create('/pets', { name: 'Tom', categoryId: 2, status: 'sold', statusReason: 'adopted' });
     for (const [name, text] of Object.entries(HOSTILE))
       ids[name] = await create('/pets', { name: text, categoryId: 6 });
@@ -246,6 +248,16 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
       'Special needs\nunknown',
     ]);
     assert.deepEqual(await page.locator('.tags li').allInnerTexts(), ['calm', '<b>']);
+    await context.close();
+  });
+
+  it('lead from an animal to those that it is bonded with', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals/${ids['rex']}`);
+    assert.match(await page.locator('main').innerText(), /Goes together with animal/);
+    await follow(page.getByRole('link', { name: `animal ${ids['pup']}`, exact: true }));
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), '\u2068Pup\u2069');
     await context.close();
   });
 

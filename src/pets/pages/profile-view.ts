@@ -51,10 +51,7 @@ export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keepe
     ['Coat', pet.coat && valueName(pet.coat)],
     ['Energy', energy && `${energy} of 5`],
     ['Special needs', text(pet.specialNeedsNotes)],
-    [
-      'Group',
-      group && (group.kind === 'bonded' ? 'Goes with the animals that it is bonded with' : 'Has siblings here'),
-    ],
+    ['Group', group && (group.kind === 'bonded' ? bondText(id, group.petIds) : 'Has siblings here')],
     ['Videos', videos.length === 0 ? undefined : videos.map(videoLink)],
     ...Object.entries(extra).map(([name, value]) => [isolated(name), text(value)] as const),
     ['With', keeperText(keeper)],
@@ -62,6 +59,13 @@ export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keepe
     ['Last change', timeHtml(Date.parse(updatedAt))],
     ['Number', String(id)],
   ]);
+}
+
+/** Returns links to the animals that an animal is bonded with; `undefined` if there are none. */
+function bondText(id: number, petIds: readonly number[] = []): Html | undefined {
+  const others = petIds.filter(other => other !== id);
+  if (others.length === 0) return undefined;
+  return html`Goes together with ${others.map((other, index) => html`${index > 0 && ', '}<a href="/animals/${other}">animal ${other}</a>`)}`;
 }
 
 function videoLink(url: string, index: number): Html {
