@@ -12,6 +12,7 @@ import { organizationPage } from './organizations/pages/organization-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
+import { newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
 import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
@@ -74,6 +75,9 @@ export const pages: readonly Page[] = [
   exportData,
   deleteAccount,
   cancelDeletion,
+  ownAnimalsPage,
+  newAnimalPage,
+  ownAnimalPage,
   keysPage,
   newKeyPage,
   keyPage,

@@ -42,11 +42,12 @@ export function textArea({
   label,
   value,
   error,
+  optional,
   maxLength,
-}: Pick<Field, 'name' | 'label' | 'value' | 'error' | 'maxLength'>): Html {
+}: Pick<Field, 'name' | 'label' | 'value' | 'error' | 'optional' | 'maxLength'>): Html {
   return html`<div class="field">
-<label for="${name}">${label}</label>
-<textarea id="${name}" name="${name}" rows="6" required dir="auto"${maxLength !== undefined && html` maxlength="${maxLength}"`}${
+<label for="${name}">${label}${optional && html` <span class="quiet">(optional)</span>`}</label>
+<textarea id="${name}" name="${name}" rows="6"${!optional && html` required`} dir="auto"${maxLength !== undefined && html` maxlength="${maxLength}"`}${
     error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`
   }>
 ${value ?? ''}</textarea>

@@ -1,0 +1,149 @@
+import { newCategoriesOf } from '../../categories/bound.ts';
+import { categoriesWithin, categoryPaths } from '../../categories/paths.ts';
+import { nowOf } from '../../deployment.ts';
+import { invalidMembers, problem } from '../../errors.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { type FieldError, Problem } from '../../lib/http/problem.ts';
+import { BodyReader } from '../../lib/http/server/validation.ts';
+import { boundOf } from '../../plans/plan.ts';
+import { form, notice } from '../../web/forms.ts';
+import { idOf, listPage, pageLinks } from '../../web/lists.ts';
+import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
+import { table } from '../../web/parts.ts';
+import { listPets } from '../list.ts';
+import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
+import { createPet, getPet, updatePet } from '../pets.ts';
+import { statusBadge } from './parts.ts';
+import { changesIn, petFieldsView, type Texts, textsIn, textsOf } from './pet-form.ts';
+
+/** The animals of the account. */
+export const ownAnimalsPage = accountPage({
+  path: '/shelter/animals',
+  title: 'Your animals',
+  menu: 'account',
+  async show(visit) {
+    const { deployment, account } = visit;
+    const filter = { ownerId: account.id, sort: '-id' } as const;
+    const found = await listPets(deployment.database, filter, listPage(visit), nowOf(deployment), 'full');
+    const rows = found.rows.map(pet => [
+      html`<a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a>`,
+      statusBadge(pet.status),
+      String(pet.photos?.length ?? 0),
+      html`<a href="/animals/${pet.id}" aria-label="Public page of ${pet.name}">Public page</a>`,
+    ]);
+    return {
+      description: 'Add and edit the animals of this account.',
+      body: html`${visit.query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}
+<p><a class="button" href="/shelter/animals/new">Add an animal</a></p>
+${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
+${pageLinks(visit, found)}`,
+    };
+  },
+});
+
+/** Adds an animal. */
+export const newAnimalPage = accountPage({
+  path: '/shelter/animals/new',
+  title: 'Add an animal',
+  show: visit => formView(visit, textsOf({ status: 'available' })),
+  submit(visit) {
+    const { deployment, account, origin } = visit;
+    const texts = textsIn(visit.form);
+    return saved(visit, texts, undefined, async () => {
+      const pet = changesIn(texts, textsOf({}));
+      const checked = read<NewPet>(newPet, { ...pet, categoryId: Number(texts['categoryId']) });
+      const petsMax = boundOf(deployment.bounds, account, 'pets');
+      const categories = newCategoriesOf(deployment, account);
+      await deployment.database.write(tx => createPet(tx, account.id, checked, categories, { petsMax }), origin);
+    });
+  },
+});
+
+/** Edits an animal of the account. */
+export const ownAnimalPage = accountPage({
+  path: '/shelter/animals/{petId}',
+  title: 'Edit an animal',
+  async show(visit) {
+    const pet = await ownPet(visit);
+    return pet && formView(visit, textsOf(pet), pet);
+  },
+  async submit(visit) {
+    const pet = await ownPet(visit);
+    if (pet === undefined) return undefined;
+    const { deployment, account, origin } = visit;
+    const texts = textsIn(visit.form);
+    return saved(visit, texts, pet, async () => {
+      const patch = read<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
+      if (Object.keys(patch).length === 0) return;
+      const sent = visit.form.get('etag');
+      const check = (etag: string) => {
+        if (etag !== sent) throw problem('precondition_failed', 'The animal has changed since. Open it again.');
+      };
+      const actor = { accountId: account.id, admin: false };
+      const categories = newCategoriesOf(deployment, account);
+      await deployment.database.write(tx => updatePet(tx, actor, pet.id, patch, categories, check), origin);
+    });
+  },
+});
+
+const newPet = new BodyReader(NewPet);
+const petPatch = new BodyReader(PetPatch);
+/** The most categories to choose from. */
+const CATEGORIES_MAX = 200;
+
+/** @throws {Problem} `invalid_body` with one error for each invalid field */
+function read<T>(reader: BodyReader, value: unknown): T {
+  const reading = reader.read(value, true);
+  if ('errors' in reading) throw invalidMembers(reading.errors);
+  return reading.value as T;
+}
+
+/** Saves an animal, or shows its form again with the texts that were entered and what is wrong with them. */
+async function saved(visit: AccountVisit, texts: Texts, pet: FullPet | undefined, save: () => Promise<void>) {
+  try {
+    await save();
+    return { location: '/shelter/animals?saved=yes' };
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status >= 500) throw error;
+    return formView(visit, texts, pet, error);
+  }
+}
+
+/** Returns the animal of the path; `undefined` if the account has no such animal. */
+async function ownPet({ deployment, account, parameters }: AccountVisit): Promise<FullPet | undefined> {
+  const id = idOf(parameters['petId']);
+  if (id === undefined) return undefined;
+  try {
+    const now = nowOf(deployment);
+    const row = await getPet(deployment.database, id, now);
+    return row.accountId === account.id ? fullPetOf(row, { accountId: account.id, admin: false }, now) : undefined;
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
+    throw error;
+  }
+}
+
+async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?: Problem): Promise<View> {
+  const errors: readonly FieldError[] = error?.errors ?? [];
+  return {
+    ...(pet !== undefined && { title: `Edit ${pet.name}` }),
+    ...(error !== undefined && { status: 422 }),
+    body: html`${error !== undefined && notice('alert', errors.length > 0 ? 'Some fields need another value.' : error.message)}
+${form(visit, { action: visit.request.path, submit: 'Save' }, [
+  pet && html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
+  petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), errors),
+])}
+${links(pet)}`,
+  };
+}
+
+function links(pet: FullPet | undefined): Html {
+  return html`<p>${pet && html`<a href="/animals/${pet.id}">Public page</a> · `}<a href="/shelter/animals">Your animals</a></p>`;
+}
+
+/** Returns the main categories, and that of the animal. */
+async function categoriesFor({ deployment: { database } }: AccountVisit, id: number | undefined) {
+  const main = await categoriesWithin(database, null, CATEGORIES_MAX);
+  if (id === undefined || main.some(one => one.id === id)) return main;
+  return [...main, ...((await categoryPaths(database, [id])).get(id)?.slice(-1) ?? [])];
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { getPet } from '../../src/pets/pets.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { signedIn } from './session.ts';
+
+const HOSTILE = '<script>alert(1)</script>"\'&amp;';
+
+describe('the pages of a shelter', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origin: string;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    origin = new URL(service.urls.production).origin;
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  const read = (id: number) => getPet(service.app.databases.production, id, Date.now());
+
+  for (const javaScriptEnabled of [true, false]) {
+    it(`add and edit an animal, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const person = await signedIn(service);
+      const page = await person.newPage(browser, { javaScriptEnabled });
+      await page.goto(`${origin}/shelter/animals`);
+      await follow(page.getByRole('link', { name: 'Add an animal' }));
+      await page.locator('[name="name"]').fill(HOSTILE);
+      await page.locator('[name="goodWith/dogs"]').selectOption('yes');
+      await page.locator('[name="goodWith/cats"]').selectOption('no');
+      await page.locator('[name="traits/vaccinated"]').selectOption('unknown');
+      await page.locator('[name="tags"]').fill('calm\nplayful');
+      await follow(page.getByRole('button', { name: 'Save' }));
+      await follow(page.getByRole('link', { name: HOSTILE, exact: true }));
+      const id = Number(page.url().split('/').at(-1));
+      for (const [name, value] of [
+        ['goodWith/dogs', 'yes'],
+        ['goodWith/cats', 'no'],
+        ['traits/vaccinated', 'unknown'],
+        ['goodWith/children', ''],
+      ] as const)
+        assert.equal(await page.locator(`[name="${name}"]`).inputValue(), value, name);
+      await page.locator('[name="goodWith/dogs"]').selectOption('');
+      await follow(page.getByRole('button', { name: 'Save' }));
+
+      const { body } = await send(`${service.urls.production}/pets?id=${id}&view=full`, {
+        key: await service.newKey({ accountId: person.accountId, deployment: 'production' }),
+      });
+      assert.deepEqual(
+        [body[0].name, body[0].goodWith, body[0].traits, body[0].tags],
+        [HOSTILE, { cats: 'no' }, { vaccinated: 'unknown' }, ['calm', 'playful']],
+      );
+      await page.context().close();
+    });
+  }
+
+  it('keep texts byte for byte, entered texts beside errors, and changes by others', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const pets = `${service.urls.production}/pets`;
+    const description = '\r\nOne\r\n\r\ntwo  \n';
+    const { id } = (await send(pets, { method: 'POST', key, body: { name: 'Rex', categoryId: 1, description } })).body;
+    const page = await person.newPage(browser);
+    const path = `${origin}/shelter/animals/${id}`;
+    await page.goto(path);
+    await page.locator('[name="birthDate"]').fill('yesterday');
+    await page.locator('[name="name"]').fill('Max');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.match((await page.locator('[id="birthDate-error"]').textContent())!, /^Must be a date/);
+    assert.equal(await page.locator('[name="name"]').inputValue(), 'Max');
+    assert.equal((await read(id)).name, 'Rex');
+    await page.locator('[name="birthDate"]').fill('2024-05-01');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.deepEqual([(await read(id)).name, (await read(id)).description], ['Max', description]);
+
+    await page.goto(path);
+    await page.locator('[name="name"]').fill('Late');
+    await send(`${pets}/${id}`, {
+      method: 'PATCH',
+      key,
+      body: { name: 'First' },
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+    });
+    await follow(page.getByRole('button', { name: 'Save' }));
+    await page.getByText('has changed since').waitFor();
+    assert.equal((await read(id)).name, 'First');
+    await page.context().close();
+  });
+
+  it('hide the animals of others, fit every screen, and are accessible', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const body = { name: 'W'.repeat(255), categoryId: 1 };
+    const { id } = (await send(`${service.urls.production}/pets`, { method: 'POST', key, body })).body;
+    assert.equal((await stranger.open(`/shelter/animals/${id}`)).status, 404);
+    assert.equal((await stranger.submit(`/shelter/animals/${id}`, { name: 'Mine' })).status, 404);
+    for (const width of [320, 1280]) {
+      const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme: 'dark' });
+      for (const path of ['/shelter/animals', '/shelter/animals/new', `/shelter/animals/${id}`]) {
+        await page.goto(origin + path);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);
+        assert.deepEqual(await violationsOn(page), [], path);
+      }
+      await page.context().close();
+    }
+  });
+});
