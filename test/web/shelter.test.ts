@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { getPet } from '../../src/pets/pets.ts';
+import { createPet, getPet } from '../../src/pets/pets.ts';
+import { photosOf } from '../../src/photos/references.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
@@ -89,6 +90,41 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await follow(page.getByRole('button', { name: 'Save' }));
     await page.getByText('has changed since').waitFor();
     assert.equal((await read(id)).name, 'First');
+    await page.context().close();
+  });
+
+  it('order, describe and delete photos', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const photos = ['a', 'b'].map(letter => ({
+      id: letter.repeat(64),
+      width: 600,
+      height: 400,
+      bytes: 9,
+      type: 'image/jpeg' as const,
+    }));
+    const { id } = await service.app.databases.production.write(tx =>
+      createPet(tx, person.accountId, { name: 'Rex', categoryId: 1 }, 'open', { photos }),
+    );
+    const stored = async () => photosOf(await read(id)).map(photo => [photo.id[0], photo.alt]);
+    const path = `/shelter/animals/${id}/photos/${'b'.repeat(64)}`;
+    assert.equal((await stranger.submit(path, { delete: 'yes' })).status, 404);
+    assert.equal((await person.submit(path, { alt: 'x', position: '0' })).status, 422);
+    assert.deepEqual(await stored(), [
+      ['a', undefined],
+      ['b', undefined],
+    ]);
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.getByLabel('What photo 2 shows').fill(HOSTILE);
+    await page.getByLabel('Place of photo 2').fill('1');
+    await follow(page.getByRole('button', { name: 'Save photo 2' }));
+    assert.deepEqual(await stored(), [
+      ['b', HOSTILE],
+      ['a', undefined],
+    ]);
+    await follow(page.getByRole('button', { name: 'Delete photo 2' }));
+    assert.deepEqual(await stored(), [['b', HOSTILE]]);
     await page.context().close();
   });
 

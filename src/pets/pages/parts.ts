@@ -57,7 +57,13 @@ export function gallery({ name, photos = [] }: Pick<FullPet, 'name' | 'photos'>)
 }
 
 /** Returns an image with its dimensions, so that nothing moves when it arrives. */
-function photoView(name: string, photo: Photo, size: PhotoSize, loading: 'eager' | 'lazy', classes: string): Html {
+export function photoView(
+  name: string,
+  photo: Photo,
+  size: PhotoSize,
+  loading: 'eager' | 'lazy',
+  classes: string,
+): Html {
   const { width, height } = sizeOf(photo, size);
   const alt = photo.alt ?? `A photo of ${name}`;
   return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}" loading="${loading}" decoding="async">`;

@@ -13,6 +13,7 @@ import { table } from '../../web/parts.ts';
 import { listPets } from '../list.ts';
 import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
 import { createPet, getPet, updatePet } from '../pets.ts';
+import { ownPhotosView } from './own-photos.ts';
 import { statusBadge } from './parts.ts';
 import { changesIn, petFieldsView, type Texts, textsIn, textsOf } from './pet-form.ts';
 
@@ -127,12 +128,14 @@ async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?
   const errors: readonly FieldError[] = error?.errors ?? [];
   return {
     ...(pet !== undefined && { title: `Edit ${pet.name}` }),
+    styles: ['animals.css'],
     ...(error !== undefined && { status: 422 }),
     body: html`${error !== undefined && notice('alert', errors.length > 0 ? 'Some fields need another value.' : error.message)}
 ${form(visit, { action: visit.request.path, submit: 'Save' }, [
   pet && html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
   petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), errors),
 ])}
+${pet && ownPhotosView(visit, pet)}
 ${links(pet)}`,
   };
 }
