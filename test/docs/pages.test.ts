@@ -39,7 +39,7 @@ for (const [path, settings] of Object.entries(executedPages)) {
     for (const { script, responses } of steps) {
       test(script.split('\n')[0]!, async () => {
         if (script === 'npm start') {
-          assert.equal(JSON.parse(await readPage('package.json')).scripts.start, 'exec bin/petstore serve');
+          assert.match(JSON.parse(await readPage('package.json')).scripts.start, / && exec bin\/petstore serve$/);
           return;
         }
         const output = await server.run(script.replaceAll('--account ID', `--account ${accountId}`));

@@ -19,7 +19,7 @@ describe('docs/quickstart.md, executed', { skip }, () => {
   test('starts with `npm start`, which runs the server', async () => {
     assert.equal(commands[0], 'npm start');
     const { scripts } = JSON.parse(await readPage('package.json'));
-    assert.equal(scripts.start, 'exec bin/petstore serve');
+    assert.match(scripts.start, / && exec bin\/petstore serve$/);
     assert.equal(commands[1], 'KEY=petstore_test_…');
   });
 
