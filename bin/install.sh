@@ -6,7 +6,7 @@ installed() {
   [ -f "$1/node_modules/.package-lock.json" ] || return 1
   [ "$2" != dev ] || [ -d "$1/node_modules/typescript" ] || return 1
   [ "$(cat "$1/node_modules/.petstore-lock" 2>/dev/null)" = "$(cksum <"$1/package-lock.json")" ] ||
-    [ -n "$(find "$1/node_modules/.package-lock.json" -newer "$1/package-lock.json")" ]
+    [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]
 }
 
 # Installs the packages of $1 once, even for simultaneous launchers. With `dev` as $2, installs development packages, too;
