@@ -55,16 +55,31 @@ describe('deploy/petstore.service', () => {
 });
 
 describe('deploy/petstore', () => {
-  it('runs a command with the settings of the service', () => {
-    const directory = temporaryDirectory();
+  const createAccount = ['account', 'create', '--email', 'shelter@example.org', '--name', 'River Shelter', '--json'];
+
+  /** Runs a command with settings of the caller, in a directory that stands for the root of the file system. */
+  function runCommand(directory: string, args: readonly string[], own: Readonly<Record<string, string>> = {}) {
     const [script, settings] = [join(directory, 'petstore'), join(directory, 'petstore.env')];
     writeFileSync(settings, environment.replaceAll('/var/', `${directory}/`));
     const text = readFileSync(join(root, 'deploy/petstore'), 'utf8');
     writeFileSync(script, text.replace('/etc/petstore/petstore.env', settings).replace('/opt/petstore/', root));
-    const account = ['account', 'create', '--email', 'shelter@example.org', '--name', 'River Shelter'];
-    const { stdout, stderr } = spawnSync('sh', [script, ...account, '--json'], { encoding: 'utf8' });
+    const env = { ...process.env, ...own };
+    const { stdout, stderr } = spawnSync('sh', [script, ...args], { encoding: 'utf8', env });
     assert.equal(stderr, '');
-    assert.equal(JSON.parse(stdout).name, 'River Shelter');
+    return stdout;
+  }
+
+  it('runs a command with the settings of the service', () => {
+    const directory = temporaryDirectory();
+    assert.equal(JSON.parse(runCommand(directory, createAccount)).name, 'River Shelter');
     assert.ok(existsSync(join(directory, 'lib/petstore/production.db')));
+  });
+
+  it("prefers the caller's settings, whatever is in them", () => {
+    const directory = temporaryDirectory();
+    const own = join(directory, "a restored one's $(directory)");
+    runCommand(directory, createAccount, { PETSTORE_DATA_DIR: own });
+    assert.ok(existsSync(join(own, 'production.db')));
+    assert.ok(!existsSync(join(directory, 'lib/petstore/production.db')));
   });
 });
