@@ -12,7 +12,7 @@ import { organizationPage } from './organizations/pages/organization-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
-import { ownPhotoPage } from './pets/pages/own-photos.ts';
+import { addPhotoPage, ownPhotoPage } from './pets/pages/own-photos.ts';
 import { newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
 import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
 import { linkPage } from './sessions/link-page.ts';
@@ -79,6 +79,7 @@ export const pages: readonly Page[] = [
   ownAnimalsPage,
   newAnimalPage,
   ownAnimalPage,
+  addPhotoPage,
   ownPhotoPage,
   keysPage,
   newKeyPage,

@@ -1,17 +1,16 @@
 import Type from 'typebox';
-import { type Deployment, nowOf, operation } from '../deployment.ts';
+import { nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
-import type { Caller, RouteRequest, RouteResponse } from '../lib/http/route.ts';
-import { PetId, type PetRow } from '../pets/pet.ts';
+import type { RouteResponse } from '../lib/http/route.ts';
+import { PetId } from '../pets/pet.ts';
 import { getPet } from '../pets/pets.ts';
-import { boundOf } from '../plans/plan.ts';
 import { addExamples, originalExamples, removeExamples, updateExamples } from './examples.ts';
-import type { Draft } from './files/photo-files.ts';
 import { AltText, PHOTO_BYTES_MAX, Photo, PhotoId, PhotoPatch, photoOf, photoTypes } from './photo.ts';
-import { addPhoto, deletePhoto, findIn, type PetPhoto, requireRoom, updatePhoto } from './photos.ts';
-import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
+import { deletePhoto, findIn, type PetPhoto, updatePhoto } from './photos.ts';
+import { addReceived, receivePhoto, requireOwner } from './receive.ts';
+import { findPhoto, photosOf } from './references.ts';
 
 const petId = {
   schema: PetId,
@@ -49,21 +48,23 @@ export const add = operation({
   ],
   errors: ['invalid_photo', 'not_owner', 'photo_limit_exceeded', 'photo_storage_exceeded'],
   examples: addExamples,
-  async handle(request) {
-    const { context, caller, path, upload } = request;
-    const { files, uploads } = context.photos;
-    const pet = await getPet(context.database, path.petId, nowOf(context));
-    requireOwner(caller, pet);
-    if (!uploads.reserve(caller.accountId, 1)) {
-      const message = 'The account uploads too many photos at the same time; nothing was changed.';
-      throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
-    }
-    try {
-      await using draft = await files.receive(upload!);
-      return await addDraft(request, pet, draft);
-    } finally {
-      uploads.release(caller.accountId, 1);
-    }
+  handle(request) {
+    const { context, caller, path, query, upload, checkPreconditions } = request;
+    return receivePhoto(context, caller, path.petId, upload!, (hash, store) =>
+      // A retry with the same Idempotency-Key sends the same bytes.
+      withIdempotencyAfter({ ...request, body: hash }, store, async (tx, photo) => {
+        const { isNew, ...added } = await addReceived(
+          tx,
+          context,
+          caller,
+          path.petId,
+          photo,
+          query.alt,
+          checkPreconditions,
+        );
+        return { ...responseOf(request, added), status: isNew ? 201 : 200 };
+      }),
+    );
   },
 });
 
@@ -135,36 +136,6 @@ export const original = operation({
   },
 });
 
-type AddRequest = RouteRequest<Deployment, { alt?: string }, unknown, { petId: number }>;
-
-/** Stores the files of a photo and adds it to a pet. */
-function addDraft(request: AddRequest, pet: PetRow, draft: Draft): Promise<RouteResponse> {
-  const { context, caller, path, query, checkPreconditions } = request;
-  const { files } = context.photos;
-  const bytesMax = boundOf(context.bounds, caller, 'photoBytes');
-
-  async function store(): Promise<PhotoFacts> {
-    const photos = photosOf(pet);
-    if (!photos.some(({ id }) => id === draft.hash)) requireRoom(pet.id, photos);
-    const known = await findPhoto(context.database, draft.hash);
-    if (known !== undefined && files.has(draft.hash)) return known;
-    const { hash, type, bytes } = draft;
-    return { hash, type, bytes, ...(await files.store(draft, caller.accountId)) };
-  }
-
-  // A retry with the same Idempotency-Key sends the same bytes.
-  return withIdempotencyAfter({ ...request, body: draft.hash }, store, async (tx, photo) => {
-    const { isNew, ...added } = await addPhoto(tx, caller, path.petId, photo, query.alt, bytesMax, checkPreconditions);
-    // No pet had the photo, and its files were deleted at this moment.
-    if (!files.has(photo.hash)) throw problem('overloaded', undefined, { headers: ['Retry-After', '1'] });
-    return { ...responseOf(request, added), status: isNew ? 201 : 200 };
-  });
-}
-
-function requireOwner({ admin, accountId }: Caller, pet: PetRow): void {
-  if (!admin && pet.accountId !== accountId) throw problem('not_owner');
-}
-
-function responseOf({ publicUrl }: Pick<AddRequest, 'publicUrl'>, { pet, photo }: PetPhoto): RouteResponse {
+function responseOf({ publicUrl }: { readonly publicUrl: string }, { pet, photo }: PetPhoto): RouteResponse {
   return { body: photoOf(photo, publicUrl), headers: ['ETag', etagOf(pet)] };
 }

@@ -63,13 +63,24 @@ export interface Choice {
   readonly checked?: boolean;
 }
 
-/** Returns a select. */
-export function select({ name, label, choices }: { name: string; label: string; choices: readonly Choice[] }): Html {
+/** Returns a select with its error beside it. */
+export function select({
+  name,
+  label,
+  choices,
+  error,
+}: {
+  name: string;
+  label: string;
+  choices: readonly Choice[];
+  error?: string | undefined;
+}): Html {
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<select id="${name}" name="${name}">${choices.map(
+<select id="${name}" name="${name}"${error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`}>${choices.map(
     ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
   )}</select>
+${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
 </div>`;
 }
 

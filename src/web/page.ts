@@ -30,6 +30,8 @@ export interface Page {
   readonly whileSuspended?: true;
   /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */
   readonly withoutToken?: true;
+  /** The most bytes of the file that its form sends as `multipart/form-data`, after its token. */
+  readonly fileBytesMax?: number;
   /** Returns the page for `GET`, or `undefined` if there is none at this path after all. */
   show?(visit: Visit): MaybePromise<PageResult | undefined>;
   /** Handles its form. The request is from the same site, and has the token of the visitor. */
@@ -49,6 +51,8 @@ export interface Visit {
   readonly query: URLSearchParams;
   /** The fields of the form; empty for `GET`. */
   readonly form: URLSearchParams;
+  /** The file of the form, of a page with `fileBytesMax`; it throws a problem if it is too large or does not arrive. */
+  readonly file?: AsyncIterable<Buffer> | undefined;
   /** The account that is signed in, with its session. */
   readonly signedIn: SignedIn | undefined;
   /** Whether the browser keeps the session's cookie: over HTTPS, and on localhost. */

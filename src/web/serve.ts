@@ -110,12 +110,15 @@ export class PageHandler {
     requireSameSite(request);
     const admitted = await this.#admit(request);
     const { client, secret, visitor } = admitted;
-    const form = await request.readForm(client);
+    const { fields: form, file } =
+      page.fileBytesMax === undefined
+        ? { fields: await request.readForm(client), file: undefined }
+        : await request.readFileForm(page.fileBytesMax);
     if (!page.withoutToken && !isFormToken(form.get('token'), secret ?? visitor)) {
       const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;
       throw new Problem('invalid_form', 403, message);
     }
-    return this.#respond(page, admitted, form, visit => page.submit!(visit));
+    return this.#respond(page, admitted, form, visit => page.submit!(file === undefined ? visit : { ...visit, file }));
   }
 
   /**

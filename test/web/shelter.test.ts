@@ -3,6 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { createPet, getPet } from '../../src/pets/pets.ts';
 import { photosOf } from '../../src/photos/references.ts';
+import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
+import { hashOf, image } from '../support/photos.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
@@ -93,6 +95,87 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('upload photos, each with what became of it, and keep what was entered', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const pets = `${service.urls.production}/pets`;
+    const { id } = (await send(pets, { method: 'POST', key, body: { name: 'Rex', categoryId: 1 } })).body;
+    const [first, second, third] = await Promise.all(['#a11', '#1a1', '#11a'].map(color => image('png', { color })));
+    const stored = async () => photosOf(await read(id)).map(photo => photo.id);
+    const page = await person.newPage(browser, { viewport: { width: 320, height: 800 }, colorScheme: 'dark' });
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.locator('[name="name"]').fill('Max');
+    const file = (name: string, buffer: Buffer) => ({ name, buffer, mimeType: 'image/png' });
+    await page
+      .getByLabel('Add photos')
+      .setInputFiles([
+        file('1.png', first!),
+        file(HOSTILE, Buffer.from('no photo at all')),
+        file('large.png', Buffer.alloc(10 * 1024 * 1024 + 1)),
+        file('2.png', second!),
+      ]);
+    await page.getByText('Photos added: 2.').waitFor();
+    assert.deepEqual(await stored(), [hashOf(first!), hashOf(second!)]);
+    assert.deepEqual(await page.locator('.uploads li').allTextContents(), [
+      '1.pngAdded',
+      `${HOSTILE}The file is no JPEG, PNG or WebP.`,
+      'large.pngThe file is larger than 10 MiB.',
+      '2.pngAdded',
+    ]);
+    await page.locator('#add-photos').evaluate(
+      (form, bytes) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([new Uint8Array(bytes)], '3.png', { type: 'image/png' }));
+        const options = { dataTransfer, bubbles: true, cancelable: true };
+        if (form.dispatchEvent(new DragEvent('dragover', options))) throw new Error('the form takes no files');
+        if (!form.classList.contains('over')) throw new Error('the form does not show that it takes files');
+        form.dispatchEvent(new DragEvent('drop', options));
+      },
+      [...third!],
+    );
+    await page.getByText('Photos added: 1.').waitFor();
+    assert.equal(await page.locator('.gallery > li').count(), 3);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 320);
+    assert.deepEqual(await violationsOn(page), []);
+    await follow(page.getByRole('button', { name: 'Save', exact: true }));
+    assert.equal((await read(id)).name, 'Max');
+    assert.equal((await stored()).length, 3);
+    await page.context().close();
+  });
+
+  it('upload a photo without scripts, for the owner only, and with a token', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const pet = { name: 'Rex', categoryId: 1 };
+    const { id } = await service.app.databases.production.write(tx => createPet(tx, person.accountId, pet, 'open'));
+    const buffer = await image('jpeg');
+    const path = `/shelter/animals/${id}/photos`;
+    const post = async (secret: string, token: string) => {
+      const form = new FormData();
+      form.append('token', token);
+      form.append('photo', new Blob([new Uint8Array(buffer)]), 'rex.jpg');
+      const headers = { cookie: `${cookieNames(origin).session}=${secret}`, accept: 'application/json' };
+      return (await fetch(origin + path, { method: 'POST', headers, body: form })).status;
+    };
+    assert.equal(await post(stranger.secret, formTokenOf(stranger.secret)), 404);
+    assert.equal(await post(person.secret, formTokenOf(stranger.secret)), 403);
+    assert.equal((await person.submit(path)).status, 400);
+    assert.deepEqual(photosOf(await read(id)), []);
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.getByLabel('Add a photo').setInputFiles({ name: 'a', buffer: Buffer.alloc(9), mimeType: 'image/png' });
+    await follow(page.getByRole('button', { name: 'Upload' }));
+    await page.getByText('The file is no JPEG, PNG or WebP.').waitFor();
+    await follow(page.getByRole('link', { name: 'Back to the animal' }));
+    await page.getByLabel('Add a photo').setInputFiles({ name: 'a', buffer, mimeType: 'image/jpeg' });
+    await follow(page.getByRole('button', { name: 'Upload' }));
+    assert.deepEqual(
+      photosOf(await read(id)).map(photo => photo.id),
+      [hashOf(buffer)],
+    );
+    await page.context().close();
+  });
+
   it('order, describe and delete photos', async () => {
     const person = await signedIn(service);
     const stranger = await signedIn(service);
@@ -110,6 +193,11 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const path = `/shelter/animals/${id}/photos/${'b'.repeat(64)}`;
     assert.equal((await stranger.submit(path, { delete: 'yes' })).status, 404);
     assert.equal((await person.submit(path, { alt: 'x', position: '0' })).status, 422);
+    for (const form of [{ delete: 'yes' }, { alt: 'x', position: '1' }]) {
+      const stale = await person.submit(path, { ...form, etag: '"0"' });
+      assert.equal(stale.status, 422);
+      assert.match(stale.text, /has changed since/);
+    }
     assert.deepEqual(await stored(), [
       ['a', undefined],
       ['b', undefined],

@@ -1,8 +1,12 @@
 import type { TSchema } from 'typebox';
+import { problem } from '../../errors.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { FieldError } from '../../lib/http/problem.ts';
-import { type Choice, field, select, textArea } from '../../web/forms.ts';
+import type { PreconditionCheck } from '../../lib/http/route.ts';
+import { field, select, textArea } from '../../web/forms.ts';
+import type { Visit } from '../../web/page.ts';
 import { NewPet } from '../pet.ts';
+import { statusNames } from './parts.ts';
 import { traitNames, valueName } from './trait-names.ts';
 
 /** What of a schema decides how a form shows it. */
@@ -62,6 +66,13 @@ export function changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
   return patch;
 }
 
+/** Returns the check that the animal is still as the form showed it. The check throws `precondition_failed`. */
+export function checkOf({ form }: Visit): PreconditionCheck {
+  return etag => {
+    if (etag !== form.get('etag')) throw problem('precondition_failed', 'The animal has changed since. Open it again.');
+  };
+}
+
 /** Returns the fields of an animal, each with its error beside it. @param categories the choices of its category */
 export function petFieldsView(
   texts: Texts,
@@ -78,7 +89,7 @@ export function petFieldsView(
         label: one.name,
         checked: String(one.id) === value,
       }));
-      return selectView({ name, label: 'Category', error }, options);
+      return select({ name, label: 'Category', error, choices: options });
     }
     return leafView(leaf, { name, label: labelOf(leaf), value, error, optional: true });
   })}`;
@@ -89,13 +100,14 @@ type LeafField = { name: string; label: string; value: string; error: string | u
 function leafView(leaf: Leaf, shown: LeafField): Html {
   const values = leaf.type === 'boolean' ? ['true', 'false'] : leaf.enum;
   if (values !== undefined) {
-    const names: Record<string, string> = { true: 'Yes', false: 'No' };
+    const names: Record<string, string> = { ...statusNames, true: 'Yes', false: 'No' };
     const choices = values.map(value => ({
       value,
-      label: names[value] ?? valueName(value),
+      label: names[value] ?? (leaf.path.at(-1) === 'unit' ? value : wordsOf(valueName(value))),
       checked: value === shown.value,
     }));
-    return selectView(shown, [{ value: '', label: 'Not given' }, ...choices]);
+    const { name, label, error } = shown;
+    return select({ name, label, error, choices: [{ value: '', label: 'Not given' }, ...choices] });
   }
   if (leaf.items !== undefined || (leaf.maxLength ?? 0) > LINE_MAX || leaf.path[0] === 'description') {
     return textArea({ ...shown, ...(leaf.items !== undefined && { label: `${shown.label}, one a line` }) });
@@ -106,13 +118,6 @@ function leafView(leaf: Leaf, shown: LeafField): Html {
   return field({ name, ...required, hint: leaf.description });
 }
 
-function selectView(
-  { name, label, error }: Pick<LeafField, 'name' | 'label' | 'error'>,
-  choices: readonly Choice[],
-): Html {
-  return html`${select({ name, label, choices })}${error !== undefined && html`<p class="error">${error}</p>`}`;
-}
-
 function labelOf({ path }: Leaf): string {
   const [name, member] = path as [string, string?];
   if (member === undefined) return traitNames[name] ?? wordsOf(name);
@@ -121,9 +126,9 @@ function labelOf({ path }: Leaf): string {
   return `${wordsOf(name)}: ${(trait ?? wordsOf(member)).toLowerCase()}`;
 }
 
-/** `birthDate` as `Birth date`. */
+/** `birthDate` as `Birth date`, `owner_surrender` as `Owner surrender`. */
 function wordsOf(name: string): string {
-  const words = name.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`);
+  const words = name.replaceAll(/(?<=.)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   return words[0]!.toUpperCase() + words.slice(1);
 }
 

@@ -1,7 +1,7 @@
 import { newCategoriesOf } from '../../categories/bound.ts';
 import { categoriesWithin, categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
-import { invalidMembers, problem } from '../../errors.ts';
+import { invalidMembers } from '../../errors.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type FieldError, Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
@@ -15,7 +15,7 @@ import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
 import { createPet, getPet, updatePet } from '../pets.ts';
 import { ownPhotosView } from './own-photos.ts';
 import { statusBadge } from './parts.ts';
-import { changesIn, petFieldsView, type Texts, textsIn, textsOf } from './pet-form.ts';
+import { changesIn, checkOf, petFieldsView, type Texts, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
 export const ownAnimalsPage = accountPage({
@@ -76,13 +76,9 @@ export const ownAnimalPage = accountPage({
     return saved(visit, texts, pet, async () => {
       const patch = read<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
       if (Object.keys(patch).length === 0) return;
-      const sent = visit.form.get('etag');
-      const check = (etag: string) => {
-        if (etag !== sent) throw problem('precondition_failed', 'The animal has changed since. Open it again.');
-      };
       const actor = { accountId: account.id, admin: false };
       const categories = newCategoriesOf(deployment, account);
-      await deployment.database.write(tx => updatePet(tx, actor, pet.id, patch, categories, check), origin);
+      await deployment.database.write(tx => updatePet(tx, actor, pet.id, patch, categories, checkOf(visit)), origin);
     });
   },
 });
@@ -129,9 +125,11 @@ async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?
   return {
     ...(pet !== undefined && { title: `Edit ${pet.name}` }),
     styles: ['animals.css'],
+    ...(pet !== undefined && { scripts: ['upload.js'] }),
     ...(error !== undefined && { status: 422 }),
     body: html`${error !== undefined && notice('alert', errors.length > 0 ? 'Some fields need another value.' : error.message)}
 ${form(visit, { action: visit.request.path, submit: 'Save' }, [
+  pet && html`<p><a href="#photos">Photos of the animal</a></p>`,
   pet && html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
   petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), errors),
 ])}

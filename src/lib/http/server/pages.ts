@@ -5,8 +5,10 @@ import { Problem } from '../problem.ts';
 import { prefersHtml } from './accept.ts';
 import type { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
+import { ENVELOPE_BYTES_MAX, type FileForm, readFileForm } from './multipart.ts';
 import { type Read, readBody } from './read-body.ts';
 import { type PageContent, writePage } from './responses.ts';
+import { readUpload } from './upload.ts';
 
 /** A page outside the API, or what one of its forms is sent to. It needs no key. */
 export interface PageRoute {
@@ -41,6 +43,11 @@ export interface PageRequest {
    * @throws {Problem} when the body is no form, is too large, or there is no memory for it
    */
   readForm(client: string): Promise<URLSearchParams>;
+  /**
+   * Reads the fields of a form with a file, of which nothing is kept in memory.
+   * @throws {Problem} when the body is no such form; reading the file throws `body_too_large` too
+   */
+  readFileForm(bytesMax: number): Promise<FileForm>;
 }
 
 /** What pages need from the server. */
@@ -108,7 +115,20 @@ export class PageServer {
       address: this.#errors.addressOf(request),
       header: name => headerOf(request, name),
       readForm: client => this.#readForm(exchange, client),
+      readFileForm: bytesMax => this.#readFileForm(exchange, bytesMax),
     };
+  }
+
+  async #readFileForm({ request, response }: Exchange, fileBytesMax: number): Promise<FileForm> {
+    const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
+    const bytesMax = fileBytesMax + ENVELOPE_BYTES_MAX;
+    const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
+      if (code !== 'body_too_large') return this.#errors.problem(code);
+      return new Problem(code, 413, `The file is larger than ${fileBytesMax / 1024 / 1024} MiB.`);
+    };
+    if (Number(declared) > bytesMax) throw errorOf('body_too_large');
+    const { fields, file } = await readFileForm(readUpload(request, response, { bytesMax }, errorOf), type);
+    return { fields, file: file && upTo(fileBytesMax, file, () => errorOf('body_too_large')) };
   }
 
   async #readForm({ request, response }: Exchange, client: string): Promise<URLSearchParams> {
@@ -142,6 +162,16 @@ export class PageServer {
         bodies.release(VISITORS, reserved);
       }
     }
+  }
+}
+
+/** Yields the chunks of a file; throws once they are more than `bytesMax`. */
+async function* upTo(bytesMax: number, file: AsyncIterable<Buffer>, error: () => Problem): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of file) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw error();
+    yield chunk;
   }
 }
 
