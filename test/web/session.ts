@@ -14,14 +14,18 @@ export interface Visitor {
   readonly secret: string;
   open(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
   /** Sends a form with the visitor's token; `null` leaves the token out. */
-  submit(
-    path: string,
-    form?: Readonly<Record<string, string>> | null,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<Reply>;
+  submit: Submit;
+  /** Sends it as a form that could have a file. */
+  submitMultipart: Submit;
   /** Opens an empty page of a browser with the visitor's cookie. */
   newPage(browser: Browser, options?: BrowserContextOptions): Promise<Page>;
 }
+
+type Submit = (
+  path: string,
+  form?: Readonly<Record<string, string>> | null,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Reply>;
 
 let accounts = 0;
 
@@ -53,23 +57,25 @@ function visitor(
   const origin = new URL(service.urls.production).origin;
   const name = cookieNames(origin)[cookie];
   const own = { Cookie: `${name}=${secret}`, Accept: 'text/html' };
+  const submitAs =
+    (type: string, encode: (fields: Record<string, string>) => string): Submit =>
+    (path, form = {}, headers = {}) =>
+      send(origin + path, {
+        method: 'POST',
+        headers: { ...own, 'Content-Type': type, 'Sec-Fetch-Site': 'same-origin', ...headers },
+        body: encode(form === null ? {} : { token: formTokenOf(secret), ...form }),
+      });
   return {
     accountId,
     secret,
     open: (path, headers) => send(origin + path, { headers: { ...own, ...headers } }),
-    submit(path, form = {}, headers = {}) {
-      const fields = form === null ? {} : { token: formTokenOf(secret), ...form };
-      return send(origin + path, {
-        method: 'POST',
-        headers: {
-          ...own,
-          'Content-Type': 'application/x-www-form-urlencoded',
-          'Sec-Fetch-Site': 'same-origin',
-          ...headers,
-        },
-        body: new URLSearchParams(fields).toString(),
-      });
-    },
+    submit: submitAs('application/x-www-form-urlencoded', fields => new URLSearchParams(fields).toString()),
+    submitMultipart: submitAs('multipart/form-data; boundary=b', fields => {
+      const parts = Object.entries(fields).map(
+        ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+      );
+      return `${parts.join('')}--b--\r\n`;
+    }),
     async newPage(browser, options) {
       const context = await browser.newContext(options);
       await context.addCookies([{ name, value: secret, url: origin.replace('http:', 'https:') }]);

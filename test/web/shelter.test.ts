@@ -114,7 +114,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
         file('large.png', Buffer.alloc(10 * 1024 * 1024 + 1)),
         file('2.png', second!),
       ]);
-    await page.getByText('Photos added: 2.').waitFor();
+    await page.getByText('Photos added: 2. Not added: 2.').waitFor();
     assert.deepEqual(await stored(), [hashOf(first!), hashOf(second!)]);
     assert.deepEqual(await page.locator('.uploads li').allTextContents(), [
       '1.pngAdded',
@@ -143,23 +143,28 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
-  it('upload a photo without scripts, for the owner only, and with a token', async () => {
+  it('upload a photo without scripts, for the owner only, with a token, up to 10 MiB', async () => {
     const person = await signedIn(service);
     const stranger = await signedIn(service);
     const pet = { name: 'Rex', categoryId: 1 };
     const { id } = await service.app.databases.production.write(tx => createPet(tx, person.accountId, pet, 'open'));
     const buffer = await image('jpeg');
     const path = `/shelter/animals/${id}/photos`;
-    const post = async (secret: string, token: string) => {
+    const post = async (secret: string, token: string, bytes = buffer) => {
       const form = new FormData();
       form.append('token', token);
-      form.append('photo', new Blob([new Uint8Array(buffer)]), 'rex.jpg');
+      form.append('photo', new Blob([new Uint8Array(bytes)]), 'rex.jpg');
       const headers = { cookie: `${cookieNames(origin).session}=${secret}`, accept: 'application/json' };
       return (await fetch(origin + path, { method: 'POST', headers, body: form })).status;
     };
     assert.equal(await post(stranger.secret, formTokenOf(stranger.secret)), 404);
     assert.equal(await post(person.secret, formTokenOf(stranger.secret)), 403);
     assert.equal((await person.submit(path)).status, 400);
+    const max = 10 * 1024 * 1024;
+    for (const length of [max + 1, max + 1024 * 1024]) {
+      const large = Buffer.concat([buffer, Buffer.alloc(length - buffer.length)]);
+      assert.equal(await post(person.secret, formTokenOf(person.secret), large), 413);
+    }
     assert.deepEqual(photosOf(await read(id)), []);
     const page = await person.newPage(browser, { javaScriptEnabled: false });
     await page.goto(`${origin}/shelter/animals/${id}`);
@@ -224,6 +229,11 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const { id } = (await send(`${service.urls.production}/pets`, { method: 'POST', key, body })).body;
     assert.equal((await stranger.open(`/shelter/animals/${id}`)).status, 404);
     assert.equal((await stranger.submit(`/shelter/animals/${id}`, { name: 'Mine' })).status, 404);
+    const refused = (await person.submit('/shelter/animals/new', { name: 'Rex', categoryId: '0' })).text;
+    assert.match(refused, /<select id="categoryId" name="categoryId" aria-describedby="categoryId-error" aria-invalid/);
+    assert.match(refused, /<p class="error" id="categoryId-error">/);
+    assert.match(refused, /<option value="pending">Reserved</);
+    assert.match(refused, /<option value="owner_surrender">Owner surrender</);
     for (const width of [320, 1280]) {
       const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme: 'dark' });
       for (const path of ['/shelter/animals', '/shelter/animals/new', `/shelter/animals/${id}`]) {

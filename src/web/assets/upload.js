@@ -65,23 +65,24 @@ class Queue {
 
   async #run() {
     this.isBusy = true;
-    const failed = [];
     let added = 0;
+    let failed = 0;
     for (let upload = this.#waiting.shift(); upload; upload = this.#waiting.shift()) {
       this.status.textContent = `Uploading ${upload.file.name}; ${this.#waiting.length} more to go.`;
       upload.text.textContent = 'Uploading';
       const error = await this.#send(upload);
       upload.bar.remove();
-      upload.text.textContent = error ?? 'Added';
       if (error === undefined) added++;
       else {
+        failed++;
         upload.text.className = 'error';
-        failed.push(`${upload.file.name}: ${error}`);
+        upload.text.setAttribute('role', 'alert');
       }
+      upload.text.textContent = error ?? 'Added';
     }
     this.isBusy = false;
     if (added > 0) await showNew();
-    this.status.textContent = [`Photos added: ${added}.`, ...failed].join(' ');
+    this.status.textContent = `Photos added: ${added}.${failed > 0 ? ` Not added: ${failed}.` : ''}`;
   }
 
   /** Sends one file. Returns why it was not added. */

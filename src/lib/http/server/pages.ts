@@ -84,7 +84,7 @@ export class PageServer {
   /** Never rejects. @param connection the headers that end the connection, if it is to end */
   async serve(exchange: Exchange, page: PageRoute, connection: readonly string[]): Promise<void> {
     try {
-      const content = await page.handle(this.#requestOf(exchange));
+      const content = await this.#contentOf(exchange, page);
       if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection, page);
       else {
         writePage(exchange, content, connection);
@@ -107,7 +107,13 @@ export class PageServer {
     this.#options.onPage?.(exchange, page?.path, problem.code);
   }
 
-  #requestOf(exchange: Exchange): PageRequest {
+  async #contentOf(exchange: Exchange, page: PageRoute): Promise<PageContent | undefined> {
+    // What the page has not read of a file is discarded before the response, so that the connection stays open.
+    await using files = new AsyncDisposableStack();
+    return await page.handle(this.#requestOf(exchange, files));
+  }
+
+  #requestOf(exchange: Exchange, files: AsyncDisposableStack): PageRequest {
     const { request, requestId, publicUrl, tls, path, search, parameters } = exchange;
     return {
       ...{ requestId, publicUrl, tls, path, search, parameters },
@@ -115,11 +121,15 @@ export class PageServer {
       address: this.#errors.addressOf(request),
       header: name => headerOf(request, name),
       readForm: client => this.#readForm(exchange, client),
-      readFileForm: bytesMax => this.#readFileForm(exchange, bytesMax),
+      readFileForm: bytesMax => this.#readFileForm(exchange, bytesMax, files),
     };
   }
 
-  async #readFileForm({ request, response }: Exchange, fileBytesMax: number): Promise<FileForm> {
+  async #readFileForm(
+    { request, response }: Exchange,
+    fileBytesMax: number,
+    files: AsyncDisposableStack,
+  ): Promise<FileForm> {
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
     const bytesMax = fileBytesMax + ENVELOPE_BYTES_MAX;
     const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
@@ -127,7 +137,8 @@ export class PageServer {
       return new Problem(code, 413, `The file is larger than ${fileBytesMax / 1024 / 1024} MiB.`);
     };
     if (Number(declared) > bytesMax) throw errorOf('body_too_large');
-    const { fields, file } = await readFileForm(readUpload(request, response, { bytesMax }, errorOf), type);
+    const upload = files.use(readUpload(request, response, { bytesMax }, errorOf));
+    const { fields, file } = await readFileForm(upload, type);
     return { fields, file: file && upTo(fileBytesMax, file, () => errorOf('body_too_large')) };
   }
 
