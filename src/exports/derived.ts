@@ -58,14 +58,25 @@ const photo = (index: number): DerivedColumn => ({
 /** Petfinder takes six photos. */
 export const photoColumns = ['photo1', 'photo2', 'photo3', 'photo4', 'photo5', 'photo6'];
 
+/** Returns the identifier that other programs know an animal by. */
+const ownIdOf = ({ id, externalId }: PetValues) => String(externalId ?? id);
+
+/** The coats that Adopt-a-Pet takes, by the type of the animal. */
+const hairLengths: Readonly<Record<string, readonly unknown[]>> = {
+  cat: ['short', 'medium', 'long'],
+  rabbit: ['short', 'long'],
+  'small animal': ['hairless', 'short', 'medium', 'long'],
+};
+
 /** The columns of presets that are written from more than one field, or read into more than one. */
 export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   id: { print: ({ id }) => String(id), parse: () => ({}), holds: 'id' },
   ownId: {
-    print: ({ id, externalId }) => String(externalId ?? id),
+    print: ownIdOf,
     parse: (cell, { pet }) => (String(pet?.['id']) === cell ? {} : { externalId: cell || null }),
     holds: 'identifier',
   },
+  ownIdCopy: { print: ownIdOf },
   species: {
     print: (_, { species }) => species,
     async parse(cell, { categoryNamed }) {
@@ -77,6 +88,18 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   lifeStage: {
     print: ({ age }) => String(age ?? ''),
     parse: cell => ({ age: cell || null }),
+  },
+  dogOrCatSize: {
+    print: ({ size }, { species }) => (['dog', 'cat'].includes(species.toLowerCase()) ? String(size ?? '') : ''),
+    parse: cell => ({ size: cell || null }),
+  },
+  hairLength: {
+    print: ({ coat }, { species }) => (hairLengths[species.toLowerCase()]?.includes(coat) ? String(coat) : ''),
+    parse: cell => ({ coat: cell || null }),
+  },
+  html: {
+    print: ({ description }) => String(description ?? '').replaceAll(/\r\n|\r|\n/g, '<br />'),
+    parse: cell => ({ description: cell.replaceAll(/<br ?\/?>/gi, '\n') || null }),
   },
   fee: {
     print: ({ price }) => feeOf(price as Price | undefined),

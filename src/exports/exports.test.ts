@@ -126,6 +126,23 @@ overEachEngine(engine => {
       assert.equal(header, Object.keys(asm3).join(','));
     });
 
+    it('write the columns of Adopt-a-Pet and RescueGroups, with three states', async () => {
+      const lines = async (preset: string) => (await (await get(`pets.csv?preset=${preset}`)).text()).split('\r\n');
+      const text = '" First line.<br />\tSecond ""line"". <br />"';
+      const adoptapet = await lines('adoptapet');
+      assert.deepEqual(adoptapet.slice(0, 2), [
+        'Id,Animal,Breed,Breed2,Purebred,Age,Name,Size,Sex,Color,Description,Status,GoodWKids,GoodWCats,GoodWDogs,' +
+          'SpayedNeutered,ShotsCurrent,Housetrained,Declawed,SpecialNeeds,HairLength',
+        `"A-117 ",Dog,Labrador Retriever,,0,," Rex, ""the dog"" ",,,,${text},Available,1,,0,,,,,,`,
+      ]);
+      const rescuegroups = await lines('rescuegroups');
+      assert.deepEqual(rescuegroups.slice(0, 2), [
+        'animalID,status,rescueID,name,species,primaryBreed,secondaryBreed,sex,mixed,dogs,cats,kids,declawed,' +
+          'housetrained,age,specialNeeds,altered,size,uptodate,color,description,pic1,pic2,pic3,pic4',
+        `"A-117 ",Available,"A-117 "," Rex, ""the dog"" ",Dog,Labrador Retriever,,,Yes,No,,Yes,,,,,,,,,${text},,,,`,
+      ]);
+    });
+
     it('send no body for HEAD', async () => {
       const response = await get('pets.csv', owner, 'HEAD');
       assert.deepEqual([response.status, await response.text()], [200, '']);

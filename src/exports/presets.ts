@@ -9,12 +9,15 @@ import {
   photoColumns,
 } from './derived.ts';
 
+/** The names of the presets. */
+export const presetNames = ['petstore', 'petfinder', 'asm3', 'adoptapet', 'rescuegroups'] as const;
+
 /** The columns of an export, and how their cells are written. */
-export const ExportPreset = Type.Enum(['petstore', 'petfinder', 'asm3'], {
+export const ExportPreset = Type.Enum([...presetNames], {
   default: 'petstore',
   description:
-    'The columns: `petstore` has every field that you can write, `petfinder` those of a Petfinder import, and `asm3` those of ' +
-    'a CSV import of Animal Shelter Manager.',
+    'The columns: `petstore` has every field that you can write, `petfinder` those of a Petfinder import, `asm3` those of ' +
+    'a CSV import of Animal Shelter Manager, and `adoptapet` and `rescuegroups` those that it sends to these sites.',
 });
 export type ExportPreset = Static<typeof ExportPreset>;
 
@@ -30,13 +33,19 @@ export interface PresetColumn {
   readonly values: Readonly<Record<string, string>> | undefined;
 }
 
-/** Petfinder: 1 is yes, 0 is no, an empty cell is unknown. */
+/** Petfinder and Adopt-a-Pet: 1 is yes, 0 is no, an empty cell is unknown. */
 const oneZero = { yes: '1', no: '0' };
 /** Its columns that begin with `No` ask the opposite. */
 const zeroOne = { yes: '0', no: '1' };
 /** Animal Shelter Manager. */
 const yesNo = { yes: 'Y', no: 'N' };
 const yesNoUnknown = { ...yesNo, unknown: 'U' };
+/** RescueGroups: an empty cell is unknown. */
+const yesNoWords = { yes: 'Yes', no: 'No' };
+const sizeLetters = { small: 'S', medium: 'M', large: 'L', xlarge: 'XL' };
+const ages = { baby: 'Baby', young: 'Young', adult: 'Adult', senior: 'Senior' };
+/** Of sites that know no animals on hold. A cell is read as the first value that it is written for. */
+const availableOrAdopted = { available: 'Available', pending: 'Available', sold: 'Adopted' };
 
 const ownColumns = new Map(petColumnList.map(column => [column.name, column]));
 
@@ -53,8 +62,8 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('PrimaryBreed', 'breeds.primary'),
     column('SecondaryBreed', 'breeds.secondary'),
     column('Sex', 'sex', { female: 'F', male: 'M' }),
-    column('Size', 'size', { small: 'S', medium: 'M', large: 'L', xlarge: 'XL' }),
-    column('Age', 'lifeStage', { baby: 'Baby', young: 'Young', adult: 'Adult', senior: 'Senior' }),
+    column('Size', 'size', sizeLetters),
+    column('Age', 'lifeStage', ages),
     column('Desc', 'description'),
     column('Type', 'species'),
     column('Status', 'status', { available: 'A', pending: 'H', sold: 'X' }),
@@ -114,6 +123,55 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('HASSPECIALNEEDS', 'traits.specialNeeds', yesNo),
     column('HEALTHPROBLEMS', 'specialNeedsNotes'),
   ],
+  // github.com/sheltermanager/asm3, publishers/adoptapet.py
+  adoptapet: [
+    column('Id', 'ownId'),
+    column('Animal', 'species'),
+    column('Breed', 'breeds.primary'),
+    column('Breed2', 'breeds.secondary'),
+    column('Purebred', 'breeds.mixed', { true: '0', false: '1' }),
+    column('Age', 'lifeStage', ages),
+    column('Name', 'name'),
+    column('Size', 'dogOrCatSize', sizeLetters),
+    column('Sex', 'sex', { female: 'F', male: 'M' }),
+    column('Color', 'colors.primary'),
+    column('Description', 'html'),
+    column('Status', 'status', availableOrAdopted),
+    column('GoodWKids', 'goodWith.children', oneZero),
+    column('GoodWCats', 'goodWith.cats', oneZero),
+    column('GoodWDogs', 'goodWith.dogs', oneZero),
+    column('SpayedNeutered', 'traits.spayedNeutered', oneZero),
+    column('ShotsCurrent', 'traits.vaccinated', oneZero),
+    column('Housetrained', 'traits.houseTrained', oneZero),
+    column('Declawed', 'traits.declawed', oneZero),
+    column('SpecialNeeds', 'traits.specialNeeds', oneZero),
+    column('HairLength', 'hairLength', { hairless: 'Hairless', short: 'Short', medium: 'Medium', long: 'Long' }),
+  ],
+  // github.com/sheltermanager/asm3, publishers/rescuegroups.py
+  rescuegroups: [
+    column('animalID', 'ownIdCopy'),
+    column('status', 'status', availableOrAdopted),
+    column('rescueID', 'ownId'),
+    column('name', 'name'),
+    column('species', 'species'),
+    column('primaryBreed', 'breeds.primary'),
+    column('secondaryBreed', 'breeds.secondary'),
+    column('sex', 'sex', { female: 'Female', male: 'Male', unknown: 'Unknown' }),
+    column('mixed', 'breeds.mixed', { true: 'Yes', false: 'No' }),
+    column('dogs', 'goodWith.dogs', yesNoWords),
+    column('cats', 'goodWith.cats', yesNoWords),
+    column('kids', 'goodWith.children', yesNoWords),
+    column('declawed', 'traits.declawed', yesNoWords),
+    column('housetrained', 'traits.houseTrained', yesNoWords),
+    column('age', 'lifeStage', ages),
+    column('specialNeeds', 'traits.specialNeeds', { yes: '1' }),
+    column('altered', 'traits.spayedNeutered', yesNoWords),
+    column('size', 'size', sizeLetters),
+    column('uptodate', 'traits.vaccinated', yesNoWords),
+    column('color', 'colors.primary'),
+    column('description', 'html'),
+    ...photoColumns.slice(0, 4).map((name, index) => column(`pic${index + 1}`, name)),
+  ],
 };
 
 /** Returns the columns of a preset, in their order. */
@@ -157,6 +215,6 @@ function valueWrittenAs(values: Readonly<Record<string, string>>, cell: string):
   const folded = cell.trim().toLowerCase();
   const found = Object.entries(values).find(([, printed]) => printed.toLowerCase() === folded);
   if (found !== undefined) return found[0];
-  const choices = Object.values(values);
+  const choices = [...new Set(Object.values(values))];
   throw new CellError('invalid_value', `Must be one of ${choices.join(', ')}.`, cell, choices);
 }

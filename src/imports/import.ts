@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
+import { presetNames } from '../exports/presets.ts';
 import type { RequestOrigin } from '../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
@@ -45,7 +46,7 @@ export const Import = Type.Object(
       '`receiving` while the file arrives, `running`, then `completed`, `failed` or `canceled`.',
     ),
     mode: openEnum(['upsert', 'replace'], 'The mode.'),
-    preset: openEnum(['petstore', 'petfinder', 'asm3'], 'The columns of the file.'),
+    preset: openEnum([...presetNames], 'The columns of the file.'),
     format: openEnum(['csv', 'ndjson'], 'The format of the file.'),
     dryRun: Type.Boolean({ description: 'Whether nothing is changed: the numbers say what would be.' }),
     rows: count('The rows of the file that have arrived, without the names of the columns.'),

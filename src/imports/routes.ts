@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
+import { presetNames } from '../exports/presets.ts';
 import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { onePer } from '../lib/one-per.ts';
@@ -30,7 +31,7 @@ const ERRORS_PAGE = 500;
 const query = Type.Object({
   mode: Type.Optional(ImportMode),
   preset: Type.Optional(
-    Type.Enum(['petstore', 'petfinder', 'asm3'], {
+    Type.Enum([...presetNames], {
       default: 'petstore',
       description:
         'The columns of the file: those of an export with the same preset, in any order; some may be absent.',
