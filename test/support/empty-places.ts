@@ -22,7 +22,7 @@ export const emptyPlaces: { name: string; skip: string | false; create(): Promis
     skip: skipFor(withoutPostgres),
     async create() {
       const { url, remove } = await createDatabase({ empty: true });
-      return { environment: { PETSTORE_DATABASE_URL: url, PETSTORE_DATA_DIR: temporaryDirectory() }, close: remove };
+      return { environment: { PETSTORE_DATABASE_URL: url, ...directories() }, close: remove };
     },
   },
   {
@@ -33,10 +33,15 @@ export const emptyPlaces: { name: string; skip: string | false; create(): Promis
       return {
         environment: {
           ...{ PETSTORE_DATABASE_URL: one.url, PETSTORE_STAGING_DATABASE_URL: other.url },
-          PETSTORE_DATA_DIR: temporaryDirectory(),
+          ...directories(),
         },
         close: async () => void (await Promise.all([one.remove(), other.remove()])),
       };
     },
   },
 ];
+
+/** The directories of a store on PostgreSQL, which its server and commands share. */
+function directories() {
+  return { PETSTORE_DATA_DIR: temporaryDirectory(), PETSTORE_PHOTOS_DIRECTORY: temporaryDirectory() };
+}

@@ -19,6 +19,7 @@ export interface StoredTables {
     version: number;
     updated_at: number;
     reserved_until: number | null;
+    account_id: number;
   }[];
   readonly holds: readonly {
     id: number;
@@ -165,8 +166,8 @@ export function assertStoredInvariants({ pets, holds, orders, reservations, coun
   }
 
   const recount = new Map<string, number>();
-  for (const { status, category_id } of pets) {
-    for (const counter of [`status ${status}`, `category ${category_id}`]) {
+  for (const { status, category_id, account_id } of pets) {
+    for (const counter of [`status ${status}`, `category ${category_id}`, `owner ${account_id}`]) {
       recount.set(counter, (recount.get(counter) ?? 0) + 1);
     }
   }

@@ -87,7 +87,15 @@ static int ends(const char *text, const char *end) {
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-static int kind(int fd) { return fd >= 0 && fd < DESCRIPTORS ? descriptors[fd].kind : 0; }
+/* Returns what a descriptor is. The process may have closed it by a system call of its own, as libuv does after a copy. */
+static int kind(int fd) {
+  if (fd < 0 || fd >= DESCRIPTORS || descriptors[fd].kind == 0) return 0;
+  int saved = errno;
+  struct stat status;
+  if (fstat(fd, &status) != 0 || status.st_ino != descriptors[fd].inode) descriptors[fd].kind = 0;
+  errno = saved;
+  return descriptors[fd].kind;
+}
 
 /* Between enter and leave nothing else is recorded, here or in another process. */
 static void enter(void) {
