@@ -94,6 +94,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
     webhookId: '1',
     categoryId: '1',
     '/search': '/search?q=rate+limit',
+    '/shelter/animals/{petId}': '/shelter/animals/1#photos',
     code: 'rate_limit_exceeded',
     operationId: 'createPet',
     '/deprecations/{operationId}': 'getPet',
