@@ -65,7 +65,7 @@ const ownIdOf = ({ id, externalId }: PetValues) => String(externalId ?? id);
 const hairLengths: Readonly<Record<string, readonly unknown[]>> = {
   cat: ['short', 'medium', 'long'],
   rabbit: ['short', 'long'],
-  'small animal': ['hairless', 'short', 'medium', 'long'],
+  'small & furry': ['hairless', 'short', 'medium', 'long'],
 };
 
 /** The columns of presets that are written from more than one field, or read into more than one. */

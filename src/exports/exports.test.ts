@@ -143,6 +143,26 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('write size and coat for Adopt-a-Pet only where it takes them', async () => {
+      const { token: shelter } = await serving.newKey();
+      for (const [categoryId, coat] of Object.entries({ 1: 'short', 2: 'medium', 4: 'hairless', 6: 'long' })) {
+        const body = { name: 'Pip', categoryId: Number(categoryId), size: 'large', coat };
+        await send(`${serving.urls.production}/pets`, { method: 'POST', key: shelter, body });
+      }
+      const [head, ...rows] = (await (await get('pets.csv?preset=adoptapet', shelter)).text()).trim().split('\r\n');
+      const cells = rows.map(row => row.split(','));
+      const [size, hair] = ['Size', 'HairLength'].map(name => head!.split(',').indexOf(name)) as [number, number];
+      assert.deepEqual(
+        cells.map(row => [row[1], row[size], row[hair]]),
+        [
+          ['Dog', 'L', ''],
+          ['Cat', 'L', 'Medium'],
+          ['Small & Furry', '', 'Hairless'],
+          ['Bird', '', ''],
+        ],
+      );
+    });
+
     it('send no body for HEAD', async () => {
       const response = await get('pets.csv', owner, 'HEAD');
       assert.deepEqual([response.status, await response.text()], [200, '']);
