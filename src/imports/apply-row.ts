@@ -22,6 +22,7 @@ import {
   rowErrors,
 } from './convert.ts';
 import type { ImportRow } from './import.ts';
+import { invalidLine, objectIn } from './json-line.ts';
 import type { ImportRecord } from './records.ts';
 
 /** How the deployment treats unknown categories. */
@@ -85,7 +86,7 @@ export class RowApplier {
   #parse(content: string | readonly string[]): ParsedRow | RowError[] {
     if (typeof content !== 'string') return this.#parsedCells(this.#columns, content);
     const values = objectIn(content);
-    if (values === undefined) return [{ code: 'invalid_json', message: 'The line must be a JSON object.' }];
+    if (values === undefined) return [invalidLine];
     if (presetOf(this.#row) === 'petstore') {
       const change = async (pet: PetRow | undefined) => changeIn(values, pet && this.#exported(pet));
       return { identifier: identifierIn(values), change };
@@ -185,15 +186,6 @@ function notFound(id: number): RowError {
 
 function presetOf({ preset }: ImportRow): ExportPreset {
   return preset as ExportPreset;
-}
-
-function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const categoryWithSlug = query((db, p: Params<{ slug: string }>) =>

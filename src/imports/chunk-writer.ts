@@ -8,11 +8,13 @@ import {
   identifierOf,
   ignoredPhotos,
   keyOf,
+  unknownColumn,
   unknownMember,
   unknownMembersOf,
 } from './convert.ts';
 import type { ImportError } from './import.ts';
 import { invalidImport } from './invalid-import.ts';
+import { objectIn } from './json-line.ts';
 import type { ImportOptions } from './options.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
@@ -78,14 +80,15 @@ export class ChunkWriter {
   }
 
   async #begin(names: readonly string[]): Promise<void> {
-    const { columns, warnings, photos } = bindColumns(this.#options.preset, names);
+    const { columns, unknown, photos } = bindColumns(this.#options.preset, names);
     this.#columns = columns;
     for (const index of photos) this.#photos.set(index, names[index]!);
     const isIdentifier = (column: FileColumns[number]) => column?.from === 'externalId' || column?.derived?.holds;
     if (!columns.some(isIdentifier)) {
       throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
     }
-    this.#warnings = warnings.map(warning => ({ level: 'warning', line: 1, ...warning }));
+    const { preset } = this.#options;
+    this.#warnings = unknown.map(name => ({ level: 'warning', line: 1, ...unknownColumn(preset, name) }));
     await this.#database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
     });
@@ -160,16 +163,11 @@ export class ChunkWriter {
 
   #identifierOf(line: number, content: string | readonly string[]) {
     if (typeof content !== 'string') return identifierOf(this.#columns!, content);
-    let values: unknown;
-    try {
-      values = JSON.parse(content);
-    } catch {
-      return undefined;
-    }
-    if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined;
+    const values = objectIn(content);
+    if (values === undefined) return undefined;
     if (this.#options.preset === 'petstore') {
-      this.#warnOfMembers(line, values as Record<string, unknown>);
-      return identifierIn(values as Record<string, unknown>);
+      this.#warnOfMembers(line, values);
+      return identifierIn(values);
     }
     const { columns } = bindColumns(this.#options.preset, Object.keys(values));
     const cells = Object.values(values).map(cell => (typeof cell === 'string' ? cell : ''));

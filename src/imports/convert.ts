@@ -14,21 +14,21 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
 /**
- * Returns the columns with these names, whose case does not matter, warnings of those that are ignored, and the indexes of
+ * Returns the columns with these names, whose case does not matter, the names of those that are ignored, and the indexes of
  * those with photos.
  */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
   const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));
-  const warnings: RowError[] = [];
+  const unknown: string[] = [];
   const photos: number[] = [];
   const columns = names.map((name, index) => {
     const column = known.get(name.trim().toLowerCase());
-    if (column === undefined) warnings.push(unknownColumn(name, [...known.values()]));
+    if (column === undefined) unknown.push(name);
     else if (column.derived?.holds === 'photo') photos.push(index);
     known.delete(name.trim().toLowerCase());
     return column?.derived?.holds === 'photo' ? undefined : column;
   });
-  return { columns, warnings, photos };
+  return { columns, unknown, photos };
 }
 
 const fieldNames = ['id', ...new Set(petColumnList.map(({ field }) => field))];
@@ -45,10 +45,11 @@ export function unknownMember(name: string): RowError {
   return { column: shortened(name), code: 'unknown_member', message, ...(suggestion && { suggestion }) };
 }
 
-function unknownColumn(name: string, columns: readonly PresetColumn[]): RowError {
+/** Returns the warning of a column that is ignored. */
+export function unknownColumn(preset: ExportPreset, name: string): RowError {
   const suggestion = nearest(
-    name.trim(),
-    columns.map(({ name }) => name),
+    name.trim().slice(0, 100),
+    columnsOf(preset).map(column => column.name),
   );
   const message = 'The preset has no such column, or the file has it twice: it is ignored.';
   return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };

@@ -7,7 +7,7 @@ import { findCategory } from '../categories/rows.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
-import { type Database, query, sql } from '../schema.ts';
+import { type Database, type Params, query, sql } from '../schema.ts';
 import { deleteOldImports } from './clean-up.ts';
 import { importErrors } from './import.ts';
 import { importJob } from './import-job.ts';
@@ -70,6 +70,13 @@ const left = async (database: Database) => Object.values((await database.first(r
 const countPets = query(db => db.selectFrom('pets').select(sql<number>`count(*)`.as('pets')));
 const petsIn = async (database: Database) => (await database.first(countPets, {}))!.pets;
 
+const breakChunk = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('import_chunks').set({ rows: sql`'x' || rows` }).where('import_id', '=', p.id),
+);
+const mendChunk = query((db, p: Params<{ id: number }>) =>
+  db.updateTable('import_chunks').set({ rows: sql`substr(rows, 2)` }).where('import_id', '=', p.id),
+);
+
 describe('the job of imports', () => {
   onEachEngine(engine => {
     it('deletes the rows and identifiers of an import once it ends, and counts their bytes down', async () => {
@@ -83,6 +90,42 @@ describe('the job of imports', () => {
       assert.equal(await storedBytes.read(database, 1), 0);
       assert.deepEqual([(await getImport(database, owner, id)).state, await petsIn(database)], ['completed', 60]);
       assert.equal(await store.work(), 0);
+    });
+
+    it('reports lines beyond the bounds, and imports the others', async () => {
+      const store = await openStore(engine);
+      const deep = `{"externalId":"A","extra":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`;
+      const nested = '{"externalId":"B","extra":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}';
+      const wide = JSON.stringify(Object.fromEntries(Array.from({ length: 1001 }, (_, name) => [`m${name}`, 1])));
+      const file = [deep, nested, wide, '{"externalId":"C","name":"Rex","categoryId":1}'].join('\n');
+      for (const preset of ['petstore', 'petfinder'] as const) {
+        const id = await store.begin(file, { format: 'ndjson', preset });
+        await store.work();
+        const { state, failed } = await getImport(store.database, owner, id);
+        assert.deepEqual([state, failed], ['completed', preset === 'petstore' ? 3 : 4]);
+        const errors = (await importErrors(store.database, id, 0, 3)).map(({ error }) => JSON.parse(error));
+        assert.deepEqual(
+          errors.map(({ line, code }) => [line, code]),
+          [1, 2, 3].map(line => [line, 'invalid_json']),
+        );
+      }
+      assert.equal(await petsIn(store.database), 1);
+    });
+
+    it('goes on with other imports while the steps of one fail', async () => {
+      const store = await openStore(engine);
+      const { database, clock } = store;
+      const [broken, sound] = [await store.begin(csv(1)), await store.begin(csv(1), { accountId: 2 })];
+      await database.write(tx => tx.run(breakChunk, { id: broken }));
+      await assert.rejects(store.work(), SyntaxError);
+      await store.work();
+      const stateOf = async (accountId: number, id: number) =>
+        (await getImport(database, { accountId, admin: false }, id)).state;
+      assert.deepEqual([await stateOf(2, sound), await stateOf(1, broken)], ['completed', 'applying']);
+      await database.write(tx => tx.run(mendChunk, { id: broken }));
+      clock.advance(60_000);
+      await store.work();
+      assert.equal(await stateOf(1, broken), 'completed');
     });
 
     it('stops at once when an import is canceled; what was done stays', async () => {

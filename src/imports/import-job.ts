@@ -5,6 +5,7 @@ import { type Database, type NextDue, type Params, query, sql } from '../schema.
 import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
 import { cleanUp } from './clean-up.ts';
+import type { ImportRow } from './import.ts';
 import { checkRemovals, removePets } from './removals.ts';
 import { runImportStep } from './steps.ts';
 
@@ -32,10 +33,23 @@ export const nextImportStep: NextDue = db =>
 /** The pause between steps, so that other writes are not delayed. */
 const PAUSE_MS = 2;
 
+/** How long an import waits after a step that failed, so that it does not keep others waiting, in milliseconds. */
+const RETRY_MS = 60_000;
+
 /** Does the next step of the import that waits for the longest time. Returns 0 if there is none, or another process does it. */
-async function runStep({ database, rules, accounts, now }: ImportDeps): Promise<number> {
+async function runStep(deps: ImportDeps): Promise<number> {
+  const { database, now } = deps;
   const due = await database.first(nextDue, { now: now() });
   if (due === undefined) return 0;
+  try {
+    return await stepOf(deps, due);
+  } catch (error) {
+    await database.write(tx => tx.run(postpone, { id: due.id, dueAt: tx.now + RETRY_MS })).catch(() => {});
+    throw error;
+  }
+}
+
+async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow): Promise<number> {
   if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
     const { message } = errors.account_suspended;
     return runImportStep(database, due, async tx => {
@@ -56,6 +70,10 @@ async function runStep({ database, rules, accounts, now }: ImportDeps): Promise<
 
 const suspendedAccount = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('accounts').select('id').where('id', '=', p.id).where('suspended_at', 'is not', null),
+);
+
+const postpone = query((db, p: Params<{ id: number; dueAt: number }>) =>
+  db.updateTable('imports').set({ due_at: p.dueAt }).where('id', '=', p.id).where('due_at', 'is not', null),
 );
 
 const nextDue = query((db, p: Params<{ now: number }>) =>
