@@ -2,7 +2,8 @@ import { Problem } from '../lib/http/problem.ts';
 import { countDeleted } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { type CategoryRules, RowApplier, type RowOutcome } from './apply-row.ts';
-import { type ImportError, type ImportRow, originOf } from './import.ts';
+import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
+import type { ImportError, ImportRow } from './import.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
@@ -15,21 +16,8 @@ import { type WatchedTransaction, watchWrites } from './watch-writes.ts';
  */
 export async function applyChunk(database: Database, row: ImportRow, rules: CategoryRules): Promise<number> {
   if (row.next_chunk >= row.chunks) return runImportStep(database, row, async tx => afterRows(tx, row));
-  const failures = new Map<number, Problem>();
-  for (;;) {
-    try {
-      if (row.dry_run === 0) {
-        return await runImportStep(database, row, async (tx, locked) =>
-          record(tx, locked, await applyRows(tx, locked, rules, failures)),
-        );
-      }
-      const result = await tryRows(database, row, rules, failures);
-      return await runImportStep(database, row, async (tx, locked) => record(tx, locked, result));
-    } catch (error) {
-      if (!(error instanceof RowFailed)) throw error;
-      failures.set(error.index, error.problem);
-    }
-  }
+  const work = (tx: Transaction, seen: ImportRow, failures: Failures) => applyRows(tx, seen, rules, failures);
+  return runBatchStep(database, row, work, record);
 }
 
 /** What the rows of a chunk did. */
@@ -40,51 +28,12 @@ interface ChunkResult {
   readonly errors: readonly ImportError[];
 }
 
-/** Thrown to roll back a chunk because of a row. */
-class RowFailed extends Error {
-  readonly index: number;
-  readonly problem: Problem;
-
-  constructor(index: number, problem: Problem) {
-    super(problem.message);
-    this.index = index;
-    this.problem = problem;
-  }
-}
-
-/** Thrown to roll back a chunk of a dry run. */
-class DryRun extends Error {
-  readonly result: ChunkResult;
-
-  constructor(result: ChunkResult) {
-    super('a dry run');
-    this.result = result;
-  }
-}
-
-/** Applies the rows of the next chunk, and rolls them back. */
-async function tryRows(
-  database: Database,
-  row: ImportRow,
-  rules: CategoryRules,
-  failures: ReadonlyMap<number, Problem>,
-): Promise<ChunkResult> {
-  try {
-    return await database.write(async tx => {
-      throw new DryRun(await applyRows(tx, row, rules, failures));
-    }, originOf(row));
-  } catch (error) {
-    if (error instanceof DryRun) return error.result;
-    throw error;
-  }
-}
-
 /** @param failures the rows that are known to fail, by index */
 async function applyRows(
   tx: Transaction,
   row: ImportRow,
   rules: CategoryRules,
-  failures: ReadonlyMap<number, Problem>,
+  failures: Failures,
 ): Promise<ChunkResult> {
   const chunk = await tx.first(chunkOf, { id: row.id, number: row.next_chunk });
   const records: ImportRecord[] = JSON.parse(chunk?.rows ?? '[]');
@@ -116,7 +65,7 @@ async function applyRow(
     return await applier.apply(record);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (writes() !== before) throw new RowFailed(index, error);
+    if (writes() !== before) throw new BatchFailed(index, error);
     return applier.errorsOf(error);
   }
 }

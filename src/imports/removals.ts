@@ -1,7 +1,8 @@
 import { Problem } from '../lib/http/problem.ts';
 import { deletePet } from '../pets/pets.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
-import { type ImportError, type ImportRow, needConfirmation, originOf } from './import.ts';
+import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
+import { type ImportError, type ImportRow, needConfirmation } from './import.ts';
 import { recordErrors } from './record-errors.ts';
 import { type Progress, runImportStep } from './steps.ts';
 
@@ -34,22 +35,8 @@ export function checkRemovals(database: Database, row: ImportRow): Promise<numbe
 }
 
 /** Deletes some of the pets that the file lacks, as `DELETE /v1/pets/{petId}` does; reserved ones stay and are errors. */
-export async function removePets(database: Database, row: ImportRow): Promise<number> {
-  const failures = new Map<number, Problem>();
-  for (;;) {
-    try {
-      if (row.dry_run === 0) {
-        return await runImportStep(database, row, async (tx, row) =>
-          record(tx, row, await removeSome(tx, row, failures)),
-        );
-      }
-      const result = await tryRemoving(database, row, failures);
-      return await runImportStep(database, row, async (tx, row) => record(tx, row, result));
-    } catch (error) {
-      if (!(error instanceof RemovalFailed)) throw error;
-      failures.set(error.id, error.problem);
-    }
-  }
+export function removePets(database: Database, row: ImportRow): Promise<number> {
+  return runBatchStep(database, row, removeSome, record);
 }
 
 interface Removal {
@@ -58,42 +45,7 @@ interface Removal {
   readonly errors: readonly ImportError[];
 }
 
-class RemovalFailed extends Error {
-  readonly id: number;
-  readonly problem: Problem;
-
-  constructor(id: number, problem: Problem) {
-    super(problem.message);
-    this.id = id;
-    this.problem = problem;
-  }
-}
-
-class DryRun extends Error {
-  readonly removal: Removal;
-
-  constructor(removal: Removal) {
-    super('a dry run');
-    this.removal = removal;
-  }
-}
-
-async function tryRemoving(
-  database: Database,
-  row: ImportRow,
-  failures: ReadonlyMap<number, Problem>,
-): Promise<Removal> {
-  try {
-    return await database.write(async tx => {
-      throw new DryRun(await removeSome(tx, row, failures));
-    }, originOf(row));
-  } catch (error) {
-    if (error instanceof DryRun) return error.removal;
-    throw error;
-  }
-}
-
-async function removeSome(tx: Transaction, row: ImportRow, failures: ReadonlyMap<number, Problem>): Promise<Removal> {
+async function removeSome(tx: Transaction, row: ImportRow, failures: Failures): Promise<Removal> {
   const page = await tx.all(petsAfter, {
     id: row.id,
     accountId: row.account_id,
@@ -116,7 +68,7 @@ async function removeSome(tx: Transaction, row: ImportRow, failures: ReadonlyMap
       await deletePet(tx, actor, id);
       removed++;
     } catch (error) {
-      if (error instanceof Problem) throw new RemovalFailed(id, error);
+      if (error instanceof Problem) throw new BatchFailed(id, error);
       throw error;
     }
   }
