@@ -154,7 +154,7 @@ export interface Tables {
   import_chunks: { import_id: number; number: number; rows: string };
   /** The identifiers in an import, each with its first line. */
   import_keys: { import_id: number; key: string; line: number };
-  /** What is wrong with rows of an import, as JSON. */
+  /** The errors and warnings of an import, as JSON. */
   import_errors: { import_id: number; number: number; error: string };
   messages: TableOf<typeof messageFields>;
   /** The result of each attempt to send a message by e-mail. */

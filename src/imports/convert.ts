@@ -14,8 +14,8 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
 /**
- * Returns the columns with these names, whose case does not matter, the names of those that are ignored, and the indexes of
- * those with photos.
+ * Looks up the columns of a file in a preset, ignoring case. Returns the columns, the names of unknown or repeated ones, and
+ * the indexes of columns with photos.
  */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
   const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));

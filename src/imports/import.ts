@@ -18,7 +18,7 @@ export const ImportMode = Type.Enum(['upsert', 'replace'], {
     'than 20 % of them only with `confirmRemovals`.',
 });
 
-/** What is wrong with a row, or what an import ignores. */
+/** An error in a row of an import, or a warning about something that the import ignores. */
 export const ImportError = Type.Object(
   {
     level: Type.Enum(['error', 'warning'], { description: '`error`: the row was not imported.' }),
@@ -32,7 +32,7 @@ export const ImportError = Type.Object(
     value: Type.Optional(Type.String({ description: 'The first 100 characters of the cell.' })),
     suggestion: Type.Optional(Type.String({ description: 'The nearest valid value.' })),
   },
-  { title: 'ImportError', description: 'What is wrong with a row of an import.' },
+  { title: 'ImportError', description: 'An error in a row of an import, or a warning.' },
 );
 export type ImportError = Static<typeof ImportError>;
 

@@ -10,7 +10,7 @@ import type { Draft } from './files/photo-files.ts';
 import { addPhoto, requireRoom } from './photos.ts';
 import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
 
-/** Who adds a photo; the plan of the account bounds its photos. */
+/** The caller who uploads a photo, with the plan that bounds the photos of the account. */
 export type Uploader = Actor & { readonly accountId: number; readonly plan: string };
 
 /**

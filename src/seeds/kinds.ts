@@ -460,7 +460,7 @@ function bird(
   grams: readonly [number, number],
   names?: string,
 ): Kind {
-  return { ...kindOf(`bird-${look}`, alt, breeds, colors, names), size, weight: [...grams, 'g'] };
+  return other(`bird-${look}`, alt, breeds, colors, size, grams, names);
 }
 
 function other(

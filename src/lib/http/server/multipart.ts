@@ -49,7 +49,7 @@ function malformed(): Problem {
 
 class PartReader {
   readonly #chunks: AsyncIterator<Buffer>;
-  /** What was read and not returned. The first delimiter has no line before it. */
+  /** Bytes that were read but not returned yet. It begins with a line break, because the first delimiter has none before it. */
   #rest: Buffer = LINE_END;
 
   constructor(chunks: AsyncIterable<Buffer>) {
