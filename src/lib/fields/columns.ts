@@ -5,6 +5,7 @@ import {
   type Fields,
   type Inserted,
   type InsertRowOf,
+  isNullable,
   isShown,
   type PlainRowOf,
   type RowOf,
@@ -47,6 +48,8 @@ export function columnsFor<F extends Fields>(fields: F) {
   const asOf = (now: unknown) => (one: Column) => one.field.at?.(now).as(one.key) ?? stored(one);
   const assigned = (chosen: readonly Column[], p: object) =>
     Object.fromEntries(chosen.map(({ key, name }) => [name, p[key as keyof object]]));
+  const inserted = columns.filter(({ field }) => !field.generated && field.view !== 'lock');
+  const optional = new Set(Object.keys(fields).filter(name => isNullable(fields[name]!)));
   return {
     /** The columns of the plain view as of `now`, which is an SQL expression. */
     plain: (now?: unknown) =>
@@ -56,12 +59,17 @@ export function columnsFor<F extends Fields>(fields: F) {
       columns.filter(({ field }) => field.view !== 'lock').map(asOf(now)) as unknown as Selected<RowOf<F>>,
     /** Every column as it is stored. */
     stored: () => columns.map(stored) as unknown as Selected<ColumnValuesOf<F>>,
-    /** The values of an insert, from the parameters of a query. */
-    inserted: (p: { readonly [K in keyof InsertRowOf<F>]: Expression<InsertRowOf<F>[K]> }) =>
+    /** The values of an insert, from the parameters of a query; `brief`: without the columns that may be null. */
+    inserted: (
+      p: { readonly [K in keyof InsertRowOf<F>]: Expression<InsertRowOf<F>[K]> },
+      length: 'brief' | 'whole' = 'whole',
+    ) =>
       assigned(
-        columns.filter(({ field }) => !field.generated && field.view !== 'lock'),
+        length === 'whole' ? inserted : inserted.filter(({ field }) => !isNullable(field)),
         p,
       ) as never as Assigned<TableOf<Inserted<F>>>,
+    /** Reports whether a brief insert has all values of a body. */
+    isBrief: (body: object) => Object.keys(body).every(name => !optional.has(name)),
     /** The assignments of an update, from the parameters of a query: all that are not fixed, or some by their keys. */
     updated: (p: object, keys?: readonly (keyof ColumnValuesOf<F>)[]) =>
       assigned(
