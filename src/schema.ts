@@ -117,6 +117,7 @@ export interface Tables {
     mode: 'upsert' | 'replace';
     preset: string;
     format: 'csv' | 'ndjson';
+    /** 1 if nothing is changed; 2 if the file is kept afterwards until `due_at`, for `importPreviewed`. */
     dry_run: number;
     /** The number of removals that the caller has confirmed. */
     confirmed: number | null;

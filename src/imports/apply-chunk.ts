@@ -3,7 +3,7 @@ import { countDeleted } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, type Transaction } from '../schema.ts';
 import { type CategoryRules, RowApplier, type RowOutcome } from './apply-row.ts';
 import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
-import type { ImportError, ImportRow } from './import.ts';
+import { type ImportError, type ImportRow, KEEPS_FILE } from './import.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
@@ -73,8 +73,10 @@ async function applyRow(
 async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Promise<Partial<Progress>> {
   const { rows, bytes, counts, errors } = result;
   await recordErrors(tx, row.id, errors);
-  await tx.run(deleteChunk, { id: row.id, number: row.next_chunk });
-  countDeleted(tx, [{ accountId: row.account_id, bytes }]);
+  if (row.dry_run !== KEEPS_FILE) {
+    await tx.run(deleteChunk, { id: row.id, number: row.next_chunk });
+    countDeleted(tx, [{ accountId: row.account_id, bytes }]);
+  }
   return {
     next_chunk: row.next_chunk + 1,
     rows_read: row.rows_read + rows,

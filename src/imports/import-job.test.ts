@@ -11,9 +11,10 @@ import { type Database, type Params, query, sql } from '../schema.ts';
 import { deleteOldImports } from './clean-up.ts';
 import { importErrors } from './import.ts';
 import { importJob } from './import-job.ts';
-import { activateImport, cancelImport, getImport } from './imports.ts';
+import { activateImport, cancelImport, getImport, importPreviewed } from './imports.ts';
 import type { ImportOptions } from './options.ts';
 import { receiveImport } from './receive.ts';
+import { FILE_KEPT_MS } from './steps.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const owner = { accountId: 1, admin: false };
@@ -90,6 +91,55 @@ describe('the job of imports', () => {
       assert.equal(await storedBytes.read(database, 1), 0);
       assert.deepEqual([(await getImport(database, owner, id)).state, await petsIn(database)], ['completed', 60]);
       assert.equal(await store.work(), 0);
+    });
+
+    it('keeps the file of a dry run for an hour if it is to, and imports it once', async () => {
+      const store = await openStore(engine);
+      const { clock, database } = store;
+      const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
+      const go = (id: number, confirmRemovals?: number) =>
+        database.write(tx => importPreviewed(tx, owner, id, { origin, ...(confirmRemovals && { confirmRemovals }) }));
+      const kept = { dryRun: true, keepsFile: true } as const;
+      await store.begin(csv(4).replaceAll('A-', 'B-'));
+      await store.work();
+
+      const first = await store.begin(csv(3), kept);
+      await assert.rejects(go(first), { code: 'import_running' });
+      await store.work();
+      const file = `${csv(60).replaceAll(',1\n', ',1,red\n').replace('\n', ',colour\n')}A-99,,1,red\n`;
+      const id = await store.begin(file, { ...kept, mode: 'replace' });
+      await store.work();
+      await assert.rejects(go(first), { code: 'import_file_deleted' });
+      await assert.rejects(
+        database.write(tx => importPreviewed(tx, { ...owner, accountId: 2 }, id, { origin })),
+        {
+          code: 'import_not_found',
+        },
+      );
+      assert.deepEqual(await left(database), [3, 3, 61, 3]);
+      const preview = await getImport(database, owner, id);
+      assert.deepEqual([preview.created, preview.removals, preview.warnings, preview.failed], [60, 4, 2, 1]);
+      assert.ok((await storedBytes.read(database, 1)) > 60 * 10);
+      assert.equal(await petsIn(database), 4);
+
+      assert.equal((await go(id, 4)).dry_run, 0);
+      assert.equal((await go(id, 4)).id, id);
+      await store.work();
+      const { state, created, removed, failed, warnings, rows_read } = await getImport(database, owner, id);
+      assert.deepEqual([state, created, removed, failed, warnings, rows_read], ['completed', 60, 4, 1, 1, 61]);
+      assert.deepEqual(
+        (await importErrors(database, id, 0, 9)).map(({ error }) => JSON.parse(error).code),
+        ['unknown_column', 'required'],
+      );
+      assert.deepEqual([await petsIn(database), ...(await left(database))], [60, 3, 0, 0, 2]);
+      assert.equal(await storedBytes.read(database, 1), 0);
+
+      const late = await store.begin(csv(1), kept);
+      await store.work();
+      clock.advance(FILE_KEPT_MS);
+      await assert.rejects(go(late), { code: 'import_file_deleted' });
+      await store.work();
+      assert.deepEqual((await left(database)).slice(1, 3), [0, 0]);
     });
 
     it('reports lines beyond the bounds, and imports the others', async () => {

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { presetNames } from '../exports/presets.ts';
-import type { RequestOrigin } from '../lib/origin.ts';
+import type { RequestOrigin, SessionOrigin } from '../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Params, query, type Reader, type Tables } from '../schema.ts';
@@ -96,7 +96,7 @@ export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): 
     mode: row.mode,
     preset: row.preset,
     format: row.format,
-    dryRun: row.dry_run === 1,
+    dryRun: row.dry_run !== 0,
     rows: row.row_count,
     rowsRead: row.rows_read,
     created: row.created,
@@ -124,9 +124,12 @@ export function needConfirmation({ removals, existing }: Pick<ImportRow, 'remova
 const REMOVALS_SHARE = 0.2;
 
 /** The request that began an import. */
-export function originOf({ origin }: ImportRow): RequestOrigin {
+export function originOf({ origin }: ImportRow): RequestOrigin | SessionOrigin {
   return JSON.parse(origin);
 }
+
+/** The value of `dry_run` of an import whose file is kept. */
+export const KEEPS_FILE = 2;
 
 /** The most errors that are kept of an import. */
 export const ERRORS_MAX = 10_000;

@@ -1,6 +1,8 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
+import { Problem } from '../lib/http/problem.ts';
+import type { SessionOrigin } from '../lib/origin.ts';
 import {
   type KeysetParams,
   keysetPage,
@@ -11,7 +13,8 @@ import {
   sql,
   type Transaction,
 } from '../schema.ts';
-import { type ImportRow, importById } from './import.ts';
+import { type ImportRow, importById, KEEPS_FILE } from './import.ts';
+import { TOO_MANY } from './removals.ts';
 
 /** How many ended imports of an account are kept, and for how long at most. */
 export const IMPORTS_KEPT = 20;
@@ -53,6 +56,31 @@ export async function cancelImport(tx: Transaction, actor: Actor, id: number): P
   return (await tx.first(cancel, { id, now: tx.now })) ?? row;
 }
 
+/**
+ * Imports the file of a dry run, which becomes this import. Animals that were added since the file arrived are not deleted.
+ * @param confirmRemovals how many animals `replace` may delete, if they are more than 20 %
+ * @throws {Problem} `import_not_found`; `import_running`; `import_file_deleted`
+ */
+export async function importPreviewed(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  { origin, confirmRemovals = null }: { readonly origin: SessionOrigin; readonly confirmRemovals?: number | null },
+): Promise<ImportRow> {
+  const { account_id: accountId, dry_run } = await getImport(tx, actor, id);
+  if (dry_run !== 0) {
+    if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
+    await tx.run(deleteOutcome, { id });
+    const values = { id, origin: JSON.stringify(origin), confirmed: confirmRemovals, now: tx.now };
+    if ((await tx.run(restart, values)) === 0) throw fileDeleted();
+  }
+  return getImport(tx, actor, id);
+}
+
+function fileDeleted(): Problem {
+  return new Problem('import_file_deleted', 409, 'The file is not kept any more. Choose it again.');
+}
+
 const pageQuery = queriesByShape(['descending'], ({ descending }: { readonly descending: boolean }) =>
   query((db, p: Params<KeysetParams & { accountId: number }>) =>
     keysetPage(
@@ -68,24 +96,51 @@ const pageQuery = queriesByShape(['descending'], ({ descending }: { readonly des
   ),
 );
 
+const FIRST_STATE = sql<ImportRow['state']>`case when mode = 'replace' then 'checking' else 'applying' end`;
+
 const activate = query((db, p: Params<{ id: number; now: number }>) =>
   db
     .updateTable('imports')
-    .set(eb => ({
-      state: eb
-        .case()
-        .when('mode', '=', sql.lit('replace'))
-        .then(sql.lit('checking' as const))
-        .else(sql.lit('applying' as const))
-        .end(),
+    .set({
+      state: FIRST_STATE,
       up_to_id: sql<number>`coalesce((select max(id) from pets where pets.account_id = imports.account_id), 0)`,
       started_at: p.now,
       due_at: p.now,
-    }))
+    })
     .where('id', '=', p.id)
     .where('state', '=', sql.lit('receiving'))
     .returningAll(),
 );
+
+export const inProgress = query((db, p: Params<{ accountId: number }>) =>
+  db.selectFrom('imports').select('id').where('account_id', '=', p.accountId).where('ended_at', 'is', null),
+);
+
+/** Deletes what a dry run has found in the rows. What was found while the file arrived stays. */
+const deleteOutcome = query((db, p: Params<{ id: number }>) =>
+  db
+    .deleteFrom('import_errors')
+    .where('import_id', '=', p.id)
+    .where(eb => eb.or([eb('error', 'like', '{"level":"error"%'), eb('error', 'like', `%"code":"${TOO_MANY}"%`)])),
+);
+
+/** Begins again with the first chunk, unless one of them is deleted already. */
+const restart = query((db, p: Params<{ id: number; origin: string; confirmed: number | null; now: number }>) => {
+  const zero = sql.lit(0);
+  return db
+    .updateTable('imports')
+    .set({
+      ...{ dry_run: zero, origin: p.origin, confirmed: p.confirmed, started_at: p.now, due_at: p.now, ended_at: null },
+      ...{ state: FIRST_STATE, next_chunk: zero, after_id: zero, rows_read: zero, removals: null, existing: null },
+      ...{ created: zero, updated: zero, unchanged: zero, failed: zero, removed: zero },
+      warnings: sql<number>`(select count(*) from import_errors where import_id = imports.id)`,
+    })
+    .where('id', '=', p.id)
+    .where('dry_run', '=', sql.lit(KEEPS_FILE))
+    .where('state', '=', sql.lit('completed'))
+    .where('due_at', '>', p.now)
+    .where(sql<boolean>`chunks = (select count(*) from import_chunks where import_id = imports.id)`);
+});
 
 const cancel = query((db, p: Params<{ id: number; now: number }>) =>
   db

@@ -1,16 +1,18 @@
 import type { ExportPreset } from '../exports/presets.ts';
-import type { RequestOrigin } from '../lib/origin.ts';
+import type { RequestOrigin, SessionOrigin } from '../lib/origin.ts';
 import type { ImportFormat } from './records.ts';
 
 /** The settings of an import. */
 export interface ImportOptions {
   readonly accountId: number;
   readonly plan: string;
-  readonly origin: RequestOrigin;
+  readonly origin: RequestOrigin | SessionOrigin;
   readonly mode: 'upsert' | 'replace';
   readonly preset: ExportPreset;
   readonly format: ImportFormat;
   readonly dryRun: boolean;
+  /** Whether the file of a dry run is kept for a while, so that `importPreviewed` can import it. */
+  readonly keepsFile?: true;
   readonly confirmRemovals: number | undefined;
   readonly currency: string | undefined;
   /** The most bytes that the account stores. */

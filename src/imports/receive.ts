@@ -4,6 +4,8 @@ import { problem } from '../errors.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Database, insertingOne, type Params, query, sql } from '../schema.ts';
 import { ChunkWriter, RECEIVING_MS } from './chunk-writer.ts';
+import { KEEPS_FILE } from './import.ts';
+import { inProgress } from './imports.ts';
 import type { ImportOptions } from './options.ts';
 import { type ImportFormat, readRecords } from './records.ts';
 
@@ -56,11 +58,13 @@ async function* hashing(file: AsyncIterable<Buffer>, hash: ReturnType<typeof cre
 
 /** Inserts an import. @throws {Problem} `import_running` */
 async function begin(database: Database, options: ImportOptions): Promise<number> {
-  const { accountId, plan, origin, mode, preset, format, dryRun, confirmRemovals = null, currency = null } = options;
-  const row = { accountId, plan, origin: JSON.stringify(origin), mode, preset, format, dryRun: dryRun ? 1 : 0 };
+  const { accountId, plan, origin, mode, preset, format, confirmRemovals = null, currency = null } = options;
+  const dryRun = options.keepsFile ? KEEPS_FILE : options.dryRun ? 1 : 0;
+  const row = { accountId, plan, origin: JSON.stringify(origin), mode, preset, format, dryRun };
   try {
     return await database.write(async tx => {
       if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
+      await tx.run(endPreviews, { accountId, now: tx.now });
       const times = { now: tx.now, dueAt: tx.now + RECEIVING_MS };
       return tx.insert(insertImport, { ...row, confirmed: confirmRemovals, currency, ...times });
     });
@@ -104,8 +108,14 @@ const insertImport = query((db, p: Params<NewImport>, engine) => {
   );
 });
 
-const inProgress = query((db, p: Params<{ accountId: number }>) =>
-  db.selectFrom('imports').select('id').where('account_id', '=', p.accountId).where('ended_at', 'is', null),
+/** Ends the time for which the files of earlier dry runs are kept: an account has one such file. */
+const endPreviews = query((db, p: Params<{ accountId: number; now: number }>) =>
+  db
+    .updateTable('imports')
+    .set({ dry_run: sql.lit(1), due_at: p.now })
+    .where('account_id', '=', p.accountId)
+    .where('dry_run', '=', sql.lit(KEEPS_FILE))
+    .where('ended_at', 'is not', null),
 );
 
 /** Discards an import whose file has not arrived by `dueUpTo`. */

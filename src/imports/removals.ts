@@ -6,6 +6,9 @@ import { type ImportError, type ImportRow, needConfirmation } from './import.ts'
 import { recordErrors } from './record-errors.ts';
 import { type Progress, runImportStep } from './steps.ts';
 
+/** The code of an import that would delete more than 20 % of the animals. */
+export const TOO_MANY = 'too_many_removals';
+
 /** The pets that a step examines. */
 const CHECKED = 1000;
 const REMOVED = 50;
@@ -26,10 +29,9 @@ export function checkRemovals(database: Database, row: ImportRow): Promise<numbe
     if (page.length === CHECKED) return { ...counts, after_id: page.at(-1)!.id };
     const isRefused = needConfirmation(counts) && row.confirmed !== removals;
     if (!isRefused) return { ...counts, state: 'applying', after_id: 0 };
-    const code = 'too_many_removals';
     const message = `The import would delete ${removals} of ${existing} animals. If that is right, send it again with confirmRemovals=${removals}.`;
-    if (row.dry_run === 0) return { ...counts, state: 'failed', code, message, ended_at: tx.now };
-    await recordErrors(tx, row.id, [{ level: 'warning', code, message }]);
+    if (row.dry_run === 0) return { ...counts, state: 'failed', code: TOO_MANY, message, ended_at: tx.now };
+    await recordErrors(tx, row.id, [{ level: 'warning', code: TOO_MANY, message }]);
     return { ...counts, state: 'applying', after_id: 0, warnings: row.warnings + 1 };
   });
 }

@@ -1,6 +1,6 @@
 import type { UpdateObject } from 'kysely';
 import { type Database, type Params, query, type Tables, type Transaction } from '../schema.ts';
-import { type ImportRow, originOf } from './import.ts';
+import { type ImportRow, KEEPS_FILE, originOf } from './import.ts';
 
 /** What a step of an import changes of its row. */
 export type Progress = Pick<
@@ -23,6 +23,9 @@ export type Progress = Pick<
   | 'warnings'
 >;
 
+/** How long the file of a dry run is kept, in milliseconds. */
+export const FILE_KEPT_MS = 60 * 60_000;
+
 /**
  * Runs a step of an import in a transaction with its locked row.
  * @param step returns what it changes of the row
@@ -38,7 +41,8 @@ export function runImportStep(
     tx.refreshNow();
     if (row === undefined || !isSame(row, seen)) return 0;
     const progress = await step(tx, row);
-    await tx.run(saveProgress, { ...row, due_at: tx.now, ...progress });
+    const isKept = row.dry_run === KEEPS_FILE && progress.state === 'completed';
+    await tx.run(saveProgress, { ...row, due_at: tx.now + (isKept ? FILE_KEPT_MS : 0), ...progress });
     return 1;
   }, originOf(seen));
 }
