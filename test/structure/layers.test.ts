@@ -102,6 +102,7 @@ const SCHEMA_PACKAGE = 'typebox';
 /** The files that import each other outside package at run time. */
 const entryPoints: Record<string, string[]> = {
   '@redis/client': ['limits/valkey.ts'],
+  aws4fetch: ['lib/bucket.ts'],
   'better-sqlite3': ['lib/storage/sqlite/connection.ts'],
   'find-my-way': ['lib/http/server/router.ts'],
   kysely: ['lib/storage/query.ts'],
