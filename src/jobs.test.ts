@@ -260,6 +260,7 @@ const postponing: EmailSender = {
 function everything(database: Database) {
   const outgoing = {
     post: () => Promise.reject(new Error('there is no webhook')),
+    get: () => Promise.reject(new Error('there is no photo')),
     close: async () => {},
     now: () => 0,
   };

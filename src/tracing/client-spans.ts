@@ -41,6 +41,16 @@ export function traceClient(tracer: Tracer, client: OutgoingClient): OutgoingCli
         return outcome;
       });
     },
+    async get(request, use) {
+      return tracer.measure({ name: 'GET', kind: 'client' }, async span => {
+        const { url } = request;
+        span?.set({ 'http.request.method': 'GET', ...(URL.canParse(url) && serverAttributes(url)) });
+        return client.get(request, response => {
+          span?.set({ 'http.response.status_code': response.status });
+          return use(response);
+        });
+      });
+    },
   });
 }
 

@@ -1,9 +1,11 @@
+import type { RequestOptions } from 'node:http';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { createSemaphore } from '../../semaphore.ts';
 import { createConnectionPool } from './connection-pool.ts';
 import { createResolver, type FindAddresses } from './dns.ts';
-import { type Fault, type Outcome, outcomeOf } from './outcome.ts';
+import { type Download, type DownloadRequest, download } from './download.ts';
+import { type Outcome, outcomeOf, RequestError } from './outcome.ts';
 import { postOnce } from './post-once.ts';
+import { createRequestSlots } from './request-slots.ts';
 import { guardedLookup, isPublicAddress, parseNetworks } from './ssrf-protection.ts';
 import { type OutgoingRules, parseTarget, type Target } from './target.ts';
 
@@ -29,6 +31,12 @@ export interface OutgoingClient {
    * connection, so the receiver may get it twice.
    */
   post(request: OutgoingRequest): Promise<Outcome>;
+  /**
+   * Gets a URL, and calls `use` with the response. Redirects are not followed, and the connection is closed unless `use`
+   * reads the whole body.
+   * @throws {RequestError} if there is no response; what `use` throws
+   */
+  get<T>(request: DownloadRequest, use: (response: Download) => Promise<T>): Promise<T>;
   /** Returns the wall-clock time, in milliseconds since the Unix epoch, which receivers compare with theirs. */
   now(): number;
   /** Aborts all requests and closes all connections. */
@@ -65,24 +73,22 @@ export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOption
   const networks = parseNetworks(rules.networks);
   const lookup = guardedLookup(findAddresses, address => isPublicAddress(address) || networks.has(address));
   const networksOnlyLookup = guardedLookup(findAddresses, networks.has);
-  const semaphore = createSemaphore({ perKey: perOrigin, total });
+  const slots = createRequestSlots({ perOrigin, total, timeoutMs });
   const pool = createConnectionPool({ idlePerHost: Math.min(perOrigin, IDLE_PER_HOST_MAX), total, idleMs, ca });
-  /** Abort the requests that wait for a connection or run. */
-  const pendingRequests = new Set<AbortController>();
-  let closed = false;
+
+  function optionsOf(target: Target, headers: RequestOptions['headers']): RequestOptions {
+    const { tls, host, port, path, servername, networksOnly } = target;
+    return {
+      ...{ host, port, path, servername, agent: tls ? pool.https : pool.http },
+      lookup: networksOnly ? networksOnlyLookup : lookup,
+      headers: { ...headers, 'accept-encoding': 'identity' },
+    };
+  }
 
   async function send(target: Target, request: OutgoingRequest, signal: AbortSignal): Promise<Outcome> {
-    const { tls, host, port, path, servername } = target;
+    const { tls, host, port } = target;
     const { body, isAllowed } = request;
-    const options = {
-      host,
-      port,
-      path,
-      servername,
-      agent: tls ? pool.https : pool.http,
-      lookup: target.networksOnly ? networksOnlyLookup : lookup,
-      headers: { ...request.headers, 'accept-encoding': 'identity', 'content-length': Buffer.byteLength(body) },
-    };
+    const options = optionsOf(target, { ...request.headers, 'content-length': Buffer.byteLength(body) });
     const startMs = performance.now();
     let result = await postOnce(tls, options, body, timeoutMs, { signal, isAllowed });
     if ('stale' in result && result.stale && !signal.aborted) {
@@ -101,39 +107,27 @@ export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOption
     async post(request) {
       const target = parseTarget(request.url, networks);
       if ('fault' in target) return { fault: target.fault, durationMs: 0 };
-      const { signal } = request;
-      if (closed || signal?.aborted === true) return { fault: 'aborted', durationMs: 0 };
-
-      const pending = new AbortController();
-      const abort = () => pending.abort();
-      signal?.addEventListener('abort', abort);
-      pendingRequests.add(pending);
-      const slot = semaphore.acquire(target.origin);
       try {
-        const waited = slot.ready && (await waitFor(slot.ready, pending.signal, timeoutMs));
-        const fault = pending.signal.aborted ? 'aborted' : waited;
-        return fault === undefined ? await send(target, request, pending.signal) : { fault, durationMs: 0 };
-      } finally {
-        slot.release();
-        pendingRequests.delete(pending);
-        signal?.removeEventListener('abort', abort);
+        return await slots.run(target.origin, request.signal, signal => send(target, request, signal));
+      } catch (error) {
+        return { fault: (error as RequestError).fault, durationMs: 0 };
       }
     },
 
+    async get(request, use) {
+      const target = parseTarget(request.url, networks);
+      if ('fault' in target) throw new RequestError(target.fault);
+      const { tls, host, port } = target;
+      const options = optionsOf(target, request.headers);
+      const onStale = () => pool.closeIdle(host, port);
+      return slots.run(target.origin, request.signal, aborted =>
+        download({ tls, options, onStale, aborted, now }, request, use),
+      );
+    },
+
     async close() {
-      closed = true;
-      for (const pending of [...pendingRequests]) pending.abort();
+      slots.close();
       pool.close();
     },
   };
-}
-
-/** Waits until a slot is acquired; returns why it was not. */
-async function waitFor(ready: Promise<void>, signal: AbortSignal, timeoutMs: number): Promise<Fault | undefined> {
-  const stopped = Promise.withResolvers<Fault>();
-  signal.addEventListener('abort', () => stopped.resolve('aborted'));
-  const timer = setTimeout(stopped.resolve, timeoutMs, 'busy');
-  const fault = await Promise.race([ready.then(() => undefined), stopped.promise]);
-  clearTimeout(timer);
-  return fault;
 }

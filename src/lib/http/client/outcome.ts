@@ -89,7 +89,8 @@ export function faultOf(error: Error, tls: boolean): Fault {
   return faultOfCode.get(code) ?? (tls ? 'tls' : 'failed');
 }
 
-function parseRetryAfter(text: string | undefined, now: number): number | undefined {
+/** Returns the delay that `Retry-After` asks for, in milliseconds, at most a year. @param now as in `outcomeOf` */
+export function parseRetryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const delayMs = /^\d+$/.test(text) ? Number(text) * 1000 : parseHttpDate(text) - now;
   return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(0, Math.round(delayMs)), RETRY_AFTER_MAX_MS);

@@ -14,9 +14,9 @@ type IsAllowed = () => MaybePromise<boolean>;
 
 /** How many bytes of a response body are read. */
 const BODY_BYTES_MAX = 65_536;
-const HEAD_BYTES_MAX = 16_384;
+export const HEAD_BYTES_MAX = 16_384;
 /** How many interim responses (1xx) may precede the final one. */
-const INTERIM_MAX = 16;
+export const INTERIM_MAX = 16;
 /** How many bytes of a response are read in total: nothing else limits chunk extensions and padding. */
 const RESPONSE_BYTES_MAX = (INTERIM_MAX + 1) * HEAD_BYTES_MAX + BODY_BYTES_MAX;
 
