@@ -7,6 +7,7 @@ import {
   confirmAgain,
 } from './accounts/pages/account.ts';
 import { cancelDeletion, deleteAccount, exportData } from './accounts/pages/leaving.ts';
+import { cancelImportPage, importErrorsPage, importPage, importsPage } from './imports/pages/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
 import { organizationPage } from './organizations/pages/organization-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
@@ -81,6 +82,10 @@ export const pages: readonly Page[] = [
   ownAnimalPage,
   addPhotoPage,
   ownPhotoPage,
+  importsPage,
+  importPage,
+  cancelImportPage,
+  importErrorsPage,
   keysPage,
   newKeyPage,
   keyPage,

@@ -152,3 +152,15 @@ const errorsAfter = query((db, p: Params<{ id: number; after: number; rows: numb
 export async function importErrors(reader: Reader, id: number, after: number, rows: number) {
   return reader.all(errorsAfter, { id, after, rows });
 }
+
+const ERRORS_PAGE = 500;
+
+/** Yields the errors of an import as lines of NDJSON. */
+export async function* errorLines(reader: Reader, id: number): AsyncGenerator<Buffer> {
+  for (let after = 0; ; ) {
+    const rows = await importErrors(reader, id, after, ERRORS_PAGE);
+    if (rows.length === 0) return;
+    yield Buffer.from(rows.map(({ error }) => `${error}\n`).join(''));
+    after = rows.at(-1)!.number;
+  }
+}

@@ -4,13 +4,12 @@ import { problem } from '../errors.ts';
 import { presetNames } from '../exports/presets.ts';
 import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
-import { onePer } from '../lib/one-per.ts';
 import { idParameter } from '../lib/schemas.ts';
-import { SharedBudget } from '../lib/shared-budget.ts';
 import { boundOf } from '../plans/plan.ts';
 import { cancelExamples, createExamples, errorExamples, getExamples, listExamples } from './examples.ts';
 import {
   ERRORS_MAX,
+  errorLines,
   Import,
   type ImportError,
   ImportId,
@@ -20,13 +19,12 @@ import {
   importOf,
 } from './import.ts';
 import { activateImport, cancelImport, getImport, listImports } from './imports.ts';
-import { discardImport, hashOf, type ReceivedImport, receiveImport } from './receive.ts';
+import { discardImport, hashOf, type ReceivedImport, receiveImport, withUpload } from './receive.ts';
 
 const importId = idParameter('import', ImportId);
 const MEBIBYTE = 1024 * 1024;
 const UPLOAD_MS = 15 * 60_000;
 const FIRST_ERRORS = 20;
-const ERRORS_PAGE = 500;
 
 const query = Type.Object({
   mode: Type.Optional(ImportMode),
@@ -86,22 +84,14 @@ export const create = operation({
   examples: createExamples,
   async handle(request) {
     const { context, caller } = request;
-    const uploads = uploadsOf(context);
-    if (!uploads.reserve(caller.accountId, 1)) {
-      throw problem('overloaded', 'The node receives too many files; nothing was changed.', {
-        headers: ['Retry-After', '5'],
-      });
-    }
-    try {
+    return withUpload(context, caller.accountId, async () => {
       const received = (await hasStoredResponse(request))
         ? { id: undefined, hash: await hashOf(request.upload!) }
         : await receiveImport(context, request.upload!, optionsOf(request));
       const response = await begin(request, received);
       context.importQueued?.();
       return response;
-    } finally {
-      uploads.release(caller.accountId, 1);
-    }
+    });
   },
 });
 
@@ -205,15 +195,3 @@ async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Prom
     if (!isBegun && id !== undefined) await discardImport(database, id);
   }
 }
-
-async function* errorLines(database: Deployment['database'], id: number): AsyncGenerator<Buffer> {
-  for (let after = 0; ; ) {
-    const rows = await importErrors(database, id, after, ERRORS_PAGE);
-    if (rows.length === 0) return;
-    yield Buffer.from(rows.map(({ error }) => `${error}\n`).join(''));
-    after = rows.at(-1)!.number;
-  }
-}
-
-/** The files that one node receives: of all accounts, and of one. */
-const uploadsOf = onePer<Deployment, SharedBudget<number>>(() => new SharedBudget({ total: 32, perClient: 4 }));

@@ -106,7 +106,7 @@ export interface Download {
   readonly contentType: string;
   readonly bytes: string | Buffer;
   /** The content in parts, in place of the bytes, if it may be large. */
-  readonly parts?: AsyncIterable<string>;
+  readonly parts?: AsyncIterable<string | Buffer>;
   readonly status?: number;
   /** The name under which browsers save the file; without it they show it. */
   readonly fileName?: string;

@@ -81,6 +81,7 @@ const layers = [
   'web/front',
   'pets/pages',
   'organizations/pages',
+  'imports/pages',
   'usage/pages',
   'web/operator',
   'web/guides',

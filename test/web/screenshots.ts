@@ -92,6 +92,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
     messageId: 'msg_1',
     sessionId: '1',
     webhookId: '1',
+    importId: '1',
     categoryId: '1',
     '/search': '/search?q=rate+limit',
     '/shelter/animals/{petId}': '/shelter/animals/1#photos',

@@ -35,7 +35,7 @@ export const ownAnimalsPage = accountPage({
     return {
       description: 'Add and edit the animals of this account.',
       body: html`${visit.query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}
-<p><a class="button" href="/shelter/animals/new">Add an animal</a></p>
+<p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>
 ${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
 ${pageLinks(visit, found)}`,
     };

@@ -1,0 +1,140 @@
+import type { ExportPreset } from '../../exports/presets.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { countText } from '../../lib/text.ts';
+import { form, notice } from '../../web/forms.ts';
+import type { AccountVisit, View } from '../../web/page.ts';
+import { badge, facts, table } from '../../web/parts.ts';
+import { type ImportError, type ImportRow, importErrors, KEEPS_FILE, needConfirmation } from '../import.ts';
+import { TOO_MANY } from '../removals.ts';
+
+export const presetTitles: Readonly<Record<ExportPreset, string>> = {
+  petstore: 'Pet Store (our own exports)',
+  petfinder: 'Petfinder',
+  asm3: 'Animal Shelter Manager (ASM3)',
+  adoptapet: 'Adopt a Pet',
+  rescuegroups: 'RescueGroups',
+};
+
+/** The errors that the page shows; the file has all of them. */
+const ERRORS_SHOWN = 50;
+
+export function titleOf({ dry_run }: ImportRow): string {
+  return dry_run === 0 ? 'Import' : 'Preview';
+}
+
+export function stateBadge({ state }: ImportRow): Html {
+  if (state === 'completed') return badge('good', 'Completed');
+  if (state === 'failed') return badge('bad', 'Failed');
+  if (state === 'canceled') return badge('warn', 'Canceled');
+  return badge('', state === 'receiving' ? 'Uploading' : 'In progress');
+}
+
+/** Returns the numbers of an import in one line: `12 added, 3 changed`. */
+export function countsText(row: ImportRow): string {
+  const parts = countsOf(row).filter(([, count]) => count > 0);
+  return parts.length === 0 ? 'No rows' : parts.map(([name, count]) => `${countText(count)} ${name}`).join(', ');
+}
+
+function countsOf({ created, updated, unchanged, failed, removed }: ImportRow): [name: string, count: number][] {
+  return [
+    ['added', created],
+    ['changed', updated],
+    ['unchanged', unchanged],
+    ['deleted', removed],
+    ['with errors', failed],
+  ];
+}
+
+/** @param error why the file of the preview was not imported */
+export async function importView(visit: AccountVisit, row: ImportRow, now: number, error?: string): Promise<View> {
+  const isRunning = row.ended_at === null;
+  const heading = row.dry_run === 0 ? 'Import' : 'Preview of an import';
+  return {
+    title: heading,
+    ...(error !== undefined && { status: 422 }),
+    ...(isRunning && {
+      scripts: ['import.js'],
+      // With scripts, `import.js` does it without loading the page.
+      head: html`<noscript><meta http-equiv="refresh" content="3"></noscript>`,
+    }),
+    body: html`${error !== undefined && notice('alert', error)}
+${outcomeNotice(row)}
+<div id="progress"${isRunning && html` data-running="yes"`}>${isRunning && progressView(row)}
+${facts([
+  ['State', stateBadge(row)],
+  ['File', html`${row.format === 'csv' ? 'CSV' : 'NDJSON'}, ${presetTitles[row.preset as ExportPreset] ?? row.preset}`],
+  ['Arrived', timeHtml(row.created_at)],
+  ['Rows', countText(row.row_count)],
+  ...countsOf(row).map(([name, count]) => [countTitle(name, row), countText(count)] as const),
+])}</div>
+${isRunning && html`<noscript><p class="hint">The page loads again every three seconds.</p></noscript>`}
+${isRunning ? cancelForm(visit, row) : importForm(visit, row, now)}
+${await errorsView(visit, row)}
+<p><a href="/shelter/imports">All imports</a> · <a href="/shelter/animals">Your animals</a></p>`,
+  };
+}
+
+/** `Added`, or `Would be added` in a preview. */
+function countTitle(name: string, { dry_run }: ImportRow): string {
+  const isEffect = dry_run !== 0 && ['added', 'changed', 'deleted'].includes(name);
+  return isEffect ? `Would be ${name}` : name[0]!.toUpperCase() + name.slice(1);
+}
+
+function outcomeNotice(row: ImportRow): Html | undefined {
+  if (row.state === 'failed') return notice('alert', html`<p>${failureText(row)}</p>`);
+  if (row.ended_at === null) return undefined;
+  if (row.dry_run !== 0) return notice('status', html`<p>This is a preview: nothing has been changed.</p>`);
+  const text = row.state === 'canceled' ? 'The import was canceled. What it had done stays.' : 'The import is done.';
+  return notice('status', html`<p>${text}</p>`);
+}
+
+function failureText({ code, message, removals, existing }: ImportRow): string {
+  if (code !== TOO_MANY) return message ?? '';
+  return `Nothing was changed: the import would delete ${removals} of ${existing} animals, which is not what was confirmed. Preview the file again.`;
+}
+
+function progressView({ rows_read, row_count, state }: ImportRow): Html {
+  const text = state === 'removing' ? 'Deleting animals that the file lacks' : 'Rows that are done';
+  return html`<p><label>${text}: ${countText(rows_read)} of ${countText(row_count)}<br>
+<progress value="${rows_read}" max="${Math.max(1, row_count)}"></progress></label></p>`;
+}
+
+function cancelForm(visit: AccountVisit, { id, dry_run }: ImportRow): Html {
+  const submit = dry_run === 0 ? 'Cancel the import' : 'Cancel the preview';
+  return form(visit, { action: `/shelter/imports/${id}/cancellation`, submit, danger: true }, undefined);
+}
+
+/** The button that imports the file of a preview. */
+function importForm(visit: AccountVisit, row: ImportRow, now: number): Html | undefined {
+  const { id, state, dry_run, created, updated, failed } = row;
+  if (dry_run === 0 || state !== 'completed') return undefined;
+  const removals = row.mode === 'replace' ? (row.removals ?? 0) : 0;
+  if (created + updated + removals === 0)
+    return html`<p>There is nothing to import: the file would change no animal.</p>`;
+  if (dry_run !== KEEPS_FILE || row.due_at === null || row.due_at <= now) {
+    return html`<p>The file is not kept any more. <a href="/shelter/imports">Choose it again</a> to import it.</p>`;
+  }
+  const isRisky = removals > 0 && needConfirmation(row);
+  return form(visit, { action: `/shelter/imports/${id}`, submit: 'Import these animals' }, [
+    failed > 0 && html`<p>Rows with errors are left out.</p>`,
+    isRisky &&
+      html`<div class="field"><label class="choice"><input type="checkbox" name="removals" value="${removals}" required> <span>Delete ${countText(removals)} of my ${countText(row.existing ?? 0)} animals, because the file lacks them</span></label></div>`,
+    html`<p class="hint">The file is kept until ${timeHtml(row.due_at)}.</p>`,
+  ]);
+}
+
+async function errorsView({ deployment }: AccountVisit, { id }: ImportRow): Promise<Html | undefined> {
+  const found = await importErrors(deployment.database, id, 0, ERRORS_SHOWN);
+  const errors = found.map(({ error }) => JSON.parse(error) as ImportError).filter(({ code }) => code !== TOO_MANY);
+  if (errors.length === 0) return undefined;
+  const rows = errors.map(({ level, line, column, message, value, suggestion }) => [
+    line === undefined ? 'None' : countText(line),
+    badge(level === 'error' ? 'bad' : 'warn', level === 'error' ? 'Error' : 'Warning'),
+    column !== undefined && html`<bdi>${column}</bdi>`,
+    html`${message}${suggestion !== undefined && html` Did you mean <bdi><strong>${suggestion}</strong></bdi>?`}`,
+    value !== undefined && html`<code><bdi>${value}</bdi></code>`,
+  ]);
+  return html`<h2>Errors and warnings</h2>
+<p>The first ${ERRORS_SHOWN} at most. <a href="/shelter/imports/${id}/errors">Download all</a> as NDJSON.</p>
+${table('Errors and warnings', ['Line', 'Level', 'Column', 'What is wrong', 'Cell'], rows, '')}`;
+}

@@ -1,0 +1,206 @@
+import { nowOf } from '../../deployment.ts';
+import { problem } from '../../errors.ts';
+import { presetNames } from '../../exports/presets.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { boundOf } from '../../plans/plan.ts';
+import { choices, field, notice, select } from '../../web/forms.ts';
+import { idOf, listPage, pageLinks } from '../../web/lists.ts';
+import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
+import { table } from '../../web/parts.ts';
+import { errorLines, type ImportRow } from '../import.ts';
+import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../imports.ts';
+import type { ImportOptions } from '../options.ts';
+import { receiveImport, withUpload } from '../receive.ts';
+import { recognizeFormat } from './format.ts';
+import { countsText, importView, presetTitles, stateBadge, titleOf } from './import-view.ts';
+
+/** The largest file that the page takes. It arrives in the time of other requests; the API has more for larger ones. */
+const FILE_BYTES_MAX = 100 * 1024 * 1024;
+const ROWS = 20;
+
+/** Previews a file of animals, and lists the imports of the account. */
+export const importsPage = accountPage({
+  path: '/shelter/imports',
+  title: 'Imports',
+  menu: 'account',
+  fileBytesMax: FILE_BYTES_MAX,
+  show: visit => listView(visit),
+  async submit(visit) {
+    const sent = sentIn(visit);
+    if (Object.keys(sent.errors).length > 0) return listView(visit, sent);
+    try {
+      return { location: `/shelter/imports/${await preview(visit, sent)}` };
+    } catch (error) {
+      return listView(visit, { ...sent, errors: { file: messageOf(error) } });
+    }
+  },
+});
+
+/** One import: how far it is, what it changes, and the button that imports the file of a preview. */
+export const importPage = accountPage({
+  path: '/shelter/imports/{importId}',
+  title: 'Import',
+  async show(visit) {
+    const row = await ownImport(visit);
+    return row && importView(visit, row, nowOf(visit.deployment));
+  },
+  async submit(visit) {
+    const row = await ownImport(visit);
+    if (row === undefined) return undefined;
+    const { deployment, origin } = visit;
+    const confirmRemovals = idOf(visit.form.get('removals')) ?? null;
+    try {
+      await deployment.database.write(
+        tx => importPreviewed(tx, actorOf(visit), row.id, { origin, confirmRemovals }),
+        origin,
+      );
+    } catch (error) {
+      return importView(visit, row, nowOf(deployment), messageOf(error));
+    }
+    deployment.importQueued?.();
+    return { location: `/shelter/imports/${row.id}` };
+  },
+});
+
+/** Cancels an import. What it has done stays. */
+export const cancelImportPage = accountPage({
+  path: '/shelter/imports/{importId}/cancellation',
+  title: 'Cancel an import',
+  async submit(visit) {
+    const row = await ownImport(visit);
+    if (row === undefined) return undefined;
+    await visit.deployment.database.write(tx => cancelImport(tx, actorOf(visit), row.id), visit.origin);
+    return { location: `/shelter/imports/${row.id}` };
+  },
+});
+
+/** Downloads the errors of an import. */
+export const importErrorsPage = accountPage({
+  path: '/shelter/imports/{importId}/errors',
+  title: 'Errors of an import',
+  async show(visit) {
+    const row = await ownImport(visit);
+    if (row === undefined) return undefined;
+    const parts = errorLines(visit.deployment.database, row.id);
+    const fileName = `import-${row.id}-errors.ndjson`;
+    return { contentType: 'application/x-ndjson; charset=utf-8', bytes: '', parts, fileName };
+  },
+});
+
+/** The form that was sent, with what is wrong with it. */
+interface Sent {
+  readonly mode: string;
+  readonly preset: string;
+  readonly currency: string;
+  readonly errors: Readonly<Record<string, string>>;
+}
+
+const nothingSent: Sent = { mode: 'upsert', preset: 'petstore', currency: '', errors: {} };
+
+function sentIn({ form }: AccountVisit): Sent {
+  const mode = form.get('mode') ?? nothingSent.mode;
+  const preset = form.get('preset') ?? nothingSent.preset;
+  const currency = (form.get('currency') ?? '').trim().toUpperCase();
+  const errors = {
+    ...(!(mode in modeTitles) && { mode: 'Choose one of these.' }),
+    ...(!presetNames.some(name => name === preset) && { preset: 'Choose one of these.' }),
+    ...(!/^([A-Z]{3})?$/.test(currency) && { currency: 'Must be three letters, such as EUR.' }),
+  };
+  return { mode, preset, currency, errors };
+}
+
+/** Stores the file, and begins its dry run. Returns the id of the import. */
+async function preview({ deployment, account, origin, file }: AccountVisit, sent: Sent): Promise<number> {
+  if (file === undefined) throw problem('invalid_import', 'The form has no file.');
+  return withUpload(deployment, account.id, async () => {
+    const recognized = await recognizeFormat(file);
+    const { id } = await receiveImport(deployment, recognized.file, {
+      ...{ accountId: account.id, plan: account.plan, origin, dryRun: true, keepsFile: true },
+      ...{ mode: sent.mode as ImportOptions['mode'], preset: sent.preset as ImportOptions['preset'] },
+      ...{ format: recognized.format, confirmRemovals: undefined, currency: sent.currency || undefined },
+      storedMax: boundOf(deployment.bounds, account, 'storedBytes'),
+    });
+    await deployment.database.write(tx => activateImport(tx, id));
+    deployment.importQueued?.();
+    return id;
+  });
+}
+
+const modeTitles = {
+  upsert: 'Add and change the animals of the file',
+  replace: 'Add and change them, and delete my other animals',
+} as const;
+
+async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> {
+  const { deployment, account } = visit;
+  const found = await listImports(deployment.database, account.id, listPage(visit, ROWS));
+  const rows = found.rows.map(row => [
+    html`<a href="/shelter/imports/${row.id}">${titleOf(row)} of ${timeHtml(row.created_at)}</a>`,
+    stateBadge(row),
+    countsText(row),
+    row.failed + row.warnings > 0 &&
+      html`<a href="/shelter/imports/${row.id}/errors" aria-label="Download the errors of import ${row.id}">Download</a>`,
+  ]);
+  const isWrong = Object.keys(sent.errors).length > 0;
+  return {
+    description: 'Import a file of animals.',
+    ...(isWrong && { status: 422 }),
+    body: html`${isWrong && notice('alert', sent.errors['file'] ?? 'Some fields need another value.')}
+${uploadForm(visit, sent)}
+<h2>Past imports</h2>
+${table('Past imports', ['File', 'State', 'Animals', 'Errors'], rows, 'Nothing was imported yet.')}
+<p class="hint">The last 20 imports are kept, for 30 days.</p>
+${pageLinks(visit, found)}`,
+  };
+}
+
+function uploadForm(visit: AccountVisit, { mode, preset, currency, errors }: Sent) {
+  const modes = Object.entries(modeTitles);
+  return html`<p>Choose a file of animals. You see what it would change before anything is imported.
+<a href="/guides/import-and-export">What the file must look like</a></p>
+<form method="post" action="/shelter/imports" enctype="multipart/form-data" class="stacked">
+${visit.tokenField()}
+${select({
+  ...{ name: 'preset', label: 'Columns of the file', error: errors['preset'] },
+  choices: presetNames.map(value => ({ value, label: presetTitles[value], checked: value === preset })),
+})}
+${choices('radio', {
+  ...{ name: 'mode', label: 'What to do', error: errors['mode'] },
+  choices: modes.map(([value, label]) => ({ value, label, checked: value === mode })),
+})}
+${field({
+  ...{ name: 'currency', label: 'Currency of fees', value: currency, error: errors['currency'] },
+  ...{ hint: 'For columns of other programs: three letters, such as USD.', maxLength: 3, optional: true },
+})}
+<div class="field"><label for="file">File</label>
+<p class="hint" id="file-hint">CSV or NDJSON in UTF-8, at most ${FILE_BYTES_MAX / 1024 / 1024} MiB, which must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes larger files.</p>
+<input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" required aria-describedby="file-hint"></div>
+<button>Preview the changes</button>
+</form>`;
+}
+
+/** Returns the import of the path; `undefined` if the account has no such import. */
+async function ownImport(visit: AccountVisit): Promise<ImportRow | undefined> {
+  const id = idOf(visit.parameters['importId']);
+  if (id === undefined) return undefined;
+  try {
+    return await getImport(visit.deployment.database, actorOf(visit), id);
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'import_not_found') return undefined;
+    throw error;
+  }
+}
+
+/** An account sees its own imports here, also as an admin. */
+function actorOf({ account }: AccountVisit) {
+  return { accountId: account.id, admin: false };
+}
+
+/** Returns what is wrong, as a sentence. @throws every error that is not the visitor's */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Problem) || error.status >= 500) throw error;
+  return error.code === 'import_running'
+    ? 'Another import is in progress. Wait until it has ended, or cancel it.'
+    : error.message;
+}

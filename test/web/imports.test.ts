@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { type Params, query, sql } from '../../src/schema.ts';
+import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
+import { send, serve, type TestService } from '../support/serving.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { signedIn, type Visitor } from './session.ts';
+
+const HOSTILE = '<script>alert(1)</script>"\'&amp;';
+
+describe('the pages of imports', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origin: string;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    origin = new URL(service.urls.production).origin;
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  const namesOf = async ({ accountId }: Visitor) => {
+    const key = await service.newKey({ accountId, deployment: 'production' });
+    const { body } = await send(`${service.urls.production}/pets?owner=me&sort=id`, { key });
+    return body.map(({ name }: { name: string }) => name);
+  };
+  const csv = (...rows: string[]) => ({
+    name: 'animals.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(['externalId,name,categoryId', ...rows, ''].join('\n')),
+  });
+  /** Sends the form without a browser, and waits until the import has ended. Returns the path of its page. */
+  const preview = async ({ secret }: Visitor, file: string, fields: Record<string, string> = {}) => {
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ token: formTokenOf(secret), ...fields })) form.append(name, value);
+    form.append('file', new Blob([file]), 'animals.txt');
+    const headers = { cookie: `${cookieNames(origin).session}=${secret}`, accept: 'text/html' };
+    const response = await fetch(`${origin}/shelter/imports`, {
+      method: 'POST',
+      headers,
+      body: form,
+      redirect: 'manual',
+    });
+    return { status: response.status, path: response.headers.get('location') ?? '', text: await response.text() };
+  };
+  const ended = async (person: Visitor, path: string) => {
+    for (;;) {
+      const { text } = await person.open(path);
+      if (!text.includes('data-running')) return text;
+    }
+  };
+
+  for (const javaScriptEnabled of [true, false]) {
+    it(`preview a file, and import it, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const person = await signedIn(service);
+      const page = await person.newPage(browser, { javaScriptEnabled });
+      await page.goto(`${origin}/shelter/animals`);
+      await follow(page.getByRole('link', { name: 'Import a file' }));
+      await page
+        .getByLabel('File', { exact: true })
+        .setInputFiles(csv('A-1,Rex,1', `A-2,"${HOSTILE.replaceAll('"', '""')}",1`, 'A-3,,1'));
+      await follow(page.getByRole('button', { name: 'Preview the changes' }));
+      await page.getByText('This is a preview: nothing has been changed.').waitFor();
+      const fact = (name: string) => page.locator('dl.facts div', { hasText: name }).locator('dd').textContent();
+      assert.deepEqual([await fact('Would be added'), await fact('With errors')], ['2', '1']);
+      const row = page.locator('table tbody tr');
+      assert.match((await row.textContent())!, /^4Errorname/);
+      assert.deepEqual(await namesOf(person), []);
+      await follow(page.getByRole('button', { name: 'Import these animals' }));
+      await page.getByText('The import is done.').waitFor();
+      assert.deepEqual([await fact('Added'), await fact('With errors')], ['2', '1']);
+      assert.deepEqual(await namesOf(person), ['Rex', HOSTILE]);
+      await follow(page.getByRole('link', { name: 'All imports' }));
+      await page.getByText('2 added, 1 with errors').waitFor();
+      await page.context().close();
+    });
+  }
+
+  it('delete animals that the file lacks only after a confirmation, where these are many', async () => {
+    const person = await signedIn(service);
+    const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\nB,Max,1\n');
+    await ended(person, path);
+    assert.equal((await person.submit(path)).status, 303);
+    assert.match(await ended(person, path), /The import is done/);
+
+    const fewer = await preview(person, '{"externalId":"A","name":"Rex"}\n', { mode: 'replace' });
+    const text = await ended(person, fewer.path);
+    assert.match(text, /Delete 1 of my 2 animals/);
+    assert.doesNotMatch(text, /confirmRemovals/);
+    await person.submit(fewer.path);
+    assert.match(await ended(person, fewer.path), /Nothing was changed: the import would delete 1 of 2 animals/);
+    assert.deepEqual(await namesOf(person), ['Rex', 'Max']);
+
+    const again = await preview(person, '\n{"externalId":"A","name":"Rex"}\n', { mode: 'replace' });
+    await ended(person, again.path);
+    const page = await person.newPage(browser);
+    await page.goto(origin + again.path);
+    await page.getByLabel('Delete 1 of my 2 animals').check();
+    await follow(page.getByRole('button', { name: 'Import these animals' }));
+    await page.getByText('The import is done.').waitFor();
+    assert.deepEqual(await namesOf(person), ['Rex']);
+    await page.context().close();
+  });
+
+  it('say what is wrong with a form and a file, and keep what was chosen', async () => {
+    const person = await signedIn(service);
+    const wrong = await preview(person, 'x', { currency: 'euros', preset: HOSTILE, mode: 'replace' });
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.text, /Must be three letters/);
+    assert.match(wrong.text, /value="replace" checked/);
+    for (const [file, message] of [
+      ['', /The file is empty/],
+      ['externalId,name\nA,"Rex\n', /quotation mark/],
+      ['name\nRex\n', /No column has the identifiers/],
+    ] as const) {
+      const { status, text } = await preview(person, file);
+      assert.deepEqual([status, message.test(text)], [422, true], text.slice(-2000));
+    }
+    assert.equal((await person.submitMultipart('/shelter/imports')).status, 422);
+    assert.match((await person.open('/shelter/imports')).text, /Nothing was imported yet/);
+  });
+
+  it('do not import a file that is not kept any more', async () => {
+    const person = await signedIn(service);
+    const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\n');
+    await ended(person, path);
+    await service.app.databases.production.write(tx => tx.run(expireFile, { accountId: person.accountId }));
+    assert.match((await person.open(path)).text, /The file is not kept any more/);
+    const { status, text } = await person.submit(path);
+    assert.equal(status, 422);
+    assert.match(text, /Choose it again/);
+    assert.deepEqual(await namesOf(person), []);
+  });
+
+  it('belong to one account, can be canceled, and give their errors as a file', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service, { admin: true });
+    const rows = Array.from({ length: 2000 }, (_, row) => `A-${row},,1\n`).join('');
+    const { path } = await preview(person, `externalId,name,categoryId\n${rows}`);
+    const second = await preview(person, 'externalId,name,categoryId\nA,Rex,1\n');
+    if (second.status === 422) assert.match(second.text, /Another import is in progress/);
+    for (const other of [path, `${path}/errors`]) assert.equal((await stranger.open(other)).status, 404);
+    for (const other of [path, `${path}/cancellation`]) assert.equal((await stranger.submit(other)).status, 404);
+    assert.equal((await person.submit(`${path}/cancellation`)).status, 303);
+    assert.match(await ended(person, path), /nothing has been changed/);
+    const { headers, text } = await person.open(`${path}/errors`);
+    assert.match(String(headers['content-disposition']), /attachment; filename="import-\d+-errors.ndjson"/);
+    for (const line of text.split('\n').filter(Boolean)) assert.equal(JSON.parse(line).level, 'error');
+  });
+
+  it('fit every screen and are accessible', async () => {
+    const person = await signedIn(service);
+    const long = 'W'.repeat(300);
+    const { path } = await preview(person, `externalId,${long}\nA,x\n${long},y\n`, { mode: 'replace' });
+    await ended(person, path);
+    for (const width of [320, 1280]) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme });
+        for (const shown of ['/shelter/imports', path]) {
+          await page.goto(origin + shown);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(wide <= width, `${shown} is ${wide} px wide on a screen of ${width}`);
+          assert.deepEqual(await violationsOn(page), [], shown);
+        }
+        await page.context().close();
+      }
+    }
+  });
+});
+
+const expireFile = query((db, p: Params<{ accountId: number }>) =>
+  db
+    .updateTable('imports')
+    .set({ due_at: sql.lit(1) })
+    .where('account_id', '=', p.accountId),
+);
