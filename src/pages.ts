@@ -10,6 +10,7 @@ import { cancelDeletion, deleteAccount, exportData } from './accounts/pages/leav
 import { cancelImportPage, importErrorsPage, importPage, importsPage } from './imports/pages/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
 import { organizationPage } from './organizations/pages/organization-page.ts';
+import { ownOrganizationPage } from './organizations/pages/own-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
@@ -86,6 +87,7 @@ export const pages: readonly Page[] = [
   importPage,
   cancelImportPage,
   importErrorsPage,
+  ownOrganizationPage,
   keysPage,
   newKeyPage,
   keyPage,

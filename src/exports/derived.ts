@@ -1,4 +1,4 @@
-import { decimalsOf } from '../lib/currency.ts';
+import { decimalsOf, majorUnits, minorUnits } from '../lib/currency.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { nearest } from '../lib/suggestion.ts';
 import { photoPath, type StoredPhoto } from '../photos/photo.ts';
@@ -102,7 +102,10 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
     parse: cell => ({ description: cell.replaceAll(/<br ?\/?>/gi, '\n') || null }),
   },
   fee: {
-    print: ({ price }) => feeOf(price as Price | undefined),
+    print({ price }) {
+      const { amount, currency } = (price as Price | undefined) ?? {};
+      return amount === undefined ? '' : majorUnits(amount, currency!);
+    },
     parse: (cell, { pet, currency }) => ({
       price: cell === '' ? null : priceOf(cell, (pet?.['price'] as Price | undefined)?.currency ?? currency),
     }),
@@ -130,27 +133,15 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
 };
 
-/** Returns the amount of a price in whole units of its currency: 125.00. */
-function feeOf(price: Price | undefined): string {
-  if (price === undefined) return '';
-  const { amount, currency } = price;
-  const decimals = decimalsOf(currency);
-  const digits = String(amount).padStart(decimals + 1, '0');
-  const whole = digits.length - decimals;
-  return decimals === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
-}
-
 function priceOf(fee: string, currency: string | undefined): Price {
-  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(fee) ?? [];
-  if (whole === undefined) throw new CellError('invalid_value', 'Must be a number, such as 125.00.');
+  if (!/^\d{1,12}(\.\d+)?$/.test(fee)) throw new CellError('invalid_value', 'Must be a number, such as 125.00.');
   if (currency === undefined) {
     throw new CellError(
       'currency_required',
       'Its currency is unknown: send the parameter `currency`, such as currency=USD.',
     );
   }
-  const decimals = decimalsOf(currency);
-  const isExact = /^0*$/.test(fraction.slice(decimals));
-  if (!isExact) throw new CellError('invalid_value', `Must have at most ${decimals} decimals in ${currency}.`);
-  return { amount: Number(whole + fraction.slice(0, decimals).padEnd(decimals, '0')), currency };
+  const amount = minorUnits(fee, currency);
+  if (amount !== undefined) return { amount, currency };
+  throw new CellError('invalid_value', `Must have at most ${decimalsOf(currency)} decimals in ${currency}.`);
 }

@@ -95,6 +95,95 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('take prices as people read them, in the decimals of the currency', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const pet = { name: 'Rex', categoryId: 1, price: { amount: 12_500, currency: 'EUR' } };
+    const { id } = (await send(`${service.urls.production}/pets`, { method: 'POST', key, body: pet })).body;
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    const save = async (amount: string, currency: string) => {
+      await page.goto(`${origin}/shelter/animals/${id}`);
+      const shown = await page.locator('[name="price/amount"]').inputValue();
+      await page.locator('[name="price/amount"]').fill(amount);
+      await page.locator('[name="price/currency"]').fill(currency);
+      await follow(page.getByRole('button', { name: 'Save', exact: true }));
+      const { priceAmount, priceCurrency } = await read(id);
+      return [shown, priceAmount, priceCurrency];
+    };
+    assert.deepEqual(await save('99.5', 'EUR'), ['125.00', 9950, 'EUR']);
+    assert.deepEqual(await save('99.50', 'kwd'), ['99.50', 99_500, 'KWD']);
+    assert.deepEqual(await save('1500', 'JPY'), ['99.500', 1500, 'JPY']);
+    for (const [amount, currency, error] of [
+      ['1500.5', 'JPY', 'Must be an amount such as 12500, with at most 0 decimals.'],
+      ['1,500', 'EUR', 'Must be an amount such as 125.00, with at most 2 decimals.'],
+      ['', 'EUR', 'Must be an amount such as 125.00, with at most 2 decimals.'],
+    ] as const) {
+      await save(amount, currency);
+      assert.equal(await page.locator('[id="price/amount-error"]').textContent(), error);
+      assert.equal(await page.locator('[name="price/amount"]').inputValue(), amount);
+    }
+    await save('1', 'E1');
+    await page.locator('[id="price/currency-error"]').waitFor();
+    assert.deepEqual(await save('', ''), ['1500', null, null]);
+    await page.context().close();
+  });
+
+  it('publish and change the organization of the account', async () => {
+    const person = await signedIn(service);
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${origin}/shelter/animals`);
+    await follow(page.getByRole('link', { name: 'Your organization' }));
+    await page.locator('[name="name"]').fill(HOSTILE);
+    await page.locator('[name="address/city"]').fill('Springfield');
+    await page.locator('[name="location/latitude"]').fill('north');
+    await page.locator('[name="location/longitude"]').fill('200');
+    await page.locator('[name="website"]').fill('javascript:alert(1)');
+    await page.locator('[name="mission"]').fill('One\n\ntwo');
+    await follow(page.getByRole('button', { name: 'Publish' }));
+    for (const name of ['address/country', 'location/latitude', 'location/longitude', 'website'])
+      assert.ok(await page.locator(`[id="${name}-error"]`).textContent(), name);
+    assert.equal(await page.locator('[name="website"]').inputValue(), 'javascript:alert(1)');
+    assert.equal((await person.open(`/organizations/${person.accountId}`)).status, 404);
+
+    await page.locator('[name="address/country"]').fill('US');
+    await page.locator('[name="location/latitude"]').fill('39.8');
+    await page.locator('[name="location/longitude"]').fill('-89.6');
+    await page.locator('[name="website"]').fill('https://example.org/');
+    await page.locator('[name="hours/monday"]').fill('10:00–17:00');
+    await page.locator('[name="socialMedia"]').fill('https://example.org/a\nhttps://example.org/b');
+    await follow(page.getByRole('button', { name: 'Publish' }));
+    await page.getByText('Your organization is saved.').waitFor();
+    const url = `${service.urls.production}/organizations/${person.accountId}`;
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const stored = async () => (await send(url, { key })).body;
+    const { etag, createdAt, updatedAt, ...first } = await stored();
+    assert.deepEqual(first, {
+      ...{ id: person.accountId, name: HOSTILE, mission: 'One\n\ntwo', website: 'https://example.org/' },
+      address: { city: 'Springfield', country: 'US' },
+      location: { latitude: 39.8, longitude: -89.6 },
+      hours: { monday: '10:00–17:00' },
+      socialMedia: ['https://example.org/a', 'https://example.org/b'],
+    });
+
+    await page.locator('[name="location/latitude"]').fill('');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.match((await page.getByRole('alert').first().textContent())!, /another value/);
+    await page.locator('[name="location/longitude"]').fill('');
+    await page.locator('[name="hours/monday"]').fill('');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.deepEqual([(await stored()).location, (await stored()).hours], [undefined, undefined]);
+
+    await page.locator('[name="name"]').fill('Late');
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    await send(url, { method: 'PATCH', key, body: { name: 'First' }, headers });
+    await follow(page.getByRole('button', { name: 'Save' }));
+    await page.getByText('has changed since').waitFor();
+    assert.equal((await stored()).name, 'First');
+    await follow(page.getByRole('link', { name: 'Public page' }).first());
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), '\u2068First\u2069');
+    await page.context().close();
+  });
+
   it('upload photos, each with what became of it, and keep what was entered', async () => {
     const person = await signedIn(service);
     const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
@@ -236,7 +325,12 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.match(refused, /<option value="owner_surrender">Owner surrender</);
     for (const width of [320, 1280]) {
       const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme: 'dark' });
-      for (const path of ['/shelter/animals', '/shelter/animals/new', `/shelter/animals/${id}`]) {
+      for (const path of [
+        '/shelter/animals',
+        '/shelter/animals/new',
+        `/shelter/animals/${id}`,
+        '/shelter/organization',
+      ]) {
         await page.goto(origin + path);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);

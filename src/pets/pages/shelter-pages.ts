@@ -1,7 +1,6 @@
 import { newCategoriesOf } from '../../categories/bound.ts';
 import { categoriesWithin, categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
-import { invalidMembers } from '../../errors.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type FieldError, Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
@@ -10,12 +9,13 @@ import { form, notice } from '../../web/forms.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { table } from '../../web/parts.ts';
+import { readChecked, type Texts } from '../../web/schema-form.ts';
 import { listPets } from '../list.ts';
 import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
 import { createPet, getPet, updatePet } from '../pets.ts';
 import { ownPhotosView } from './own-photos.ts';
 import { statusBadge } from './parts.ts';
-import { changesIn, checkOf, petFieldsView, type Texts, textsIn, textsOf } from './pet-form.ts';
+import { changesIn, checkOf, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
 export const ownAnimalsPage = accountPage({
@@ -52,7 +52,7 @@ export const newAnimalPage = accountPage({
     const texts = textsIn(visit.form);
     return saved(visit, texts, undefined, async () => {
       const pet = changesIn(texts, textsOf({}));
-      const checked = read<NewPet>(newPet, { ...pet, categoryId: Number(texts['categoryId']) });
+      const checked = readChecked<NewPet>(newPet, { ...pet, categoryId: Number(texts['categoryId']) });
       const petsMax = boundOf(deployment.bounds, account, 'pets');
       const categories = newCategoriesOf(deployment, account);
       await deployment.database.write(tx => createPet(tx, account.id, checked, categories, { petsMax }), origin);
@@ -74,7 +74,7 @@ export const ownAnimalPage = accountPage({
     const { deployment, account, origin } = visit;
     const texts = textsIn(visit.form);
     return saved(visit, texts, pet, async () => {
-      const patch = read<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
+      const patch = readChecked<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
       if (Object.keys(patch).length === 0) return;
       const actor = { accountId: account.id, admin: false };
       const categories = newCategoriesOf(deployment, account);
@@ -87,13 +87,6 @@ const newPet = new BodyReader(NewPet);
 const petPatch = new BodyReader(PetPatch);
 /** The most categories to choose from. */
 const CATEGORIES_MAX = 200;
-
-/** @throws {Problem} `invalid_body` with one error for each invalid field */
-function read<T>(reader: BodyReader, value: unknown): T {
-  const reading = reader.read(value, true);
-  if ('errors' in reading) throw invalidMembers(reading.errors);
-  return reading.value as T;
-}
 
 /** Saves an animal, or shows its form again with the texts that were entered and what is wrong with them. */
 async function saved(visit: AccountVisit, texts: Texts, pet: FullPet | undefined, save: () => Promise<void>) {

@@ -1,0 +1,183 @@
+import type { TSchema } from 'typebox';
+import { invalidMembers } from '../errors.ts';
+import { type Html, html, sentence } from '../lib/html/html.ts';
+import type { FieldError } from '../lib/http/problem.ts';
+import type { BodyReader } from '../lib/http/server/validation.ts';
+import { field, select, textArea } from './forms.ts';
+
+/** What of a schema decides how a form shows it. */
+interface Shown {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly items?: TSchema;
+  readonly description?: string;
+  readonly maxLength?: number;
+}
+
+interface Leaf extends Shown {
+  /** The names of the member, and of the member in it. */
+  readonly path: readonly string[];
+}
+
+/** The texts of a form by the paths of its fields, such as `goodWith/dogs`. */
+export type Texts = Readonly<Record<string, string>>;
+
+/** A field as a form shows it, with its error. */
+export interface ShownField {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly error: string | undefined;
+}
+
+/** What of a form does not follow from its schema. */
+interface Options {
+  /** Returns the label of a field; by default its name in words. */
+  readonly labelOf?: (path: readonly string[]) => string | undefined;
+  /** Returns the name of a value of a field with choices. */
+  readonly valueName?: (value: string, path: readonly string[]) => string;
+  /** The hints of fields; without any, they are the descriptions. */
+  readonly hints?: Readonly<Record<string, string>>;
+  /** The fields of several lines, besides those for long texts. */
+  readonly areas?: readonly string[];
+  /** The fields that must not be empty. */
+  readonly required: readonly string[];
+}
+
+const LINE_MAX = 500;
+
+/** A form of the fields that callers of the API write, without those whose members have names of their own. */
+export class SchemaForm {
+  readonly #leaves: readonly Leaf[];
+  readonly #options: Options;
+
+  /** @param schema an object whose members are values, lists of texts, or objects of values */
+  constructor(schema: { readonly properties: object }, options: Options) {
+    this.#leaves = leavesOf(schema.properties as Record<string, Shown>);
+    this.#options = options;
+  }
+
+  /** Returns the texts in which the form shows a value. */
+  textsOf(value: object): Texts {
+    return Object.fromEntries(this.#leaves.map(({ path }) => [path.join('/'), textOf(valueAt(value, path))]));
+  }
+
+  /** Returns the texts that were sent. Browsers send line breaks as CRLF; they are stored as people type them. */
+  textsIn(form: URLSearchParams): Texts {
+    const names = this.#leaves.map(({ path }) => path.join('/'));
+    return Object.fromEntries(names.map(name => [name, (form.get(name) ?? '').replaceAll('\r\n', '\n')]));
+  }
+
+  /**
+   * Returns the values that differ from those that were shown, as a merge patch: what nobody touched stays byte for byte.
+   * `null` stands for what was emptied.
+   */
+  changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
+    const patch: Record<string, unknown> = {};
+    for (const leaf of this.#leaves) {
+      const key = leaf.path.join('/');
+      if (sent[key] === shown[key]?.replaceAll(/\r\n?/g, '\n')) continue;
+      const [name, member] = leaf.path as [string, string?];
+      const value = valueIn(leaf, sent[key]!);
+      if (member === undefined) patch[name] = value;
+      else if (this.#isEmptied(name, sent)) patch[name] = null;
+      else patch[name] = { ...(patch[name] as object), [member]: value };
+    }
+    return patch;
+  }
+
+  /** Returns the fields, each with its error beside it. @param custom the fields that are shown otherwise, by name */
+  fieldsView(
+    texts: Texts,
+    errors: readonly FieldError[] = [],
+    custom: Readonly<Record<string, (shown: ShownField) => Html>> = {},
+  ): Html {
+    return html`${this.#leaves.map(leaf => {
+      const name = leaf.path.join('/');
+      const label = this.#options.labelOf?.(leaf.path) ?? labelOf(leaf.path);
+      const error = errors.find(({ path }) => path === `/${name}` || path.startsWith(`/${name}/`))?.message;
+      const shown = { name, label, value: texts[name] ?? '', error };
+      return custom[name]?.(shown) ?? this.#leafView(leaf, shown);
+    })}`;
+  }
+
+  /** Returns the errors that belong to none of the fields. */
+  otherErrors(errors: readonly FieldError[]): FieldError[] {
+    const names = this.#leaves.map(({ path }) => `/${path.join('/')}`);
+    return errors.filter(({ path }) => !names.some(name => path === name || path.startsWith(`${name}/`)));
+  }
+
+  #leafView(leaf: Leaf, shown: ShownField): Html {
+    const { valueName = wordsOf, hints, areas = [], required } = this.#options;
+    const values = leaf.type === 'boolean' ? ['true', 'false'] : leaf.enum;
+    if (values !== undefined) {
+      const names: Record<string, string> = { true: 'Yes', false: 'No' };
+      const choices = values.map(value => ({
+        value,
+        label: names[value] ?? valueName(value, leaf.path),
+        checked: value === shown.value,
+      }));
+      const { name, label, error } = shown;
+      return select({ name, label, error, choices: [{ value: '', label: 'Not given' }, ...choices] });
+    }
+    const optional = !required.includes(shown.name) && ({ optional: true } as const);
+    if (leaf.items !== undefined || (leaf.maxLength ?? 0) > LINE_MAX || areas.includes(shown.name)) {
+      return textArea({
+        ...shown,
+        ...optional,
+        ...(leaf.items !== undefined && { label: `${shown.label}, one a line` }),
+      });
+    }
+    return field({
+      ...shown,
+      ...optional,
+      hint: hints ? hints[shown.name] : leaf.description && sentence(leaf.description),
+    });
+  }
+
+  #isEmptied(name: string, sent: Texts): boolean {
+    return this.#leaves.every(({ path }) => path[0] !== name || sent[path.join('/')] === '');
+  }
+}
+
+/** Returns a value of a form as the API reads it. @throws {Problem} `invalid_body` with one error for each invalid field */
+export function readChecked<T>(reader: BodyReader, value: unknown): T {
+  const reading = reader.read(value, true);
+  if ('errors' in reading) throw invalidMembers(reading.errors);
+  return reading.value as T;
+}
+
+/** `birthDate` as `Birth date`, `owner_surrender` as `Owner surrender`. */
+export function wordsOf(name: string): string {
+  const words = name.replaceAll(/(?<=.)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
+  return words[0]!.toUpperCase() + words.slice(1);
+}
+
+function leavesOf(properties: Readonly<Record<string, Shown>>): Leaf[] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const members = Object.entries(schema.properties ?? {});
+    if (members.length > 0) return members.map(([member, inner]) => ({ ...(inner as Shown), path: [name, member] }));
+    return schema.type === 'object' ? [] : [{ ...schema, path: [name] }];
+  });
+}
+
+function labelOf([name, member]: readonly string[]): string {
+  return member === undefined ? wordsOf(name!) : `${wordsOf(name!)}: ${wordsOf(member).toLowerCase()}`;
+}
+
+function valueAt(value: object, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], value);
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join('\n') : String(value ?? '');
+}
+
+function valueIn({ type, items }: Leaf, text: string): unknown {
+  if (text === '') return null;
+  if (items !== undefined) return text.split('\n').filter(line => line !== '');
+  if (type === 'boolean') return text === 'true';
+  // Text that is no number stays text, which the schema refuses beside its field.
+  return (type === 'integer' || type === 'number') && Number.isFinite(Number(text)) ? Number(text) : text;
+}
