@@ -92,7 +92,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     usage,
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
-      for (const { name, database, categories, bounds, eventsKeptMs, photos } of deployments.values()) {
+      for (const deployment of deployments.values()) {
+        const { name, database, categories, bounds, eventsKeptMs, photos } = deployment;
         const worker = startJobs({
           database,
           clock,
@@ -103,7 +104,8 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           photos: photos.files,
-          categoryRules: { categories, bounds },
+          categoryRules: { categories, bounds, photoNetworks: config.webhookNetworks },
+          photoFetches: { deployment, outgoing: webhooks.outgoing },
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,
           keysIdleMs: config.keyIdleDays && config.keyIdleDays * DAY_MS,

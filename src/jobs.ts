@@ -6,6 +6,9 @@ import { dispatchJob, nextDispatch } from './deliveries/dispatch-job.ts';
 import { expireHolds, nextHoldExpiry } from './holds/expiry.ts';
 import type { CategoryRules } from './imports/apply-row.ts';
 import { importJob, nextImportStep } from './imports/import-job.ts';
+import { nextPhotoFetch } from './imports/photos/claim.ts';
+import type { FetchDeps } from './imports/photos/fetch.ts';
+import { photoFetchJob } from './imports/photos/fetch-job.ts';
 import type { Clock } from './lib/clock.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
 import { JobLoop, type JobType } from './lib/jobs/job-loop.ts';
@@ -42,6 +45,8 @@ export interface JobDeps {
     | undefined;
   /** How unknown categories of imported pets are treated; without it, nothing is imported. */
   readonly categoryRules?: CategoryRules;
+  /** Fetches the photos of imports; without it, they wait. */
+  readonly photoFetches?: FetchDeps | undefined;
   /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
   readonly eventsKeptMs?: number;
   /** How long messages are kept, likewise. */
@@ -65,7 +70,7 @@ export interface JobDeps {
 }
 
 /** The names of the jobs, also in the log: `words` fills the index of words, `events` dispatches events to webhooks, `mail` sends messages by e-mail,
- * `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
+ * `import_photos` fetches photos, `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
  * `organizations` hides those of suspended accounts, and `photos` deletes files that no pet needs. */
 export type JobName =
   | 'pets'
@@ -79,6 +84,7 @@ export type JobName =
   | 'events'
   | 'deliveries'
   | 'imports'
+  | 'import_photos'
   | 'authority'
   | 'organizations'
   | 'accounts'
@@ -98,6 +104,7 @@ const dueQueries = {
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   imports: [nextImportStep],
+  import_photos: [nextPhotoFetch],
   accounts: [nextDeletion(true)],
   retention: [nextRetention],
 } satisfies Partial<Record<JobName, readonly NextDue[]>>;
@@ -182,6 +189,14 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
     ...(rules ? [{ type: importJob({ database, rules, accounts, now }), due: dueQueries.imports }] : []),
+    ...(deps.photoFetches
+      ? [
+          {
+            type: photoFetchJob({ ...deps.photoFetches, now, onDone: () => wake('imports') }),
+            due: dueQueries.import_photos,
+          },
+        ]
+      : []),
     ...(accounts ? [{ ...visibilityJob({ database, accounts, now }), due: [] }] : []),
     ...(deletion
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]

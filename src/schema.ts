@@ -124,7 +124,16 @@ export interface Tables {
     currency: string | null;
     /** The names of the columns of CSV, as JSON. */
     columns: string | null;
-    state: 'receiving' | 'checking' | 'applying' | 'removing' | 'completed' | 'failed' | 'canceled' | 'discarded';
+    state:
+      | 'receiving'
+      | 'checking'
+      | 'applying'
+      | 'removing'
+      | 'fetching'
+      | 'completed'
+      | 'failed'
+      | 'canceled'
+      | 'discarded';
     /** The number of chunks, and of the next one to apply. */
     chunks: number;
     next_chunk: number;
@@ -139,6 +148,10 @@ export interface Tables {
     failed: number;
     removed: number;
     warnings: number;
+    /** The photos to fetch, those that were fetched, and those that failed. */
+    photos_wanted: Generated<number>;
+    photos_fetched: Generated<number>;
+    photos_failed: Generated<number>;
     /** The pets that the file lacks, and all pets of the account. */
     removals: number | null;
     existing: number | null;
@@ -157,6 +170,24 @@ export interface Tables {
   import_keys: { import_id: number; key: string; line: number };
   /** The errors and warnings of an import, as JSON. */
   import_errors: { import_id: number; number: number; error: string };
+  /** The URLs of photos of imported pets; see `imports/photos/sources.ts`. */
+  photo_sources: {
+    id: Generated<number>;
+    pet_id: number;
+    url: string;
+    /** The import, line and column that listed it last, and its position in this row. */
+    import_id: number;
+    line: number;
+    column_name: string;
+    position: number;
+    host: string;
+    /** The photo that it led to; null before. */
+    hash: string | null;
+    /** How often fetching it has failed. */
+    attempts: number;
+    /** When to fetch it, or when the lease of a process expires; null afterwards. */
+    due_at: number | null;
+  };
   messages: TableOf<typeof messageFields>;
   /** The result of each attempt to send a message by e-mail. */
   message_attempts: {

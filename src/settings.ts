@@ -121,7 +121,7 @@ export const settingTree = {
   ),
   webhookNetworks: networks(
     'PETSTORE_WEBHOOK_NETWORKS',
-    'The networks to which webhooks may be sent besides the public internet; there, http and any port are allowed too; comma-separated.',
+    'The networks to which webhooks may be sent, and photos of imports fetched from, besides the public internet; there, http and any port are allowed too; comma-separated.',
   ),
   categories: {
     name: 'PETSTORE_CATEGORIES',

@@ -4,6 +4,8 @@ import { type Database, type Params, query, type Transaction } from '../schema.t
 import { type CategoryRules, RowApplier, type RowOutcome } from './apply-row.ts';
 import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
 import { type ImportError, type ImportRow, KEEPS_FILE } from './import.ts';
+import { afterAnimals } from './photos/completion.ts';
+import type { WantedPhotos } from './photos/want.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
@@ -15,7 +17,7 @@ import { type WatchedTransaction, watchWrites } from './watch-writes.ts';
  * @returns 1; 0 if another process does the step
  */
 export async function applyChunk(database: Database, row: ImportRow, rules: CategoryRules): Promise<number> {
-  if (row.next_chunk >= row.chunks) return runImportStep(database, row, async tx => afterRows(tx, row));
+  if (row.next_chunk >= row.chunks) return runImportStep(database, row, tx => afterRows(tx, row));
   const work = (tx: Transaction, seen: ImportRow, failures: Failures) => applyRows(tx, seen, rules, failures);
   return runBatchStep(database, row, work, record);
 }
@@ -26,6 +28,7 @@ interface ChunkResult {
   readonly bytes: number;
   readonly counts: Pick<ImportRow, 'created' | 'updated' | 'unchanged' | 'failed'>;
   readonly errors: readonly ImportError[];
+  readonly photos: WantedPhotos;
 }
 
 /** @param failures the rows that are known to fail, by index */
@@ -50,7 +53,7 @@ async function applyRows(
       errors.push(...outcome.map(error => ({ level: 'error', line: record[0], ...error }) as const));
     }
   }
-  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors };
+  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors, photos: applier.photos };
 }
 
 /** Applies a row. One that fails after it has written is thrown, so that the chunk is rolled back. */
@@ -71,8 +74,13 @@ async function applyRow(
 }
 
 async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Promise<Partial<Progress>> {
-  const { rows, bytes, counts, errors } = result;
-  await recordErrors(tx, row.id, errors);
+  const { rows, bytes, counts, photos } = result;
+  const errors = [...result.errors, ...photos.errors.map(error => ({ level: 'error', ...error }) as const)];
+  await recordErrors(
+    tx,
+    row.id,
+    errors.sort((one, other) => one.line! - other.line!),
+  );
   if (row.dry_run !== KEEPS_FILE) {
     await tx.run(deleteChunk, { id: row.id, number: row.next_chunk });
     countDeleted(tx, [{ accountId: row.account_id, bytes }]);
@@ -84,11 +92,13 @@ async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Pro
     updated: row.updated + counts.updated,
     unchanged: row.unchanged + counts.unchanged,
     failed: row.failed + counts.failed,
+    photos_wanted: row.photos_wanted + photos.wanted,
+    photos_failed: row.photos_failed + photos.errors.length,
   };
 }
 
-function afterRows(tx: Transaction, { mode }: ImportRow): Partial<Progress> {
-  return mode === 'replace' ? { state: 'removing', after_id: 0 } : { state: 'completed', ended_at: tx.now };
+async function afterRows(tx: Transaction, row: ImportRow): Promise<Partial<Progress>> {
+  return row.mode === 'replace' ? { state: 'removing', after_id: 0 } : afterAnimals(tx, row);
 }
 
 const chunkOf = query((db, p: Params<{ id: number; number: number }>) =>

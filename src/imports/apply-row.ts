@@ -23,12 +23,15 @@ import {
 } from './convert.ts';
 import type { ImportRow } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
+import { type PhotoCell, PhotoPlanner, type WantedPhotos } from './photos/want.ts';
 import type { ImportRecord } from './records.ts';
 
 /** How the deployment treats unknown categories. */
 export interface CategoryRules {
   readonly categories: 'open' | 'strict';
   readonly bounds: BoundSettings;
+  /** The networks that URLs of photos may be in, besides the public internet. */
+  readonly photoNetworks?: readonly string[] | undefined;
 }
 
 /** What a row did. */
@@ -41,6 +44,14 @@ const petPatches = new BodyReader(PetPatch);
 interface ParsedRow {
   readonly identifier: Identifier | undefined;
   change(pet: PetRow | undefined): Promise<RowChange>;
+  /** The cells of the columns with photos. */
+  readonly photos: readonly PhotoCell[];
+}
+
+/** What a row did to its pet. */
+interface AppliedRow {
+  readonly outcome: Exclude<RowOutcome, readonly RowError[]>;
+  readonly pet: PetRow;
 }
 
 /** Applies rows of an import in a transaction. */
@@ -49,32 +60,45 @@ export class RowApplier {
   readonly #row: ImportRow;
   readonly #rules: CategoryRules;
   readonly #columns: FileColumns;
+  readonly #names: readonly string[];
+  readonly #planner: PhotoPlanner;
   readonly #speciesOf: (categoryId: number) => Promise<string>;
 
   constructor(tx: Transaction, row: ImportRow, rules: CategoryRules) {
     this.#tx = tx;
     this.#row = row;
     this.#rules = rules;
-    this.#columns = row.columns === null ? [] : bindColumns(presetOf(row), JSON.parse(row.columns)).columns;
+    this.#names = JSON.parse(row.columns ?? '[]');
+    this.#columns = bindColumns(presetOf(row), this.#names).columns;
+    this.#planner = new PhotoPlanner(tx, row, rules.photoNetworks ?? []);
     const species = speciesIn(tx);
     this.#speciesOf = presetOf(row) === 'petstore' ? async () => '' : species;
+  }
+
+  /** The photos that the rows want. */
+  get photos(): WantedPhotos {
+    return this.#planner.result;
   }
 
   /**
    * Applies a row.
    * @throws {Problem} what creating or updating the pet throws
    */
-  async apply([, content, firstLine]: ImportRecord): Promise<RowOutcome> {
+  async apply([line, content, firstLine]: ImportRecord): Promise<RowOutcome> {
     if (firstLine !== undefined) return [duplicate(firstLine)];
     const parsed = this.#parse(content);
     if (Array.isArray(parsed)) return parsed;
-    const { identifier, change } = parsed as ParsedRow;
+    const { identifier, change, photos } = parsed as ParsedRow;
     if (identifier === undefined) return [missingIdentifier];
     const pet = await this.#find(identifier);
     if (pet === undefined && 'id' in identifier) return [notFound(identifier.id)];
     const changed = await change(pet);
     if (changed.errors.length > 0) return changed.errors;
-    return pet === undefined ? this.#create(changed) : this.#update(pet, changed);
+    const applied = await (pet === undefined ? this.#create(changed) : this.#update(pet, changed));
+    if (Array.isArray(applied)) return applied;
+    const { outcome, pet: after } = applied as AppliedRow;
+    const isChanged = photos.length > 0 && (await this.#planner.plan(line, after, photos));
+    return isChanged && outcome === 'unchanged' ? 'updated' : outcome;
   }
 
   /** Returns the errors of a row that failed. */
@@ -84,21 +108,22 @@ export class RowApplier {
   }
 
   #parse(content: string | readonly string[]): ParsedRow | RowError[] {
-    if (typeof content !== 'string') return this.#parsedCells(this.#columns, content);
+    if (typeof content !== 'string') return this.#parsedCells(this.#columns, this.#names, content);
     const values = objectIn(content);
     if (values === undefined) return [invalidLine];
     if (presetOf(this.#row) === 'petstore') {
       const change = async (pet: PetRow | undefined) => changeIn(values, pet && this.#exported(pet));
-      return { identifier: identifierIn(values), change };
+      return { identifier: identifierIn(values), change, photos: [] };
     }
-    const { columns } = bindColumns(presetOf(this.#row), Object.keys(values));
+    const names = Object.keys(values);
+    const { columns } = bindColumns(presetOf(this.#row), names);
     const cells = Object.values(values);
     const wrong = cells.findIndex(cell => typeof cell !== 'string');
-    if (wrong < 0) return this.#parsedCells(columns, cells as string[]);
-    return [{ column: Object.keys(values)[wrong]!, code: 'invalid_type', message: 'Must be a string.' }];
+    if (wrong < 0) return this.#parsedCells(columns, names, cells as string[]);
+    return [{ column: names[wrong]!, code: 'invalid_type', message: 'Must be a string.' }];
   }
 
-  #parsedCells(columns: FileColumns, cells: readonly string[]): ParsedRow | RowError[] {
+  #parsedCells(columns: FileColumns, names: readonly string[], cells: readonly string[]): ParsedRow | RowError[] {
     if (cells.length !== columns.length) {
       const message = `The row has ${cells.length} cells, but the file has ${columns.length} columns.`;
       return [{ code: 'wrong_number_of_cells', message }];
@@ -109,7 +134,10 @@ export class RowApplier {
       const species = row === undefined ? '' : await this.#speciesOf(row.categoryId);
       return changeOf(columns, cells, context, { species, publicUrl: '' });
     };
-    return { identifier: identifierOf(columns, cells), change };
+    const photos = columns.flatMap((column, index) =>
+      column?.derived?.holds === 'photo' ? [{ column: names[index]!.trim(), url: cells[index]!.trim() }] : [],
+    );
+    return { identifier: identifierOf(columns, cells), change, photos };
   }
 
   #exported(pet: PetRow) {
@@ -142,23 +170,23 @@ export class RowApplier {
     return owner?.accountId === this.#row.account_id ? getPet(this.#tx, id, this.#tx.now) : undefined;
   }
 
-  async #create(change: RowChange): Promise<RowOutcome> {
+  async #create(change: RowChange): Promise<AppliedRow | RowError[]> {
     const read = newPets.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
     const categories = newCategoriesOf(this.#rules, this.#row);
-    await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, { petsMax });
-    return 'created';
+    const pet = await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, { petsMax });
+    return { outcome: 'created', pet };
   }
 
-  async #update(pet: PetRow, change: RowChange): Promise<RowOutcome> {
-    if (Object.keys(change.body).length === 0) return 'unchanged';
+  async #update(pet: PetRow, change: RowChange): Promise<AppliedRow | RowError[]> {
+    if (Object.keys(change.body).length === 0) return { outcome: 'unchanged', pet };
     const read = petPatches.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const actor = { accountId: this.#row.account_id, admin: false };
     const categories = newCategoriesOf(this.#rules, this.#row);
     const after = await updatePet(this.#tx, actor, pet.id, read.value as PetPatch, categories);
-    return after.version === pet.version ? 'unchanged' : 'updated';
+    return { outcome: after.version === pet.version ? 'unchanged' : 'updated', pet: after };
   }
 }
 

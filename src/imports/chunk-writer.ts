@@ -6,7 +6,6 @@ import {
   type FileColumns,
   identifierIn,
   identifierOf,
-  ignoredPhotos,
   keyOf,
   unknownColumn,
   unknownMember,
@@ -36,8 +35,6 @@ export class ChunkWriter {
   readonly #id: number;
   readonly #options: ImportOptions;
   #columns: FileColumns | undefined;
-  /** The columns with photos that have no warning yet: index to name. */
-  readonly #photos = new Map<number, string>();
   #warnings: ImportError[] = [];
   /** The unknown members of NDJSON that have a warning. */
   readonly #unknown = new Set<string>();
@@ -60,7 +57,6 @@ export class ChunkWriter {
         continue;
       }
       if (++this.#count > ROWS_MAX) throw invalidImport(record[0], 'The file has more than 1,000,000 rows.');
-      this.#warnOfPhotos(record);
       this.#rows.push(record);
       const content = record[1];
       const length = typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0);
@@ -80,10 +76,10 @@ export class ChunkWriter {
   }
 
   async #begin(names: readonly string[]): Promise<void> {
-    const { columns, unknown, photos } = bindColumns(this.#options.preset, names);
+    const { columns, unknown } = bindColumns(this.#options.preset, names);
     this.#columns = columns;
-    for (const index of photos) this.#photos.set(index, names[index]!);
-    const isIdentifier = (column: FileColumns[number]) => column?.from === 'externalId' || column?.derived?.holds;
+    const isIdentifier = (column: FileColumns[number]) =>
+      column?.from === 'externalId' || (column?.derived?.holds ?? 'photo') !== 'photo';
     if (!columns.some(isIdentifier)) {
       throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
     }
@@ -92,15 +88,6 @@ export class ChunkWriter {
     await this.#database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
     });
-  }
-
-  /** Warns of the first photo in each column. */
-  #warnOfPhotos([line, cells]: ImportRecord): void {
-    for (const [index, name] of this.#photos) {
-      if (!cells[index]) continue;
-      this.#photos.delete(index);
-      this.#warnings.push({ level: 'warning', line, ...ignoredPhotos(name) });
-    }
   }
 
   /** Warns of members that animals do not have, once for each name. */

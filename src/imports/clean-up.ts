@@ -3,6 +3,7 @@ import { countDeleted } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { type ImportRow, importById } from './import.ts';
 import { IMPORTS_KEPT } from './imports.ts';
+import { deleteWaiting } from './photos/sources.ts';
 import { discard } from './receive.ts';
 import { runImportStep } from './steps.ts';
 
@@ -27,6 +28,7 @@ export async function cleanUp(database: Database, row: ImportRow): Promise<numbe
       return {};
     }
     if ((await tx.run(deleteKeys, { id: row.id, limit: ROWS })) > 0) return {};
+    if ((await deleteWaiting(tx, row.id, ROWS)) > 0) return {};
     if (row.state === 'discarded') {
       if ((await tx.run(deleteErrors, { id: row.id, limit: ROWS })) === 0) await tx.run(deleteImport, { id: row.id });
       return {};
@@ -59,7 +61,10 @@ async function deleteSome(tx: Transaction, { id }: { readonly id: number }, limi
     chunks.map(({ bytes }) => ({ accountId: row!.account_id, bytes })),
   );
   if (chunks.length > 0) return chunks.length;
-  const rows = (await tx.run(deleteKeys, { id, limit })) || (await tx.run(deleteErrors, { id, limit }));
+  const rows =
+    (await tx.run(deleteKeys, { id, limit })) ||
+    (await deleteWaiting(tx, id, limit)) ||
+    (await tx.run(deleteErrors, { id, limit }));
   return rows || tx.run(deleteImport, { id });
 }
 

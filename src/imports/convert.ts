@@ -14,21 +14,18 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
 /**
- * Looks up the columns of a file in a preset, ignoring case. Returns the columns, the names of unknown or repeated ones, and
- * the indexes of columns with photos.
+ * Looks up the columns of a file in a preset, ignoring case. Returns the columns, and the names of unknown or repeated ones.
  */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
   const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));
   const unknown: string[] = [];
-  const photos: number[] = [];
-  const columns = names.map((name, index) => {
+  const columns = names.map(name => {
     const column = known.get(name.trim().toLowerCase());
     if (column === undefined) unknown.push(name);
-    else if (column.derived?.holds === 'photo') photos.push(index);
     known.delete(name.trim().toLowerCase());
-    return column?.derived?.holds === 'photo' ? undefined : column;
+    return column;
   });
-  return { columns, unknown, photos };
+  return { columns, unknown };
 }
 
 const fieldNames = ['id', ...new Set(petColumnList.map(({ field }) => field))];
@@ -53,15 +50,6 @@ export function unknownColumn(preset: ExportPreset, name: string): RowError {
   );
   const message = 'The preset has no such column, or the file has it twice: it is ignored.';
   return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };
-}
-
-/** Returns the warning of a column with photos. */
-export function ignoredPhotos(column: string): RowError {
-  return {
-    column,
-    code: 'photos_ignored',
-    message: 'Photos are not imported. Add them with POST /v1/pets/{petId}/photos.',
-  };
 }
 
 /** The identifier of a row: that of the account, or the `id` of the service. */
@@ -134,7 +122,12 @@ export async function changeOf(
   const errors: RowError[] = [];
   for (const [index, column] of columns.entries()) {
     const cell = cells[index]!;
-    if (column === undefined || cell === (pet === undefined ? '' : printCell(column, pet, printed))) continue;
+    if (
+      column === undefined ||
+      column.derived?.holds === 'photo' ||
+      cell === (pet === undefined ? '' : printCell(column, pet, printed))
+    )
+      continue;
     try {
       const values = await parseCell(column, cell, context);
       merge(body, values);

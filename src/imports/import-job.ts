@@ -6,6 +6,7 @@ import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
 import { cleanUp } from './clean-up.ts';
 import type { ImportRow } from './import.ts';
+import { afterAnimals } from './photos/completion.ts';
 import { checkRemovals, removePets } from './removals.ts';
 import { runImportStep } from './steps.ts';
 
@@ -61,6 +62,8 @@ async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow)
       return checkRemovals(database, due);
     case 'applying':
       return applyChunk(database, due, rules);
+    case 'fetching':
+      return runImportStep(database, due, afterAnimals);
     case 'removing':
       return removePets(database, due);
     default:

@@ -21,7 +21,9 @@ export const ImportMode = Type.Enum(['upsert', 'replace'], {
 /** An error in a row of an import, or a warning about something that the import ignores. */
 export const ImportError = Type.Object(
   {
-    level: Type.Enum(['error', 'warning'], { description: '`error`: the row was not imported.' }),
+    level: Type.Enum(['error', 'warning'], {
+      description: '`error`: the row was not imported, or the photo of its column was not.',
+    }),
     line: Type.Optional(
       Type.Integer({ description: 'The first line of the row, from 1; absent for an animal to delete.' }),
     ),
@@ -57,6 +59,9 @@ export const Import = Type.Object(
     failed: count('The rows with an error, and the animals that could not be deleted.'),
     removed: count('The animals that were deleted.'),
     warnings: count('What the import ignored.'),
+    photosWanted: count('The photos to fetch, which the animals lack.'),
+    photosFetched: count('The photos that were fetched.'),
+    photosFailed: count('The photos that could not be fetched, or have an invalid URL.'),
     removals: Type.Optional(
       Type.Object(
         {
@@ -86,7 +91,7 @@ export type Import = Static<typeof Import>;
 
 export const Imports = Type.Array(Import, { title: 'Imports', description: 'Imports.' });
 
-const states = { checking: 'running', applying: 'running', removing: 'running' } as const;
+const states = { checking: 'running', applying: 'running', removing: 'running', fetching: 'running' } as const;
 
 /** Returns an import as the API shows it. */
 export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): Import {
@@ -105,6 +110,9 @@ export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): 
     failed: row.failed,
     removed: row.removed,
     warnings: row.warnings,
+    photosWanted: row.photos_wanted,
+    photosFetched: row.photos_fetched,
+    photosFailed: row.photos_failed,
     ...(row.existing !== null && {
       removals: { count: row.removals!, of: row.existing, needConfirmation: needConfirmation(row) },
     }),

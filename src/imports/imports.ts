@@ -133,6 +133,7 @@ const restart = query((db, p: Params<{ id: number; origin: string; confirmed: nu
       ...{ dry_run: zero, origin: p.origin, confirmed: p.confirmed, started_at: p.now, due_at: p.now, ended_at: null },
       ...{ state: FIRST_STATE, next_chunk: zero, after_id: zero, rows_read: zero, removals: null, existing: null },
       ...{ created: zero, updated: zero, unchanged: zero, failed: zero, removed: zero },
+      ...{ photos_wanted: zero, photos_failed: zero },
       warnings: sql<number>`(select count(*) from import_errors where import_id = imports.id)`,
     })
     .where('id', '=', p.id)

@@ -3,6 +3,7 @@ import { deletePet } from '../pets/pets.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
 import { type ImportError, type ImportRow, needConfirmation } from './import.ts';
+import { afterAnimals } from './photos/completion.ts';
 import { recordErrors } from './record-errors.ts';
 import { type Progress, runImportStep } from './steps.ts';
 
@@ -82,7 +83,7 @@ async function record(
   row: ImportRow,
   { lastId, removed, errors }: Removal,
 ): Promise<Partial<Progress>> {
-  if (lastId === undefined) return { state: 'completed', ended_at: tx.now };
+  if (lastId === undefined) return afterAnimals(tx, row);
   await recordErrors(tx, row.id, errors);
   return { after_id: lastId, removed: row.removed + removed, failed: row.failed + errors.length };
 }

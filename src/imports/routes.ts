@@ -138,7 +138,7 @@ export const errors = operation({
   examples: errorExamples,
   async handle({ context: { database }, caller, path }) {
     const row = await getImport(database, caller, path.importId);
-    const etag = `"${row.id}-${row.state}-${row.next_chunk}-${row.after_id}"`;
+    const etag = `"${row.id}-${row.state}-${row.next_chunk}-${row.after_id}-${row.photos_failed}"`;
     return { file: { parts: errorLines(database, row.id) }, headers: ['ETag', etag] };
   },
 });

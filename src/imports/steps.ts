@@ -21,6 +21,8 @@ export type Progress = Pick<
   | 'ended_at'
   | 'due_at'
   | 'warnings'
+  | 'photos_wanted'
+  | 'photos_failed'
 >;
 
 /** How long the file of a dry run is kept, in milliseconds. */
@@ -67,7 +69,7 @@ const saveProgress = query((db, p: Params<Progress & { id: number }>) =>
       ...{ state: p.state, next_chunk: p.next_chunk, after_id: p.after_id, rows_read: p.rows_read },
       ...{ created: p.created, updated: p.updated, unchanged: p.unchanged, failed: p.failed, removed: p.removed },
       ...{ warnings: p.warnings, removals: p.removals, existing: p.existing, code: p.code, message: p.message },
-      ...{ ended_at: p.ended_at, due_at: p.due_at },
+      ...{ photos_wanted: p.photos_wanted, photos_failed: p.photos_failed, ended_at: p.ended_at, due_at: p.due_at },
     } as UpdateObject<Tables, 'imports'>)
     .where('id', '=', p.id),
 );

@@ -23,6 +23,7 @@ import { words } from './0025-words.ts';
 import { traitCounts } from './0026-trait-counts.ts';
 import { imports } from './0027-imports.ts';
 import { bondedOrders } from './0028-bonded-orders.ts';
+import { photoSources } from './0031-photo-sources.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
        select 'owner', cast(account_id as text), 0, count(*) from pets group by account_id`,
     ],
   },
+  photoSources,
 ];

@@ -14,8 +14,17 @@ export interface PetPhoto {
   readonly photo: StoredPhoto;
 }
 
+/** How a photo is added. */
+export interface AddOptions {
+  /** What the photo shows. */
+  readonly alt?: string | undefined;
+  readonly checkPreconditions?: PreconditionCheck | undefined;
+  /** Returns the index of the photo among the others of its pet; after them by default. */
+  indexIn?(photos: readonly StoredPhoto[]): number;
+}
+
 /**
- * Adds a photo to a pet after its others, and records `pet.updated`. A photo that the pet has already stays as it is.
+ * Adds a photo to a pet, and records `pet.updated`. A photo that the pet has already stays as it is.
  * @param bytesMax the most bytes of photos of the caller's account
  * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `photo_limit_exceeded`;
  *   `photo_storage_exceeded`
@@ -25,9 +34,8 @@ export async function addPhoto(
   actor: Actor,
   petId: number,
   { hash, type, bytes, width, height }: PhotoFacts,
-  alt: string | undefined,
   bytesMax: number,
-  checkPreconditions?: PreconditionCheck,
+  { alt, checkPreconditions, indexIn = all => all.length }: AddOptions = {},
 ): Promise<PetPhoto & { readonly isNew: boolean }> {
   const pet = await lockOwnPet(tx, actor, petId, checkPreconditions);
   const photos = photosOf(pet);
@@ -39,7 +47,7 @@ export async function addPhoto(
   const changed = await changePet(
     tx,
     pet,
-    { photos: JSON.stringify([...photos, photo]) },
+    { photos: JSON.stringify(photos.toSpliced(indexIn(photos), 0, photo)) },
     { accountId: actor.accountId },
   );
   // The bound is that of the owner's plan; an admin may exceed it.

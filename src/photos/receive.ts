@@ -1,14 +1,16 @@
 import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import type { PreconditionCheck } from '../lib/http/route.ts';
 import type { PetRow } from '../pets/pet.ts';
 import { getPet } from '../pets/pets.ts';
 import { boundOf } from '../plans/plan.ts';
 import type { Transaction } from '../schema.ts';
 import type { Draft } from './files/photo-files.ts';
-import { addPhoto, requireRoom } from './photos.ts';
+import { type AddOptions, addPhoto, requireRoom } from './photos.ts';
 import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
+
+/** What receiving photos needs. */
+type ReceiveDeps = Pick<Deployment, 'database' | 'clock' | 'photos'>;
 
 /** The caller who uploads a photo, with the plan that bounds the photos of the account. */
 export type Uploader = Actor & { readonly accountId: number; readonly plan: string };
@@ -19,7 +21,7 @@ export type Uploader = Actor & { readonly accountId: number; readonly plan: stri
  * @throws {Problem} `pet_not_found`; `not_owner`; `overloaded`; `invalid_photo`; `storage_full`; what reading the file throws
  */
 export async function receivePhoto<T>(
-  deployment: Deployment,
+  deployment: ReceiveDeps,
   uploader: Uploader,
   petId: number,
   file: AsyncIterable<Buffer>,
@@ -44,15 +46,14 @@ export async function receivePhoto<T>(
 /** Adds a photo that is stored to a pet, as `addPhoto`. @throws {Problem} `overloaded` too */
 export async function addReceived(
   tx: Transaction,
-  { bounds, photos: { files } }: Deployment,
+  { bounds, photos: { files } }: Pick<Deployment, 'bounds' | 'photos'>,
   uploader: Uploader,
   petId: number,
   photo: PhotoFacts,
-  alt?: string,
-  checkPreconditions?: PreconditionCheck,
+  options?: AddOptions,
 ) {
   const bytesMax = boundOf(bounds, uploader, 'photoBytes');
-  const added = await addPhoto(tx, uploader, petId, photo, alt, bytesMax, checkPreconditions);
+  const added = await addPhoto(tx, uploader, petId, photo, bytesMax, options);
   // No pet had the photo, and its files were deleted at this moment.
   if (!files.has(photo.hash)) throw problem('overloaded', undefined, { headers: ['Retry-After', '1'] });
   return added;
@@ -64,7 +65,7 @@ export function requireOwner({ admin, accountId }: Actor, pet: PetRow): void {
 }
 
 async function storeDraft(
-  { database, photos: { files } }: Deployment,
+  { database, photos: { files } }: ReceiveDeps,
   accountId: number,
   pet: PetRow,
   draft: Draft,

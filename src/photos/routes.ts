@@ -53,15 +53,8 @@ export const add = operation({
     return receivePhoto(context, caller, path.petId, upload!, (hash, store) =>
       // A retry with the same Idempotency-Key sends the same bytes.
       withIdempotencyAfter({ ...request, body: hash }, store, async (tx, photo) => {
-        const { isNew, ...added } = await addReceived(
-          tx,
-          context,
-          caller,
-          path.petId,
-          photo,
-          query.alt,
-          checkPreconditions,
-        );
+        const options = { alt: query.alt, checkPreconditions };
+        const { isNew, ...added } = await addReceived(tx, context, caller, path.petId, photo, options);
         return { ...responseOf(request, added), status: isNew ? 201 : 200 };
       }),
     );

@@ -34,7 +34,7 @@ onEachEngine(engine => {
 
     const add = (petId: number, hash: string) =>
       store.database.write(tx =>
-        addPhoto(tx, owner, petId, { hash, type: 'image/jpeg', bytes: 20, width: 4, height: 3 }, undefined, 1e9),
+        addPhoto(tx, owner, petId, { hash, type: 'image/jpeg', bytes: 20, width: 4, height: 3 }, 1e9),
       );
 
     it('keeps files while any animal has them, and for a day longer', async () => {

@@ -59,7 +59,7 @@ async function addPhoto({ deployment, account, origin, file }: AccountVisit, pet
       previousEtag = etag;
     };
     const { pet } = await deployment.database.write(
-      tx => addReceived(tx, deployment, uploader, petId, photo, undefined, keep),
+      tx => addReceived(tx, deployment, uploader, petId, photo, { checkPreconditions: keep }),
       origin,
     );
     return { previousEtag, etag: etagOf(pet) };

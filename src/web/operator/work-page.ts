@@ -104,6 +104,7 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
   events: 'Dispatch of events to webhooks',
   deliveries: 'Delivery to webhooks',
   imports: 'Imports of animals',
+  import_photos: 'Photos of imports',
   accounts: 'Deletion of accounts',
   retention: 'Retention',
 };
