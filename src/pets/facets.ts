@@ -3,7 +3,7 @@ import { type Params, query, type Reader, selectJsonTexts, sql, type Transaction
 import { updateTraitCounts } from './counts.ts';
 import type { PetFilter } from './filter.ts';
 import { findTraits } from './list.ts';
-import { MERGED_MAX } from './page-query.ts';
+import { MERGED_MAX } from './merged-ids.ts';
 import { type PetRow, PetStatus } from './pet.ts';
 import { ageAt, ages } from './profile.ts';
 import { storedTraits } from './traits.ts';

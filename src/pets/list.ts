@@ -2,8 +2,8 @@ import { type Page, type PageRequest, paginate, SCAN_LIMIT, type Scan } from '..
 import type { MaybePromise, Reader } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { withBonds } from './groups.ts';
-import { type FoundIds, mergedIds, type Runs } from './merged-ids.ts';
-import { endQuery, MERGED_MAX, type PageValues, pageQuery, type Shape } from './page-query.ts';
+import { type FoundIds, MERGED_MAX, mergedIds, padded, type Runs, runsInQuery, runValues } from './merged-ids.ts';
+import { endQuery, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
 import { type Search, searchOf } from './search.ts';
 import { traitValues } from './traits.ts';
@@ -79,8 +79,10 @@ async function findRows(
   const viewed = shapeOf(filter, categories?.length ?? 0, large !== undefined, columns === 'full', search, merged);
   const traited = columns === 'traits';
   const index = traited && viewed.index === 'exact' ? 'sort' : viewed.index;
-  const shape = { ...viewed, traited, index } as const;
-  const values = valuesOf(filter, categories, shape, now);
+  // Runs that nothing else restricts are merged by the query of the page.
+  const inQuery = index === 'exact' ? merged : undefined;
+  const shape = { ...viewed, traited, index, ...runsShape(inQuery) } as const;
+  const values = { ...valuesOf(filter, categories, shape, now), ...(inQuery && runValues(inQuery)) };
   /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
   return paginate<Pet>({
@@ -89,7 +91,7 @@ async function findRows(
     descending: filter.sort.startsWith('-'),
     range: filter.range,
     ...(shape.by === 'name' && { sortKey: ({ name }) => name }),
-    rows: merged === undefined ? readMatching : readMerged,
+    rows: merged === undefined || inQuery !== undefined ? readMatching : readMerged,
     ...(shape.index !== 'exact' && { end: merged === undefined ? endOf : endOfMerged }),
   });
 
@@ -112,7 +114,6 @@ async function findRows(
   }
 
   async function readMerged(scan: Scan): Promise<Pet[]> {
-    if (shape.index === 'exact') found = await mergedIds(reader, merged!, scan, scan.rows);
     return found.ids.length === 0 ? [] : readMatching(scan, found.ids);
   }
 
@@ -177,7 +178,12 @@ function shapeOf(
     full,
     texts: !isTested || full ? '' : search.described ? 'described' : 'short',
     traited: false,
+    ...runsShape(undefined),
   };
+}
+
+function runsShape(runs: Runs | undefined): Pick<Shape, 'runsBy' | 'runs'> {
+  return { runsBy: runs?.by ?? '', runs: runs === undefined ? 0 : runsInQuery(runs) };
 }
 
 /**
@@ -198,13 +204,6 @@ function indexOf(
 }
 
 const STATUSES = 3;
-
-/** Rounds up a number of categories, so that few queries serve all of them. */
-function padded(categories: number): number {
-  return PADDED.find(size => size >= categories) ?? Number.POSITIVE_INFINITY;
-}
-
-const PADDED = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
 
 function valuesOf(
   { id, ownerId, ownerIds, traits }: PetFilter,

@@ -1,15 +1,6 @@
-import type { SelectQueryBuilder } from 'kysely';
+import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { alongIndex } from '../lib/storage/keyset.ts';
-import {
-  type KeysetParams,
-  keysetPage,
-  type Params,
-  queriesByShape,
-  query,
-  type Reader,
-  type Tables,
-} from '../schema.ts';
-import { MERGED_MAX } from './page-query.ts';
+import { type KeysetParams, type Params, queriesByShape, query, type Reader, type Tables } from '../schema.ts';
 
 /** Pets in several ranges of an index, to merge: those with each of some words, or those of each of some accounts. */
 export type Runs =
@@ -36,19 +27,18 @@ export interface FoundIds {
  */
 export async function mergedIds(
   reader: Reader,
-  { by, keys }: Runs,
+  runs: Runs,
   { descending, fromId, endId }: IdsRange,
   rows: number,
 ): Promise<FoundIds> {
+  const { by, keys } = runs;
   if (keys.length === 0) return { ids: [], end: undefined };
-  const size = SIZES.find(size => size >= keys.length)!;
-  const values: Record<string, unknown> = { fromId, endId, rows };
-  for (let index = 0; index < size; index++) values[`key${index}`] = keys[index] ?? ABSENT[by];
-  const found = await reader.all(idsByRuns({ by, runs: size, descending }), values as never);
-  const runs = Map.groupBy(found, ({ run }) => run);
+  const scan = { fromId, endId, rows, ...runValues(runs) };
+  const found = await reader.all(idsByRuns({ by, runs: runsInQuery(runs), descending }), scan);
+  const byRun = Map.groupBy(found, ({ run }) => run);
   const precedes = (one: number, other: number) => (descending ? one > other : one < other);
   let end: number | undefined;
-  for (const run of runs.values()) {
+  for (const run of byRun.values()) {
     const last = run.at(-1)!.id;
     if (run.length === rows && (end === undefined || precedes(last, end))) end = last;
   }
@@ -56,37 +46,77 @@ export async function mergedIds(
   return { ids: ids.sort((one, other) => (descending ? other - one : one - other)), end };
 }
 
+/** Returns the number of runs that a query has for these. */
+export function runsInQuery({ keys }: Runs): number {
+  return padded(Math.max(1, keys.length));
+}
+
+/** Returns the parameters of that query. */
+export function runValues(runs: Runs): RunValues {
+  const values: Record<string, unknown> = {};
+  for (let run = 0; run < runsInQuery(runs); run++) values[`key${run}`] = runs.keys[run] ?? ABSENT[runs.by];
+  return values as RunValues;
+}
+
 /** A word and an account that no pet has. */
 const ABSENT = { word: '', account: 0 };
 
-/** Numbers of runs, rounded up so that few queries serve all of them. */
-const SIZES = [1, 2, 4, 8, 16, 32, MERGED_MAX];
+/** Rounds up a number of ranges to merge, so that few queries serve all of them; infinite beyond `MERGED_MAX`. */
+export function padded(ranges: number): number {
+  return SIZES.find(size => size >= ranges) ?? Number.POSITIVE_INFINITY;
+}
 
-interface RunsShape {
+/** The most ranges of an index that are merged. */
+export const MERGED_MAX = 50;
+const SIZES = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
+
+export interface RunsShape {
   readonly by: Runs['by'];
   readonly runs: number;
   readonly descending: boolean;
 }
 
-type IdsValues = KeysetParams & { readonly [Key in `key${number}`]: never };
-type Rows<Table extends keyof Tables> = SelectQueryBuilder<Tables, Table, { id: number; run: number }>;
+export type RunValues = { readonly [Key in `key${number}`]: never };
+type Db = Kysely<Tables>;
+type Values = Params<KeysetParams & RunValues>;
 
-const idsByRuns = queriesByShape(['by', 'runs', 'descending'], ({ by, runs, descending }: RunsShape) =>
-  query((db, p: Params<IdsValues>, engine) => {
-    const wordRun = (run: number): Rows<'pet_words'> => {
-      const rows = db.selectFrom('pet_words').select(eb => ['pet_id as id', eb.lit(run).as('run')]);
-      return keysetPage(rows.where('word', '=', p[`key${run}`]!) as Rows<'pet_words'>, 'pet_id', descending, p);
-    };
-    const accountRun = (run: number): Rows<'pets'> => {
-      const rows: Rows<'pets'> = db.selectFrom('pets').select(eb => ['id', eb.lit(run).as('run')]);
-      const prefix = [['pets.account_id', p[`key${run}`]!]] as const;
-      const range = { prefix, key: ['pets.id'], after: [p.fromId], upTo: [p.endId] };
-      return alongIndex(engine, descending, rows, range).limit(p.rows);
-    };
-    const [first, ...others] = Array.from({ length: runs }, (_, run) => {
-      const rows = by === 'word' ? wordRun(run).as(`run${run}`) : accountRun(run).as(`run${run}`);
-      return db.selectFrom(rows).select(['id', 'run']);
+const idsByRuns = queriesByShape(['by', 'runs', 'descending'], (shape: RunsShape) =>
+  query((db, p: Values, engine) => {
+    const [first, ...others] = Array.from({ length: shape.runs }, (_, run) => {
+      const ids = idsOfRun(db, shape, run, p, engine).as('ids');
+      return db.selectFrom(ids).select(eb => ['pet_id as id', eb.lit(run).as('run')]);
     });
     return others.reduce((all, other) => all.unionAll(other), first!);
   }),
 );
+
+/** Selects the first `rows` of the ids in all runs, each once, in reading order, as `pet_id`. */
+export function selectMergedIds(db: Db, shape: RunsShape, p: Values, engine: Reader['engine']) {
+  const [first, ...others] = Array.from({ length: shape.runs }, (_, run) => {
+    // SQLite merges runs along their index, as far as needed; PostgreSQL would read all of each.
+    if (shape.by === 'word' && engine === 'sqlite') return idsOfWord(db, shape, run, p);
+    return db.selectFrom(idsOfRun(db, shape, run, p, engine).as('ids')).select('pet_id');
+  }) as SelectQueryBuilder<Tables, never, { pet_id: number }>[];
+  const ids = others.reduce((all, other) => all.union(other), first!);
+  return ids.orderBy('pet_id' as never, shape.descending ? 'desc' : 'asc').limit(p.rows);
+}
+
+/** Selects up to `rows` ids of one run. */
+function idsOfRun(db: Db, shape: RunsShape, run: number, p: Values, engine: Reader['engine']) {
+  if (shape.by === 'word') {
+    const ids = idsOfWord(db, shape, run, p);
+    return ids.orderBy('pet_id', shape.descending ? 'desc' : 'asc').limit(p.rows);
+  }
+  const prefix = [['pets.account_id', p[`key${run}`]!]] as const;
+  const range = { prefix, key: ['pets.id'], after: [p.fromId], upTo: [p.endId] };
+  return alongIndex(engine, shape.descending, db.selectFrom('pets').select('id as pet_id'), range).limit(p.rows);
+}
+
+function idsOfWord(db: Db, { descending }: RunsShape, run: number, p: Values) {
+  return db
+    .selectFrom('pet_words')
+    .select('pet_id')
+    .where('word', '=', p[`key${run}`]!)
+    .where('pet_id', descending ? '<' : '>', p.fromId)
+    .where('pet_id', descending ? '>=' : '<=', p.endId);
+}

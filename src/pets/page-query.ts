@@ -1,6 +1,7 @@
-import type { Expression, ExpressionBuilder, SelectQueryBuilder } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import { alongIndex, type KeysetParams, keysetEnd, keysetPage } from '../lib/storage/keyset.ts';
 import { amongNumbers, type Params, queriesByShape, query, type Reader, sql, type Tables } from '../schema.ts';
+import { type Runs, type RunsShape, type RunValues, selectMergedIds } from './merged-ids.ts';
 import { type Pet, type PetStatus, petColumns } from './pet.ts';
 import { hasTraits, type TraitValues, traitColumns } from './traits.ts';
 
@@ -36,10 +37,14 @@ export interface Shape {
   readonly texts: '' | 'short' | 'described';
   /** Whether rows have the traits as well. */
   readonly traited: boolean;
+  /** What the runs of ids that the page merges are of, and their number; see `selectMergedIds`. */
+  readonly runsBy: Runs['by'] | '';
+  readonly runs: number;
 }
 
 export type PageValues = KeysetParams &
-  TraitValues & { readonly [Key in `category${number}`]: number } & {
+  TraitValues &
+  RunValues & { readonly [Key in `category${number}`]: number } & {
     readonly fromName: string;
     readonly endName: string;
     /** JSON arrays of the ids, the categories and the accounts. */
@@ -50,9 +55,6 @@ export type PageValues = KeysetParams &
     readonly now: number;
     readonly scanLimit: number;
   };
-
-/** The most categories whose ranges of an index are merged. */
-export const MERGED_MAX = 50;
 
 type Eb = ExpressionBuilder<Tables, 'pets'>;
 type Rows<Row = unknown> = SelectQueryBuilder<Tables, 'pets', Row>;
@@ -72,11 +74,14 @@ const shapeMembers = [
   'full',
   'texts',
   'traited',
+  'runsBy',
+  'runs',
 ] as const;
 
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
   query((db, p: Params<PageValues>, engine) => {
     const columns = columnsOf(shape, p.now);
+    if (shape.runsBy !== '') return mergedPage(db, { ...shape, by: shape.runsBy }, p, engine).select(columns) as never;
     const pets: Rows = db.selectFrom('pets');
     const owned =
       shape.owner && !followsOwner(shape) ? pets.where(eb => eb(unindexed('account_id'), '=', p.ownerId)) : pets;
@@ -93,14 +98,20 @@ export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
     const [first, ...others] = ranges.map((range, index) =>
       db.selectFrom(matching(range).select('id').as(`range${index}`)).select('id'),
     );
-    const merged = db
-      .selectFrom(others.reduce((all, other) => all.unionAll(other), first!).as('merged'))
-      .select('id')
-      .orderBy('id', shape.descending ? 'desc' : 'asc')
-      .limit(p.rows);
-    return ordered(db.selectFrom('pets').where('id', 'in', merged), shape).select(columns) as Rows<Pet>;
+    const merged = others.reduce((all, other) => all.unionAll(other), first!);
+    const ids = db.selectFrom(merged.as('merged')).select('id');
+    const firstIds = ids.orderBy('id', shape.descending ? 'desc' : 'asc').limit(p.rows);
+    return ordered(db.selectFrom('pets').where('id', 'in', firstIds), shape).select(columns) as Rows<Pet>;
   }),
 );
+
+/** Selects the pets of a page of merged runs. */
+function mergedPage(db: Kysely<Tables>, shape: RunsShape, p: Params<PageValues>, engine: Reader['engine']) {
+  const ids = selectMergedIds(db, shape, p, engine).as('ids');
+  // SQLite reads a cross join in this order.
+  const pets = db.selectFrom(ids).crossJoin('pets').whereRef('pets.id', '=', 'ids.pet_id');
+  return pets.orderBy('ids.pet_id', shape.descending ? 'desc' : 'asc');
+}
 
 function columnsOf({ full, texts, traited }: Shape, now: Expression<number>) {
   const viewed = full ? petColumns.full(now) : petColumns.plain(now);
@@ -117,7 +128,7 @@ const textColumns = {
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts' | 'traited'>) =>
+  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts' | 'traited' | 'runs' | 'runsBy'>) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

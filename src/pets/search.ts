@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import { LAST_CHARACTER } from '../lib/text.ts';
 import { type Params, query, type Reader } from '../schema.ts';
-import { MERGED_MAX } from './page-query.ts';
+import { MERGED_MAX } from './merged-ids.ts';
 import { wordIndexState } from './word-index.ts';
 
 /** How a list finds the pets whose words begin so. */
