@@ -9,13 +9,15 @@ import {
 import { cancelDeletion, deleteAccount, exportData } from './accounts/pages/leaving.ts';
 import { cancelImportPage, importErrorsPage, importPage, importsPage } from './imports/pages/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from './keys/pages.ts';
+import { organizationsPage } from './organizations/pages/list-page.ts';
 import { organizationPage } from './organizations/pages/organization-page.ts';
 import { ownOrganizationPage } from './organizations/pages/own-page.ts';
 import { animalPage } from './pets/pages/animal-page.ts';
+import { cardPage } from './pets/pages/card-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
 import { addPhotoPage, ownPhotoPage } from './pets/pages/own-photos.ts';
-import { newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
+import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
 import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
@@ -47,7 +49,9 @@ export const pages: readonly Page[] = [
   frontPage,
   animalsPage,
   animalPage,
+  cardPage,
   confirmMessagePage,
+  organizationsPage,
   organizationPage,
   sitemapPage,
   sitemapPartPage,
@@ -81,6 +85,7 @@ export const pages: readonly Page[] = [
   ownAnimalsPage,
   newAnimalPage,
   ownAnimalPage,
+  deleteAnimalPage,
   addPhotoPage,
   ownPhotoPage,
   importsPage,

@@ -107,6 +107,7 @@ const entryPoints: Record<string, string[]> = {
   'better-sqlite3': ['lib/storage/sqlite/connection.ts'],
   'find-my-way': ['lib/http/server/router.ts'],
   kysely: ['lib/storage/query.ts'],
+  'lean-qr': ['lib/html/qr-code.ts'],
   marked: ['lib/html/markdown.ts'],
   minisearch: ['web/search/search-index.ts'],
   nodemailer: ['messages/email-sender.ts'],

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { suspendAccount } from '../../src/accounts/accounts.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
+import { qrCode } from '../../src/lib/html/qr-code.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
@@ -312,6 +313,58 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     assert.match(staging, /^Disallow: \/$/m);
   });
 
+  it('find organizations by name and place', async () => {
+    const [first, second] = [await service.newKey(), await service.newKey()];
+    await publish(first, 'Ålesund Cats <b>', { latitude: 62, longitude: 6 });
+    await publish(second, 'Alesia Dogs', { latitude: 47, longitude: 4 });
+    const url = `${service.urls.production}/organizations/${second.accountId}`;
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const address = { country: 'FR', state: 'Bourgogne' };
+    assert.equal((await send(url, { method: 'PATCH', key: second, body: { address }, headers })).status, 200);
+    const page = await browser.newPage();
+    const shown = () => page.locator('.card h2').allTextContents();
+    await page.goto(`${origin}/animals`);
+    await follow(page.getByRole('link', { name: 'Shelters and rescues' }));
+    assert.ok((await shown()).includes('Ålesund Cats <b>'));
+    await page.getByLabel('Name begins with').fill('ALES');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await shown(), ['Alesia Dogs', 'Ålesund Cats <b>']);
+    await page.getByLabel('Country').fill('fr');
+    await page.getByLabel('State or region').fill('Bourgogne');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await shown(), ['Alesia Dogs']);
+    await page.getByLabel('Country').fill('zz');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByText('Enter two letters, such as US.').waitFor();
+    assert.equal((await fetch(`${origin}/organizations?name=%00&state=%00&country=%00`)).status, 200);
+    assert.equal((await fetch(`${origin}/organizations?cursor=x`)).status, 400);
+    await page.close();
+  });
+
+  it('print a card with a QR code of the page on one sheet of paper', async () => {
+    const page = await browser.newPage();
+    const path = `/animals/${ids['profile']}`;
+    await page.goto(origin + path);
+    await follow(page.getByRole('link', { name: 'Card to print' }));
+    assert.equal(await page.locator('.sheet .url').textContent(), origin + path);
+    assert.ok((await page.content()).includes(qrCode(origin + path, '').text.match(/#000" d="[^"]+/)![0]));
+    assert.match((await page.locator('.sheet').textContent())!, /Gets along with/);
+    for (const [paper, size] of [
+      ['A5', '420 594'],
+      ['A6', '298 420'],
+    ] as const) {
+      await follow(page.getByRole('link', { name: paper, exact: true }));
+      const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
+      const boxes = [...pdf.matchAll(/\/MediaBox \[0 0 (\d+)[.\d]* (\d+)/g)].map(
+        ([, width, height]) => `${width} ${height}`,
+      );
+      assert.deepEqual(boxes, [size]);
+    }
+    assert.equal((await fetch(`${origin}/animals/999999/card`)).status, 404);
+    assert.equal((await fetch(`${origin}${path}/card?paper=constructor`)).status, 200);
+    await page.close();
+  });
+
   it('hide the organization of a suspended account', async () => {
     const key = await service.newKey();
     await publish(key, 'Hidden Shelter', { latitude: 0, longitude: 0 });
@@ -334,7 +387,11 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
           '/animals?category=1',
           '/animals?near=90210&sex=female',
           ...['html', 'long', 'bidi', 'tom', 'profile'].map(name => `/animals/${ids[name]}`),
+          ...['html', 'long', 'bidi', 'profile'].map(name => `/animals/${ids[name]}/card`),
+          `/animals/${ids['long']}/card?paper=a6`,
           `/organizations/${owner}`,
+          '/organizations',
+          '/organizations?country=xx&state=<b>',
         ]) {
           await page.goto(origin + path);
           assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} at ${width}`);

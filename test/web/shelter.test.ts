@@ -310,6 +310,37 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('delete an animal after a confirmation, unless it is reserved', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const pets = `${service.urls.production}/pets`;
+    const { id } = (await send(pets, { method: 'POST', key, body: { name: HOSTILE, categoryId: 1 } })).body;
+    const path = `/shelter/animals/${id}/deletion`;
+    assert.equal((await stranger.open(path)).status, 404);
+    assert.equal((await stranger.submit(path)).status, 404);
+    assert.equal((await person.submit(path)).status, 422);
+
+    const hold = await send(`${service.urls.production}/holds`, { method: 'POST', key, body: { petIds: [id] } });
+    assert.equal(hold.status, 201);
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await follow(page.getByRole('link', { name: 'Delete the animal' }));
+    await page.getByText('An animal that is on hold or ordered cannot be deleted.').waitFor();
+    await follow(page.getByRole('button', { name: 'Delete the animal' }));
+    assert.match((await page.getByRole('alert').textContent())!, /is on hold until .* or end it first/);
+    assert.equal((await read(id)).name, HOSTILE);
+
+    const release = `${service.urls.production}/holds/${hold.body.id}/release`;
+    assert.equal((await send(release, { method: 'POST', key })).status, 200);
+    await page.goto(origin + path);
+    assert.equal(await page.getByText('on hold').count(), 0);
+    await follow(page.getByRole('button', { name: 'Delete the animal' }));
+    await page.getByText('The animal is deleted.').waitFor();
+    await assert.rejects(read(id), { code: 'pet_not_found' });
+    await page.context().close();
+  });
+
   it('hide the animals of others, fit every screen, and are accessible', async () => {
     const person = await signedIn(service);
     const stranger = await signedIn(service);
@@ -329,6 +360,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
         '/shelter/animals',
         '/shelter/animals/new',
         `/shelter/animals/${id}`,
+        `/shelter/animals/${id}/deletion`,
         '/shelter/organization',
       ]) {
         await page.goto(origin + path);

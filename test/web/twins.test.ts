@@ -7,6 +7,7 @@ import { type Reply, send, serve, type TestService } from '../support/serving.ts
 /** A value for each path parameter, by the path of the page. */
 const examples: Readonly<Record<string, string>> = {
   '/animals/{petId}': '1',
+  '/animals/{petId}/card': '1',
   '/organizations/{organizationId}': '1',
   '/sitemaps/{list}/{file}': '/sitemaps/animals/1.xml',
   '/guides/{name}': 'pagination',

@@ -45,7 +45,8 @@ ${
     ? html`<p class="empty">${found.next === undefined ? 'No animals look for a home at the moment.' : 'None of the animals read so far look for a home. There are more.'}</p>`
     : animalCards(found.rows, await contextOf(database, found.rows))
 }
-${pageLinks(visit, found)}`,
+${pageLinks(visit, found)}
+<p><a href="/organizations">All organizations</a></p>`,
     };
   },
 });

@@ -2,17 +2,14 @@ import { accountName } from '../../accounts/accounts.ts';
 import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { findPublicOrganization } from '../../organizations/organizations.ts';
 import { PREFIX } from '../../urls.ts';
-import { idOf } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { shareTags, structuredData } from '../../web/share.ts';
-import { withBonds } from '../groups.ts';
 import { petHistory } from '../history.ts';
-import { anyone, type FullPet, fullPetOf, type PetHistoryEntry } from '../pet.ts';
-import { getPet } from '../pets.ts';
+import { anyone, type FullPet, type PetHistoryEntry } from '../pet.ts';
 import { type Attempt, ask, askView } from './ask.ts';
+import { findPet } from './find-pet.ts';
 import { gallery, isolated, picture, priceText, statusNames } from './parts.ts';
 import { descriptionOf, imageOf, petData } from './pet-data.ts';
 import { answersView, profileFacts, summaryView } from './profile-view.ts';
@@ -71,21 +68,9 @@ ${askView(visit, pet, attempt)}
 <h2 id="history">History</h2>
 <ol class="history">${history.rows.map(entryView)}</ol>
 ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSearchParams({ history: history.next }).toString()}#history">Later changes</a></p>`}
+<p><a href="/animals/${pet.id}/card">Card to print</a></p>
 <p class="quiet">For programs: <code>GET ${PREFIX}/pets/${pet.id}</code></p>`,
   };
-}
-
-async function findPet({ deployment, parameters }: Visit): Promise<FullPet | undefined> {
-  const petId = idOf(parameters['petId']);
-  if (petId === undefined) return undefined;
-  try {
-    const now = nowOf(deployment);
-    const pet = fullPetOf(await getPet(deployment.database, petId, now), anyone, now);
-    return (await withBonds(deployment.database, [pet]))[0];
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
-    throw error;
-  }
 }
 
 function entryView({ at, type, reason, changes = {} }: PetHistoryEntry): Html {

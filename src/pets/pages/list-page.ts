@@ -50,6 +50,7 @@ async function listView(visit: Visit, choice: Choice, path: readonly NamedCatego
     scripts: ['near-me.js'],
     locates: true,
     body: html`${total !== undefined && html`<p class="lead">${totalText(total, choice)}</p>`}
+<p><a href="/organizations">Shelters and rescues</a></p>
 ${categoryLinks(choice, path, children)}
 ${filterForm(choice, place)}
 <div class="${filters === undefined ? '' : 'browse'}">

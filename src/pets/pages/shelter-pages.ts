@@ -12,9 +12,9 @@ import { table } from '../../web/parts.ts';
 import { readChecked, type Texts } from '../../web/schema-form.ts';
 import { listPets } from '../list.ts';
 import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
-import { createPet, getPet, updatePet } from '../pets.ts';
+import { createPet, deletePet, getPet, updatePet } from '../pets.ts';
 import { ownPhotosView } from './own-photos.ts';
-import { statusBadge } from './parts.ts';
+import { isolated, statusBadge } from './parts.ts';
 import { changesIn, checkOf, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
@@ -34,7 +34,7 @@ export const ownAnimalsPage = accountPage({
     ]);
     return {
       description: 'Add and edit the animals of this account.',
-      body: html`${visit.query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}
+      body: html`${visit.query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
 <p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>
 ${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
 ${pageLinks(visit, found)}`,
@@ -85,6 +85,51 @@ export const ownAnimalPage = accountPage({
 
 const newPet = new BodyReader(NewPet);
 const petPatch = new BodyReader(PetPatch);
+/** Deletes an animal of the account, after a confirmation. */
+export const deleteAnimalPage = accountPage({
+  path: '/shelter/animals/{petId}/deletion',
+  title: 'Delete an animal',
+  async show(visit) {
+    const pet = await ownPet(visit);
+    return pet && deletionView(visit, pet);
+  },
+  async submit(visit) {
+    const pet = await ownPet(visit);
+    if (pet === undefined) return undefined;
+    const { deployment, account, origin } = visit;
+    const actor = { accountId: account.id, admin: false };
+    try {
+      await deployment.database.write(tx => deletePet(tx, actor, pet.id, checkOf(visit)), origin);
+      return { location: '/shelter/animals?deleted=yes' };
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      return deletionView(visit, pet, error);
+    }
+  },
+});
+
+function deletionView(visit: AccountVisit, pet: FullPet, error?: Problem): View {
+  const { id, name, etag } = pet;
+  const isReserved = error?.code === 'pet_reserved';
+  return {
+    title: `Delete ${isolated(name)}`,
+    ...(error !== undefined && { status: 422 }),
+    body: html`${error !== undefined && notice('alert', html`<p>${error.message}</p>${isReserved && html`<p>${RESERVED}</p>`}`)}
+<p>The animal is deleted for good, with its photos.</p>
+<p>If it found a home, set its status to “Sold” and its outcome instead: a deleted animal is not in your statistics.</p>
+${error === undefined && pet.status === 'pending' && html`<p>${RESERVED}</p>`}
+${form(
+  visit,
+  { action: `/shelter/animals/${id}/deletion`, submit: 'Delete the animal', danger: true },
+  html`<input type="hidden" name="etag" value="${etag}">`,
+)}
+<p><a href="/shelter/animals/${id}">Back to the animal</a></p>`,
+  };
+}
+
+const RESERVED =
+  'An animal that is on hold or ordered cannot be deleted. Wait until the hold or the order ends, or end it first.';
+
 /** The most categories to choose from. */
 const CATEGORIES_MAX = 200;
 
@@ -132,7 +177,7 @@ ${links(pet)}`,
 }
 
 function links(pet: FullPet | undefined): Html {
-  return html`<p>${pet && html`<a href="/animals/${pet.id}">Public page</a> · `}<a href="/shelter/animals">Your animals</a></p>`;
+  return html`<p>${pet && html`<a href="/animals/${pet.id}">Public page</a> · <a href="/animals/${pet.id}/card">Card to print</a> · <a href="/shelter/animals/${pet.id}/deletion">Delete the animal</a> · `}<a href="/shelter/animals">Your animals</a></p>`;
 }
 
 /** Returns the main categories, and that of the animal. */

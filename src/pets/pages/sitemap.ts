@@ -74,7 +74,9 @@ export const sitemapPartPage = publicFile({
       ({ id, updatedAt }) =>
         html`<url><loc>${request.publicUrl}/${list}/${id}</loc><lastmod>${new Date(updatedAt).toISOString()}</lastmod></url>\n`,
     );
-    return xml(html`<urlset xmlns="${NAMESPACE}">\n${entries}</urlset>`);
+    // The first part begins with the page that lists them.
+    const first = part === 1 && html`<url><loc>${request.publicUrl}/${list}</loc></url>\n`;
+    return xml(html`<urlset xmlns="${NAMESPACE}">\n${first}${entries}</urlset>`);
   },
 });
 
@@ -84,7 +86,10 @@ export const robotsPage = publicFile({
   title: 'Robots',
   show({ deployment, request }) {
     const root = new URL(request.publicUrl).pathname.replace(/\/$/, '');
-    const paths = deployment.name === 'staging' ? ['/'] : [`${PREFIX}/`, '/animals?', '/animals.md?', '/search'];
+    const paths =
+      deployment.name === 'staging'
+        ? ['/']
+        : [`${PREFIX}/`, '/animals?', '/animals.md?', '/organizations?', '/organizations.md?', '/search'];
     const rules = ['User-agent: *', 'Crawl-delay: 1', ...paths.map(path => `Disallow: ${root}${path}`)];
     const sitemap = deployment.name === 'staging' ? [] : ['', `Sitemap: ${request.publicUrl}/sitemap.xml`];
     const bytes = `${[...rules, ...sitemap].join('\n')}\n`;

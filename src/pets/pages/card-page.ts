@@ -1,0 +1,90 @@
+import { categoryPaths } from '../../categories/paths.ts';
+import { nowOf } from '../../deployment.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { qrCode } from '../../lib/html/qr-code.ts';
+import type { Organization } from '../../organizations/organization.ts';
+import { findPublicOrganization } from '../../organizations/organizations.ts';
+import { addressText } from '../../organizations/public-data.ts';
+import { publicPage, type Visit } from '../../web/page.ts';
+import { facts } from '../../web/parts.ts';
+import type { FullPet } from '../pet.ts';
+import { findPet } from './find-pet.ts';
+import { isolated, picture, priceText } from './parts.ts';
+import { ageText, answersView } from './profile-view.ts';
+import { breedText, colorText, valueName } from './trait-names.ts';
+
+/** The sizes of paper, each with a style sheet for it. */
+const papers = { a5: 'A5', a6: 'A6' } as const;
+type Paper = keyof typeof papers;
+
+/** A card of an animal to print and to put up at its kennel, with a QR code of its page. */
+export const cardPage = publicPage({
+  path: '/animals/{petId}/card',
+  title: 'Card',
+  async show(visit) {
+    const pet = await findPet(visit);
+    if (pet === undefined) return undefined;
+    const { database } = visit.deployment;
+    const path = (await categoryPaths(database, [pet.categoryId])).get(pet.categoryId) ?? [];
+    const organization = await findPublicOrganization(database, pet.accountId);
+    const asked = visit.query.get('paper');
+    const paper = asked !== null && Object.hasOwn(papers, asked) ? (asked as Paper) : 'a5';
+    const title = `Card of ${isolated(pet.name)}`;
+    return {
+      title,
+      description: `A card of ${isolated(pet.name)} to print.`,
+      layout: 'bare',
+      styles: ['animals.css', 'card.css', `card-${paper}.css`],
+      head: html`<meta name="robots" content="noindex">\n`,
+      body: html`${controls(pet, paper)}
+<article class="sheet">
+<div class="top">
+${picture(pet, path, 'eager')}
+<div>
+<h1><bdi>${pet.name}</bdi></h1>
+<p class="lead"><bdi>${breedText(pet) ?? path.at(-1)?.name}</bdi></p>
+${keyFacts(pet, nowOf(visit.deployment))}
+</div>
+</div>
+<div class="answer-groups">${answersView(pet)}</div>
+${footer(visit, pet, organization)}
+</article>`,
+    };
+  },
+});
+
+/** What is shown on the screen only. */
+function controls({ id }: FullPet, paper: Paper): Html {
+  const sizes = Object.entries(papers).map(([name, title]) => {
+    return html`<a href="/animals/${id}/card?paper=${name}"${name === paper && html` aria-current="page"`}>${title}</a>`;
+  });
+  return html`<nav class="controls" aria-label="Card"><a href="/animals/${id}">← The animal</a> <span>Paper: ${sizes[0]} ${sizes[1]}</span>
+<span class="quiet">Print this page with your browser.</span></nav>`;
+}
+
+function keyFacts(pet: FullPet, now: number): Html {
+  const { weight, price, energy } = pet;
+  return facts([
+    ['Age', ageText(pet, now)],
+    ['Sex', pet.sex && valueName(pet.sex)],
+    ['Size', pet.size && valueName(pet.size)],
+    ['Weight', weight && `${weight.value} ${weight.unit}`],
+    ['Color', colorText(pet) && html`<bdi>${colorText(pet)}</bdi>`],
+    ['Energy', energy && `${energy} of 5`],
+    ['Fee', price && priceText(price)],
+  ]);
+}
+
+function footer({ request }: Visit, { id, name }: FullPet, organization: Organization | undefined): Html {
+  const url = `${request.publicUrl}/animals/${id}`;
+  const { phone, email, address } = organization ?? {};
+  return html`<div class="bottom">
+${qrCode(url, `QR code of the page of ${name}`)}
+<div>
+${organization && html`<p><strong><bdi>${organization.name}</bdi></strong></p>`}
+${address && html`<p><bdi>${addressText(address)}</bdi></p>`}
+${(phone ?? email) && html`<p>${phone && html`<bdi>${phone}</bdi>`}${phone && email && ' · '}${email && html`<bdi>${email}</bdi>`}</p>`}
+<p class="url">${url}</p>
+</div>
+</div>`;
+}
