@@ -6,10 +6,12 @@ import { describe, it, type TestContext } from 'node:test';
 import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
 import { hashOf, image } from '../../../test/support/photos.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { steps } from '../../accounts/deletion/steps.ts';
 import { testClock } from '../../lib/clock.ts';
 import { openOutgoingClient } from '../../lib/http/client/client.ts';
 import { SharedBudget } from '../../lib/shared-budget.ts';
-import { getPet } from '../../pets/pets.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import { deletePet, getPet } from '../../pets/pets.ts';
 import { PhotoEncoder } from '../../photos/files/encoder.ts';
 import { PhotoFiles } from '../../photos/files/photo-files.ts';
 import { deletePhoto } from '../../photos/photos.ts';
@@ -139,6 +141,8 @@ async function openStore(t: TestContext, engine: Engine, bounds: { photoBytes?: 
 }
 
 const latestImport = query(db => db.selectFrom('imports').selectAll().orderBy('id', 'desc').limit(1));
+
+const wantMany = query(db => db.updateTable('imports').set({ photos_wanted: 9_999 }));
 
 const red = await image('jpeg', { color: '#f00' });
 const green = await image('png', { color: '#0f0' });
@@ -353,6 +357,50 @@ describe('photos of imports', () => {
       assert.notDeepEqual(await store.hashes(2), [hashOf(green)]);
       assert.deepEqual(await send(), [0, 0, 1]);
       assert.deepEqual(server.requests, ['/1']);
+    });
+
+    it('go with their import, their animal and their account', async t => {
+      const store = await openStore(t, engine);
+      const { server, database } = store;
+      server.serve('/1', red);
+      await store.begin([`A,Rex,Dog,${server.url('/1')},,`]);
+      await store.work();
+      await store.begin([`B,Leo,Dog,${server.url('/2')},,`, `C,Tom,Dog,${server.url('/3')},,`]);
+      await store.workRows();
+      assert.equal(await store.sources(), 3);
+      await database.write(tx => deletePet(tx, owner, 3));
+      assert.equal(await store.sources(), 2);
+      const deleteAll = (step: 'imports' | 'pets') => database.write(tx => steps[step](tx, 1, 0));
+      while ((await deleteAll('imports')) !== undefined);
+      assert.equal(await store.sources(), 1);
+      while ((await deleteAll('pets')) !== undefined);
+      assert.equal(await store.sources(), 0);
+    });
+
+    it('of an import end even if the last animal that waits for one is deleted', async t => {
+      const store = await openStore(t, engine);
+      const { server, database } = store;
+      server.on('/1', (_, response) => response.writeHead(503).end());
+      const id = await store.begin([`A,Rex,Dog,${server.url('/1')},,`]);
+      await store.work(false);
+      await database.write(tx => deletePet(tx, owner, 1));
+      await store.work();
+      assert.deepEqual(await store.outcome(id), ['completed', 1, 0, 0]);
+    });
+
+    it('are at most 10,000 of an import, and are given up after a day', async t => {
+      const store = await openStore(t, engine);
+      const { server, database } = store;
+      const id = await store.begin([`A,Rex,Dog,${server.url('/1')},${server.url('/2')},`]);
+      await database.write(tx => tx.run(wantMany, {}));
+      await store.workRows();
+      assert.deepEqual(await store.outcome(id), ['running', 10_001, 0, 1]);
+      store.clock.advance(DAY_MS);
+      await store.workRows();
+      assert.deepEqual(await store.outcome(id), ['completed', 10_001, 0, 2]);
+      const codes = (await store.errors(id)).map(([, , , code]) => code);
+      assert.deepEqual(codes, ['too_many_photos', 'photos_late']);
+      assert.equal(await store.sources(), 0);
     });
 
     it('of a dry run are counted and their URLs checked, but not fetched', async t => {
