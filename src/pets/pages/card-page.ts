@@ -33,7 +33,6 @@ export const cardPage = publicPage({
     return {
       title,
       description: `A card of ${isolated(pet.name)} to print.`,
-      layout: 'bare',
       styles: ['animals.css', 'card.css', `card-${paper}.css`],
       head: html`<meta name="robots" content="noindex">\n`,
       body: html`${controls(pet, paper)}
@@ -41,7 +40,7 @@ export const cardPage = publicPage({
 <div class="top">
 ${picture(pet, path, 'eager')}
 <div>
-<h1><bdi>${pet.name}</bdi></h1>
+<h2 class="name"><bdi>${pet.name}</bdi></h2>
 <p class="lead"><bdi>${breedText(pet) ?? path.at(-1)?.name}</bdi></p>
 ${keyFacts(pet, nowOf(visit.deployment))}
 </div>

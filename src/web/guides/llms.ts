@@ -62,6 +62,7 @@ ${list(files)}
 const sitePages: readonly (readonly [title: string, path: string, summary: string])[] = [
   ['Front page', '/', 'The features and plans of the store'],
   ['Animals', '/animals', 'The animals of this deployment, to browse and filter'],
+  ['Organizations', '/organizations', 'The shelters and rescues of this deployment, to find by name or place'],
   ['Guides', '/guides', 'The guides by task'],
   ['Error codes', '/errors', 'Every error code with its cause and fix'],
   ['Search', '/search', 'Finds guides, operations and error codes with `?q=`'],
