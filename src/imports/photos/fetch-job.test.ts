@@ -61,7 +61,11 @@ async function startPhotoServer(t: TestContext) {
 const countEvents = query(db => db.selectFrom('events').select(sql<number>`count(*)`.as('events')));
 const countSources = query(db => db.selectFrom('photo_sources').select(sql<number>`count(*)`.as('sources')));
 
-async function openStore(t: TestContext, engine: Engine, bounds: { photoBytes?: number } = {}) {
+async function openStore(
+  t: TestContext,
+  engine: Engine,
+  { deadlineMs = 30_000, ...bounds }: { photoBytes?: number; deadlineMs?: number } = {},
+) {
   const server = await startPhotoServer(t);
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
@@ -82,7 +86,7 @@ async function openStore(t: TestContext, engine: Engine, bounds: { photoBytes?: 
   const now = () => clock.now();
   const rules = { categories: 'open', bounds: {}, photoNetworks: networks } as const;
   const rows = importJob({ database, rules, now });
-  const openJob = () => photoFetchJob({ deployment, outgoing, deadlineMs: 500, now });
+  const openJob = () => photoFetchJob({ deployment, outgoing, deadlineMs, now });
   const job = openJob();
   const options: ImportOptions = {
     ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petfinder', format: 'csv', dryRun: false },
@@ -240,7 +244,7 @@ describe('photos of imports', () => {
     });
 
     it('of a host that fails are tried three times together, while others go on', async t => {
-      const store = await openStore(t, engine);
+      const store = await openStore(t, engine, { deadlineMs: 500 });
       const { server } = store;
       const slow = await startPhotoServer(t);
       const rows = Array.from({ length: 20 }, (_, row) => {
