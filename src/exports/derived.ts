@@ -20,6 +20,8 @@ export interface CellContext {
   readonly currency: string | undefined;
   /** Returns the id of the category with this name. */
   categoryNamed(name: string): MaybePromise<number | undefined>;
+  /** Returns the names of the categories at the top of the tree, to suggest one of them. */
+  topCategories(): MaybePromise<readonly string[]>;
 }
 
 /** An error in a cell. */
@@ -79,10 +81,10 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   ownIdCopy: { print: ownIdOf },
   species: {
     print: (_, { species }) => species,
-    async parse(cell, { categoryNamed }) {
+    async parse(cell, { categoryNamed, topCategories }) {
       const categoryId = await categoryNamed(cell);
       if (categoryId !== undefined) return { categoryId };
-      throw new CellError('category_not_found', 'There is no category with this name.');
+      throw new CellError('category_not_found', 'There is no category with this name.', cell, await topCategories());
     },
   },
   lifeStage: {

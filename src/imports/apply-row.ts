@@ -130,7 +130,9 @@ export class RowApplier {
     }
     const change = async (row: PetRow | undefined) => {
       const pet = row && this.#exported(row);
-      const context = { pet, currency: this.#row.currency ?? undefined, categoryNamed: this.#categoryNamed };
+      const { currency } = this.#row;
+      const categories = { categoryNamed: this.#categoryNamed, topCategories: this.#topCategories };
+      const context = { pet, currency: currency ?? undefined, ...categories };
       const species = row === undefined ? '' : await this.#speciesOf(row.categoryId);
       return changeOf(columns, cells, context, { species, publicUrl: '' });
     };
@@ -150,6 +152,8 @@ export class RowApplier {
       .replaceAll(/[^a-z0-9]+/g, '-');
     return (await this.#tx.first(categoryWithSlug, { slug }))?.id;
   };
+
+  readonly #topCategories = async () => (await this.#tx.all(topCategories, {})).map(({ name }) => name);
 
   /** Returns the pet of the account with this identifier. */
   async #find(identifier: Identifier): Promise<PetRow | undefined> {
@@ -219,6 +223,18 @@ function presetOf({ preset }: ImportRow): ExportPreset {
 const categoryWithSlug = query((db, p: Params<{ slug: string }>) =>
   db.selectFrom('categories').select('id').where('slug', '=', p.slug),
 );
+
+const topCategories = query(db =>
+  db
+    .selectFrom('categories')
+    .select('name')
+    .where('parent_id', 'is', null)
+    .where('placeholder', '=', 0)
+    .orderBy('id')
+    .limit(SUGGESTED_FROM),
+);
+/** More categories than these are not compared with a name. */
+const SUGGESTED_FROM = 100;
 
 const ownerOf = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('pets').select('account_id as accountId').where('id', '=', p.id),

@@ -136,7 +136,7 @@ overEachEngine(engine => {
         key,
         'ANIMALCODE,NAME,SPECIES,SIZE,GOODWITHCATS,Neutred,DOB\n' +
           'S1,Rex,Dog,Larg,y,,2020-01-01\n' +
-          'S2,Mia,Unicorn,Small,N,,\n' +
+          'S2,Mia,Rabit,Small,N,,\n' +
           'S3,Leo,cat,small,U,,01/02/2020\n' +
           'S4,Tom,Cat,small,U,,\n',
         '?preset=asm3',
@@ -152,7 +152,7 @@ overEachEngine(engine => {
         [
           ['warning', 1, 'Neutred', 'unknown_column', 'NEUTERED'],
           ['error', 2, 'SIZE', 'invalid_value', 'Large'],
-          ['error', 3, 'SPECIES', 'category_not_found', undefined],
+          ['error', 3, 'SPECIES', 'category_not_found', 'Rabbit'],
           ['error', 4, 'DOB', 'invalid_value', undefined],
         ],
       );

@@ -35,6 +35,7 @@ export const testedElsewhere: readonly string[] = [
   'README.md',
   'docs/quickstart.md',
   'docs/tutorial.md',
+  'docs/shelter.md',
   'docs/backoff.md',
   'docs/messages.md',
   'docs/receive-webhooks.md',

@@ -36,7 +36,7 @@ export interface Catalog {
 
 const REFERENCE = 'reference.md';
 /** Guides whose commands start a server and use its sample data. */
-const localGuides: readonly string[] = ['tutorial.md', 'receive-webhooks.md'];
+const localGuides: readonly string[] = ['tutorial.md', 'shelter.md', 'receive-webhooks.md'];
 
 let catalog: Promise<Catalog> | undefined;
 
