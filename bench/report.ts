@@ -1,6 +1,7 @@
 import type { Measured } from './load.ts';
 import { type Backlog, type DeliveryRate, RECEIVERS, type StreamResult } from './measure-events.ts';
 import type { Comparison } from './measure-requests.ts';
+import type { SearchTime } from './measure-search.ts';
 import { median, medianOf, type Rounds, ratio } from './rounds.ts';
 import { createRow, orderRow } from './workloads.ts';
 
@@ -24,6 +25,7 @@ export interface Results {
   readonly streams?: Readonly<Record<'many' | 'some', StreamResult>>;
   readonly createsWithEvents?: Rounds<'delivered' | 'alone'>;
   readonly backlog?: Backlog;
+  readonly searches?: readonly SearchTime[];
   /** A string says why it was skipped. */
   readonly postgres?: readonly Comparison<'embedded' | 'postgres'>[] | string;
 }
@@ -74,6 +76,7 @@ export function report(results: Results): string {
     ...section('Reads and writes at once', results.mixed && mixedTable(results.mixed)),
     ...section('The list while 50 pages a second are read', results.pages && pagesTable(results.pages)),
     ...section('Webhooks and event streams', eventTable(results)),
+    ...section(`Searches among ${count(results.pets.large)} pets`, results.searches && searchTable(results.searches)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
 }
@@ -126,6 +129,12 @@ function targetTable(results: Results): string | undefined {
       `${Math.round(loadedMb)} MB`,
       loadedMb <= LOADED_MB,
     ]);
+  }
+  for (const { search, processorUs, plainUs } of results.searches ?? []) {
+    if (search.target === undefined) continue;
+    const times = processorUs / plainUs;
+    const target = `≤ ${search.target} × the processor time of a plain page`;
+    rows.push([search.title, target, `${times.toFixed(1)} ×`, times <= search.target]);
   }
   rows.push(...eventTargets(results));
   if (rows.length === 0) return undefined;
@@ -315,6 +324,21 @@ function eventTable({ latency, deliveries, streams, createsWithEvents, backlog }
     }
   }
   return rows.length === 0 ? undefined : table(['Row', 'per second', 'p50', 'p99'], rows);
+}
+
+function searchTable(found: readonly SearchTime[]): string {
+  const [{ plainUs }] = found as [SearchTime];
+  return table(
+    ['Search', 'processor time', 'times a plain page'],
+    [
+      ['`GET /v1/pets`, a plain page', `${plainUs.toFixed(0)} µs`, '1.0'],
+      ...found.map(({ search, processorUs }) => [
+        search.title,
+        `${processorUs.toFixed(0)} µs`,
+        (processorUs / plainUs).toFixed(1),
+      ]),
+    ],
+  );
 }
 
 function postgresTable(found: readonly Comparison<'embedded' | 'postgres'>[] = []): string | undefined {

@@ -22,6 +22,7 @@ import {
   measurePostgres,
   measureStart,
 } from './measure-requests.ts';
+import { measureSearch } from './measure-search.ts';
 import { help, type Options, readOptions } from './options.ts';
 import { cores, killAll } from './processes.ts';
 import { createStore } from './product.ts';
@@ -105,6 +106,7 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
     results.streams = await measureStreams(store, options.subscribers, brief);
   }
   if (wants('backlog')) results.backlog = await measureBacklog(options.backlog, { ...brief, seconds: 1 });
+  if (wants('search')) results.searches = await measureSearch(large, brief);
   if (wants('postgres')) {
     const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
     results.postgres = await measurePostgres(url, SMALL, effort).catch((error: { code?: unknown } & Error) => {

@@ -16,7 +16,7 @@ export interface Row {
 const get = (path: string): Request => ({ method: 'GET', path });
 
 /** A query parameter that the product ignores. It differs in each request and so bypasses the response cache. */
-const uncached = 'n={n}';
+export const uncached = 'n={n}';
 
 /** The workloads that are compared with peers, which serve the same bytes. */
 export const peerRows = [
