@@ -72,6 +72,18 @@ export interface Tables {
   pet_counts: { kind: 'status' | 'category' | 'trait' | 'owner'; key: string; slot: number; pets: number };
   /** The words of each animal; see `pets/word-index.ts`. */
   pet_words: { word: string; pet_id: number };
+  /** The postal codes that operators import; see `places/imported-codes.ts`. */
+  postal_codes: {
+    country: string;
+    code: string;
+    /** The sums over the places of the code, in millionths of a degree. */
+    latitude: number;
+    longitude: number;
+    /** How many lines of the file have the code. */
+    places: number;
+    /** The number of the import that wrote the row; a later one has a greater number. */
+    import_number: number;
+  };
   /** Pets that are reserved together for an account until `expires_at`. */
   holds: TableOf<typeof holdFields>;
   orders: TableOf<typeof orderFields>;

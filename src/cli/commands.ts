@@ -31,6 +31,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
     ]),
   ),
   'staging reset': async () => (await import('./commands/staging.ts')).stagingReset,
+  'postal-codes import': async () => (await import('./commands/postal-codes.ts')).postalCodesImport,
   backup: async () => (await import('./commands/backup.ts')).backup,
   restore: async () => (await import('./commands/backup.ts')).restore,
   verify: async () => (await import('./commands/verify.ts')).verify,

@@ -24,6 +24,7 @@ import { traitCounts } from './0026-trait-counts.ts';
 import { imports } from './0027-imports.ts';
 import { bondedOrders } from './0028-bonded-orders.ts';
 import { photoSources } from './0031-photo-sources.ts';
+import { postalCodes } from './0032-postal-codes.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -76,4 +77,5 @@ export const migrations: readonly Migration[] = [
     ],
   },
   photoSources,
+  postalCodes,
 ];

@@ -205,4 +205,4 @@ function sum(versions: readonly (number | undefined)[]): number | undefined {
 const cacheOf = onePer(() => new ResponseCache());
 /** The cache of lists that depend on more than the animals, and the tables of them all. */
 const joinedCacheOf = onePer(() => new ResponseCache());
-const joinedTables = ['pets', 'categories', 'pet_words', 'organizations'] as const;
+const joinedTables = ['pets', 'categories', 'pet_words', 'organizations', 'postal_codes'] as const;

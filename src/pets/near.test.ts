@@ -4,6 +4,7 @@ import { overEachEngine } from '../../test/support/engines-over-http.ts';
 import { send, serve, type TestService } from '../../test/support/serving.ts';
 import { KM_PER_MILE } from '../lib/distance.ts';
 import { deleteOrganization, replaceOrganization, updateOrganization } from '../organizations/organizations.ts';
+import { startPostalImport } from '../places/imported-codes.ts';
 import type { FullPet } from './pet.ts';
 import { createPet } from './pets.ts';
 
@@ -117,6 +118,30 @@ overEachEngine(engine => {
     assert.deepEqual(await walk('near=CA-K1A%200B1&sort=distance'), []);
   });
 
+  it('finds animals near an imported postal code of another country', async () => {
+    const { production } = serving.app.databases;
+    const messageOf = async (near: string) => (await get(`near=${near}`)).body.errors?.[0]?.message;
+    assert.match(
+      await messageOf('FR-75001'),
+      /^There are no postal codes of FR here, only of CA, US\. latitude,longitude/,
+    );
+    const run = await startPostalImport(production);
+    const place = { country: 'FR', code: '75001', latitude: 34.0614, longitude: -118.2385 };
+    await run.add([place, { ...place, country: 'LV', code: '1010' }]);
+    await run.finish(['FR', 'LV']);
+    for (const near of ['FR-75001', 'FR-75%20001', 'FR-750-01', 'LV-1010', 'LV-LV-1010', 'LV-lv1010']) {
+      assert.deepEqual(await walk(`near=${near}&within=1km&sort=distance`), each([101, 171]), near);
+    }
+    assert.equal(await messageOf('FR-75002'), 'There is no postal code 75002 in FR.');
+    assert.equal(await messageOf('US-00000'), 'There is no postal code 00000 in US.');
+    assert.match(await messageOf('DE-10115'), /no postal codes of DE here, only of CA, FR, LV, US\./);
+    // The list comes from memory until another import replaces the code.
+    const other = await startPostalImport(production);
+    await other.add([{ ...place, latitude: 50 }]);
+    await other.finish(['FR']);
+    assert.deepEqual(await walk('near=FR-75001&within=1km&sort=distance'), []);
+  });
+
   it('says what is wrong with a place', async () => {
     const wrong: [query: string, parameter: string][] = [
       ['near=91,0', 'near'],
@@ -124,6 +149,12 @@ overEachEngine(engine => {
       ['near=34.05', 'near'],
       ['near=US-00000', 'near'],
       ['near=DE-10115', 'near'],
+      ['near=DE-', 'near'],
+      ['near=DE-10_115', 'near'],
+      ['near=de-10115', 'near'],
+      ['near=US-9021', 'near'],
+      ['near=US-90210-12', 'near'],
+      ['near=CA-K1', 'near'],
       ['near=US-90012&within=5', 'within'],
       ['near=US-90012&within=-5km', 'within'],
       ['within=5km', 'within'],
@@ -136,6 +167,11 @@ overEachEngine(engine => {
       const { status, body } = await get(query);
       assert.deepEqual([status, body.code, body.errors?.[0]?.path], [400, 'invalid_parameter', parameter], query);
     }
+    const { body } = await get('near=Paris');
+    assert.equal(
+      body.errors[0].message,
+      'Must be latitude,longitude, such as 34.05,-118.24, or a country and postal code, such as US-90210.',
+    );
   });
 
   it('follows an organization that moves, is deleted or comes back', async () => {

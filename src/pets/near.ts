@@ -3,8 +3,10 @@ import { KM_PER_MILE, type Point } from '../lib/distance.ts';
 import { decodeListToken, encodeListToken, invalidCursor } from '../lib/http/pagination/cursor.ts';
 import { type Page, type PageRequest, scanBudget } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
+import { documentedRule } from '../lib/schemas.ts';
 import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';
-import { locationOfPostalCode, postalCountries } from '../places/postal-codes.ts';
+import { importedCountries } from '../places/imported-codes.ts';
+import { builtInCountries, locationOfPostalCode } from '../places/postal-codes.ts';
 import type { Database, Reader } from '../schema.ts';
 import { type PetFilter, petList } from './filter.ts';
 import { listPets, type PetViews } from './list.ts';
@@ -12,16 +14,22 @@ import type { Distance, FullPet, PetReader } from './pet.ts';
 
 const LATITUDE = '-?(90(\\.0+)?|[0-8]?\\d(\\.\\d{1,10})?)';
 const LONGITUDE = '-?(180(\\.0+)?|(1[0-7]\\d|\\d?\\d)(\\.\\d{1,10})?)';
-const POSTAL_CODE = '(US-\\d{5}(-\\d{4})?|CA-[A-Z]\\d[A-Z]( ?\\d[A-Z]\\d)?)';
-const NEAR = `^(${LATITUDE},${LONGITUDE}|${POSTAL_CODE})$`;
+const POINT = `${LATITUDE},${LONGITUDE}`;
+const POSTAL_CODE = '[A-Z]{2}-[A-Za-z\\d][A-Za-z\\d -]{0,30}';
+const NEAR = `^(${POINT}|${POSTAL_CODE})$`;
 
-/** Returns what people type as a place as the value of `near`; `undefined` if it is none. A ZIP code needs no country. */
+/**
+ * Returns what people type as a place as the value of `near`; `undefined` if it is none. A postal code of the United States
+ * or Canada needs no country.
+ */
 export function nearIn(text: string): string | undefined {
   const place = text
     .trim()
     .toUpperCase()
     .replace(/\s*,\s*/, ',');
-  return [place, `US-${place}`, `CA-${place}`].find(near => nearPattern.test(near));
+  if (/^\d{5}(-\d{4})?$/.test(place)) return `US-${place}`;
+  if (/^[A-Z]\d[A-Z]( ?\d[A-Z]\d)?$/.test(place)) return `CA-${place}`;
+  return nearPattern.test(place) ? place : undefined;
 }
 
 const nearPattern = new RegExp(NEAR);
@@ -31,14 +39,19 @@ const WITHIN_DEFAULT = '100km';
 /** The query parameters for what is near. */
 export const nearParameters = {
   near: Type.Optional(
-    Type.String({
-      maxLength: 40,
-      pattern: NEAR,
-      description:
-        'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, or a postal code ' +
-        'of the United States or Canada after its country. Animals stand where their organization stands.',
-      examples: ['34.05,-118.24', 'US-90210'],
-    }),
+    Type.Refine(
+      Type.String({
+        maxLength: 40,
+        description:
+          'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, or a postal code ' +
+          'after its country: of the United States, Canada, or a country whose postal codes the operator has imported. ' +
+          'Animals stand where their organization stands.',
+        examples: ['34.05,-118.24', 'US-90210'],
+        ...documentedRule({ pattern: NEAR }),
+      }),
+      text => nearPattern.test(text),
+      () => 'must be latitude,longitude, such as 34.05,-118.24, or a country and postal code, such as US-90210',
+    ),
   ),
   within: Type.Optional(
     Type.String({
@@ -70,7 +83,7 @@ export interface Nearby {
  * @throws {Problem} `invalid_parameter` for a postal code that is not known
  */
 export async function nearbyOf(database: Database, near: string, within?: string): Promise<Nearby> {
-  const { point, withinKm, unit } = await nearOf(near, within);
+  const { point, withinKm, unit } = await nearOf(database, near, within);
   return { organizations: await organizationsNear(database, point, withinKm), unit };
 }
 
@@ -87,17 +100,21 @@ export function withDistances(pets: readonly FullPet[], { organizations, unit }:
  * Returns what the parameters say.
  * @throws {Problem} `invalid_parameter` for a postal code that is not known
  */
-export async function nearOf(near: string, within = WITHIN_DEFAULT): Promise<Near> {
+export async function nearOf(reader: Reader, near: string, within = WITHIN_DEFAULT): Promise<Near> {
   const unit = within.endsWith('mi') ? 'mi' : 'km';
   const withinKm = Number.parseFloat(within) * (unit === 'mi' ? KM_PER_MILE : 1);
   const [latitude, longitude] = near.split(',').map(Number);
   if (longitude !== undefined) return { point: { latitude: latitude!, longitude }, withinKm, unit };
   const [country, code] = [near.slice(0, 2), near.slice(3)];
-  const point = await locationOfPostalCode(country, code);
+  const point = await locationOfPostalCode(reader, country, code);
   if (point !== undefined) return { point, withinKm, unit };
-  const known = postalCountries.join(' and ');
-  const message = `There is no postal code ${code} in ${country}. Those of ${known} are known.`;
-  throw invalidParameter('near', message, 'unknown_value');
+  throw invalidParameter('near', await unknownCode(reader, country, code), 'unknown_value');
+}
+
+async function unknownCode(reader: Reader, country: string, code: string): Promise<string> {
+  const known = [...builtInCountries, ...(await importedCountries(reader))].sort();
+  if (known.includes(country)) return `There is no postal code ${code} in ${country}.`;
+  return `There are no postal codes of ${country} here, only of ${known.join(', ')}. latitude,longitude works everywhere, such as 34.05,-118.24.`;
 }
 
 /**

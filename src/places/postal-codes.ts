@@ -1,23 +1,37 @@
 import { readFile } from 'node:fs/promises';
 import type { Point } from '../lib/distance.ts';
+import type { Reader } from '../schema.ts';
+import { normalizePostalCode } from './code.ts';
+import { locationOfImportedCode } from './imported-codes.ts';
 
-/** The countries whose postal codes are known, by ISO 3166-1 alpha-2 codes. */
-export const postalCountries = ['US', 'CA'] as const;
+/** The countries whose postal codes are part of the product, by ISO 3166-1 alpha-2 codes: how their codes look. */
+const builtIn: Readonly<Record<string, RegExp>> = {
+  CA: /^([A-Z]\d[A-Z])(\d[A-Z]\d)?$/,
+  US: /^(\d{5})(\d{4})?$/,
+};
+
+/** The countries whose postal codes are part of the product. */
+export const builtInCountries: readonly string[] = Object.keys(builtIn);
 
 /**
  * Returns about where a postal code is, or `undefined` for an unknown one: of the United States their ZIP codes, of Canada
- * the first three characters (the forward sortation area). The rest of a longer code (`90210-1234`, `K1A 0B1`) is ignored.
- * Works offline.
+ * the first three characters (the forward sortation area), of other countries those that were imported. The rest of a longer
+ * code (`90210-1234`, `K1A 0B1`) is ignored. Works offline.
  * @source `postal-codes.txt`, from the package zipcodes 8.0.0
  */
-export async function locationOfPostalCode(country: string, code: string): Promise<Point | undefined> {
-  const known = code.slice(0, country === 'CA' ? 3 : 5);
+export async function locationOfPostalCode(reader: Reader, country: string, text: string): Promise<Point | undefined> {
+  const code = normalizePostalCode(country, text);
+  if (code === undefined) return undefined;
+  const pattern = builtIn[country];
+  if (pattern === undefined) return locationOfImportedCode(reader, country, code);
+  const known = pattern.exec(code)?.[1];
+  if (known === undefined) return undefined;
   const start = `\n${country} ${known} `;
-  const text = await allCodes();
-  const found = text.indexOf(start);
+  const all = await allCodes();
+  const found = all.indexOf(start);
   if (found < 0) return undefined;
-  const end = text.indexOf('\n', found + start.length);
-  const [latitude, longitude] = text
+  const end = all.indexOf('\n', found + start.length);
+  const [latitude, longitude] = all
     .slice(found + start.length, end)
     .split(' ')
     .map(Number);

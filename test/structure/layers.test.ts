@@ -7,7 +7,6 @@ import { describe, test } from 'node:test';
 /** The layers of src, from the bottom to the top: a layer may import those before it, and itself. */
 const layers = [
   'lib',
-  'places',
   'error-codes.ts',
   'errors.ts',
   'categories/category.ts',
@@ -26,6 +25,7 @@ const layers = [
   'schema.ts',
   'migrations',
   'facts.ts',
+  'places',
   'newest-time.ts',
   'events',
   'plans',

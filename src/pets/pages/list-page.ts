@@ -77,12 +77,15 @@ interface Place {
 async function placeOf(database: Database, { near, within }: Choice): Promise<Place> {
   if (near === '') return {};
   const place = nearIn(near);
-  if (place === undefined) return { error: 'Enter a US or Canadian postal code, such as 90210 or K1A 0B1.' };
+  if (place === undefined)
+    return {
+      error:
+        'Enter a US or Canadian postal code, such as 90210 or K1A 0B1, or another one after its country, such as DE-10115.',
+    };
   try {
     return { nearby: await nearbyOf(database, place, within) };
   } catch (error) {
-    if (error instanceof Problem && error.code === 'invalid_parameter')
-      return { error: 'No such postal code is known in the United States or Canada.' };
+    if (error instanceof Problem && error.code === 'invalid_parameter') return { error: error.errors![0]!.message };
     throw error;
   }
 }
