@@ -28,6 +28,7 @@ interface ChunkResult {
   readonly bytes: number;
   readonly counts: Pick<ImportRow, 'created' | 'updated' | 'unchanged' | 'failed'>;
   readonly errors: readonly ImportError[];
+  readonly warnings: readonly ImportError[];
   readonly photos: WantedPhotos;
 }
 
@@ -53,7 +54,8 @@ async function applyRows(
       errors.push(...outcome.map(error => ({ level: 'error', line: record[0], ...error }) as const));
     }
   }
-  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors, photos: applier.photos };
+  const { photos, warnings } = applier;
+  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors, warnings, photos };
 }
 
 /** Applies a row. One that fails after it has written is thrown, so that the chunk is rolled back. */
@@ -74,8 +76,12 @@ async function applyRow(
 }
 
 async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Promise<Partial<Progress>> {
-  const { rows, bytes, counts, photos } = result;
-  const errors = [...result.errors, ...photos.errors.map(error => ({ level: 'error', ...error }) as const)];
+  const { rows, bytes, counts, warnings, photos } = result;
+  const errors = [
+    ...result.errors,
+    ...warnings,
+    ...photos.errors.map(error => ({ level: 'error', ...error }) as const),
+  ];
   await recordErrors(
     tx,
     row.id,
@@ -92,6 +98,7 @@ async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Pro
     updated: row.updated + counts.updated,
     unchanged: row.unchanged + counts.unchanged,
     failed: row.failed + counts.failed,
+    warnings: row.warnings + warnings.length,
     photos_wanted: row.photos_wanted + photos.wanted,
     photos_failed: row.photos_failed + photos.errors.length,
   };

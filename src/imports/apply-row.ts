@@ -21,10 +21,11 @@ import {
   type RowError,
   rowErrors,
 } from './convert.ts';
-import type { ImportRow } from './import.ts';
+import type { ImportError, ImportRow } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
 import { type PhotoCell, PhotoPlanner, type WantedPhotos } from './photos/want.ts';
 import type { ImportRecord } from './records.ts';
+import { ValueWarnings } from './value-warnings.ts';
 
 /** How the deployment treats unknown categories. */
 export interface CategoryRules {
@@ -62,6 +63,7 @@ export class RowApplier {
   readonly #columns: FileColumns;
   readonly #names: readonly string[];
   readonly #planner: PhotoPlanner;
+  readonly #warnings: ValueWarnings;
   readonly #speciesOf: (categoryId: number) => Promise<string>;
 
   constructor(tx: Transaction, row: ImportRow, rules: CategoryRules) {
@@ -71,6 +73,7 @@ export class RowApplier {
     this.#names = JSON.parse(row.columns ?? '[]');
     this.#columns = bindColumns(presetOf(row), this.#names).columns;
     this.#planner = new PhotoPlanner(tx, row, rules.photoNetworks ?? []);
+    this.#warnings = new ValueWarnings(tx, row);
     const species = speciesIn(tx);
     this.#speciesOf = presetOf(row) === 'petstore' ? async () => '' : species;
   }
@@ -78,6 +81,11 @@ export class RowApplier {
   /** The photos that the rows want. */
   get photos(): WantedPhotos {
     return this.#planner.result;
+  }
+
+  /** Warnings about the values of the rows. */
+  get warnings(): readonly ImportError[] {
+    return this.#warnings.found;
   }
 
   /**
@@ -97,6 +105,7 @@ export class RowApplier {
     const applied = await (pet === undefined ? this.#create(changed) : this.#update(pet, changed));
     if (Array.isArray(applied)) return applied;
     const { outcome, pet: after } = applied as AppliedRow;
+    await this.#warnings.check(line, after, changed);
     const isChanged = photos.length > 0 && (await this.#planner.plan(line, after, photos));
     return isChanged && outcome === 'unchanged' ? 'updated' : outcome;
   }

@@ -153,14 +153,23 @@ export function changeIn(values: PetValues, pet: PetValues | undefined): RowChan
 }
 
 /** Returns errors of a body as errors of the cells that it comes from. */
-export function rowErrors(errors: readonly FieldError[], { sources }: RowChange): RowError[] {
+export function rowErrors(errors: readonly FieldError[], change: RowChange): RowError[] {
   return errors.map(({ path, code, message }) => {
-    const source = sources.get(path) ?? sources.get(path.slice(0, path.lastIndexOf('/')));
-    if (source === undefined) return { column: path.slice(1).replaceAll('/', '.'), code, message };
-    const { column, cell, choices } = source;
-    const suggestion = nearest(cell, choices);
-    return { column, code, message, value: shortened(cell), ...(suggestion && { suggestion }) };
+    const column = columnOf(path, change);
+    const source = sourceOf(path, change);
+    if (source === undefined) return { column, code, message };
+    const suggestion = nearest(source.cell, source.choices);
+    return { column, code, message, value: shortened(source.cell), ...(suggestion && { suggestion }) };
   });
+}
+
+/** Returns the column that a member of a body comes from, or its field in NDJSON. */
+export function columnOf(path: string, change: RowChange): string {
+  return sourceOf(path, change)?.column ?? path.slice(1).replaceAll('/', '.');
+}
+
+function sourceOf(path: string, { sources }: RowChange): Source | undefined {
+  return sources.get(path) ?? sources.get(path.slice(0, path.lastIndexOf('/')));
 }
 
 function merge(body: Record<string, unknown>, values: PetValues): void {

@@ -18,7 +18,7 @@ export const ImportMode = Type.Enum(['upsert', 'replace'], {
     'than 20 % of them only with `confirmRemovals`.',
 });
 
-/** An error in a row of an import, or a warning about something that the import ignores. */
+/** An error in a row of an import, or a warning about something that the import ignores, or a value that is not known. */
 export const ImportError = Type.Object(
   {
     level: Type.Enum(['error', 'warning'], {
@@ -58,7 +58,7 @@ export const Import = Type.Object(
     unchanged: count('The rows that changed nothing.'),
     failed: count('The rows with an error, and the animals that could not be deleted.'),
     removed: count('The animals that were deleted.'),
-    warnings: count('What the import ignored.'),
+    warnings: count('What the import ignored, and values that are not known.'),
     photosWanted: count('The photos to fetch, which the animals lack.'),
     photosFetched: count('The photos that were fetched.'),
     photosFailed: count('The photos that could not be fetched, or have an invalid URL.'),

@@ -159,6 +159,26 @@ overEachEngine(engine => {
       assert.deepEqual(countsOf(result), [1, 0, 0, 3, 0]);
     });
 
+    it('warn of breeds and colors that are not known, once for each in the whole file', async () => {
+      const key = await newOwner();
+      const rows = Array.from({ length: 60 }, (_, row) => `W${row},Rex,1,${row === 59 ? 'Poodel' : 'Beagel'},Black\n`);
+      const file = `externalId,name,categoryId,breeds.primary,colors.primary\n${rows.join('')}`;
+      const warningsOf = ({ warnings, firstErrors }: Reply['body']) => [
+        warnings,
+        firstErrors.map(({ level, line, column, code, suggestion }: Reply['body']) =>
+          [level, line, column, code, suggestion].join(),
+        ),
+      ];
+      const found = [
+        'warning,2,breeds.primary,unknown_value,Beagle',
+        'warning,61,breeds.primary,unknown_value,Poodle',
+      ];
+      assert.deepEqual(warningsOf(await importing(key, file, '?dryRun=true')), [2, found]);
+      assert.deepEqual(warningsOf(await importing(key, file)), [2, found]);
+      // Rows that change nothing are not warned of again.
+      assert.deepEqual(warningsOf(await importing(key, file)), [0, []]);
+    });
+
     it('warn of members of NDJSON that animals do not have, once for each', async () => {
       const key = await newOwner();
       const line = (number: number) => `{"externalId":"N-${number}","name":"Rex","categoryId":1,"colour":"red"}\n`;

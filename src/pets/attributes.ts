@@ -77,11 +77,19 @@ export async function knownValues(
   };
 }
 
-/**
- * Returns a warning for each breed, color and coat of a pet that is not known, with the nearest known value. The pet keeps
- * its values. Importers read the known values of a category once.
- */
-export function unknownValues(known: KnownValues, pet: Pick<PetRow, 'breeds' | 'colors' | 'coat'>): Warning[] {
+/** A value of a pet that is not known. */
+export interface UnknownValue {
+  /** Its place in the JSON of the pet. */
+  readonly path: string;
+  readonly list: List;
+  readonly value: string;
+}
+
+/** Returns the breeds, colors and coat of a pet that are not known. */
+export function unknownValues(
+  known: KnownValues,
+  pet: Pick<PetRow, 'breeds' | 'colors' | 'coat'>,
+): readonly UnknownValue[] {
   const breeds = JSON.parse(pet.breeds ?? '{}') as Breeds;
   const colors = JSON.parse(pet.colors ?? '{}') as Colors;
   const values: (readonly [path: string, list: List, value: string | null | undefined])[] = [
@@ -94,17 +102,22 @@ export function unknownValues(known: KnownValues, pet: Pick<PetRow, 'breeds' | '
   ];
   return values.flatMap(([path, list, value]) => {
     if (value === null || value === undefined || known[list].length === 0 || known[list].includes(value)) return [];
-    const near = nearestKnown(known[list], value);
-    const message = `${value} is not a known value${near === undefined ? '.' : `; did you mean ${near}?`}`;
-    return [{ path, code: 'unknown_value', message, value, ...(near !== undefined && { suggestion: near }) }];
+    return [{ path, list, value }];
   });
 }
 
-/** Returns the warnings about a pet, as `unknownValues` does. */
+/** Returns the warning about an unknown value, with the nearest known one. The pet keeps its value. */
+export function unknownValueWarning(known: KnownValues, { path, list, value }: UnknownValue): Warning {
+  const near = nearestKnown(known[list], value);
+  const message = `${value} is not a known value${near === undefined ? '.' : `; did you mean ${near}?`}`;
+  return { path, code: 'unknown_value', message, value, ...(near !== undefined && { suggestion: near }) };
+}
+
+/** Returns a warning for each unknown value of a pet. */
 export async function warningsAbout(reader: Reader, pet: PetRow): Promise<Warning[]> {
   if (pet.breeds === null && pet.colors === null && pet.coat === null) return [];
   const known = await knownValues(reader, pet.categoryId);
-  return known === undefined ? [] : unknownValues(known, pet);
+  return known === undefined ? [] : unknownValues(known, pet).map(value => unknownValueWarning(known, value));
 }
 
 /**
@@ -136,9 +149,12 @@ const fixed = {
   groupKinds: Group.properties.kind.enum,
 };
 
+/** @param known sorted */
 function merged(known: readonly string[], added: readonly string[]): string[] {
-  return [...new Set([...known, ...added])].sort((one, other) => one.localeCompare(other, 'en'));
+  return added.length === 0 ? [...known] : [...new Set([...known, ...added])].sort(byName);
 }
+
+const byName = (one: string, other: string) => one.localeCompare(other, 'en');
 
 let parsed: ReadonlyMap<number, KnownValues> | undefined;
 
@@ -153,7 +169,9 @@ function builtIn(): ReadonlyMap<number, KnownValues> {
     const [, id, list, texts = ''] = /^(\d+) (\w+): ?(.*)$/.exec(line) ?? [];
     if (list === undefined) continue;
     const ofCategory = values.getOrInsertComputed(Number(id), () => ({ breeds: [], colors: [], coats: [] }));
-    ofCategory[list as List] = texts.split('; ').filter(text => text !== '');
+    const found = texts.split('; ').filter(text => text !== '');
+    // Coats stay in their order, from the shortest.
+    ofCategory[list as List] = list === 'coats' ? found : found.sort(byName);
   }
   parsed = values;
   return values;
