@@ -169,10 +169,7 @@ overEachEngine(engine => {
           [level, line, column, code, suggestion].join(),
         ),
       ];
-      const found = [
-        'warning,2,breeds.primary,unknown_value,Beagle',
-        'warning,61,breeds.primary,unknown_value,Poodle',
-      ];
+      const found = ['warning,2,breeds.primary,unknown_value,Beagle', 'warning,61,breeds.primary,unknown_value,Poodle'];
       assert.deepEqual(warningsOf(await importing(key, file, '?dryRun=true')), [2, found]);
       assert.deepEqual(warningsOf(await importing(key, file)), [2, found]);
       // Rows that change nothing are not warned of again.
