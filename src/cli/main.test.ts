@@ -248,6 +248,8 @@ describe('wrong usage', () => {
     ['order return 12 --not-ready=yes', /--not-ready takes no value/],
     ['staging reset --force', /no option --force/],
     ['staging', /is incomplete; use staging reset\./],
+    ['postal-codes import', /needs FILE\./],
+    ['postal-codes', /is incomplete; use postal-codes import\./],
     ['secret-key rotate --force', /no option --force/],
     ['secret-key', /is incomplete; use secret-key rotate\./],
     ['message list --box inbox', /--box needs --account/],

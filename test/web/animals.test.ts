@@ -4,6 +4,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { suspendAccount } from '../../src/accounts/accounts.ts';
 import type { IssuedKey } from '../../src/keys/key.ts';
 import { qrCode } from '../../src/lib/html/qr-code.ts';
+import { startPostalImport } from '../../src/places/imported-codes.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
@@ -178,6 +179,15 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
       assert.match(await page.locator('#near-error').innerText(), /postal code/);
       assert.deepEqual(await violationsOn(page), []);
     }
+    await page.goto(`${origin}/animals?near=FR-75001`);
+    assert.match(await page.locator('#near-error').innerText(), /no postal codes of FR here, only of CA, US/);
+    const run = await startPostalImport(service.app.databases.production);
+    await run.add([{ country: 'FR', code: '75001', latitude: 34.09, longitude: -118.41 }]);
+    await page.getByLabel('Postal code').fill('fr-75 001');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await namesOn(page), ['Ada', 'Bo', 'Cleo']);
+    await page.goto(`${origin}/animals?near=FR-75002`);
+    assert.match(await page.locator('#near-error').innerText(), /no postal code 75002 in FR/);
     await page.close();
   });
 
