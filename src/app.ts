@@ -5,6 +5,7 @@ import { RefusalCounter } from './audit/refusal-counter.ts';
 import type { AddressName, Config } from './config.ts';
 import type { Deployment, Webhooks } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
+import { categoryRulesOf } from './imports/apply-row.ts';
 import { type JobName, startJobs } from './jobs.ts';
 import { KeyAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
@@ -93,7 +94,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async listen() {
       const metricsPort = await listenOnAll(config, addresses, metrics);
       for (const deployment of deployments.values()) {
-        const { name, database, categories, bounds, eventsKeptMs, photos } = deployment;
+        const { name, database, eventsKeptMs, photos } = deployment;
         const worker = startJobs({
           database,
           clock,
@@ -104,7 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           photos: photos.files,
-          categoryRules: { categories, bounds, photoNetworks: config.webhookNetworks },
+          categoryRules: categoryRulesOf(config),
           photoFetches: { deployment, outgoing: webhooks.outgoing },
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,

@@ -17,6 +17,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   'account export': async () => (await import('./commands/account-export.ts')).accountExport,
   'account delete': async () => (await import('./commands/account-data.ts')).accountDelete,
   export: async () => (await import('./commands/export.ts')).exportAnimals,
+  import: async () => (await import('./commands/import.ts')).importAnimals,
   'key create': async () => (await import('./commands/key.ts')).keyCreate,
   'key list': async () => (await import('./commands/key.ts')).keyList,
   'key revoke': async () => (await import('./commands/key.ts')).keyRevoke,

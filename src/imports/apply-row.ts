@@ -35,6 +35,17 @@ export interface CategoryRules {
   readonly photoNetworks?: readonly string[] | undefined;
 }
 
+/** Returns the rules of the settings. */
+export function categoryRulesOf({
+  categories,
+  bounds,
+  webhookNetworks,
+}: Omit<CategoryRules, 'photoNetworks'> & {
+  readonly webhookNetworks?: CategoryRules['photoNetworks'];
+}): CategoryRules {
+  return { categories, bounds, photoNetworks: webhookNetworks };
+}
+
 /** What a row did. */
 export type RowOutcome = 'created' | 'updated' | 'unchanged' | readonly RowError[];
 

@@ -50,7 +50,11 @@ async function runStep(deps: ImportDeps): Promise<number> {
   }
 }
 
-async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow): Promise<number> {
+/**
+ * Does the next step of an import that is due, or of one in progress whose file has arrived.
+ * @returns 0 if another process does the step, or has done it
+ */
+export async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow): Promise<number> {
   if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
     const { message } = errors.account_suspended;
     return runImportStep(database, due, async tx => {

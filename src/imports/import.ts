@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { presetNames } from '../exports/presets.ts';
-import type { RequestOrigin, SessionOrigin } from '../lib/origin.ts';
+import type { Origin } from '../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Params, query, type Reader, type Tables } from '../schema.ts';
@@ -131,8 +131,8 @@ export function needConfirmation({ removals, existing }: Pick<ImportRow, 'remova
 
 const REMOVALS_SHARE = 0.2;
 
-/** The request that began an import. */
-export function originOf({ origin }: ImportRow): RequestOrigin | SessionOrigin {
+/** The request or command that began an import. */
+export function originOf({ origin }: ImportRow): Origin {
   return JSON.parse(origin);
 }
 

@@ -1,12 +1,12 @@
 import type { ExportPreset } from '../exports/presets.ts';
-import type { RequestOrigin, SessionOrigin } from '../lib/origin.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { ImportFormat } from './records.ts';
 
 /** The settings of an import. */
 export interface ImportOptions {
   readonly accountId: number;
   readonly plan: string;
-  readonly origin: RequestOrigin | SessionOrigin;
+  readonly origin: Origin;
   readonly mode: 'upsert' | 'replace';
   readonly preset: ExportPreset;
   readonly format: ImportFormat;

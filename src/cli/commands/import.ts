@@ -1,0 +1,196 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import process from 'node:process';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { getAccount } from '../../accounts/accounts.ts';
+import { type ExportPreset, presetNames } from '../../exports/presets.ts';
+import { categoryRulesOf } from '../../imports/apply-row.ts';
+import { type ImportError, type ImportRow, importById, importErrors, importOf } from '../../imports/import.ts';
+import { type ImportDeps, stepOf } from '../../imports/import-job.ts';
+import { activateImport, cancelImport } from '../../imports/imports.ts';
+import type { ImportOptions } from '../../imports/options.ts';
+import { receiveImport } from '../../imports/receive.ts';
+import type { ImportFormat } from '../../imports/records.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { boundOf } from '../../plans/plan.ts';
+import type { Database, DeploymentName } from '../../schema.ts';
+import { type Command, type CommandOutput, deploymentOption, type Invocation, UsageError } from '../command.ts';
+import { withAccounts, withDatabase } from '../databases.ts';
+import { parseInteger } from '../values.ts';
+import { accountArgument, idOf } from './account.ts';
+
+export const importAnimals: Command = {
+  name: 'import',
+  summary: 'Import animals of an account from a CSV or NDJSON file.',
+  details:
+    'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Interrupted with Ctrl-C, it cancels the import: what it has done stays, and running it again does the rest. If the command is killed, a running server completes the import. Photos are fetched by the server; the command does not wait for them.',
+  arguments: { ...accountArgument, FILE: 'The file, in UTF-8; `-` is standard input.' },
+  options: {
+    format: {
+      description: 'The format; where absent, ndjson if the name of the file ends with .ndjson, and csv otherwise.',
+      value: 'FORMAT',
+      choices: ['csv', 'ndjson'],
+    },
+    preset: {
+      description: 'The columns: those of an export with the same preset.',
+      value: 'PRESET',
+      choices: presetNames,
+      default: 'petstore',
+    },
+    mode: {
+      description: 'Whether to add and change animals only, or also to delete those that the file lacks.',
+      value: 'MODE',
+      choices: ['upsert', 'replace'],
+      default: 'upsert',
+    },
+    'dry-run': { description: 'Change nothing, and only count what would be changed.' },
+    'confirm-removals': {
+      description: 'How many animals replace may delete, if they are more than 20 %: the number of a dry run.',
+      value: 'N',
+    },
+    currency: { description: 'The currency (ISO 4217) of fees in columns of other programs.', value: 'CODE' },
+    deployment: deploymentOption,
+  },
+  examples: {
+    'petstore import 7 pets.csv --dry-run': 'to see what the file would change',
+    'petstore import 7 pets.csv': 'to add and change animals',
+    'petstore import 7 - --format ndjson < pets.ndjson': 'from another program',
+  },
+  async run(invocation) {
+    const { options, config, clock, json } = invocation;
+    const accountId = idOf(invocation);
+    const given = givenOptions(invocation);
+    const path = invocation.arguments['FILE']!;
+    const deployment = options['deployment'] as DeploymentName;
+    const interruption = new AbortController();
+    const interrupt = () => interruption.abort();
+    // A second Ctrl-C ends the process.
+    for (const signal of SIGNALS) process.once(signal, interrupt);
+    const onProgress = json ? undefined : invocation.terminal.showProgress;
+    const importInto = async (accounts: Database, database: Database) => {
+      const { plan } = await getAccount(accounts, accountId);
+      const storedMax = boundOf(config.bounds, { plan }, 'storedBytes');
+      const settings = { ...given, accountId, plan, storedMax, origin: { command: invocation.name } };
+      const file = await openFile(path, interruption.signal, onProgress);
+      const { id } = await receiveImport({ database }, file, settings).catch(error => {
+        throw interruption.signal.aborted ? new UserError('Interrupted. Nothing was imported.') : error;
+      });
+      await database.write(tx => activateImport(tx, id));
+      const deps = { database, accounts, rules: categoryRulesOf(config), now: () => clock.now() };
+      const row = await finish(deps, id, interruption.signal, onProgress);
+      const errors = await importErrors(database, id, 0, ERRORS_SHOWN);
+      return outputOf(
+        row,
+        errors.map(({ error }) => JSON.parse(error) as ImportError),
+      );
+    };
+    try {
+      return await withAccounts(invocation, accounts =>
+        deployment === 'production'
+          ? importInto(accounts, accounts)
+          : withDatabase(invocation, config.locations[deployment], database => importInto(accounts, database)),
+      );
+    } finally {
+      for (const signal of SIGNALS) process.off(signal, interrupt);
+    }
+  },
+};
+
+type OnProgress = ((step: string, share: number) => void) | undefined;
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** How many errors and warnings are printed. */
+const ERRORS_SHOWN = 20;
+
+/** How long to wait for a step that a server does, in milliseconds. */
+const WAIT_MS = 20;
+
+/** Parses the settings on the command line. @throws {UsageError} */
+function givenOptions({ options, arguments: { FILE: path } }: Invocation) {
+  const { currency, format, 'confirm-removals': confirmRemovals } = options;
+  if (currency !== undefined && !/^[A-Z]{3}$/.test(currency)) {
+    throw new UsageError('--currency must be three capital letters, such as USD.');
+  }
+  return {
+    mode: options['mode'] as ImportOptions['mode'],
+    preset: options['preset'] as ExportPreset,
+    format: (format as ImportFormat | undefined) ?? (path!.endsWith('.ndjson') ? 'ndjson' : 'csv'),
+    dryRun: options['dry-run'] !== undefined,
+    confirmRemovals:
+      confirmRemovals === undefined
+        ? undefined
+        : parseInteger('--confirm-removals', confirmRemovals, 0, Number.MAX_SAFE_INTEGER),
+    currency,
+  };
+}
+
+/** Opens a file or standard input, which ends with an error when `signal` is aborted. @throws {UserError} */
+async function openFile(path: string, signal: AbortSignal, onProgress: OnProgress): Promise<AsyncIterable<Buffer>> {
+  if (path === '-') return addAbortSignal(signal, process.stdin as Readable);
+  const found = await stat(path).catch(error => {
+    throw new UserError(`${path} cannot be read: ${(error as Error).message}.`);
+  });
+  if (found.isDirectory()) throw new UserError(`${path} is a directory. Name a file, or - for standard input.`);
+  return readFile(path, found.size, signal, onProgress);
+}
+
+async function* readFile(path: string, size: number, signal: AbortSignal, onProgress: OnProgress) {
+  let bytes = 0;
+  try {
+    for await (const part of createReadStream(path, { signal })) {
+      yield part as Buffer;
+      bytes += part.length;
+      if (size > 0) onProgress?.(`Reading ${path}`, Math.min(bytes / size, 1));
+    }
+  } catch (error) {
+    throw new UserError(`${path} cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+/**
+ * Does the steps of an import, in turns with the servers that do them too, until it has ended or only waits for photos.
+ * Cancels it when `signal` is aborted.
+ */
+async function finish(deps: ImportDeps, id: number, signal: AbortSignal, onProgress: OnProgress): Promise<ImportRow> {
+  const { database } = deps;
+  for (;;) {
+    const row = await database.first(importById, { id });
+    if (row === undefined) throw new UserError(`Import ${id} was deleted.`);
+    if (row.ended_at !== null) return row;
+    if (signal.aborted) return database.write(tx => cancelImport(tx, { accountId: row.account_id, admin: false }, id));
+    if (row.state === 'fetching') return row;
+    onProgress?.('Importing', row.row_count === 0 ? 1 : row.rows_read / row.row_count);
+    if ((await stepOf(deps, row)) === 0) await pause(WAIT_MS);
+  }
+}
+
+function outputOf(row: ImportRow, errors: readonly ImportError[]): CommandOutput {
+  const value = importOf(row, errors);
+  const { state, failed, dryRun, removals, error } = value;
+  const waiting = state === 'running' ? value.photosWanted - value.photosFetched - value.photosFailed : 0;
+  const more = failed + value.warnings - errors.length;
+  const counts = [
+    `${value.created} created, ${value.updated} updated, ${value.unchanged} unchanged, ${value.removed} deleted,`,
+    `${failed} failed; ${value.warnings} warnings.`,
+  ].join(' ');
+  const lines = [
+    ...errors.map(lineOf),
+    ...(more > 0 ? [`${more} more errors and warnings are not shown.`] : []),
+    ...(error ? [`The import failed: ${error.message}`] : []),
+    ...(removals?.needConfirmation && error ? [`To delete them, add --confirm-removals ${removals.count}.`] : []),
+    ...(state === 'canceled' ? ['The import was canceled. What it has done stays; run it again to do the rest.'] : []),
+    `${dryRun ? 'Dry run, nothing was changed' : `Import ${value.id}`}: ${counts}`,
+    ...(waiting > 0 ? [`${waiting} photos wait: the server fetches them while it runs.`] : []),
+  ];
+  return { value, text: () => lines.join('\n'), failed: failed > 0 || state === 'failed' || state === 'canceled' };
+}
+
+/** Returns an error or a warning as one line. */
+function lineOf({ level, line, column, petId, message, suggestion }: ImportError): string {
+  const animal = line === undefined && petId !== undefined ? `Animal ${petId}` : undefined;
+  const place = [line === undefined ? animal : `Line ${line}`, column].filter(part => part !== undefined).join(', ');
+  const nearest = suggestion === undefined ? '' : ` Nearest valid value: ${suggestion}.`;
+  return `${place}${place && ': '}${level === 'warning' ? 'warning: ' : ''}${message}${nearest}`;
+}
