@@ -162,6 +162,8 @@ describe('wrong usage', () => {
     ['export me', /ID must be a whole number from 1 to/],
     ['export 7 --json', /--json requires --output FILE\./],
     ['export 7 --format xml', /--format must be csv or ndjson/],
+    ['import 7', /needs FILE\./],
+    ['import 7 pets.csv --confirm-removals all', /--confirm-removals must be a whole number/],
     ['account delete 7 --grace never', /--grace must be a duration/],
     ['key create', /needs --account ID/],
     ['key create --account me', /--account must be a whole number from 1 to 9007199254740991\./],

@@ -55,7 +55,7 @@ export const importAnimals: Command = {
   examples: {
     'petstore import 7 pets.csv --dry-run': 'to see what the file would change',
     'petstore import 7 pets.csv': 'to add and change animals',
-    'petstore import 7 - --format ndjson < pets.ndjson': 'from another program',
+    'petstore import 7 pets.ndjson --mode replace': 'to delete the animals that the file lacks, too',
   },
   async run(invocation) {
     const { options, config, clock, json } = invocation;
