@@ -138,6 +138,8 @@ export interface OpenOptions {
   /** `server` for the process that serves the database; `cli` for a command that may run beside it. */
   readonly role: 'server' | 'cli';
   readonly log: Log;
+  /** PostgreSQL: the size of the pool; 2 by default. A server has one more connection for notifications. */
+  readonly connectionsMax?: number;
   /** The origin of writes that name none: of a command. */
   readonly origin?: Origin | undefined;
   /** SQLite: called when a flush has failed. The process must exit, and recovers at its next start. */

@@ -18,8 +18,6 @@ export interface PostgresOptions extends OpenOptions {
   readonly schema?: string;
   /** Whether to run missing migrations. Without it, a database that lacks some is rejected. */
   readonly migrate: boolean;
-  /** The size of the pool: 16 by default, 2 for a CLI connection. A server has one more connection for notifications. */
-  readonly connectionsMax?: number;
   /** Multiplies all timeouts, for tests on a busy machine; 1 by default. */
   readonly timeoutScale?: number;
 }
@@ -55,9 +53,9 @@ export class PostgresDatabase implements Database {
   readonly #listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
   #closed: Promise<void> | undefined;
 
-  constructor(server: PostgresServer, { clock, log, role, origin, connectionsMax }: PostgresOptions) {
+  constructor(server: PostgresServer, { clock, log, role, origin, connectionsMax = 2 }: PostgresOptions) {
     this.#origin = origin;
-    this.#pool = server.pool(connectionsMax ?? (role === 'server' ? 16 : 2));
+    this.#pool = server.pool(connectionsMax);
     this.#notifications = role === 'server' ? new NotificationConnection(server, this.#pool, log) : undefined;
     this.#calls = new Calls(this.#pool, server.timeouts.call);
     this.#health = new HealthCheck(this.#calls);
