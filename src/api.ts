@@ -34,10 +34,10 @@ export const routes: readonly Route<Deployment>[] = [
     'PUT /pets/{petId}': stable('replacePet', 'pets:write', pets.replace),
     'DELETE /pets/{petId}': stable('deletePet', 'pets:write', pets.remove),
     'GET /pets/{petId}/history': beta('getPetHistory', 'pets:read', pets.history),
-    'POST /pets/{petId}/photos': beta('addPhoto', 'pets:write', photos.add),
-    'PATCH /pets/{petId}/photos/{photoId}': beta('updatePhoto', 'pets:write', photos.update),
-    'DELETE /pets/{petId}/photos/{photoId}': beta('deletePhoto', 'pets:write', photos.remove),
-    'GET /pets/{petId}/photos/{photoId}/original': beta('getPhotoOriginal', 'pets:read', photos.original),
+    'POST /pets/{petId}/photos': beta('addPhoto', 'pets:write', photos.ofPets.add),
+    'PATCH /pets/{petId}/photos/{photoId}': beta('updatePhoto', 'pets:write', photos.ofPets.update),
+    'DELETE /pets/{petId}/photos/{photoId}': beta('deletePhoto', 'pets:write', photos.ofPets.remove),
+    'GET /pets/{petId}/photos/{photoId}/original': beta('getPhotoOriginal', 'pets:read', photos.ofPets.original),
   }),
   ...group('Import and export', {
     'GET /exports/pets.csv': beta('exportPetsAsCsv', 'pets:read', exports.csv),
@@ -68,6 +68,26 @@ export const routes: readonly Route<Deployment>[] = [
     'PUT /organizations/{organizationId}': beta('replaceOrganization', 'organizations:write', organizations.replace),
     'PATCH /organizations/{organizationId}': beta('updateOrganization', 'organizations:write', organizations.update),
     'DELETE /organizations/{organizationId}': beta('deleteOrganization', 'organizations:write', organizations.remove),
+    'POST /organizations/{organizationId}/photos': beta(
+      'addOrganizationPhoto',
+      'organizations:write',
+      photos.ofOrganizations.add,
+    ),
+    'PATCH /organizations/{organizationId}/photos/{photoId}': beta(
+      'updateOrganizationPhoto',
+      'organizations:write',
+      photos.ofOrganizations.update,
+    ),
+    'DELETE /organizations/{organizationId}/photos/{photoId}': beta(
+      'deleteOrganizationPhoto',
+      'organizations:write',
+      photos.ofOrganizations.remove,
+    ),
+    'GET /organizations/{organizationId}/photos/{photoId}/original': beta(
+      'getOrganizationPhotoOriginal',
+      'pets:read',
+      photos.ofOrganizations.original,
+    ),
   }),
   ...group('Holds', {
     'GET /holds': beta('listHolds', 'orders:read', holds.list),

@@ -3,7 +3,7 @@ import { Address, type AddressDeps, type Service } from './address.ts';
 import { messageRoutes, routes } from './api.ts';
 import { RefusalCounter } from './audit/refusal-counter.ts';
 import type { AddressName, Config } from './config.ts';
-import type { Deployment, Webhooks } from './deployment.ts';
+import type { Deployment } from './deployment.ts';
 import { EventBus } from './events/event-bus.ts';
 import { categoryRulesOf } from './imports/apply-row.ts';
 import { type JobName, startJobs } from './jobs.ts';
@@ -26,7 +26,7 @@ import { PhotoEncoder } from './photos/files/encoder.ts';
 import { PhotoFiles } from './photos/files/photo-files.ts';
 import { photoPages } from './photos/pages.ts';
 import { boundOf } from './plans/plan.ts';
-import { type AppOptions, type Databases, openResources } from './resources.ts';
+import { type AppOptions, type Databases, openResources, type Resources } from './resources.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PasswordHasher } from './sessions/password-hasher.ts';
 import type { Tracing } from './tracing/tracing.ts';
@@ -73,11 +73,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { config, clock, log } = options;
   // Releases everything if the rest cannot be opened.
   await using opened = new AsyncDisposableStack();
-  const { databases, webhooks, limiter, emailSender, backups, tracing } = await openResources(options, opened);
+  const opening = await openResources(options, opened);
+  const { databases, webhooks, limiter, emailSender, backups, tracing } = opening;
   warnOfSharedAccess(config.dataDir, log);
   warnOfFewOpenFiles(defaultLimits.connectionsMax + OTHER_FILES, log);
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
-  const deployments = createDeployments(options, databases, webhooks, jobs, opened);
+  const deployments = createDeployments(options, opening, jobs, opened);
   const usage = new UsageRecorder({ database: databases.production, clock, log });
   opened.defer(() => usage.close());
   const emailQueued = () => {
@@ -104,7 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           emailSender: name === 'production' ? emailSender : undefined,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
-          photos: photos.files,
+          photos: photos.files.store,
           categoryRules: categoryRulesOf(config),
           photoFetches: { deployment, outgoing: webhooks.outgoing },
           messagesKeptMs: config.messagesDays * DAY_MS,
@@ -134,8 +135,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 /** @param jobs the job loops of the deployments, once they run */
 function createDeployments(
   { config, clock, log }: AppOptions,
-  databases: Databases,
-  webhooks: Webhooks,
+  { databases, photoStores, webhooks }: Resources,
   jobs: ReadonlyMap<DeploymentName, JobLoop<JobName>>,
   resources: AsyncDisposableStack,
 ): ReadonlyMap<string, Deployment> {
@@ -150,7 +150,7 @@ function createDeployments(
   resources.defer(() => encoder.close());
   const uploads = new SharedBudget<number>({ total: UPLOADS_MAX, perClient: ACCOUNT_UPLOADS_MAX });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
-    const files = new PhotoFiles(config.locations[name].photos, encoder);
+    const files = new PhotoFiles(photoStores[name], encoder);
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);
@@ -241,7 +241,7 @@ function createAddresses(
       const [{ pages }, { PageHandler }] = await Promise.all([import('./pages.ts'), import('./web/serve.ts')]);
       return new PageHandler(site, deployment, pages);
     };
-    const documents = photoPages(deployment.photos.files);
+    const documents = photoPages(deployment.photos.files.store);
     add({ name, routes, database, deploymentOf: () => deployment, documents, loadPages }, [name]);
   }
   if (config.ports.messages !== undefined) {

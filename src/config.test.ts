@@ -8,6 +8,12 @@ import { UserError } from './lib/user-error.ts';
 
 const postgres = 'postgres://petstore:hunter2@db.example.org/petstore';
 
+const bucket = {
+  PETSTORE_PHOTOS_S3_URL: 'https://s3.example.org/photos',
+  PETSTORE_PHOTOS_S3_ACCESS_KEY_ID: 'a-key',
+  PETSTORE_PHOTOS_S3_SECRET_ACCESS_KEY: 'hunter2',
+};
+
 describe('readConfig', () => {
   it('has a default for every setting', () => {
     const config = readConfig({});
@@ -17,8 +23,8 @@ describe('readConfig', () => {
       ports: { production: 8080, staging: 8081, messages: 8082 },
       dataDir: resolve('data'),
       locations: {
-        production: { file: resolve('data/production.db'), photos: resolve('data/photos/production') },
-        staging: { file: resolve('data/staging.db'), photos: resolve('data/photos/staging') },
+        production: { file: resolve('data/production.db'), photos: { directory: resolve('data/photos/production') } },
+        staging: { file: resolve('data/staging.db'), photos: { directory: resolve('data/photos/staging') } },
       },
       publicUrls: {},
       trustedProxies: [],
@@ -30,6 +36,7 @@ describe('readConfig', () => {
       logLevel: 'info',
       accessLog: false,
       traces: { serviceName: 'petstore', ratio: 1 },
+      databaseConnections: 16,
       eventsDays: 30,
       messagesDays: 365,
       auditDays: 365,
@@ -51,6 +58,7 @@ describe('readConfig', () => {
       PETSTORE_METRICS_PORT: '9090',
       PETSTORE_METRICS_HOST: '10.0.0.7',
       PETSTORE_DATA_DIR: '/srv/petstore',
+      PETSTORE_DATABASE_CONNECTIONS: '1000',
       PETSTORE_VALKEY_URL: 'redis://:hunter2@cache:6379/2',
       PETSTORE_PUBLIC_URL: 'https://api.example.org/shop/v1/',
       PETSTORE_STAGING_PUBLIC_URL: 'https://staging.example.org',
@@ -81,9 +89,10 @@ describe('readConfig', () => {
       metricsHost: '10.0.0.7',
       dataDir: '/srv/petstore',
       locations: {
-        production: { file: '/srv/petstore/production.db', photos: '/srv/petstore/photos/production' },
-        staging: { file: '/srv/petstore/staging.db', photos: '/srv/petstore/photos/staging' },
+        production: { file: '/srv/petstore/production.db', photos: { directory: '/srv/petstore/photos/production' } },
+        staging: { file: '/srv/petstore/staging.db', photos: { directory: '/srv/petstore/photos/staging' } },
       },
+      databaseConnections: 1000,
       valkeyUrl: 'redis://:hunter2@cache:6379/2',
       publicUrls: {
         production: 'https://api.example.org/shop',
@@ -126,13 +135,25 @@ describe('readConfig', () => {
 
   it('puts both deployments in one PostgreSQL database or in two', () => {
     assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres }).locations, {
-      production: { url: postgres, photos: resolve('data/photos/production') },
-      staging: { url: postgres, schema: 'petstore_staging', photos: resolve('data/photos/staging') },
+      production: { url: postgres, photos: { directory: resolve('data/photos/production') } },
+      staging: { url: postgres, schema: 'petstore_staging', photos: { directory: resolve('data/photos/staging') } },
     });
     const other = 'postgresql://db.example.org/staging';
     assert.deepEqual(readConfig({ PETSTORE_DATABASE_URL: postgres, PETSTORE_STAGING_DATABASE_URL: other }).locations, {
-      production: { url: postgres, photos: resolve('data/photos/production') },
-      staging: { url: other, photos: resolve('data/photos/staging') },
+      production: { url: postgres, photos: { directory: resolve('data/photos/production') } },
+      staging: { url: other, photos: { directory: resolve('data/photos/staging') } },
+    });
+  });
+
+  it('keeps photos in a bucket, and drafts in the data directory', () => {
+    const { production } = readConfig({ ...bucket, PETSTORE_PHOTOS_S3_REGION: 'eu-central-1' }).locations;
+    assert.deepEqual(production.photos, {
+      directory: resolve('data/photos/production'),
+      bucket: {
+        url: 'https://s3.example.org/photos',
+        region: 'eu-central-1',
+        ...{ accessKeyId: 'a-key', secretAccessKey: 'hunter2', prefix: 'production/' },
+      },
     });
   });
 
@@ -153,6 +174,10 @@ describe('readConfig', () => {
       [{ PETSTORE_BACKUP_TIME: '24:00' }, /^PETSTORE_BACKUP_TIME must be a time of day like 02:00\.$/],
       [{ PETSTORE_BACKUP_TIME: '2:00' }, /^PETSTORE_BACKUP_TIME must/],
       [{ PETSTORE_BACKUP_KEEP: '0' }, /^PETSTORE_BACKUP_KEEP must be a whole number from 1 to 1000\.$/],
+      [
+        { PETSTORE_DATABASE_CONNECTIONS: '1' },
+        /^PETSTORE_DATABASE_CONNECTIONS must be a whole number from 2 to 1000\.$/,
+      ],
       [{ PETSTORE_STOP_DELAY: '301s' }, /^PETSTORE_STOP_DELAY must be a duration from 0s to 5m, like 20s\.$/],
       [{ PETSTORE_STOP_DELAY: '20' }, /^PETSTORE_STOP_DELAY must/],
       [{ PETSTORE_DATA_DIR: 'a\0b' }, /^PETSTORE_DATA_DIR must/],
@@ -173,6 +198,12 @@ describe('readConfig', () => {
       [{ PETSTORE_TRUSTED_PROXIES: 'localhost' }, /^PETSTORE_TRUSTED_PROXIES must/],
       [{ PETSTORE_WEBHOOK_NETWORKS: 'localhost' }, /^PETSTORE_WEBHOOK_NETWORKS must be IP addresses or networks/],
       [{ PETSTORE_WEBHOOK_NETWORKS: 'fe80::1%eth0' }, /^PETSTORE_WEBHOOK_NETWORKS must/],
+      [{ ...bucket, PETSTORE_PHOTOS_S3_URL: 's3://photos' }, /^PETSTORE_PHOTOS_S3_URL must be the URL of a bucket/],
+      [{ ...bucket, PETSTORE_PHOTOS_S3_REGION: 'eu central' }, /^PETSTORE_PHOTOS_S3_REGION must be a region/],
+      [{ ...bucket, PETSTORE_PHOTOS_S3_SECRET_ACCESS_KEY: 'hunter2 ü' }, /^PETSTORE_PHOTOS_S3_SECRET_ACCESS_KEY must/],
+      [{ ...bucket, PETSTORE_PHOTOS_S3_ACCESS_KEY_ID: '' }, /^PETSTORE_PHOTOS_S3_URL requires an access key/],
+      [{ ...bucket, PETSTORE_PHOTOS_S3_URL: '' }, /requires PETSTORE_PHOTOS_S3_URL/],
+      [{ ...bucket, PETSTORE_PHOTOS_DIRECTORY: 'photos' }, /_DIRECTORY and PETSTORE_PHOTOS_S3_URL are both set/],
       [{ PETSTORE_OTLP_URL: '127.0.0.1:4318' }, /^PETSTORE_OTLP_URL must be a URL like http:/],
       [{ PETSTORE_OTLP_URL: 'http://u:hunter2@otel' }, /^PETSTORE_OTLP_URL must/],
       [{ PETSTORE_OTLP_HEADERS: 'api-key=hunter2' }, /^PETSTORE_OTLP_HEADERS requires PETSTORE_OTLP_URL/],
@@ -253,8 +284,8 @@ describe('secret settings', () => {
     });
     assert.deepEqual(config.secretKey, key);
     assert.deepEqual(config.locations, {
-      production: { url: postgres, photos: resolve('data/photos/production') },
-      staging: { url: 'postgres://staging', photos: resolve('data/photos/staging') },
+      production: { url: postgres, photos: { directory: resolve('data/photos/production') } },
+      staging: { url: 'postgres://staging', photos: { directory: resolve('data/photos/staging') } },
     });
     assert.equal(config.valkeyUrl, 'redis://cache');
     assert.equal(config.mail?.url, 'smtp://mail');

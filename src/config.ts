@@ -3,6 +3,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import type { DatabaseLocation } from './lib/storage/open.ts';
 import { suggestion } from './lib/suggestion.ts';
 import { UserError } from './lib/user-error.ts';
+import type { PhotoLocation } from './photos/files/photo-store.ts';
 import type { DeploymentName } from './schema.ts';
 import { fileVariable, isSetting, type Setting, type SettingValues, settings, settingTree } from './settings.ts';
 
@@ -11,11 +12,14 @@ export type AddressName = DeploymentName | 'messages';
 
 export type { DatabaseLocation };
 
-/** Where a deployment is: its database, and the directory of its photos. */
-export type DeploymentLocation = DatabaseLocation & { readonly photos: string };
+/** Where a deployment is: its database, and its photos. */
+export type DeploymentLocation = DatabaseLocation & { readonly photos: PhotoLocation };
+
+/** Returns where the photos of a deployment are. */
+export type PhotoLocations = (name: DeploymentName) => PhotoLocation;
 
 /** The validated settings of one process. */
-export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail' | 'photosDirectory'> {
+export interface Config extends Omit<SettingValues, 'databaseUrls' | 'mail' | 'photos'> {
   /** Both deployments, even if one is disabled: accounts and keys are stored with production. */
   readonly locations: Readonly<Record<DeploymentName, DeploymentLocation>>;
   readonly trustedProxies: readonly string[];
@@ -33,7 +37,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(environment: Environment): Config {
   rejectUnknown(environment);
-  const { databaseUrls, mail, photosDirectory, ...values } = readSettings(settingTree, environment) as SettingValues;
+  const { databaseUrls, mail, photos, ...values } = readSettings(settingTree, environment) as SettingValues;
   if (values.startAtMs !== undefined && environment['NODE_ENV'] !== 'test') {
     throw new UserError('PETSTORE_NOW is for tests and requires NODE_ENV=test; remove it.');
   }
@@ -47,7 +51,7 @@ export function readConfig(environment: Environment): Config {
     ...values,
     trustedProxies,
     webhookNetworks,
-    locations: locationsOf(dataDir, photosDirectory ?? join(dataDir, 'photos'), databaseUrls),
+    locations: locationsOf(dataDir, photoLocationsOf(dataDir, photos), databaseUrls),
     ...mailOf(mail),
   };
 }
@@ -89,7 +93,7 @@ function readSetting(setting: Setting, text: string | undefined): unknown {
 
 function locationsOf(
   dataDir: string,
-  photos: string,
+  photos: PhotoLocations,
   { production: url, staging: stagingUrl }: SettingValues['databaseUrls'],
 ): Config['locations'] {
   if (url === undefined) {
@@ -108,18 +112,56 @@ function locationsOf(
   return locationsAt(url, stagingUrl, photos);
 }
 
-/** Returns the locations of the embedded engine in a data directory. @param photos the directory of all photos */
-export function locationsIn(dataDir: string, photos = join(dataDir, 'photos')): Config['locations'] {
-  const locationOf = (name: DeploymentName) => ({ file: resolve(dataDir, `${name}.db`), photos: join(photos, name) });
+/** Returns the photos of deployments in a directory of their own. */
+export function photosUnder(directory: string): PhotoLocations {
+  return name => ({ directory: join(directory, name) });
+}
+
+/** @throws {UserError} if the settings for a bucket are incomplete, or there is a directory too */
+function photoLocationsOf(
+  dataDir: string,
+  { directory, url, region, ...key }: SettingValues['photos'],
+): PhotoLocations {
+  const { accessKeyId, secretAccessKey } = key;
+  if (url === undefined) {
+    if (accessKeyId !== undefined || secretAccessKey !== undefined) {
+      throw new UserError(
+        'The access key PETSTORE_PHOTOS_S3_ACCESS_KEY_ID requires PETSTORE_PHOTOS_S3_URL, the bucket.',
+      );
+    }
+    return photosUnder(directory ?? join(dataDir, 'photos'));
+  }
+  if (directory !== undefined) {
+    throw new UserError(
+      'PETSTORE_PHOTOS_DIRECTORY and PETSTORE_PHOTOS_S3_URL are both set: photos are in a directory or in a bucket; remove one of them.',
+    );
+  }
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new UserError(
+      'PETSTORE_PHOTOS_S3_URL requires an access key: PETSTORE_PHOTOS_S3_ACCESS_KEY_ID and PETSTORE_PHOTOS_S3_SECRET_ACCESS_KEY.',
+    );
+  }
+  return name => ({
+    directory: join(dataDir, 'photos', name),
+    bucket: { url, region, accessKeyId, secretAccessKey, prefix: `${name}/` },
+  });
+}
+
+/** Returns the locations of the embedded engine in a data directory. */
+export function locationsIn(
+  dataDir: string,
+  photos: PhotoLocations = photosUnder(join(dataDir, 'photos')),
+): Config['locations'] {
+  const locationOf = (name: DeploymentName) => ({ file: resolve(dataDir, `${name}.db`), photos: photos(name) });
   return { production: locationOf('production'), staging: locationOf('staging') };
 }
 
 /** Returns the locations on PostgreSQL: a schema of production's database is staging's, unless that has its own. */
-export function locationsAt(url: string, stagingUrl: string | undefined, photos: string): Config['locations'] {
+export function locationsAt(url: string, stagingUrl: string | undefined, photos: PhotoLocations): Config['locations'] {
   const staging = stagingUrl === undefined ? { url, schema: 'petstore_staging' } : { url: stagingUrl };
   return {
-    production: { url, photos: join(photos, 'production') },
-    staging: { ...staging, photos: join(photos, 'staging') },
+    production: { url, photos: photos('production') },
+    staging: { ...staging, photos: photos('staging') },
   };
 }
 

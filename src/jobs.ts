@@ -23,7 +23,7 @@ import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { visibilityJob } from './organizations/visibility.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { wordIndexJob } from './pets/word-index.ts';
-import type { PhotoFiles } from './photos/files/photo-files.ts';
+import type { PhotoStore } from './photos/files/photo-store.ts';
 import { sweepJob } from './photos/sweep.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
@@ -61,8 +61,8 @@ export interface JobDeps {
   readonly deletion?: Pick<DeletionDeps, 'staging'> | undefined;
   /** Present in production's jobs if scheduled backups are on. */
   readonly backups?: { readonly type: JobType<unknown, 'backups'>; dueAt(): number } | undefined;
-  /** The files of photos, which are deleted when no pet has them; none by default. */
-  readonly photos?: PhotoFiles | undefined;
+  /** The stored photos, which are deleted when no pet has them; none by default. */
+  readonly photos?: PhotoStore | undefined;
   /** Returns a job type that records traces of its jobs; absent without traces. */
   readonly traceJob?: (<Job>(type: JobType<Job, JobName>) => JobType<Job, JobName>) | undefined;
   /** The retention rules; all of them by default. */
@@ -202,7 +202,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
     ...(backups ? [{ type: backups.type, due: [], dueAt: () => backups.dueAt() }] : []),
-    ...(photos ? [{ ...sweepJob({ database, files: photos, now }), due: [] }] : []),
+    ...(photos ? [{ ...sweepJob({ database, store: photos, now }), due: [] }] : []),
     { type: retentionJob(deps), due: dueQueries.retention },
   ];
 }

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import type { Environment } from './backup/postgres-programs.ts';
 import type { ScheduledBackups } from './backup/scheduled/job.ts';
 import type { Config } from './config.ts';
@@ -14,7 +13,9 @@ import { openLimiter } from './limits/open.ts';
 import { type EmailSender, type EmailSettings, openEmailSender } from './messages/email-sender.ts';
 import { migrations } from './migrations/index.ts';
 import { warnOfEarlyClock } from './newest-time.ts';
-import { claimDirectory, confirmDirectory } from './photos/directory.ts';
+import { openPhotoStore } from './photos/files/open.ts';
+import type { PhotoStore } from './photos/files/photo-store.ts';
+import { claimLocation, confirmLocation, openLocation } from './photos/location.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import { checkKey, encryptorOf } from './webhooks/secret-key.ts';
@@ -43,6 +44,7 @@ export interface AppOptions {
 /** What an app uses outside of its process. */
 export interface Resources {
   readonly databases: Databases;
+  readonly photoStores: Readonly<Record<DeploymentName, PhotoStore>>;
   readonly webhooks: Webhooks;
   readonly limiter: Limiter;
   /** Absent without a mail server. */
@@ -64,18 +66,25 @@ export async function openResources(options: AppOptions, opened: AsyncDisposable
   const databases = await openDatabases(options, tracing, opened);
   const webhooks = await openWebhooks(options, databases, tracing, opened);
   await warnOfEarlyClock(databases, clock, log);
-  // SQLite has one node.
-  const photos = databases.production.engine === 'postgres' ? dirname(config.locations.production.photos) : undefined;
+  const location = config.locations.production.photos;
+  // SQLite has one node; the start of a server with a bucket finds out whether it can be used.
+  const isServed = databases.production.engine === 'postgres' || location.bucket !== undefined;
+  const photos = isServed ? await openLocation(location) : undefined;
   const isAlone = config.valkeyUrl === undefined;
-  if (photos !== undefined && !isAlone) await claimDirectory(databases.production, photos);
+  if (photos !== undefined && !isAlone) await claimLocation(databases.production, photos);
   const limiter = await openCounts(options, databases, tracing, opened);
   if (photos !== undefined)
     await (isAlone
-      ? claimDirectory(databases.production, photos, ALONE)
-      : confirmDirectory(databases.production, photos));
+      ? claimLocation(databases.production, photos, ALONE)
+      : confirmLocation(databases.production, photos));
   const emailSender = config.mail && (await openMail(config.mail, tracing));
   const backups = await openScheduledBackups(options, databases.production, opened);
-  return { databases, webhooks, limiter, emailSender, backups, tracing };
+  const { production, staging } = config.locations;
+  const photoStores = {
+    production: await openPhotoStore(production.photos),
+    staging: await openPhotoStore(staging.photos),
+  };
+  return { databases, photoStores, webhooks, limiter, emailSender, backups, tracing };
 }
 
 /** Loads what exports traces only if there is a collector. It is closed last, because everything else adds spans. */
@@ -103,7 +112,10 @@ async function openDatabases(
   }
   const open = async (name: DeploymentName) => {
     const location = config.locations[name];
-    const database = await openDatabase(location, { migrations, clock, role: 'server', log, onFailed });
+    const database = await openDatabase(location, {
+      ...{ migrations, clock, role: 'server', log, onFailed },
+      connectionsMax: config.databaseConnections,
+    });
     opened.defer(() => database.close());
     return tracing?.database(database, name, location) ?? database;
   };

@@ -102,8 +102,10 @@ export interface Tables {
     height: number;
     /** How many pets have it. */
     refs: number;
-    /** When the last pet lost it; null while a pet has it. */
+    /** When the last pet lost it, or when it was uploaded if none has it yet; null while a pet has it. */
     released_at: number | null;
+    /** Since when its files are being deleted; null otherwise. Until the row is gone, no pet can get the photo. */
+    deleting_since: number | null;
   };
   /**
    * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row

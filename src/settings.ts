@@ -88,12 +88,41 @@ export const settingTree = {
     valid: 'a path',
     parse: parsePath,
   },
-  photosDirectory: {
-    name: 'PETSTORE_PHOTOS_DIRECTORY',
-    description: 'The directory for the photos of animals. All nodes that serve one database need the same one.',
-    defaultText: 'photos in the data directory',
-    valid: 'a path',
-    parse: parsePath,
+  photos: {
+    directory: {
+      name: 'PETSTORE_PHOTOS_DIRECTORY',
+      description: 'The directory for the photos of animals. All nodes that serve one database need the same one.',
+      defaultText: 'photos in the data directory',
+      valid: 'a path',
+      parse: parsePath,
+    },
+    url: {
+      name: 'PETSTORE_PHOTOS_S3_URL',
+      description: 'The bucket of S3-compatible storage for the photos, instead of a directory.',
+      defaultText: 'none',
+      valid: 'the URL of a bucket, like https://s3.eu-central-1.amazonaws.com/photos, without query or credentials',
+      parse: parseBaseUrl,
+    },
+    region: {
+      name: 'PETSTORE_PHOTOS_S3_REGION',
+      description: 'The region of the bucket.',
+      default: 'us-east-1',
+      valid: 'a region like eu-central-1',
+      parse: text => (/^[\w-]{1,64}$/.test(text) ? text : undefined),
+    },
+    accessKeyId: {
+      name: 'PETSTORE_PHOTOS_S3_ACCESS_KEY_ID',
+      description: 'The id of the access key for the bucket.',
+      valid: 'the id of an access key',
+      parse: parseAccessKey,
+    },
+    secretAccessKey: {
+      name: 'PETSTORE_PHOTOS_S3_SECRET_ACCESS_KEY',
+      description: 'The secret of that access key.',
+      isSecret: true,
+      valid: 'the secret of an access key',
+      parse: parseAccessKey,
+    },
   },
   databaseUrls: {
     production: databaseUrl(
@@ -101,6 +130,12 @@ export const settingTree = {
       'A PostgreSQL database to use instead of the embedded one; staging uses its schema petstore_staging.',
     ),
     staging: databaseUrl('PETSTORE_STAGING_DATABASE_URL', 'A separate PostgreSQL database for staging.'),
+  },
+  databaseConnections: {
+    name: 'PETSTORE_DATABASE_CONNECTIONS',
+    description: 'The maximum number of connections of each deployment to PostgreSQL, besides one for notifications.',
+    default: '16',
+    ...wholeNumber(1000, 2),
   },
   valkeyUrl: {
     name: 'PETSTORE_VALKEY_URL',
@@ -378,10 +413,13 @@ function bound(name: Setting['name'], description: string) {
   return { name, description, defaultText: 'by plan', ...wholeNumber(BOUND_MAX) };
 }
 
-function wholeNumber(max: number) {
+function wholeNumber(max: number, min = 1) {
   return {
-    valid: `a whole number from 1 to ${max}`,
-    parse: (text: string) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max ? Number(text) : undefined),
+    valid: `a whole number from ${min} to ${max}`,
+    parse(text: string) {
+      const number = /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 0;
+      return number >= min && number <= max ? number : undefined;
+    },
   };
 }
 
@@ -423,6 +461,11 @@ function publicUrl(name: Setting['name'], what: string) {
     valid: 'a URL like https://api.example.org, without query, fragment or credentials',
     parse: (text: string) => parseBaseUrl(text)?.replace(/\/v1$/, ''),
   };
+}
+
+/** Returns the id or the secret of an access key, which are parts of headers. */
+function parseAccessKey(text: string): string | undefined {
+  return /^[\x21-\x7e]{1,256}$/.test(text) ? text : undefined;
 }
 
 /** Returns a URL that paths are added to, without a trailing slash. */

@@ -10,6 +10,8 @@ import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { photos as photosMigration } from '../migrations/0024-photos.ts';
+import { DiskStore } from '../photos/files/disk-store.ts';
+import { openPhotoStore } from '../photos/files/open.ts';
 import { copyPhotos, type PhotoCounts } from '../photos/files/photo-copies.ts';
 import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query, type Reader } from '../schema.ts';
@@ -99,7 +101,8 @@ async function writeBackup(deps: BackupDeps, draft: string): Promise<Manifest> {
     // A database can be backed up before it is migrated.
     if ((await reader.first(lastMigration, {}))!.name < photosMigration.name) return;
     onProgress?.(`Copying the photos of ${name}`, 0);
-    photos[name] = await copyPhotos(config.locations[name].photos, photosIn(draft, name), storedPhotos(reader));
+    const store = await openPhotoStore(config.locations[name].photos);
+    photos[name] = await copyPhotos(store, new DiskStore(photosIn(draft, name)), storedPhotos(reader));
   };
   const deployments = await (embedded ? copyFiles(deps, draft, copy) : dumpPostgres(deps, draft, copy));
   const paths = new Set(Object.values(deployments).map(({ file }) => file));

@@ -4,7 +4,8 @@ import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { damageOf, hashesIn } from '../photos/files/photo-copies.ts';
+import { DiskStore } from '../photos/files/disk-store.ts';
+import { damageOf } from '../photos/files/photo-copies.ts';
 import { digestOf } from './digest.ts';
 
 /** The file that describes a backup. It is written last: a directory without it is no backup. */
@@ -111,9 +112,9 @@ export async function verifyFiles(
   }
   for (const [name, { photos: expected }] of Object.entries(photos)) {
     let found = 0;
-    for await (const hash of hashesIn(photosIn(directory, name))) {
-      if ((await damageOf(photosIn(directory, name), hash)) !== undefined)
-        throw changed(directory, `the photo ${hash}`);
+    const store = new DiskStore(photosIn(directory, name));
+    for await (const hash of store.hashes()) {
+      if ((await damageOf(store, hash)) !== undefined) throw changed(directory, `the photo ${hash}`);
       found++;
     }
     if (found !== expected) throw changed(directory, `${PHOTOS}/${name}`);

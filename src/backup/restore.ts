@@ -12,8 +12,10 @@ import { lockDataDirectory } from '../lib/storage/sqlite/directory-lock.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { DIRECTORY_FACT } from '../photos/directory.ts';
-import { copyPhotos, hashesIn } from '../photos/files/photo-copies.ts';
+import { DiskStore } from '../photos/files/disk-store.ts';
+import { openPhotoStore } from '../photos/files/open.ts';
+import { copyPhotos } from '../photos/files/photo-copies.ts';
+import { LOCATION_FACT } from '../photos/location.ts';
 import type { DeploymentName } from '../schema.ts';
 import { replaceSecrets } from '../webhooks/replace-secrets.ts';
 import { checkKey, isKeyOf, loadSecretKey, readSecretKey } from '../webhooks/secret-key.ts';
@@ -55,9 +57,10 @@ export async function restoreBackup(deps: RestoreDeps, directory: string, newSec
   // Before the databases, so that nothing serves these without their photos. Photos of the same content are the same.
   for (const name of Object.keys(manifest.photos ?? {}) as DeploymentName[]) {
     onProgress?.(`Restoring the photos of ${name}`, 0);
-    const from = photosIn(source, name);
-    await copyPhotos(from, config.locations[name].photos, hashesIn(from)).catch(error => {
-      throw writingError(error, config.locations[name].photos);
+    const from = new DiskStore(photosIn(source, name));
+    const { photos } = config.locations[name];
+    await copyPhotos(from, await openPhotoStore(photos), from.hashes()).catch(error => {
+      throw writingError(error, photos.directory);
     });
   }
   const webhooks = await (embedded ? restoreFiles : restorePostgres)(deps, source, manifest, newKey);
@@ -103,8 +106,8 @@ async function complete(
     origin: { command: 'restore' },
   });
   try {
-    // The photos are in another directory now.
-    await database.write(tx => tx.run(deleteFact, { name: DIRECTORY_FACT }));
+    // The photos are elsewhere now.
+    await database.write(tx => tx.run(deleteFact, { name: LOCATION_FACT }));
     const encryptor = newKey(name);
     if (encryptor === undefined) return [];
     const webhooks = await replaceSecrets(database, encryptor);

@@ -11,8 +11,9 @@ import { openOffline } from '../lib/storage/open.ts';
 import { UserError } from '../lib/user-error.ts';
 import { isServed, SERVE_LOCK } from '../limits/nodes.ts';
 import { migrations } from '../migrations/index.ts';
-import { DIRECTORY_FACT } from '../photos/directory.ts';
+import { openPhotoStore } from '../photos/files/open.ts';
 import { copyPhotos } from '../photos/files/photo-copies.ts';
+import { LOCATION_FACT } from '../photos/location.ts';
 import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query } from '../schema.ts';
 import { keyCheckOf } from '../webhooks/secret-key.ts';
@@ -60,9 +61,10 @@ export async function copyStore(from: StoreLocations, to: StoreLocations, deps: 
   for (const [name, database] of Object.entries(source) as [DeploymentName, OfflineDatabase][]) {
     rows[name] = await copyDatabase(database, target[name]!, onRows);
     deps.onProgress?.(`Copying the photos of ${name}`, 0);
-    await copyPhotos(from[name].photos, to[name].photos, storedPhotos(database));
+    const [stored, copied] = [await openPhotoStore(from[name].photos), await openPhotoStore(to[name].photos)];
+    await copyPhotos(stored, copied, storedPhotos(database));
   }
-  await target.production.run(deleteFact, { name: DIRECTORY_FACT });
+  await target.production.run(deleteFact, { name: LOCATION_FACT });
   // Production last: while it is marked, another copy replaces both.
   for (const database of databasesOf(target).toReversed()) await database.run(unmark, {});
   const checks = await Promise.all(databasesOf(target).map(keyCheckOf));

@@ -78,4 +78,12 @@ export const migrations: readonly Migration[] = [
   },
   photoSources,
   postalCodes,
+  {
+    name: '0033-photo-deletions',
+    up: ({ int }) => [`alter table photos add column deleting_since ${int}`],
+  },
+  {
+    name: '0034-organization-photos',
+    up: ({ text }) => [`alter table organizations add column photos ${text}`],
+  },
 ];

@@ -14,44 +14,57 @@ const rexAsleep = png(
 
 const REX = '3598ad5a4dc1d775f46ee8800514e053f0f28860d55608d46407eeffe92a172e';
 const REX_ASLEEP = 'e758fa9626c2cf32cdec1e556310a8b2ae671d8c004f1ab38176d885978d2b45';
-const path = { petId: '1' };
-const added = ['addPhoto: a photo'];
-const one = { given: added, path: { ...path, photoId: REX } };
+/** What the examples are about: a resource, and the operation that adds a photo to it. */
+interface Subject {
+  readonly path: Readonly<Record<string, string>>;
+  readonly adding: string;
+  /** The examples that create the resource, if it is not there. */
+  readonly given: readonly string[];
+}
 
-export const addExamples = [
-  example('a photo', 'The bytes of a file, and a text for people who do not see it', 201, {
-    path,
-    query: 'alt=Rex%20on%20a%20red%20blanket',
-    file: rex,
-  }),
-  example('another photo', 'After the others', 201, { path, file: rexAsleep }),
-  example('the same photo', 'Safe to repeat: the animal has it already', 200, { given: added, path, file: rex }),
-  example('no photo', 'The first bytes decide, not the name of the file', 'invalid_photo', {
-    path,
-    file: { name: 'rex.png', contentType: 'image/png', base64: 'bm8gcGhvdG8gYXQgYWxs' },
-  }),
-  example('another account', 'Only the owner adds photos', 'not_owner', { path, file: rex, as: 'stranger' }),
-];
+/** Returns the examples of the operations on the photos of something. */
+export function examplesOf({ path, adding, given }: Subject) {
+  const added = [...given, `${adding}: a photo`];
+  const one = { given: added, path: { ...path, photoId: REX } };
+  const add = [
+    example('a photo', 'The bytes of a file, and a text for people who do not see it', 201, {
+      given,
+      path,
+      query: 'alt=Rex%20on%20a%20red%20blanket',
+      file: rex,
+    }),
+    example('another photo', 'After the others', 201, { given, path, file: rexAsleep }),
+    example('the same photo', 'Safe to repeat: nothing changes', 200, { given: added, path, file: rex }),
+    example('no photo', 'The first bytes decide, not the name of the file', 'invalid_photo', {
+      given,
+      path,
+      file: { name: 'rex.png', contentType: 'image/png', base64: 'bm8gcGhvdG8gYXQgYWxs' },
+    }),
+    example('another account', 'Only the owner adds photos', 'not_owner', { given, path, file: rex, as: 'stranger' }),
+  ];
 
-export const updateExamples = [
-  example('a text', 'Describe the photo', 200, { ...one, body: { alt: 'Rex, asleep in the sun' } }),
-  example('main photo', 'Move a photo to the front', 200, {
-    given: [...added, 'addPhoto: another photo'],
-    path: { ...path, photoId: REX_ASLEEP },
-    body: { position: 1 },
-  }),
-  example('unknown photo', 'The animal has no such photo', 'photo_not_found', {
-    path: { ...path, photoId: REX_ASLEEP },
-    body: { alt: null },
-  }),
-];
+  const update = [
+    example('a text', 'Describe the photo', 200, { ...one, body: { alt: 'Rex, asleep in the sun' } }),
+    example('main photo', 'Move a photo to the front', 200, {
+      given: [...added, `${adding}: another photo`],
+      path: { ...path, photoId: REX_ASLEEP },
+      body: { position: 1 },
+    }),
+    example('unknown photo', 'There is no such photo', 'photo_not_found', {
+      given,
+      path: { ...path, photoId: REX_ASLEEP },
+      body: { alt: null },
+    }),
+  ];
 
-export const removeExamples = [
-  example('a photo', 'Other animals with the same photo keep it', 204, one),
-  example('deleted already', 'The photo is gone', 'photo_not_found', { path: { ...path, photoId: REX } }),
-];
+  const remove = [
+    example('a photo', 'Others with the same photo keep it', 204, one),
+    example('deleted already', 'The photo is gone', 'photo_not_found', { given, path: { ...path, photoId: REX } }),
+  ];
 
-export const originalExamples = [
-  example('as uploaded', 'Byte for byte', 200, one),
-  example('another account', 'Only the owner gets the original', 'not_owner', { ...one, as: 'stranger' }),
-];
+  const original = [
+    example('as uploaded', 'Byte for byte', 200, one),
+    example('another account', 'Only the owner gets the original', 'not_owner', { ...one, as: 'stranger' }),
+  ];
+  return { add, update, remove, original };
+}

@@ -13,7 +13,7 @@ export type PhotoType = (typeof photoTypes)[number];
 export const PHOTO_BYTES_MAX = 10 * 1024 * 1024;
 /** The most pixels of a photo. */
 export const PHOTO_PIXELS_MAX = 50_000_000;
-/** The most photos of an animal. */
+/** The most photos of an animal or an organization. */
 export const PHOTOS_MAX = 10;
 
 /** The id of a photo: the SHA-256 of its bytes. */
@@ -45,10 +45,10 @@ const stored = {
 
 const StoredPhoto = Type.Object(stored);
 
-/** A photo as pets and events store it. */
+/** A photo as pets, organizations and events store it. */
 export type StoredPhoto = Static<typeof StoredPhoto>;
 
-/** The photos of a pet, the main one first, as they are stored. */
+/** Photos, the main one first, as they are stored. */
 export const StoredPhotos = Type.Array(StoredPhoto);
 
 export const Photo = Type.Object(
@@ -63,12 +63,15 @@ export const Photo = Type.Object(
       }),
     ),
   },
-  { title: 'Photo', description: 'A photo of an animal. The sizes have no metadata; only the original may have.' },
+  { title: 'Photo', description: 'A photo. The sizes have no metadata; only the original may have.' },
 );
 export type Photo = Static<typeof Photo>;
 type SizeUrls = Record<`${PhotoSize}`, ReturnType<typeof url>>;
 
-export const Photos = Type.Array(Photo, { description: 'The photos of the animal, the main one first.' });
+/** Returns the schema of the photos of an animal or an organization. */
+export function photosSchema(noun: string) {
+  return Type.Array(Photo, { description: `The photos of the ${noun}, the main one first.` });
+}
 
 /** The body that changes a photo: a JSON Merge Patch (RFC 7396). */
 export const PhotoPatch = Type.Object(
@@ -78,7 +81,7 @@ export const PhotoPatch = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: PHOTOS_MAX,
-        description: 'The new place among the photos of the animal; 1 makes it the main photo.',
+        description: 'The new place among the photos; 1 makes it the main photo.',
       }),
     ),
   },

@@ -1,16 +1,14 @@
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
 import type { PreconditionCheck } from '../lib/http/route.ts';
-import { changePet } from '../pets/change.ts';
-import type { PetRow } from '../pets/pet.ts';
-import { lockOwnPet } from '../pets/pets.ts';
 import type { Transaction } from '../schema.ts';
+import type { HolderRow, PhotoHolders } from './holders.ts';
 import { PHOTOS_MAX, type PhotoPatch, type StoredPhoto } from './photo.ts';
 import { addReference, countPhotoBytes, type PhotoFacts, photosOf, releasePhotos } from './references.ts';
 
-/** A pet with one of its photos. */
-export interface PetPhoto {
-  readonly pet: PetRow;
+/** A pet or an organization, its holder, with one of its photos. */
+export interface HeldPhoto<Row> {
+  readonly holder: Row;
   readonly photo: StoredPhoto;
 }
 
@@ -19,92 +17,86 @@ export interface AddOptions {
   /** What the photo shows. */
   readonly alt?: string | undefined;
   readonly checkPreconditions?: PreconditionCheck | undefined;
-  /** Returns the index of the photo among the others of its pet; after them by default. */
+  /** Returns the index of the photo among the others of its holder; after them by default. */
   indexIn?(photos: readonly StoredPhoto[]): number;
 }
 
 /**
- * Adds a photo to a pet, and records `pet.updated`. A photo that the pet has already stays as it is.
+ * Adds a photo to a pet or an organization, and records its change. A photo that it has already stays as it is.
  * @param bytesMax the most bytes of photos of the caller's account
- * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `photo_limit_exceeded`;
- *   `photo_storage_exceeded`
+ * @throws {Problem} what `holders.lock` throws; `photo_limit_exceeded`; `photo_storage_exceeded`; `overloaded` while the files
+ *   of the photo are being deleted
  */
-export async function addPhoto(
+export async function addPhoto<Row extends HolderRow>(
   tx: Transaction,
+  holders: PhotoHolders<Row>,
   actor: Actor,
-  petId: number,
+  id: number,
   { hash, type, bytes, width, height }: PhotoFacts,
   bytesMax: number,
   { alt, checkPreconditions, indexIn = all => all.length }: AddOptions = {},
-): Promise<PetPhoto & { readonly isNew: boolean }> {
-  const pet = await lockOwnPet(tx, actor, petId, checkPreconditions);
-  const photos = photosOf(pet);
-  const known = photos.find(({ id }) => id === hash);
-  if (known !== undefined) return { pet, photo: known, isNew: false };
-  requireRoom(petId, photos);
+): Promise<HeldPhoto<Row> & { readonly isNew: boolean }> {
+  const holder = await holders.lock(tx, actor, id, checkPreconditions);
+  const photos = photosOf(holder);
+  const known = photos.find(photo => photo.id === hash);
+  if (known !== undefined) return { holder, photo: known, isNew: false };
+  requireRoom(holders, id, photos);
   const photo: StoredPhoto = { id: hash, ...(alt !== undefined && { alt }), width, height, bytes };
   await addReference(tx, { hash, type, bytes, width, height });
-  const changed = await changePet(
-    tx,
-    pet,
-    { photos: JSON.stringify(photos.toSpliced(indexIn(photos), 0, photo)) },
-    { accountId: actor.accountId },
-  );
+  const changed = await holders.change(tx, actor, holder, textOf(photos.toSpliced(indexIn(photos), 0, photo)));
+  const ownerId = holders.ownerOf(holder);
   // The bound is that of the owner's plan; an admin may exceed it.
-  const max = pet.accountId === actor.accountId ? bytesMax : Number.POSITIVE_INFINITY;
-  await countPhotoBytes(tx, pet.accountId, bytes, max);
-  return { pet: changed, photo, isNew: true };
+  const max = ownerId === actor.accountId ? bytesMax : Number.POSITIVE_INFINITY;
+  await countPhotoBytes(tx, ownerId, bytes, max);
+  return { holder: changed, photo, isNew: true };
 }
 
-/** @throws {Problem} `photo_limit_exceeded` if a pet has as many photos as it can have */
-export function requireRoom(petId: number, photos: readonly StoredPhoto[]): void {
+/** @throws {Problem} `photo_limit_exceeded` if one has as many photos as it can have */
+export function requireRoom({ noun }: Pick<PhotoHolders, 'noun'>, id: number, photos: readonly StoredPhoto[]): void {
   if (photos.length < PHOTOS_MAX) return;
-  throw problem(
-    'photo_limit_exceeded',
-    `The animal ${petId} has ${photos.length} photos; ${PHOTOS_MAX} is the maximum.`,
-  );
+  throw problem('photo_limit_exceeded', `The ${noun} ${id} has ${photos.length} photos; ${PHOTOS_MAX} is the maximum.`);
 }
 
 /**
- * Changes the text or the place of a photo of a pet, and records `pet.updated`. A patch without an effect changes nothing.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `photo_not_found`
+ * Changes the text or the place of a photo, and records the change of its holder. A patch without an effect changes nothing.
+ * @throws {Problem} what `holders.lock` throws; `photo_not_found`
  */
-export async function updatePhoto(
+export async function updatePhoto<Row extends HolderRow>(
   tx: Transaction,
+  holders: PhotoHolders<Row>,
   actor: Actor,
-  petId: number,
+  id: number,
   photoId: string,
   { alt, position }: PhotoPatch,
   checkPreconditions?: PreconditionCheck,
-): Promise<PetPhoto> {
-  const pet = await lockOwnPet(tx, actor, petId, checkPreconditions);
-  const photos = photosOf(pet);
-  const { alt: before, ...rest } = findIn(photos, photoId);
+): Promise<HeldPhoto<Row>> {
+  const holder = await holders.lock(tx, actor, id, checkPreconditions);
+  const photos = photosOf(holder);
+  const { alt: before, id: hash, ...dimensions } = findIn(photos, photoId);
   const text = alt === undefined ? before : alt;
-  const { id, ...dimensions } = rest;
-  const photo: StoredPhoto = { id, ...(typeof text === 'string' && { alt: text }), ...dimensions };
+  const photo: StoredPhoto = { id: hash, ...(typeof text === 'string' && { alt: text }), ...dimensions };
   const index = position === undefined ? photos.findIndex(one => one.id === photoId) : position - 1;
   const changed = photos.filter(one => one.id !== photoId).toSpliced(index, 0, photo);
-  return { pet: await changePet(tx, pet, { photos: JSON.stringify(changed) }, { accountId: actor.accountId }), photo };
+  return { holder: await holders.change(tx, actor, holder, textOf(changed)), photo };
 }
 
 /**
- * Removes a photo from a pet, and records `pet.updated`. Its files are deleted later, unless another pet has it.
- * @throws {Problem} `pet_not_found`; `not_owner`; what `checkPreconditions` throws; `photo_not_found`
+ * Removes a photo, and records the change of its holder. Its files are deleted later, unless something else has it.
+ * @throws {Problem} what `holders.lock` throws; `photo_not_found`
  */
-export async function deletePhoto(
+export async function deletePhoto<Row extends HolderRow>(
   tx: Transaction,
+  holders: PhotoHolders<Row>,
   actor: Actor,
-  petId: number,
+  id: number,
   photoId: string,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  const pet = await lockOwnPet(tx, actor, petId, checkPreconditions);
-  const photos = photosOf(pet);
+  const holder = await holders.lock(tx, actor, id, checkPreconditions);
+  const photos = photosOf(holder);
   const photo = findIn(photos, photoId);
-  const left = photos.filter(one => one !== photo);
-  await releasePhotos(tx, [{ accountId: pet.accountId, photos: JSON.stringify([photo]) }]);
-  await changePet(tx, pet, { photos: left.length === 0 ? null : JSON.stringify(left) }, { accountId: actor.accountId });
+  await releasePhotos(tx, [{ accountId: holders.ownerOf(holder), photos: textOf([photo]) }]);
+  await holders.change(tx, actor, holder, textOf(photos.filter(one => one !== photo)));
 }
 
 /** Returns the photo with this id. @throws {Problem} `photo_not_found` */
@@ -112,4 +104,9 @@ export function findIn(photos: readonly StoredPhoto[], id: string): StoredPhoto 
   const found = photos.find(photo => photo.id === id);
   if (found === undefined) throw problem('photo_not_found');
   return found;
+}
+
+/** Returns photos as they are stored. */
+function textOf(photos: readonly StoredPhoto[]): string | null {
+  return photos.length === 0 ? null : JSON.stringify(photos);
 }

@@ -1,79 +1,115 @@
 import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
-import type { PetRow } from '../pets/pet.ts';
-import { getPet } from '../pets/pets.ts';
 import { boundOf } from '../plans/plan.ts';
 import type { Transaction } from '../schema.ts';
 import type { Draft } from './files/photo-files.ts';
+import type { HolderRow, PhotoHolders } from './holders.ts';
 import { type AddOptions, addPhoto, requireRoom } from './photos.ts';
-import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
+import { findPhoto, keepPhoto, type PhotoFacts, photoBytes, photosOf, requireBytes } from './references.ts';
+import { deleteUnlessUsed } from './sweep.ts';
 
 /** What receiving photos needs. */
-type ReceiveDeps = Pick<Deployment, 'database' | 'clock' | 'photos'>;
+type ReceiveDeps = Pick<Deployment, 'bounds' | 'database' | 'clock' | 'photos'>;
 
 /** The caller who uploads a photo, with the plan that bounds the photos of the account. */
 export type Uploader = Actor & { readonly accountId: number; readonly plan: string };
 
 /**
- * Receives the file of a photo for a pet, and discards it unless `add` stores and adds it.
+ * Receives the file of a photo for a pet or an organization, and discards it unless `add` stores and adds it.
  * @param add gets the hash of the file, and the function that makes its sizes and stores them
- * @throws {Problem} `pet_not_found`; `not_owner`; `overloaded`; `invalid_photo`; `storage_full`; what reading the file throws
+ * @throws {Problem} what `holders.get` throws; `not_owner`; `overloaded`; `invalid_photo`; `storage_full`; what reading the file
+ *   throws
  */
-export async function receivePhoto<T>(
+export async function receivePhoto<Row extends HolderRow, T>(
   deployment: ReceiveDeps,
+  holders: PhotoHolders<Row>,
   uploader: Uploader,
-  petId: number,
+  id: number,
   file: AsyncIterable<Buffer>,
   add: (hash: string, store: () => Promise<PhotoFacts>) => Promise<T>,
 ): Promise<T> {
   const { accountId } = uploader;
   const { files, uploads } = deployment.photos;
-  const pet = await getPet(deployment.database, petId, nowOf(deployment));
-  requireOwner(uploader, pet);
+  const holder = await holders.get(deployment.database, uploader, id, nowOf(deployment));
+  requireOwner(uploader, holders.ownerOf(holder));
   if (!uploads.reserve(accountId, 1)) {
     const message = 'The account uploads too many photos at the same time; nothing was changed.';
     throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
   }
   try {
     await using draft = await files.receive(file);
-    return await add(draft.hash, () => storeDraft(deployment, accountId, pet, draft));
+    let isNew = false;
+    const store = async () => {
+      await requireSpace(deployment, holders, uploader, holder, draft);
+      const known = await findStored(deployment, draft.hash);
+      isNew = known === undefined;
+      return known ?? (await storeDraft(deployment, accountId, draft));
+    };
+    try {
+      return await add(draft.hash, store);
+    } catch (error) {
+      // Otherwise files that count for nobody would stay for a day.
+      if (isNew) await deleteUnlessUsed(deployment.database, files.store, draft.hash).catch(() => {});
+      throw error;
+    }
   } finally {
     uploads.release(accountId, 1);
   }
 }
 
-/** Adds a photo that is stored to a pet, as `addPhoto`. @throws {Problem} `overloaded` too */
-export async function addReceived(
+/** Adds a photo that is stored, as `addPhoto`, within the plan of the account. */
+export function addReceived<Row extends HolderRow>(
   tx: Transaction,
-  { bounds, photos: { files } }: Pick<Deployment, 'bounds' | 'photos'>,
+  { bounds }: Pick<Deployment, 'bounds'>,
+  holders: PhotoHolders<Row>,
   uploader: Uploader,
-  petId: number,
+  id: number,
   photo: PhotoFacts,
   options?: AddOptions,
 ) {
   const bytesMax = boundOf(bounds, uploader, 'photoBytes');
-  const added = await addPhoto(tx, uploader, petId, photo, bytesMax, options);
-  // No pet had the photo, and its files were deleted at this moment.
-  if (!files.has(photo.hash)) throw problem('overloaded', undefined, { headers: ['Retry-After', '1'] });
-  return added;
+  return addPhoto(tx, holders, uploader, id, photo, bytesMax, options);
 }
 
-/** @throws {Problem} `not_owner` unless the account owns the pet or is an admin */
-export function requireOwner({ admin, accountId }: Actor, pet: PetRow): void {
-  if (!admin && pet.accountId !== accountId) throw problem('not_owner');
+/** @throws {Problem} `not_owner` unless the actor is the account, or an admin */
+export function requireOwner({ admin, accountId }: Actor, ownerId: number): void {
+  if (!admin && ownerId !== accountId) throw problem('not_owner');
 }
 
+/** Requires that a photo can be added before its sizes are made. @throws {Problem} `photo_limit_exceeded`; `photo_storage_exceeded` */
+async function requireSpace<Row extends HolderRow>(
+  { database, bounds }: ReceiveDeps,
+  holders: PhotoHolders<Row>,
+  uploader: Uploader,
+  holder: Row,
+  { hash, bytes }: Pick<Draft, 'hash' | 'bytes'>,
+): Promise<void> {
+  const photos = photosOf(holder);
+  if (photos.some(({ id }) => id === hash)) return;
+  requireRoom(holders, holder.id, photos);
+  if (holders.ownerOf(holder) !== uploader.accountId) return;
+  requireBytes(await photoBytes.read(database, uploader.accountId), bytes, boundOf(bounds, uploader, 'photoBytes'));
+}
+
+/** Returns a photo whose files are stored, and stay for a day at least. @throws {Problem} `overloaded` */
+async function findStored({ database, photos: { files } }: ReceiveDeps, hash: string): Promise<PhotoFacts | undefined> {
+  const known = await findPhoto(database, hash);
+  if (known === undefined) return undefined;
+  await database.write(tx => keepPhoto(tx, known));
+  return (await files.store.has(hash)) ? known : undefined;
+}
+
+/** Makes the sizes of a draft and stores it. @throws {Problem} as `receivePhoto` */
 async function storeDraft(
   { database, photos: { files } }: ReceiveDeps,
   accountId: number,
-  pet: PetRow,
   draft: Draft,
 ): Promise<PhotoFacts> {
-  const photos = photosOf(pet);
-  if (!photos.some(({ id }) => id === draft.hash)) requireRoom(pet.id, photos);
-  const known = await findPhoto(database, draft.hash);
-  if (known !== undefined && files.has(draft.hash)) return known;
   const { hash, type, bytes } = draft;
-  return { hash, type, bytes, ...(await files.store(draft, accountId)) };
+  const facts = { hash, type, bytes, ...(await files.encode(draft, accountId)) };
+  // The row first: if the process is killed now, the files are deleted like those of a photo that nothing has.
+  await database.write(tx => keepPhoto(tx, facts));
+  await files.add(draft);
+  return facts;
 }

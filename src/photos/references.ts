@@ -3,10 +3,10 @@ import { accountCounter } from '../plans/account-counter.ts';
 import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import type { StoredPhoto } from './photo.ts';
 
-/** The bytes of the originals of the pets of each account. */
+/** The bytes of the originals of each account. */
 export const photoBytes = accountCounter('photo_bytes', 'bytes');
 
-/** The columns of a pet that its photos concern. */
+/** What has photos: a pet, or an organization. */
 export interface PhotoOwner {
   readonly accountId: number;
   /** JSON; see `StoredPhotos`. */
@@ -16,19 +16,33 @@ export interface PhotoOwner {
 /** The type, size and dimensions of a stored photo. */
 export type PhotoFacts = Pick<Tables['photos'], 'hash' | 'type' | 'bytes' | 'width' | 'height'>;
 
-/** Returns the photos of a pet, the main one first. */
+/** Returns the photos of a pet or an organization, the main one first. */
 export function photosOf({ photos }: Pick<PhotoOwner, 'photos'>): readonly StoredPhoto[] {
   return photos === null ? [] : JSON.parse(photos);
 }
 
-/** Returns the facts of a photo that a pet has or had lately. */
+/** Returns the facts of a photo that somebody has or had lately. */
 export function findPhoto(reader: Reader, hash: string): Promise<PhotoFacts | undefined> {
   return Promise.resolve(reader.first(photoByHash, { hash }));
 }
 
-/** Counts that one more pet has a photo. */
+/**
+ * Records that the files of a photo are being stored, or are stored and about to be used. They stay for a day from then on.
+ * @throws {Problem} `overloaded` while its files are being deleted
+ */
+export async function keepPhoto(tx: Transaction, photo: PhotoFacts): Promise<void> {
+  requireKept(await tx.run(insertUnused, { ...photo, now: tx.now }));
+}
+
+/** Counts that one more pet or organization has a photo. @throws {Problem} `overloaded` while its files are being deleted */
 export async function addReference(tx: Transaction, photo: PhotoFacts): Promise<void> {
-  await tx.run(insertReference, photo);
+  requireKept(await tx.run(insertReference, photo));
+}
+
+function requireKept(rows: number): void {
+  if (rows > 0) return;
+  const message = 'The same photo is being deleted at the moment; nothing was changed.';
+  throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
 }
 
 /** A photo as a pet has it, with its type. */
@@ -49,23 +63,27 @@ export async function addPhotos(
 }
 
 /**
- * Counts the bytes of a photo of a pet, in the transaction that adds it. Call it last, as `countStored`.
+ * Counts the bytes of a photo, in the transaction that adds it. Call it last, as `countStored`.
  * @throws {Problem} `photo_storage_exceeded`
  */
 export async function countPhotoBytes(tx: Transaction, accountId: number, bytes: number, max: number): Promise<void> {
-  const stored = await photoBytes.add(tx, accountId, bytes);
-  if (stored <= max) return;
-  const message = `The account stores ${stored - bytes} bytes of photos, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
+  requireBytes((await photoBytes.add(tx, accountId, bytes)) - bytes, bytes, max);
+}
+
+/** @throws {Problem} `photo_storage_exceeded` if an account that stores so many bytes can have no more of them */
+export function requireBytes(stored: number, bytes: number, max: number): void {
+  if (stored + bytes <= max) return;
+  const message = `The account stores ${stored} bytes of photos, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
   throw problem('photo_storage_exceeded', message);
 }
 
-/** Counts that deleted pets have no photos any more, in the transaction that deletes them. */
-export async function releasePhotos(tx: Transaction, pets: readonly PhotoOwner[]): Promise<void> {
+/** Counts that deleted pets or organizations have no photos any more, in the transaction that deletes them. */
+export async function releasePhotos(tx: Transaction, deleted: readonly PhotoOwner[]): Promise<void> {
   const references = new Map<string, number>();
-  for (const pet of pets) {
-    for (const { id, bytes } of photosOf(pet)) {
+  for (const one of deleted) {
+    for (const { id, bytes } of photosOf(one)) {
       references.set(id, (references.get(id) ?? 0) + 1);
-      photoBytes.addLater(tx, pet.accountId, -bytes);
+      photoBytes.addLater(tx, one.accountId, -bytes);
     }
   }
   // In one order, so that transactions cannot deadlock.
@@ -93,7 +111,27 @@ const insertReference = query((db, p: Params<PhotoFacts>) =>
     .insertInto('photos')
     .values({ hash: p.hash, type: p.type, bytes: p.bytes, width: p.width, height: p.height, refs: 1 })
     .onConflict(conflict =>
-      conflict.column('hash').doUpdateSet(eb => ({ refs: eb('photos.refs', '+', 1), released_at: null })),
+      conflict
+        .column('hash')
+        .doUpdateSet(eb => ({ refs: eb('photos.refs', '+', 1), released_at: null }))
+        .where('photos.deleting_since', 'is', null),
+    ),
+);
+
+const insertUnused = query((db, p: Params<PhotoFacts & { now: number }>) =>
+  db
+    .insertInto('photos')
+    .values({
+      ...{ hash: p.hash, type: p.type, bytes: p.bytes, width: p.width, height: p.height },
+      ...{ refs: 0, released_at: p.now },
+    })
+    .onConflict(conflict =>
+      conflict
+        .column('hash')
+        .doUpdateSet(eb => ({
+          released_at: eb.case().when('photos.refs', '=', 0).then(p.now).else(eb.ref('photos.released_at')).end(),
+        }))
+        .where('photos.deleting_since', 'is', null),
     ),
 );
 
@@ -104,7 +142,7 @@ const removeReferences = query((db, p: Params<{ hash: string; count: number; now
     .where('hash', '=', p.hash),
 );
 
-/** Yields the hashes of the photos that pets have, in order. */
+/** Yields the hashes of the photos that pets and organizations have, in order. */
 export async function* storedPhotos(reader: Reader): AsyncGenerator<string> {
   let after = '';
   for (;;) {

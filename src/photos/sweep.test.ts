@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
@@ -9,75 +9,132 @@ import { hashOf } from '../../test/support/photos.ts';
 import { temporaryDirectory } from '../../test/support/temporary-directory.ts';
 import { transferPets } from '../orders/transfer.ts';
 import { deletePet } from '../pets/pets.ts';
-import { PhotoFiles } from './files/photo-files.ts';
+import { DiskStore } from './files/disk-store.ts';
+import { petPhotos } from './holders.ts';
 import { addPhoto, deletePhoto } from './photos.ts';
-import { photoBytes } from './references.ts';
-import { deleteOrphans, deleteUnused } from './sweep.ts';
+import { keepPhoto, photoBytes } from './references.ts';
+import { deleteUnlessUsed, deleteUnused } from './sweep.ts';
+
+/** What a row has besides the hash. */
+const facts = { type: 'image/jpeg', bytes: 20, width: 4, height: 3 } as const;
 
 onEachEngine(engine => {
   describe('photos without an animal', () => {
     let store: Awaited<ReturnType<typeof openOrderStore>>;
-    let files: PhotoFiles;
+    let photos: DiskStore;
     beforeEach(async () => {
       store = await openOrderStore(engine);
-      files = new PhotoFiles(temporaryDirectory(), undefined as never);
+      photos = new DiskStore(temporaryDirectory());
     });
 
     /** Stores the files of a photo as an upload does, and returns its hash. */
     async function storeFiles(): Promise<string> {
       const bytes = randomBytes(20);
-      const directory = files.directoryOf(hashOf(bytes));
+      const directory = photos.directoryOf(hashOf(bytes));
       await mkdir(directory, { recursive: true });
       await writeFile(join(directory, 'original'), bytes);
       return hashOf(bytes);
     }
 
     const add = (petId: number, hash: string) =>
-      store.database.write(tx =>
-        addPhoto(tx, owner, petId, { hash, type: 'image/jpeg', bytes: 20, width: 4, height: 3 }, 1e9),
-      );
+      store.database.write(tx => addPhoto(tx, petPhotos, owner, petId, { ...facts, hash }, 1e9));
 
     it('keeps files while any animal has them, and for a day longer', async () => {
       const [one, other] = [await store.add(), await store.add()];
       const hash = await storeFiles();
       await add(one, hash);
       await add(other, hash);
-      await store.database.write(tx => deletePhoto(tx, owner, one, hash));
+      await store.database.write(tx => deletePhoto(tx, petPhotos, owner, one, hash));
       store.clock.advance(2 * DAY);
-      assert.equal(await deleteUnused(store.database, files), 0);
+      assert.equal(await deleteUnused(store.database, photos), 0);
       await store.database.write(tx => deletePet(tx, owner, other));
       store.clock.advance(DAY - 1000);
-      assert.equal(await deleteUnused(store.database, files), 0);
-      assert.equal(files.has(hash), true);
+      assert.equal(await deleteUnused(store.database, photos), 0);
+      assert.equal(await photos.has(hash), true);
       store.clock.advance(2000);
-      assert.equal(await deleteUnused(store.database, files), 1);
-      assert.equal(files.has(hash), false);
-      assert.equal(await deleteUnused(store.database, files), 0);
+      assert.equal(await deleteUnused(store.database, photos), 1);
+      assert.equal(await photos.has(hash), false);
+      assert.equal(await deleteUnused(store.database, photos), 0);
     });
 
     it('keeps files that an animal got again', async () => {
       const pet = await store.add();
       const hash = await storeFiles();
       await add(pet, hash);
-      await store.database.write(tx => deletePhoto(tx, owner, pet, hash));
+      await store.database.write(tx => deletePhoto(tx, petPhotos, owner, pet, hash));
       await add(pet, hash);
       store.clock.advance(2 * DAY);
-      assert.equal(await deleteUnused(store.database, files), 0);
-      assert.equal(files.has(hash), true);
+      assert.equal(await deleteUnused(store.database, photos), 0);
+      assert.equal(await photos.has(hash), true);
     });
 
-    it('deletes files without a row once they are old', async () => {
+    it('deletes the files of an interrupted upload after a day', async () => {
+      const hash = await storeFiles();
+      await store.database.write(tx => keepPhoto(tx, { ...facts, hash }));
+      assert.equal(await deleteUnused(store.database, photos), 0);
+      store.clock.advance(DAY - 1000);
+      await store.database.write(tx => keepPhoto(tx, { ...facts, hash }));
+      store.clock.advance(DAY - 1000);
+      assert.equal(await deleteUnused(store.database, photos), 0);
+      store.clock.advance(1000);
+      assert.equal(await deleteUnused(store.database, photos), 1);
+      assert.equal(await photos.has(hash), false);
+    });
+
+    it('gives no animal a photo whose files are being deleted', async () => {
       const pet = await store.add();
-      const [known, orphan, recent] = [await storeFiles(), await storeFiles(), await storeFiles()];
-      await add(pet, known);
-      const old = new Date(Date.now() - 2 * DAY);
-      for (const hash of [known, orphan]) await utimes(files.directoryOf(hash), old, old);
-      await deleteOrphans(store.database, files, DAY);
-      assert.deepEqual(
-        [known, orphan, recent].map(hash => files.has(hash)),
-        [true, false, true],
-      );
-      await add(pet, recent);
+      const hash = await storeFiles();
+      await add(pet, hash);
+      await store.database.write(tx => deletePhoto(tx, petPhotos, owner, pet, hash));
+      store.clock.advance(DAY);
+      let isAsked = false;
+      const asking = Object.assign(Object.create(photos) as DiskStore, {
+        async delete(one: string) {
+          isAsked = true;
+          await assert.rejects(add(pet, one), { code: 'overloaded' });
+          await assert.rejects(
+            store.database.write(tx => keepPhoto(tx, { ...facts, hash })),
+            { code: 'overloaded' },
+          );
+          assert.equal(await deleteUnused(store.database, photos), 0);
+          throw new Error('interrupted');
+        },
+      });
+      await assert.rejects(deleteUnused(store.database, asking), /interrupted/);
+      assert.ok(isAsked);
+      assert.equal(await photos.has(hash), true);
+      assert.equal(await deleteUnused(store.database, photos), 1);
+      assert.equal(await photos.has(hash), false);
+      await add(pet, hash);
+    });
+
+    it('deletes files again ten minutes after a process was killed that was deleting them', async () => {
+      const hash = await storeFiles();
+      await store.database.write(tx => keepPhoto(tx, { ...facts, hash }));
+      store.clock.advance(DAY);
+      const { promise: isDeleting, resolve } = Promise.withResolvers<void>();
+      const hanging = Object.assign(Object.create(photos) as DiskStore, {
+        delete() {
+          resolve();
+          return new Promise(() => {});
+        },
+      });
+      deleteUnused(store.database, hanging);
+      await isDeleting;
+      store.clock.advance(599_000);
+      assert.equal(await deleteUnused(store.database, photos), 0);
+      store.clock.advance(1000);
+      assert.equal(await deleteUnused(store.database, photos), 1);
+      assert.equal(await photos.has(hash), false);
+    });
+
+    it('deletes a photo at once whose upload failed, unless something has it', async () => {
+      const pet = await store.add();
+      const [used, unused] = [await storeFiles(), await storeFiles()];
+      await add(pet, used);
+      await store.database.write(tx => keepPhoto(tx, { ...facts, hash: unused }));
+      for (const hash of [used, unused]) await deleteUnlessUsed(store.database, photos, hash);
+      assert.deepEqual([await photos.has(used), await photos.has(unused)], [true, false]);
     });
 
     it('counts the bytes of photos for the owner of the animals', async () => {

@@ -1,34 +1,35 @@
-import { rm } from 'node:fs/promises';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import { type Database, type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
-import type { PhotoFiles } from './files/photo-files.ts';
+import { deleteDrafts } from './files/disk-store.ts';
+import type { PhotoStore } from './files/photo-store.ts';
 
 /** How long files stay that no pet has: backups that are being made may still need them. */
 const KEPT_MS = DAY_MS;
+/** After how long the files of a photo are deleted again by another process: the first one was killed. A bucket takes a minute. */
+const RETRY_MS = HOUR_MS / 6;
 const EVERY_MS = HOUR_MS;
-const PHOTOS_PER_TRANSACTION = 20;
+const PHOTOS_AT_ONCE = 20;
 
 interface SweepDeps {
   readonly database: Database;
-  readonly files: PhotoFiles;
+  readonly store: PhotoStore;
   now(): number;
 }
 
 /**
- * Returns the job that deletes the files of photos that no pet has had for a day, and files that an interrupted upload
- * left. It runs at the start and once an hour; several processes can run it.
+ * Returns the job that deletes the files of photos that no pet has had for a day, and what interrupted uploads left. It runs
+ * at the start and once an hour; several processes can run it.
  */
-export function sweepJob({ database, files, now }: SweepDeps): {
+export function sweepJob({ database, store, now }: SweepDeps): {
   readonly type: JobType<unknown, 'photos'>;
   dueAt(): number;
 } {
   let next = 0;
   const claim = async () => {
-    const rows = await deleteUnused(database, files);
+    const rows = await deleteUnused(database, store);
     if (rows === 0) {
-      await deleteOrphans(database, files, KEPT_MS);
-      await files.deleteDrafts(KEPT_MS);
+      await deleteDrafts(store.drafts, KEPT_MS);
       next = now() + EVERY_MS;
     }
     return { rows, jobs: [] };
@@ -36,69 +37,83 @@ export function sweepJob({ database, files, now }: SweepDeps): {
   return { type: { name: 'photos', concurrency: 1, pauseMs: 10, claim, async run() {} }, dueAt: () => next };
 }
 
-/** Deletes some photos that no pet has had for a day, and returns how many. */
-export async function deleteUnused(database: Database, files: PhotoFiles): Promise<number> {
-  const aside: (string | undefined)[] = [];
-  const deleted = await database.write(async tx => {
-    const unused = await tx.all(unusedSince, { upTo: tx.now - KEPT_MS, limit: PHOTOS_PER_TRANSACTION });
-    // If the transaction fails, the rows stay without files, as if the files had been deleted by themselves.
-    for (const { hash } of unused) aside.push(files.setAside(hash));
-    if (unused.length > 0) await tx.run(deleteRows, { hashes: JSON.stringify(unused.map(({ hash }) => hash)) });
-    return unused.length;
-  });
-  await deleteAll(aside);
-  return deleted;
-}
-
 /**
- * Deletes the files of photos that have no row: the process was killed between the file and its row.
- * @param ageMs how long ago they were stored at least, because an upload in progress has no row yet
+ * Deletes some photos that nothing has had for a day, and returns how many. They are marked before: while the files of a
+ * photo are being deleted, it cannot be uploaded again.
  */
-export async function deleteOrphans(database: Database, files: PhotoFiles, ageMs: number): Promise<void> {
-  for await (const hashes of files.list(ageMs)) {
-    const known = new Set((await database.all(amongHashes, { hashes: JSON.stringify(hashes) })).map(row => row.hash));
-    for (const hash of hashes) {
-      if (known.has(hash)) continue;
-      const aside = await database.write(tx => setOrphanAside(tx, files, hash));
-      await deleteAll([aside]);
-    }
-  }
+export async function deleteUnused(database: Database, store: PhotoStore): Promise<number> {
+  return deleteMarkedBy(database, store, async tx => {
+    const bounds = { upTo: tx.now - KEPT_MS, markedUpTo: tx.now - RETRY_MS, limit: PHOTOS_AT_ONCE };
+    return (await tx.all(unusedSince, bounds)).map(({ hash }) => hash);
+  });
 }
 
-/** Holds the row of the photo meanwhile: an upload of the same bytes waits, and stores its files again. */
-async function setOrphanAside(tx: Transaction, files: PhotoFiles, hash: string): Promise<string | undefined> {
-  if ((await tx.run(insertUnused, { hash, now: tx.now })) === 0) return undefined;
-  const aside = files.setAside(hash);
-  await tx.run(deleteRows, { hashes: JSON.stringify([hash]) });
-  return aside;
+/** Deletes a photo at once, unless something has it: an upload stored its files, and then failed. */
+export async function deleteUnlessUsed(database: Database, store: PhotoStore, hash: string): Promise<void> {
+  await deleteMarkedBy(database, store, async tx =>
+    (await tx.first(lockedUnused, { hash })) === undefined ? [] : [hash],
+  );
 }
 
-async function deleteAll(directories: readonly (string | undefined)[]): Promise<void> {
-  for (const directory of directories) if (directory) await rm(directory, { recursive: true, force: true });
+/** @param choose returns the photos to delete, which nothing has; they are locked until the transaction ends */
+async function deleteMarkedBy(
+  database: Database,
+  store: PhotoStore,
+  choose: (tx: Transaction) => Promise<readonly string[]>,
+): Promise<number> {
+  const { hashes, since } = await database.write(async tx => {
+    const hashes = await choose(tx);
+    if (hashes.length > 0) await tx.run(mark, { hashes: JSON.stringify(hashes), now: tx.now });
+    return { hashes, since: tx.now };
+  });
+  if (hashes.length === 0) return 0;
+  const marked = { hashes: JSON.stringify(hashes), since };
+  const failed = (await Promise.allSettled(hashes.map(hash => store.delete(hash)))).find(
+    one => one.status === 'rejected',
+  );
+  if (failed === undefined) return database.write(tx => tx.run(deleteMarked, marked));
+  await database.write(tx => tx.run(unmark, marked));
+  throw failed.reason;
 }
 
-const unusedSince = query((db, p: Params<{ upTo: number; limit: number }>, engine) =>
+const unusedSince = query((db, p: Params<{ upTo: number; markedUpTo: number; limit: number }>, engine) =>
   db
     .selectFrom('photos')
     .select('hash')
     .where('refs', '=', sql.lit(0))
-    .where('released_at', '<=', p.upTo)
+    .where(eb =>
+      eb.or([
+        eb('released_at', '<=', p.upTo).and('deleting_since', 'is', null),
+        eb('deleting_since', '<=', p.markedUpTo),
+      ]),
+    )
     .orderBy('released_at')
     .limit(p.limit)
     .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
 );
 
-const deleteRows = query((db, p: Params<{ hashes: string }>, engine) =>
-  db.deleteFrom('photos').where('hash', 'in', selectJsonTexts(p.hashes, engine)),
-);
-
-const amongHashes = query((db, p: Params<{ hashes: string }>, engine) =>
-  db.selectFrom('photos').select('hash').where('hash', 'in', selectJsonTexts(p.hashes, engine)),
-);
-
-const insertUnused = query((db, p: Params<{ hash: string; now: number }>) =>
+const lockedUnused = query((db, p: Params<{ hash: string }>, engine) =>
   db
-    .insertInto('photos')
-    .values({ hash: p.hash, type: 'image/jpeg', bytes: 0, width: 1, height: 1, refs: 0, released_at: p.now })
-    .onConflict(conflict => conflict.column('hash').doNothing()),
+    .selectFrom('photos')
+    .select('hash')
+    .where('hash', '=', p.hash)
+    .where('refs', '=', sql.lit(0))
+    .where('deleting_since', 'is', null)
+    .$if(engine === 'postgres', rows => rows.forUpdate()),
+);
+
+const mark = query((db, p: Params<{ hashes: string; now: number }>, engine) =>
+  db.updateTable('photos').set({ deleting_since: p.now }).where('hash', 'in', selectJsonTexts(p.hashes, engine)),
+);
+
+const unmark = query((db, p: Params<{ hashes: string; since: number }>, engine) =>
+  db
+    .updateTable('photos')
+    .set({ deleting_since: null })
+    .where('hash', 'in', selectJsonTexts(p.hashes, engine))
+    .where('deleting_since', '=', p.since),
+);
+
+const deleteMarked = query((db, p: Params<{ hashes: string; since: number }>, engine) =>
+  db.deleteFrom('photos').where('hash', 'in', selectJsonTexts(p.hashes, engine)).where('deleting_since', '=', p.since),
 );

@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { copyFile, link, mkdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
 import { UserError } from '../lib/user-error.ts';
-import { DRAFTS, directoryIn, ORIGINAL } from '../photos/files/names.ts';
+import { linkOrCopy } from '../photos/files/disk-store.ts';
+import { fileOf, ORIGINAL, photoVariants } from '../photos/files/names.ts';
+import type { PhotoStore } from '../photos/files/photo-store.ts';
 import { photoSizes, type StoredPhoto } from '../photos/photo.ts';
 import type { PhotoOfPet } from '../photos/references.ts';
 import type { Kind } from './kinds.ts';
@@ -15,8 +17,11 @@ const directory = fileURLToPath(new URL('photos', import.meta.url));
 /** The sides of a drawing, in pixels. It is its own size of 600 and 1280. */
 const SIDE = 512;
 
+/** The photo of a drawing. */
+export type SamplePhoto = Omit<StoredPhoto, 'alt'>;
+
 /** Returns the photo of each drawing by its name. */
-export function samplePhotos(): ReadonlyMap<string, Omit<StoredPhoto, 'alt'>> {
+export function samplePhotos(): ReadonlyMap<string, SamplePhoto> {
   const suffix = `-${SIDE}.jpg`;
   const originals = readdirSync(directory).filter(name => name.endsWith(suffix));
   return new Map(
@@ -38,57 +43,42 @@ export function photoOf({ photo, alt }: Kind, photos: SamplePhotos): PhotoOfPet 
 }
 
 /**
- * Stores the files of drawings that a directory of photos lacks. They are not flushed, which would delay a start: after a
- * power cut, the next start stores them again, as it looks at their lengths.
+ * Stores the files of drawings that are missing. They are not flushed on a disk, which would delay a start: after a power cut,
+ * the next start stores them again, as it looks at their lengths.
  * @throws {UserError} if the directory cannot be written
  */
-export async function storeSamplePhotos(target: string, photos: SamplePhotos): Promise<void> {
-  const missing = [...photos].filter(([, { id, bytes }]) => !isComplete(directoryIn(target, id), bytes));
-  if (missing.length === 0) return;
+export async function storeSamplePhotos(store: PhotoStore, photos: SamplePhotos): Promise<void> {
   try {
-    createDirectory(join(target, DRAFTS));
-    await Promise.all(missing.map(([name, { id }]) => storeOne(target, name, id)));
+    await Promise.all(Array.from(photos, ([name, photo]) => storeOne(store, name, photo)));
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
-    const message = `The photos of the sample animals cannot be written to ${target} (${code}). Set PETSTORE_PHOTOS_DIRECTORY to another directory.`;
+    const message = `The photos of the sample animals cannot be written to ${store.drafts} (${code}). Set PETSTORE_PHOTOS_DIRECTORY to another directory.`;
     throw new UserError(message, { cause: error });
   }
 }
 
-function isComplete(stored: string, bytes: number): boolean {
-  const lengths = [ORIGINAL, ...photoSizes.map(size => `${size}.jpg`)].map(
-    name => statSync(join(stored, name), { throwIfNoEntry: false })?.size ?? 0,
-  );
-  return lengths[0] === bytes && lengths.every(length => length > 0);
-}
-
-async function storeOne(target: string, name: string, id: string): Promise<void> {
-  const draft = join(target, DRAFTS, randomUUID());
+async function storeOne(store: PhotoStore, name: string, { id, bytes }: SamplePhoto): Promise<void> {
+  if (await isComplete(store, id, bytes)) return;
+  const draft = join(store.drafts, randomUUID());
+  createDirectory(store.drafts);
   await mkdir(draft, { mode: 0o700 });
   await copyFile(join(directory, `${name}-${SIDE}.jpg`), join(draft, ORIGINAL));
   for (const size of photoSizes) {
-    const file = join(draft, `${size}.jpg`);
+    const file = join(draft, fileOf(size));
     if (size < SIDE) await copyFile(join(directory, `${name}-${size}.jpg`), file);
-    // A second name of the same file; not every file system has them.
-    else await link(join(draft, ORIGINAL), file).catch(() => copyFile(join(draft, ORIGINAL), file));
+    else await linkOrCopy(join(draft, ORIGINAL), file);
   }
-  const stored = directoryIn(target, id);
-  await mkdir(dirname(stored), { mode: 0o700, recursive: true });
-  if (await renamed(draft, stored)) return;
-  // It is incomplete, or another process has stored it meanwhile, and may once more.
-  await rm(stored, { recursive: true, force: true });
-  if (!(await renamed(draft, stored))) await rm(draft, { recursive: true });
+  // Replaces an incomplete photo. Another process may have stored it completely meanwhile: then it is stored once more.
+  await store.delete(id);
+  await store.add(id, draft);
+  await rm(draft, { recursive: true, force: true });
 }
 
-/** Renames a directory. Returns false if the other one exists. */
-async function renamed(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
-    throw error;
+async function isComplete(store: PhotoStore, id: string, bytes: number): Promise<boolean> {
+  for (const variant of photoVariants) {
+    const length = (await store.find(id, variant))?.length ?? 0;
+    if (length === 0 || (variant === ORIGINAL && length !== bytes)) return false;
   }
+  return true;
 }

@@ -15,6 +15,7 @@ import { NewPet } from '../pets/pet.ts';
 import { createPet, getPet } from '../pets/pets.ts';
 import { ageAt } from '../pets/profile.ts';
 import { reserve } from '../pets/reservations.ts';
+import { DiskStore } from '../photos/files/disk-store.ts';
 import { directoryIn } from '../photos/files/names.ts';
 import { damageOf } from '../photos/files/photo-copies.ts';
 import { photoBytes, storedPhotos } from '../photos/references.ts';
@@ -133,11 +134,12 @@ onEachEngine(engine => {
     it('stores a photo of each pet, and once more what is missing or incomplete', async () => {
       const { accountsDatabase, staging } = await setUp();
       const directory = temporaryDirectory();
-      const seed = () => seedStaging(accountsDatabase, staging, directory);
+      const store = new DiskStore(directory);
+      const seed = () => seedStaging(accountsDatabase, staging, store);
       await Promise.all([seed(), seed()]);
       const damaged = async () => {
         const found = [];
-        for await (const hash of storedPhotos(staging)) found.push(await damageOf(directory, hash));
+        for await (const hash of storedPhotos(staging)) found.push(await damageOf(store, hash));
         return found;
       };
       const photos = await damaged();
@@ -154,13 +156,16 @@ onEachEngine(engine => {
       assert.deepEqual(readdirSync(join(directory, 'drafts')), []);
       const file = join(directory, 'drafts', 'file');
       writeFileSync(file, '');
-      await assert.rejects(storeSamplePhotos(file, samplePhotos()), /cannot be written to .*PETSTORE_PHOTOS_DIRECTORY/);
+      await assert.rejects(
+        storeSamplePhotos(new DiskStore(file), samplePhotos()),
+        /cannot be written to .*PETSTORE_PHOTOS_DIRECTORY/,
+      );
       const bytes = (await staging.all(photosOfOwner, {})).flatMap(row => JSON.parse(row.photos!));
       assert.equal(
         await photoBytes.read(staging, 1),
         bytes.reduce((sum, photo) => sum + photo.bytes, 0),
       );
-      await resetStaging(accountsDatabase, staging, directory);
+      await resetStaging(accountsDatabase, staging, store);
       assert.equal((await damaged()).length, samplePhotos().size);
     });
 

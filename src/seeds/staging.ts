@@ -11,12 +11,13 @@ import { updateFacets } from '../pets/facets.ts';
 import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
 import { updateWords } from '../pets/word-index.ts';
-import { releasePhotos } from '../photos/references.ts';
+import type { PhotoStore } from '../photos/files/photo-store.ts';
+import { keepPhoto, releasePhotos } from '../photos/references.ts';
 import { type Database, type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { sampleOrganizations } from './organizations.ts';
 import { samplePets } from './pets.ts';
-import { photoOf, type SamplePhotos, samplePhotos, storeSamplePhotos } from './photos.ts';
+import { photoOf, type SamplePhoto, type SamplePhotos, samplePhotos, storeSamplePhotos } from './photos.ts';
 import { profileOf } from './profiles.ts';
 
 /**
@@ -24,19 +25,20 @@ import { profileOf } from './profiles.ts';
  * first account, the other to sample shelters. It also completes a reset that was interrupted.
  *
  * Idempotent, also under concurrency; after a crash it continues where it stopped.
- * @param photosDirectory the directory of staging's photos; without one, the pets have no photos
+ * @param store the photos of staging; without it, the pets have no photos
  */
-export async function seedStaging(
-  accountsDatabase: Database,
-  staging: Database,
-  photosDirectory?: string,
-): Promise<void> {
+export async function seedStaging(accountsDatabase: Database, staging: Database, store?: PhotoStore): Promise<void> {
   await staging.write(tx => tx.run(insertFact, { name: PROGRESS, value: `${CREATING} 0` }));
   const isDone = (await staging.first(factNamed, { name: PROGRESS }))?.value === DONE;
-  const photos = photosDirectory === undefined ? undefined : samplePhotos();
+  const photos = store && samplePhotos();
   const files = async () => {
-    if (photos === undefined) return;
-    await storeSamplePhotos(photosDirectory!, isDone ? await photosInUse(staging, photos) : photos);
+    if (store === undefined || photos === undefined) return;
+    if (isDone) return storeSamplePhotos(store, await photosInUse(staging, photos));
+    // A transaction for each, so that none waits for another's rows in a circle.
+    const keep = ({ id: hash, ...facts }: SamplePhoto) =>
+      staging.write(tx => keepPhoto(tx, { hash, type: 'image/jpeg', ...facts }));
+    await Promise.all(Array.from(photos.values(), keep));
+    await storeSamplePhotos(store, photos);
   };
   const rows = async () => {
     if (isDone) return;
@@ -64,16 +66,12 @@ async function photosInUse(staging: Database, photos: SamplePhotos): Promise<Sam
  * reset or the next start completes it.
  * @returns the number of sample pets
  */
-export async function resetStaging(
-  accountsDatabase: Database,
-  staging: Database,
-  photosDirectory?: string,
-): Promise<number> {
+export async function resetStaging(accountsDatabase: Database, staging: Database, store?: PhotoStore): Promise<number> {
   await staging.write(async tx => {
     const { pet, message } = (await tx.first(lastIds, {}))!;
     await tx.run(storeFact, { name: PROGRESS, value: [DELETING, pet ?? 0, message ?? 0, tx.now].join(' ') });
   });
-  await seedStaging(accountsDatabase, staging, photosDirectory);
+  await seedStaging(accountsDatabase, staging, store);
   return samplePets().length;
 }
 

@@ -56,11 +56,15 @@ const member = (path: string, engine: Engine) =>
     ? sql`last.data::json #>> ${sql.lit(`{${path.replace('.', ',')}}`)}`
     : sql`last.data ->> ${sql.lit(`$.${path}`)}`;
 
-/** Every photo of every pet: `account_id` and `photo`, as JSON. */
-const photosOfPets = (engine: Engine) =>
-  engine === 'postgres'
-    ? sql`(select account_id, photo from pets, json_array_elements(cast(photos as json)) as photo) as photos_of_pets`
-    : sql`(select account_id, value as photo from pets, json_each(pets.photos)) as photos_of_pets`;
+/** Every photo of every pet and organization: `account_id` and `photo`, as JSON. */
+const heldPhotos = (engine: Engine) => {
+  const each = engine === 'postgres' ? sql`json_array_elements(cast(photos as json)) as photo` : sql`json_each(photos)`;
+  const photo = engine === 'postgres' ? sql`photo` : sql`value as photo`;
+  return sql`(
+    select account_id, ${photo} from pets, ${each}
+    union all select organizations.id, ${photo} from organizations, ${each}
+  ) as held_photos`;
+};
 
 const photoMember = (name: 'id' | 'bytes', engine: Engine) => {
   const member = engine === 'postgres' ? sql`(photo ->> ${sql.lit(name)})` : sql`(photo ->> ${sql.lit(`$.${name}`)})`;
@@ -197,14 +201,14 @@ export const checks: readonly Check[] = [
     sql`select 'bytes of photos of account ' || account_id as name, bytes as stored from photo_bytes`,
     engine => sql`
       select 'bytes of photos of account ' || account_id as name, ${photoMember('bytes', engine)} as counted
-      from ${photosOfPets(engine)}`,
+      from ${heldPhotos(engine)}`,
   ),
   counter(
-    'animals of photos',
-    sql`select 'animals of photo ' || hash as name, refs as stored from photos`,
+    'uses of photos',
+    sql`select 'uses of photo ' || hash as name, refs as stored from photos`,
     engine => sql`
-      select 'animals of photo ' || ${plainText(photoMember('id', engine), engine)} as name, 1 as counted
-      from ${photosOfPets(engine)}`,
+      select 'uses of photo ' || ${plainText(photoMember('id', engine), engine)} as name, 1 as counted
+      from ${heldPhotos(engine)}`,
   ),
   counter(
     'numbers of pending deliveries',

@@ -6,7 +6,9 @@ import type { Clock } from '../lib/clock.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
 import { UserError } from '../lib/user-error.ts';
+import { openPhotoStore } from '../photos/files/open.ts';
 import { damageOf } from '../photos/files/photo-copies.ts';
+import type { PhotoStore } from '../photos/files/photo-store.ts';
 import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, type Params, query, type Reader, selectJsonNumbers } from '../schema.ts';
 import { type Check, checks, namedAccounts, postgresCheck } from './checks.ts';
@@ -97,7 +99,7 @@ async function runAll(
   const now = Math.ceil(clock.now()) + CLOCK_TOLERANCE_MS;
   const findings: Finding[] = [];
   for (const [deployment, reader] of readers) {
-    const { photos } = locations.find(([name]) => name === deployment)![1];
+    const photos = await openPhotoStore(locations.find(([name]) => name === deployment)![1].photos);
     onProgress?.(`Checking ${deployment}: files of photos`, 0);
     const damaged = await findingsOf(() => damagedPhotos(reader, photos));
     findings.push(...damaged.map(({ finding }) => ({ deployment, check: 'files of photos', finding })));
@@ -132,10 +134,10 @@ async function findingsOf<Row extends { finding: string | null }>(run: () => Pro
 }
 
 /** Reads the files of all photos that animals have. */
-async function damagedPhotos(reader: Reader, directory: string): Promise<{ finding: string }[]> {
+async function damagedPhotos(reader: Reader, store: PhotoStore): Promise<{ finding: string }[]> {
   const damaged: { finding: string }[] = [];
   for await (const hash of storedPhotos(reader)) {
-    const damage = await damageOf(directory, hash);
+    const damage = await damageOf(store, hash);
     if (damage !== undefined) damaged.push({ finding: `The photo ${hash} ${damage}.` });
     if (damaged.length === FINDINGS_MAX) break;
   }

@@ -3,9 +3,11 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readConfig } from '../../src/config.ts';
+import { Bucket } from '../../src/lib/bucket.ts';
 import { jsonOf, petstore } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
+import { openS3Server, type S3Server } from '../support/s3-server.ts';
 import { send, serve } from '../support/serving.ts';
 
 type Place = EmptyPlace['environment'];
@@ -21,7 +23,7 @@ for (const { name, skip, create } of emptyPlaces) {
       return { ...place.environment, PETSTORE_PHOTOS_DIRECTORY: photos };
     };
     after(() => Promise.all(opened.map(place => place.close())));
-    const directoryOf = (place: Place) => readConfig(place).locations.production.photos;
+    const directoryOf = (place: Place) => readConfig(place).locations.production.photos.directory;
     let here: Place;
     let photo: Buffer;
     let backup: string;
@@ -91,3 +93,52 @@ for (const { name, skip, create } of emptyPlaces) {
     });
   });
 }
+
+describe('photos of a bucket in a backup', () => {
+  let server: S3Server;
+  before(async () => {
+    server = await openS3Server();
+  });
+  after(() => server?.close());
+
+  it('are restored into a bucket or a directory, copied with the database, and missed by verify', async t => {
+    const newPlace = async () => (await emptyPlaces[0]!.create()).environment;
+    const here: Record<string, string> = { ...(await newPlace()), ...server.environment };
+    await jsonOf(here, 'migrate');
+    const photo = await image('jpeg', { color: '#975' });
+    const id = hashOf(photo);
+    const serving = await serve({ environment: { ...here, PETSTORE_STAGING_PORT: '' } });
+    const { token: key } = await serving.newKey();
+    const baseUrl = serving.urls.production;
+    const pet = await send(`${baseUrl}/pets`, { method: 'POST', key, body: { name: 'Rex', categoryId: 1 } });
+    assert.equal((await upload(baseUrl, key, pet.body.id, photo)).status, 201);
+    await serving.app.close();
+    const backup = join(here['PETSTORE_DATA_DIR']!, '..', 'backup');
+    const { photos } = await jsonOf(here, 'backup', backup);
+    assert.deepEqual(photos, { production: { photos: 1, missing: 0 }, staging: { photos: 0, missing: 0 } });
+
+    const directory = await newPlace();
+    await jsonOf(directory, 'restore', backup);
+    assert.deepEqual((await jsonOf(directory, 'verify')).findings, []);
+
+    const other = await openS3Server();
+    t.after(() => other.close());
+    const there = { ...(await newPlace()), ...other.environment };
+    await jsonOf(there, 'restore', backup);
+    assert.deepEqual((await jsonOf(there, 'verify')).findings, []);
+    const stored = other.requests.filter(request => request.startsWith('PUT'));
+    assert.equal(stored.filter(request => request.includes(`/photos/production/${id.slice(0, 2)}/${id}/`)).length, 6);
+
+    const target = await newPlace();
+    const stores = ['--from', here['PETSTORE_DATA_DIR']!, '--to', target['PETSTORE_DATA_DIR']!];
+    await jsonOf(here, 'copy', ...stores);
+    assert.deepEqual((await jsonOf({ ...target, ...server.environment }, 'verify')).findings, []);
+
+    await new Bucket(server.bucket).delete(`production/${id.slice(0, 2)}/${id}/600.jpg`);
+    const { code, printed } = await petstore(here, 'verify', '--json');
+    assert.equal(code, 1);
+    assert.deepEqual(JSON.parse(printed).findings, [
+      { deployment: 'production', check: 'files of photos', finding: `The photo ${id} lacks the size 600.` },
+    ]);
+  });
+});

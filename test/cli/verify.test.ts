@@ -62,9 +62,9 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     'insert into photo_bytes (account_id, bytes) values (1, 7)',
     /^The stored number of bytes of photos of account 1 is 7, and the rows have 0\.$/,
   ],
-  'animals of photos': [
+  'uses of photos': [
     `insert into photos (hash, type, bytes, width, height, refs) values ('ab', 'image/png', 1, 1, 1, -1)`,
-    /^The stored number of animals of photo ab is -1, and the rows have 0\.$/,
+    /^The stored number of uses of photo ab is -1, and the rows have 0\.$/,
   ],
   'numbers of pending deliveries': [
     'update webhooks set pending = 5',

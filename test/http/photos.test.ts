@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import sharp from 'sharp';
+import { findPhoto } from '../../src/photos/references.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
@@ -150,6 +151,48 @@ overEachEngine(engine => {
       assert.equal(await bytesUsed(), before);
     });
 
+    it('stores photos of organizations too, and counts them for their accounts', async () => {
+      const path = `/organizations/${accountId}`;
+      const photos = async () => (await call('GET', path)).body.photos;
+      const [yard, house] = [await image('jpeg', { color: '#789' }), await image('jpeg', { color: '#798' })];
+      assert.equal((await upload(baseUrl, owner, path.slice(1), yard)).body.code, 'organization_not_found');
+      const { headers: published } = await call('PUT', path, { name: 'Maple Lane' });
+      const before = await bytesUsed();
+      const { status, body, headers } = await upload(baseUrl, owner, path.slice(1), yard, { query: '?alt=Our%20yard' });
+      assert.deepEqual([status, body.alt, body.id], [201, 'Our yard', hashOf(yard)]);
+      assert.notEqual(headers.get('etag'), published['etag']);
+      assert.equal((await fetch(body.urls[600])).status, 200);
+      assert.equal((await upload(baseUrl, owner, path.slice(1), yard)).status, 200);
+      const pet = await newPet();
+      await upload(baseUrl, owner, pet, yard);
+      assert.equal((await bytesUsed()) - before, 2 * yard.length);
+      const second = await upload(baseUrl, owner, path.slice(1), house);
+      await call('PATCH', `${path}/photos/${second.body.id}`, { position: 1 });
+      assert.deepEqual(
+        (await photos()).map(({ id }: { id: string }) => id),
+        [second.body.id, body.id],
+      );
+      await call('PUT', path, { name: 'Maple Lane Dog Rescue' });
+      await call('PATCH', path, { mission: 'A home for every dog.' });
+      assert.deepEqual((await photos())[1], body);
+      const listed = (await call('GET', '/organizations?name=maple')).body;
+      assert.deepEqual(listed[0].photos[1], body);
+      const stranger = (await serving.newKey()).token;
+      assert.equal((await upload(baseUrl, stranger, path.slice(1), yard)).body.code, 'not_owner');
+      const reader = (await serving.newKey({ accountId, scopes: ['pets:write'] })).token;
+      assert.equal((await upload(baseUrl, reader, path.slice(1), yard)).body.code, 'insufficient_scope');
+      const original = `${path}/photos/${body.id}/original`;
+      assert.equal((await call('GET', original, undefined, stranger)).body.code, 'not_owner');
+      const response = await fetch(baseUrl + original, { headers: { authorization: `Bearer ${owner}` } });
+      assert.deepEqual(Buffer.from(await response.arrayBuffer()), yard);
+      assert.equal((await call('DELETE', `${path}/photos/${body.id}`)).status, 204);
+      assert.equal((await fetch(body.urls[600])).status, 200);
+      assert.equal((await call('DELETE', path)).status, 204);
+      assert.equal((await bytesUsed()) - before, yard.length);
+      await call('PUT', path, { name: 'Maple Lane' });
+      assert.equal(await photos(), undefined);
+    });
+
     it('replays the response to a retry with an Idempotency-Key', async () => {
       const petId = await newPet();
       const [photo, other] = [await image('jpeg', { color: '#abc' }), await image('jpeg', { color: '#cba' })];
@@ -160,6 +203,19 @@ overEachEngine(engine => {
       assert.deepEqual([retry.status, retry.body], [201, first.body]);
       assert.equal(retry.headers.get('idempotency-replayed'), 'true');
       assert.equal((await upload(baseUrl, owner, petId, other, { headers })).body.code, 'idempotency_key_reused');
+    });
+
+    it('keeps no files of a photo that is not added', async () => {
+      const petId = await newPet();
+      const photo = await image('jpeg', { color: '#456' });
+      const refused = await upload(baseUrl, owner, petId, photo, { headers: { 'if-match': '"0"' } });
+      assert.equal(refused.body.code, 'precondition_failed');
+      const { production } = serving.app.databases;
+      assert.equal(await findPhoto(production, hashOf(photo)), undefined);
+      const shown = new URL(`/photos/${hashOf(photo)}/600.jpg`, baseUrl);
+      assert.equal((await fetch(shown)).status, 404);
+      assert.equal((await upload(baseUrl, owner, petId, photo)).status, 201);
+      assert.equal((await fetch(shown)).status, 200);
     });
 
     it('rejects photos of other owners, unknown animals and outdated versions', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { overPostgres } from '../support/engines-over-http.ts';
 import { image, upload } from '../support/photos.ts';
+import { openS3Server } from '../support/s3-server.ts';
 import { send, serve } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -9,14 +10,24 @@ const valkey = process.env['PETSTORE_TEST_VALKEY_URL'] ?? 'redis://127.0.0.1:637
 
 overPostgres(engine => {
   describe('photos on several nodes', () => {
+    const directory = () => ({ PETSTORE_PHOTOS_DIRECTORY: temporaryDirectory() });
+
     it('are served by every node that shares the directory, and no other node starts', async t => {
-      const shared = temporaryDirectory();
+      await requireShared(t, directory());
+    });
+
+    it('are served by every node that shares the bucket, and no other node starts', async t => {
+      const server = await openS3Server();
+      t.after(() => server.close());
+      await requireShared(t, server.environment);
+    });
+
+    async function requireShared(t: TestContext, shared: Readonly<Record<string, string>>): Promise<void> {
       const settings = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_VALKEY_URL: valkey };
-      const start = (directory: string) =>
-        serve({ environment: { ...settings, PETSTORE_PHOTOS_DIRECTORY: directory } });
+      const start = (photos: typeof shared) => serve({ environment: { ...settings, ...photos } });
       const first = await start(shared);
       t.after(() => first.stop());
-      await assert.rejects(start(temporaryDirectory()), /The photos of this database are not in /);
+      await assert.rejects(start(directory()), /The photos of this database are not in /);
       const second = await start(shared);
       t.after(() => second.stop());
 
@@ -28,7 +39,7 @@ overPostgres(engine => {
       assert.equal((await fetch(there)).status, 200);
       await first.stop();
       await second.stop();
-      await assert.rejects(start(temporaryDirectory()), /The photos of this database are not in /);
-    });
+      await assert.rejects(start(directory()), /The photos of this database are not in /);
+    }
   });
 });

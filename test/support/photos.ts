@@ -16,15 +16,15 @@ export function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Sends the bytes of a photo, as `POST /pets/{petId}/photos` takes them. */
+/** Sends the bytes of a photo, as `POST /pets/{petId}/photos` takes them. @param of the id of a pet, or such as `organizations/1` */
 export async function upload(
   baseUrl: string,
   key: string,
-  petId: number,
+  of: number | string,
   bytes: Buffer,
   { type = 'image/jpeg', query = '', headers = {} as Record<string, string> } = {},
 ) {
-  const response = await fetch(`${baseUrl}/pets/${petId}/photos${query}`, {
+  const response = await fetch(`${baseUrl}/${typeof of === 'number' ? `pets/${of}` : of}/photos${query}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': type, ...headers },
     body: new Uint8Array(bytes),

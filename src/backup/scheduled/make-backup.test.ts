@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { createDatabase, migrateDatabase, withoutPostgres } from '../../../test/support/engines.ts';
 import { describeUnless } from '../../../test/support/selection.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { locationsAt, locationsIn } from '../../config.ts';
+import { locationsAt, locationsIn, photosUnder } from '../../config.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { openDatabase } from '../../lib/storage/open.ts';
 import { DAY_MS } from '../../lib/time.ts';
@@ -143,7 +143,7 @@ describeUnless(withoutPostgres, 'makeBackup on PostgreSQL', () => {
 
   it('needs pg_dump, also before a backup is due', async () => {
     const directory = temporaryDirectory();
-    const request = requestFor(directory, { locations: locationsAt(database.url, undefined, directory) });
+    const request = requestFor(directory, { locations: locationsAt(database.url, undefined, photosUnder(directory)) });
     const without = { environment: { PATH: '/nowhere' } };
     const refusal = { name: 'UserError', message: /^pg_dump is not installed: install PostgreSQL's client programs/ };
     await assert.rejects(makeBackup({ ...request, ...without }), refusal);

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
-import { locationsAt, locationsIn, sameDatabase } from '../../config.ts';
+import { locationsAt, locationsIn, type PhotoLocations, sameDatabase } from '../../config.ts';
 import type { Copied, StoreLocations } from '../../copy/copy.ts';
 import { type Command, type Invocation, type Option, UsageError } from '../command.ts';
 import { table } from '../terminal.ts';
@@ -41,7 +41,8 @@ export const copy: Command = {
 
 /** @throws {UsageError} if a value is no location of a store */
 function storeOf(option: 'from' | 'to', options: Invocation['options'], config: Invocation['config']): StoreLocations {
-  const photos = dirname(config.locations.production.photos);
+  const { photos: kept } = config.locations.production;
+  const photos: PhotoLocations = name => config.locations[name].photos;
   const url = options[option]!;
   const staging = options[`${option}-staging`];
   if (isPostgres(url)) {
@@ -52,8 +53,9 @@ function storeOf(option: 'from' | 'to', options: Invocation['options'], config: 
   if (staging !== undefined) throw new UsageError(`--${option}-staging requires PostgreSQL in --${option}.`);
   const path = url.replace(/^sqlite:(\/\/(?=\/))?/, '');
   if (path === '' || /^[a-z][a-z\d+.-]+:/i.test(path)) throw new UsageError(`--${option} must be ${STORE}.`);
-  // Without the setting, photos are in each data directory.
-  return photos === join(config.dataDir, 'photos') ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);
+  // Without a setting, photos are in each data directory.
+  const isDefault = kept.bucket === undefined && dirname(kept.directory) === join(config.dataDir, 'photos');
+  return isDefault ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);
 }
 
 function isPostgres(text: string): boolean {

@@ -9,6 +9,7 @@ import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { openPhotoStore } from '../../photos/files/open.ts';
 import { settingTree } from '../../settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
@@ -90,7 +91,7 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
     const { seedStaging } = await import('../../seeds/staging.ts');
-    await seedStaging(production, staging, config.locations.staging.photos);
+    await seedStaging(production, staging, await openPhotoStore(config.locations.staging.photos));
   }
   const urls = await app.listen().catch(error => {
     throw listenError(error, config);

@@ -1,3 +1,4 @@
+import { openPhotoStore } from '../../photos/files/open.ts';
 import { resetStaging } from '../../seeds/staging.ts';
 import type { Command } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
@@ -11,7 +12,9 @@ export const stagingReset: Command = {
   async run(invocation) {
     const { staging: location } = invocation.config.locations;
     const animals = await withAccounts(invocation, accounts =>
-      withDatabase(invocation, location, staging => resetStaging(accounts, staging, location.photos)),
+      withDatabase(invocation, location, async staging =>
+        resetStaging(accounts, staging, await openPhotoStore(location.photos)),
+      ),
     );
     return { value: { animals }, text: () => `Staging has ${animals} new sample animals.` };
   },

@@ -5,7 +5,7 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { PHOTO_PIXELS_MAX, photoSizes } from '../photo.ts';
-import { ORIGINAL } from './names.ts';
+import { fileOf, ORIGINAL, photoVariants } from './names.ts';
 
 /** What the parent asks for: the sizes of the original in a directory, whose format is known. */
 export interface EncodeRequest {
@@ -69,15 +69,17 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
       size === 450
         ? image.extract(middleOf(info)).resize(size, size, { fit: 'cover', position: 'attention' })
         : image.resize(size, size, { fit: 'inside', withoutEnlargement: true });
-    await writeFile(join(directory, `${size}.jpg`), await resized.jpeg({ quality: QUALITY }).toBuffer(), {
-      flush: true,
-    });
+    await writeFile(join(directory, fileOf(size)), await resized.jpeg({ quality: QUALITY }).toBuffer());
   }
-  for (const path of [join(directory, ORIGINAL), directory]) {
-    await using file = await open(path);
-    await file.sync();
-  }
+  // All at once: the file system then writes its journal once or twice, for which flushes of the database wait too.
+  await Promise.all(photoVariants.map(variant => flush(join(directory, fileOf(variant)))));
+  await flush(directory);
   return { width, height };
+}
+
+async function flush(path: string): Promise<void> {
+  await using file = await open(path);
+  await file.sync();
 }
 
 /** Returns the middle of an image, at most four times as long as wide: a square of a strip would enlarge all of it first. */

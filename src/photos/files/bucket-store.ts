@@ -1,0 +1,53 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Bucket } from '../../lib/bucket.ts';
+import { DRAFTS, fileOf, ORIGINAL, type PhotoVariant, pathOf, photoVariants } from './names.ts';
+import type { BucketLocation, PhotoFile, PhotoStore } from './photo-store.ts';
+
+/** Photos in a bucket of S3-compatible storage, with the paths of a directory as keys: `production/ab/ab12…/600.jpg`. */
+export class BucketStore implements PhotoStore {
+  readonly drafts: string;
+  readonly #bucket: Bucket;
+  readonly #prefix: string;
+
+  /** @param directory is on this machine */
+  constructor(directory: string, { prefix, ...settings }: BucketLocation) {
+    this.drafts = join(directory, DRAFTS);
+    this.#bucket = new Bucket(settings);
+    this.#prefix = prefix;
+  }
+
+  async add(hash: string, directory: string): Promise<void> {
+    for (const variant of photoVariants) {
+      await this.#bucket.put(this.#keyOf(hash, variant), await readFile(join(directory, fileOf(variant))));
+    }
+  }
+
+  async has(hash: string): Promise<boolean> {
+    return (await this.#bucket.sizeOf(this.#keyOf(hash, ORIGINAL))) !== undefined;
+  }
+
+  async find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined> {
+    const key = this.#keyOf(hash, variant);
+    const length = await this.#bucket.sizeOf(key);
+    return length === undefined ? undefined : { length, parts: this.#bucket.read(key) };
+  }
+
+  async copyTo(hash: string, directory: string): Promise<boolean> {
+    for (const variant of photoVariants.toReversed()) {
+      const file = await this.find(hash, variant);
+      if (file !== undefined)
+        await writeFile(join(directory, fileOf(variant)), file.parts, { mode: 0o600, flush: true });
+      else if (variant === ORIGINAL) return false;
+    }
+    return true;
+  }
+
+  async delete(hash: string): Promise<void> {
+    for (const variant of photoVariants.toReversed()) await this.#bucket.delete(this.#keyOf(hash, variant));
+  }
+
+  #keyOf(hash: string, variant: PhotoVariant): string {
+    return `${this.#prefix}${pathOf(hash)}/${fileOf(variant)}`;
+  }
+}

@@ -1,0 +1,42 @@
+import type { BucketSettings } from '../../lib/bucket.ts';
+import type { PhotoVariant } from './names.ts';
+
+/** Where the photos of a deployment are. */
+export interface PhotoLocation {
+  /** The directory of photos that are not complete yet; without a bucket, of all photos. */
+  readonly directory: string;
+  readonly bucket?: BucketLocation;
+}
+
+export interface BucketLocation extends BucketSettings {
+  /** What the keys of the deployment begin with, such as `production/`. */
+  readonly prefix: string;
+}
+
+/** A file of a photo, to be read. */
+export interface PhotoFile {
+  readonly length: number;
+  /** Opens the file once they are read. */
+  readonly parts: AsyncIterable<Buffer>;
+}
+
+/**
+ * The stored photos of a deployment, by the SHA-256 of their originals. A photo is the original and every size; these files
+ * never change. Methods throw a StorageError, or the system's error of a disk.
+ */
+export interface PhotoStore {
+  /** A directory of this machine for photos that are not complete yet. */
+  readonly drafts: string;
+  /**
+   * Stores the files in a directory as the photo with this hash, unless that is stored. They are on disk when this
+   * resolves. The directory may be gone then.
+   */
+  add(hash: string, directory: string): Promise<void>;
+  has(hash: string): Promise<boolean>;
+  /** Returns one file of a photo; `undefined` if it is not stored. */
+  find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined>;
+  /** Writes the files of a photo into an empty directory, and flushes them. Returns false if it is not stored. */
+  copyTo(hash: string, directory: string): Promise<boolean>;
+  /** Deletes what is stored of a photo. */
+  delete(hash: string): Promise<void>;
+}

@@ -1,0 +1,37 @@
+import { type Html, html } from '../../lib/html/html.ts';
+import type { ShareCard } from '../../web/share.ts';
+import { type Photo, type PhotoSize, photoPath, sizeOf } from '../photo.ts';
+
+/** An animal or an organization whose photos a page shows. */
+export interface WithPhotos {
+  readonly name: string;
+  readonly photos?: readonly Photo[];
+}
+
+/** Returns the main photo for a share card; `undefined` if there is none. */
+export function imageOf({ name, photos: [main] = [] }: WithPhotos, publicUrl: string): ShareCard['image'] {
+  if (main === undefined) return undefined;
+  return { url: publicUrl + photoPath(main.id, 600), alt: main.alt ?? `A photo of ${name}`, ...sizeOf(main, 600) };
+}
+
+/** Returns all photos of an animal or an organization, each with a link to its largest size; nothing if it has none. */
+export function gallery({ name, photos = [] }: WithPhotos): Html | undefined {
+  if (photos.length === 0) return undefined;
+  return html`<ul class="gallery">${photos.map(
+    (photo, index) =>
+      html`<li><a href="${photoPath(photo.id, 1280)}">${photoView(name, photo, 600, index === 0 ? 'eager' : 'lazy', 'photo')}</a></li>`,
+  )}</ul>`;
+}
+
+/** Returns an image with its dimensions, so that nothing moves when it arrives. */
+export function photoView(
+  name: string,
+  photo: Photo,
+  size: PhotoSize,
+  loading: 'eager' | 'lazy',
+  classes: string,
+): Html {
+  const { width, height } = sizeOf(photo, size);
+  const alt = photo.alt ?? `A photo of ${name}`;
+  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}" loading="${loading}" decoding="async">`;
+}
