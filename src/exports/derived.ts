@@ -64,11 +64,11 @@ export const photoColumns = ['photo1', 'photo2', 'photo3', 'photo4', 'photo5', '
 const ownIdOf = ({ id, externalId }: PetValues) => String(externalId ?? id);
 
 /** The coats that Adopt-a-Pet takes, by the type of the animal. */
-const hairLengths: Readonly<Record<string, readonly unknown[]>> = {
-  cat: ['short', 'medium', 'long'],
-  rabbit: ['short', 'long'],
-  'small & furry': ['hairless', 'short', 'medium', 'long'],
-};
+const hairLengths: ReadonlyMap<string, readonly unknown[]> = new Map([
+  ['cat', ['short', 'medium', 'long']],
+  ['rabbit', ['short', 'long']],
+  ['small & furry', ['hairless', 'short', 'medium', 'long']],
+]);
 
 /** The columns of presets that are written from more than one field, or read into more than one. */
 export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
@@ -96,7 +96,7 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
     parse: cell => ({ size: cell || null }),
   },
   hairLength: {
-    print: ({ coat }, { species }) => (hairLengths[species.toLowerCase()]?.includes(coat) ? String(coat) : ''),
+    print: ({ coat }, { species }) => (hairLengths.get(species.toLowerCase())?.includes(coat) ? String(coat) : ''),
     parse: cell => ({ coat: cell || null }),
   },
   html: {

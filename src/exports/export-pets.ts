@@ -18,6 +18,8 @@ export interface ExportOptions {
   readonly publicUrl: string;
   /** Returns the timestamp of the next read. */
   now(): number;
+  /** Called after each page with the number of pets so far. */
+  onProgress?(pets: number): void;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function* exportPets(database: Database, options: ExportOptions): A
   const names = columns.map(({ name }) => name);
   const speciesOf = preset === 'petstore' ? () => '' : speciesIn(database);
   if (format === 'csv') yield Buffer.from(csvLine(names));
-  for (let after = 0; ; ) {
+  for (let after = 0, exported = 0; ; ) {
     const now = options.now();
     const pets = await database.all(petsOf, { accountId, after, now, rows: PAGE_ROWS });
     if (pets.length === 0) return;
@@ -45,6 +47,8 @@ export async function* exportPets(database: Database, options: ExportOptions): A
       }
     }
     yield Buffer.from(lines);
+    exported += pets.length;
+    options.onProgress?.(exported);
     after = pets.at(-1)!.id;
   }
 }

@@ -163,6 +163,16 @@ overEachEngine(engine => {
       );
     });
 
+    it('write animals of a category that has the name of a property of objects', async () => {
+      const { token: shelter } = await serving.newKey();
+      const add = async (path: string, body: object) =>
+        (await send(`${serving.urls.production}/${path}`, { method: 'POST', key: shelter, body })).body;
+      const { id: categoryId } = await add('categories', { name: 'Constructor' });
+      await add('pets', { name: 'Pip', categoryId, coat: 'short' });
+      const [, row] = (await (await get('pets.csv?preset=adoptapet', shelter)).text()).split('\r\n');
+      assert.match(row!, /^\d+,Constructor,/);
+    });
+
     it('send no body for HEAD', async () => {
       const response = await get('pets.csv', owner, 'HEAD');
       assert.deepEqual([response.status, await response.text()], [200, '']);

@@ -20,6 +20,7 @@ import {
   type RowChange,
   type RowError,
   rowErrors,
+  shortened,
 } from './convert.ts';
 import type { ImportError, ImportRow } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
@@ -124,7 +125,8 @@ export class RowApplier {
   /** Returns the errors of a row that failed. */
   errorsOf({ code, message, errors }: Problem): readonly RowError[] {
     const [first] = errors ?? [];
-    return [{ ...(first && { column: columnAt(this.#columns, first.path) }), code, message }];
+    if (first === undefined) return [{ code, message }];
+    return [{ column: columnAt(this.#columns, first.path), code: first.code, message: first.message }];
   }
 
   #parse(content: string | readonly string[]): ParsedRow | RowError[] {
@@ -140,7 +142,7 @@ export class RowApplier {
     const cells = Object.values(values);
     const wrong = cells.findIndex(cell => typeof cell !== 'string');
     if (wrong < 0) return this.#parsedCells(columns, names, cells as string[]);
-    return [{ column: names[wrong]!, code: 'invalid_type', message: 'Must be a string.' }];
+    return [{ column: shortened(names[wrong]!), code: 'invalid_type', message: 'Must be a string.' }];
   }
 
   #parsedCells(columns: FileColumns, names: readonly string[], cells: readonly string[]): ParsedRow | RowError[] {
@@ -198,8 +200,11 @@ export class RowApplier {
     const read = newPets.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
+    // A dry run has rolled back what its earlier chunks added.
+    const petsPlanned = this.#row.dry_run === 0 ? 0 : this.#row.created;
     const categories = newCategoriesOf(this.#rules, this.#row);
-    const pet = await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, { petsMax });
+    const bounds = { petsMax, petsPlanned };
+    const pet = await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, bounds);
     return { outcome: 'created', pet };
   }
 

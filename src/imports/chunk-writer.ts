@@ -1,6 +1,7 @@
+import type { Deployment } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { countStored } from '../plans/stored-bytes.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Params, query, sql, type Transaction } from '../schema.ts';
 import {
   bindColumns,
   type FileColumns,
@@ -17,6 +18,7 @@ import { objectIn } from './json-line.ts';
 import type { ImportOptions } from './options.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
+import { UNCLEAR_KEY } from './removals.ts';
 
 /** How long the next part of a file may take before the import counts as abandoned, in milliseconds. */
 export const RECEIVING_MS = 2 * 60_000;
@@ -26,26 +28,32 @@ const CHUNK_CHARACTERS = 32 * 1024;
 /** The rows that are stored in one transaction. */
 const BATCH_CHUNKS = 20;
 const BATCH_CHARACTERS = 512 * 1024;
+/** After this time, the rows of a file that arrives slowly are stored before they fill a batch. */
+const BATCH_MS = RECEIVING_MS / 4;
 /** The most names of unknown members that have a warning. */
 const UNKNOWN_MAX = 100;
 
 /** Collects rows, and stores them in chunks. */
 export class ChunkWriter {
-  readonly #database: Database;
+  readonly #deps: Pick<Deployment, 'database' | 'clock'>;
   readonly #id: number;
   readonly #options: ImportOptions;
   #columns: FileColumns | undefined;
   #warnings: ImportError[] = [];
   /** The unknown members of NDJSON that have a warning. */
   readonly #unknown = new Set<string>();
+  /** Whether `replace` cannot tell which animals the file lacks. */
+  #isUnclear = false;
   #rows: ImportRecord[] = [];
   #characters = 0;
   #chunks: ImportRecord[][] = [];
   #batchCharacters = 0;
   #count = 0;
+  #storedAt: number;
 
-  constructor(database: Database, id: number, options: ImportOptions) {
-    this.#database = database;
+  constructor(deps: Pick<Deployment, 'database' | 'clock'>, id: number, options: ImportOptions) {
+    this.#deps = deps;
+    this.#storedAt = deps.clock.now();
     this.#id = id;
     this.#options = options;
   }
@@ -64,6 +72,10 @@ export class ChunkWriter {
       this.#batchCharacters += length;
       if (this.#rows.length >= CHUNK_ROWS || this.#characters >= CHUNK_CHARACTERS) this.#endChunk();
       if (this.#chunks.length >= BATCH_CHUNKS || this.#batchCharacters >= BATCH_CHARACTERS) await this.#store();
+    }
+    if (this.#deps.clock.now() - this.#storedAt >= BATCH_MS) {
+      this.#endChunk();
+      await this.#store();
     }
   }
 
@@ -85,7 +97,7 @@ export class ChunkWriter {
     }
     const { preset } = this.#options;
     this.#warnings = unknown.map(name => ({ level: 'warning', line: 1, ...unknownColumn(preset, name) }));
-    await this.#database.write(async tx => {
+    await this.#deps.database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
     });
   }
@@ -109,14 +121,12 @@ export class ChunkWriter {
     const chunks = this.#chunks;
     this.#chunks = [];
     this.#batchCharacters = 0;
-    const keys = chunks.flat().flatMap(([line, content]) => {
-      const identifier = this.#identifierOf(line, content);
-      return identifier === undefined ? [] : [{ key: keyOf(identifier), line }];
-    });
+    const keys = chunks.flat().flatMap(([line, content]) => this.#keysOf(line, content));
     const warnings = this.#warnings;
     this.#warnings = [];
     if (chunks.length === 0 && warnings.length === 0) return;
-    await this.#database.write(async tx => {
+    this.#storedAt = this.#deps.clock.now();
+    await this.#deps.database.write(async tx => {
       await this.#insert(tx, chunks, keys);
       await recordErrors(tx, this.#id, warnings);
       await tx.run(addWarnings, { id: this.#id, warnings: warnings.length });
@@ -148,8 +158,21 @@ export class ChunkWriter {
     return firstLines;
   }
 
-  #identifierOf(line: number, content: string | readonly string[]) {
-    if (typeof content !== 'string') return identifierOf(this.#columns!, content);
+  /** Returns the key of a row; of the first row without an identifier, a mark so that `replace` deletes nothing. */
+  #keysOf(line: number, content: ImportRecord[1]): Key[] {
+    const identifier = this.#identifierOf(line, content);
+    if (identifier !== undefined) return [{ key: keyOf(identifier), line }];
+    if (this.#options.mode === 'upsert' || this.#isUnclear) return [];
+    this.#isUnclear = true;
+    const message = 'It is not clear which animal the row is, so no animals are deleted.';
+    this.#warnings.push({ level: 'warning', line, code: 'removals_skipped', message });
+    return [{ key: UNCLEAR_KEY, line }];
+  }
+
+  #identifierOf(line: number, content: ImportRecord[1]) {
+    if (typeof content !== 'string') {
+      return content.length === this.#columns!.length ? identifierOf(this.#columns!, content) : undefined;
+    }
     const values = objectIn(content);
     if (values === undefined) return undefined;
     if (this.#options.preset === 'petstore') {

@@ -158,6 +158,7 @@ export function rowErrors(errors: readonly FieldError[], change: RowChange): Row
     const column = columnOf(path, change);
     const source = sourceOf(path, change);
     if (source === undefined) return { column, code, message };
+    if (source.cell === '') return { column, code: 'required', message: 'Must not be empty.', value: '' };
     const suggestion = nearest(source.cell, source.choices);
     return { column, code, message, value: shortened(source.cell), ...(suggestion && { suggestion }) };
   });
@@ -165,7 +166,7 @@ export function rowErrors(errors: readonly FieldError[], change: RowChange): Row
 
 /** Returns the column that a member of a body comes from, or its field in NDJSON. */
 export function columnOf(path: string, change: RowChange): string {
-  return sourceOf(path, change)?.column ?? path.slice(1).replaceAll('/', '.');
+  return sourceOf(path, change)?.column ?? shortened(path.slice(1).replaceAll('/', '.'));
 }
 
 function sourceOf(path: string, { sources }: RowChange): Source | undefined {
@@ -187,12 +188,13 @@ function completed(field: string, value: unknown): unknown {
   return isDeleted ? null : value;
 }
 
+/** Returns a body without `null`, in the objects of its fields too. What these contain is left as it is: it can be nested deeply. */
 function withoutNull(body: PetValues): Record<string, unknown> {
   const members = Object.entries(body).flatMap(([name, value]): [string, unknown][] => {
     if (value === null) return [];
     if (!isObject(value)) return [[name, value]];
-    const inner = withoutNull(value);
-    return Object.keys(inner).length === 0 ? [] : [[name, inner]];
+    const inner = Object.entries(value).filter(([, member]) => member !== null);
+    return inner.length === 0 ? [] : [[name, Object.fromEntries(inner)]];
   });
   return Object.fromEntries(members);
 }

@@ -6,6 +6,7 @@ import { steps } from '../accounts/deletion/steps.ts';
 import { findCategory } from '../categories/rows.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS } from '../lib/time.ts';
+import type { BoundSettings } from '../plans/plan.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, sql } from '../schema.ts';
 import { deleteOldImports } from './clean-up.ts';
@@ -14,15 +15,15 @@ import { importJob } from './import-job.ts';
 import { activateImport, cancelImport, getImport, importPreviewed } from './imports.ts';
 import type { ImportOptions } from './options.ts';
 import { receiveImport } from './receive.ts';
-import { FILE_KEPT_MS } from './steps.ts';
+import { FILE_KEPT_MS, runImportStep } from './steps.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const owner = { accountId: 1, admin: false };
 
-async function openStore(engine: Engine) {
+async function openStore(engine: Engine, bounds: BoundSettings = {}) {
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
-  const rules = { categories: 'open', bounds: {} } as const;
+  const rules = { categories: 'open', bounds } as const;
   const job = importJob({ database, accounts: database, rules, now: () => clock.now() });
   const options: ImportOptions = {
     ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petstore', format: 'csv', dryRun: false },
@@ -32,7 +33,10 @@ async function openStore(engine: Engine) {
   return {
     ...{ clock, database },
     receive: (text: string, more: Partial<ImportOptions> = {}) =>
-      receiveImport({ database }, fileOf(text), { ...options, ...more }).then(({ id }) => id),
+      receiveImport({ database, clock }, fileOf(text), { ...options, ...more }).then(({ id }) => id),
+    async receiveSlowly(file: AsyncIterable<Buffer>) {
+      return (await receiveImport({ database, clock }, file, options)).id;
+    },
     async begin(text: string, more: Partial<ImportOptions> = {}) {
       const id = await this.receive(text, more);
       await database.write(tx => activateImport(tx, id));
@@ -93,6 +97,23 @@ describe('the job of imports', () => {
       assert.equal(await store.work(), 0);
     });
 
+    it('waits for a file that arrives slowly, while rows arrive', async () => {
+      const store = await openStore(engine);
+      const { clock, database } = store;
+      const slow = async function* () {
+        for (const line of csv(12).split(/(?<=\n)/)) {
+          yield Buffer.from(line);
+          clock.advance(60_000);
+          await store.work();
+        }
+      };
+      const id = await store.receiveSlowly(slow());
+      await database.write(tx => activateImport(tx, id));
+      await store.work();
+      const { state, created } = await getImport(database, owner, id);
+      assert.deepEqual([state, created], ['completed', 12]);
+    });
+
     it('keeps the file of a dry run for an hour if it is to, and imports it once', async () => {
       const store = await openStore(engine);
       const { clock, database } = store;
@@ -140,6 +161,108 @@ describe('the job of imports', () => {
       await assert.rejects(go(late), { code: 'import_file_deleted' });
       await store.work();
       assert.deepEqual((await left(database)).slice(1, 3), [0, 0]);
+    });
+
+    it('imports a previewed file once for several requests at the same moment', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
+      for (let round = 0; round < 5; round++) {
+        const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
+        await store.work();
+        const requests = Array.from({ length: 5 }, () =>
+          database.write(tx => importPreviewed(tx, owner, id, { origin })),
+        );
+        for (const row of await Promise.all(requests)) assert.deepEqual([row.id, row.dry_run], [id, 0]);
+        await store.work();
+      }
+      assert.equal(await petsIn(database), 1);
+    });
+
+    it('finds unknown values of a previewed file again, after its first errors', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
+      const file = 'externalId,name,categoryId,coulour,breeds.primary\nA,,1,red,\nB,Rex,1,red,Beagel\n';
+      const id = await store.begin(file, { dryRun: true, keepsFile: true });
+      await store.work();
+      const errors = async () =>
+        (await importErrors(database, id, 0, 9)).map(({ number, error }) => [number, JSON.parse(error).code]);
+      const found = [
+        [1, 'unknown_column'],
+        [2, 'required'],
+        [3, 'unknown_value'],
+      ];
+      assert.deepEqual(await errors(), found);
+      await database.write(tx => importPreviewed(tx, owner, id, { origin }));
+      await store.work();
+      assert.deepEqual(await errors(), found);
+    });
+
+    it('records no step of a dry run for the import of its file', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
+      const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
+      const seen = await getImport(database, owner, id);
+      await store.work();
+      await database.write(tx => importPreviewed(tx, owner, id, { origin }));
+      assert.equal(await runImportStep(database, seen, async () => ({ next_chunk: 1 })), 0);
+    });
+
+    it('fails the same rows in a dry run when the account may have no more animals', async () => {
+      const store = await openStore(engine, { pets: 40 });
+      for (const dryRun of [true, false]) {
+        const id = await store.begin(csv(60), { dryRun });
+        await store.work();
+        const { created, failed } = await getImport(store.database, owner, id);
+        assert.deepEqual([created, failed], [40, 20]);
+        const { code, message } = JSON.parse((await importErrors(store.database, id, 0, 1))[0]!.error);
+        assert.equal(code, 'pet_limit_exceeded');
+        assert.match(message, /^The account has 40 animals, and its plan allows 40\./);
+      }
+    });
+
+    it('deletes nothing if it is not clear which animal a row is', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const line = (row: number) => JSON.stringify({ externalId: `A-${row}`, name: 'Rex', categoryId: 1 });
+      const files: [string, Partial<ImportOptions>][] = [
+        [csv(10).replace('A-3', ''), {}],
+        [csv(10).replace('A-3,', ''), {}],
+        [`${line(0)}\n{"externalId":"A-1"`, { format: 'ndjson' }],
+      ];
+      for (const [file, more] of files) {
+        await store.begin(csv(10));
+        await store.work();
+        for (const dryRun of [true, false]) {
+          const id = await store.begin(file, { ...more, mode: 'replace', dryRun });
+          await store.work();
+          const { state, removed, failed, warnings } = await getImport(database, owner, id);
+          assert.deepEqual([state, removed, failed, warnings], ['completed', 0, 1, 1]);
+          const codes = (await importErrors(database, id, 0, 9)).map(({ error }) => JSON.parse(error).code);
+          assert.equal(codes[0], 'removals_skipped');
+        }
+        assert.equal(await petsIn(database), 10);
+      }
+    });
+
+    it('begins one of two imports at the same moment, also if one was previewed', async () => {
+      const store = await openStore(engine);
+      const { database } = store;
+      const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
+      for (let round = 0; round < 10; round++) {
+        const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
+        await store.work();
+        const outcomes = await Promise.allSettled([
+          database.write(tx => importPreviewed(tx, owner, id, { origin })),
+          store.begin(csv(1)),
+        ]);
+        const codes = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []));
+        assert.equal(codes.length, 1, JSON.stringify(codes));
+        assert.match(codes[0], /^import_(running|file_deleted)$/);
+        await store.work();
+      }
     });
 
     it('reports lines beyond the bounds, and imports the others', async () => {
@@ -238,13 +361,35 @@ describe('the job of imports', () => {
       assert.deepEqual([created, failed, await petsIn(store.database)], [2, 2, 2]);
       const lines = (await importErrors(store.database, id, 0, 10)).map(({ error }) => JSON.parse(error));
       assert.deepEqual(
-        lines.map(({ line, column, code }) => [line, column, code]),
+        lines.map(({ line, column, code, message }) => [line, column, code, message]),
         [
-          [3, 'birthDate', 'invalid_body'],
-          [4, 'birthDate', 'invalid_body'],
+          [3, 'birthDate', 'out_of_range', 'Must not be in the future.'],
+          [4, 'birthDate', 'out_of_range', 'Must not be in the future.'],
         ],
       );
       assert.equal(await findCategory(store.database, 7777), undefined);
+    });
+
+    it('reports objects that are nested deeply, and members with long names, as short errors of their rows', async () => {
+      const store = await openStore(engine);
+      const errors = async (text: string, more: Partial<ImportOptions>) => {
+        const id = await store.begin(text, more);
+        await store.work();
+        const { state, failed } = await getImport(store.database, owner, id);
+        const found = (await importErrors(store.database, id, 0, 10)).map(({ error }) => JSON.parse(error));
+        assert.deepEqual([state, failed], ['completed', 1]);
+        return found.map(({ column, code }) => [column, code]);
+      };
+      const deep = `${'{""a"":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
+      const csv = `externalId,name,categoryId,extra\nA,Rex,1,"${deep}"\n`;
+      assert.deepEqual(await errors(csv, {}), [['extra', 'invalid_type']]);
+      const long = 'k'.repeat(1000);
+      const line = JSON.stringify({ externalId: 'A', name: 'Rex', categoryId: 1, extra: { [long]: 'x' } });
+      const column = `extra.${'k'.repeat(94)}…`;
+      assert.deepEqual(await errors(line, { format: 'ndjson' }), [[column, 'invalid_value']]);
+      const options = { format: 'ndjson', preset: 'petfinder' } as const;
+      const name = `${'k'.repeat(100)}…`;
+      assert.deepEqual(await errors(JSON.stringify({ ID: 'A', [long]: 1 }), options), [[name, 'invalid_type']]);
     });
 
     it('ends when its account is suspended', async () => {

@@ -188,6 +188,7 @@ overEachEngine(engine => {
     it('change what differs, add what is new, and report the errors of rows', async () => {
       const key = await newOwner();
       await call(key, 'POST', '/pets', rex);
+      await call(key, 'POST', '/pets', { name: 'Cleo', categoryId: 2, externalId: 'C-1' });
       const result = await importing(
         key,
         'externalId,name,categoryId,goodWith.cats,price.amount,price.currency\r\n' +
@@ -197,9 +198,10 @@ overEachEngine(engine => {
           'B-1,Again,2,,,\r\n' +
           ',Nobody,2,,,\r\n' +
           'B-3,,2,,,\r\n' +
-          'B-4,Short\r\n',
+          'B-4,Short\r\n' +
+          'C-1,,2,,,\r\n',
       );
-      assert.deepEqual([result.state, ...countsOf(result)], ['completed', 1, 1, 0, 5, 0]);
+      assert.deepEqual([result.state, ...countsOf(result)], ['completed', 1, 1, 0, 6, 0]);
       const lines = (
         await (await fetch(url(`/imports/${result.id}/errors`), { headers: { authorization: `Bearer ${key}` } })).text()
       )
@@ -214,10 +216,11 @@ overEachEngine(engine => {
           [6, 'externalId', 'required', undefined],
           [7, 'name', 'required', undefined],
           [8, undefined, 'wrong_number_of_cells', undefined],
+          [9, 'name', 'required', ''],
         ],
       );
       assert.deepEqual(result.firstErrors, lines);
-      const [changed, added] = await pets(key);
+      const [changed, , added] = await pets(key);
       const { price: _, ...rest } = rex;
       assert.deepEqual(changed, { ...rest, id: changed.id, name: 'Rex', goodWith: { ...rex.goodWith, cats: 'no' } });
       assert.deepEqual(
@@ -263,6 +266,15 @@ overEachEngine(engine => {
       assert.equal(done.firstErrors[0].code, 'pet_reserved');
       assert.equal((await pets(key)).length, 8);
       assert.equal((await importing(key, file(8), '?mode=replace')).created, 1);
+    });
+
+    it('take a content type in any case, with parameters', async () => {
+      const key = await newOwner();
+      const csv = await importing(key, 'externalId,name,categoryId\nA,Rex,1\n', '', 'Text/CSV; charset=utf-8');
+      assert.deepEqual([csv.format, csv.created], ['csv', 1]);
+      const line = '{"externalId":"B","name":"Mia","categoryId":2}\n';
+      const ndjson = await importing(key, line, '', 'application/x-ndjson; profile=csv');
+      assert.deepEqual([ndjson.format, ndjson.created], ['ndjson', 1]);
     });
 
     it('reject a file that is no CSV, and keep nothing of it', async () => {

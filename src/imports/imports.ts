@@ -3,6 +3,7 @@ import type { Actor } from '../events/event.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { Problem } from '../lib/http/problem.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
+import { isUniqueViolation } from '../lib/storage/database.ts';
 import {
   type KeysetParams,
   keysetPage,
@@ -67,14 +68,25 @@ export async function importPreviewed(
   id: number,
   { origin, confirmRemovals = null }: { readonly origin: SessionOrigin; readonly confirmRemovals?: number | null },
 ): Promise<ImportRow> {
+  // Of several requests at the same moment, one begins it, and the others find it begun.
+  await tx.first(lockImport, { id });
   const { account_id: accountId, dry_run } = await getImport(tx, actor, id);
   if (dry_run !== 0) {
     if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
     await tx.run(deleteOutcome, { id });
     const values = { id, origin: JSON.stringify(origin), confirmed: confirmRemovals, now: tx.now };
-    if ((await tx.run(restart, values)) === 0) throw fileDeleted();
+    if ((await restarted(tx, values)) === 0) throw fileDeleted();
   }
   return getImport(tx, actor, id);
+}
+
+async function restarted(tx: Transaction, values: RestartValues): Promise<number> {
+  try {
+    return await tx.run(restart, values);
+  } catch (error) {
+    // Another import has begun at this moment.
+    throw isUniqueViolation(error) ? problem('import_running') : error;
+  }
 }
 
 function fileDeleted(): Problem {
@@ -116,16 +128,31 @@ export const inProgress = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('imports').select('id').where('account_id', '=', p.accountId).where('ended_at', 'is', null),
 );
 
+const lockImport = query((db, p: Params<{ id: number }>, engine) =>
+  db
+    .selectFrom('imports')
+    .select('id')
+    .where('id', '=', p.id)
+    .$if(engine === 'postgres', row => row.forUpdate()),
+);
+
 /** Deletes what a dry run has found in the rows. What was found while the file arrived stays. */
 const deleteOutcome = query((db, p: Params<{ id: number }>) =>
   db
     .deleteFrom('import_errors')
     .where('import_id', '=', p.id)
-    .where(eb => eb.or([eb('error', 'like', '{"level":"error"%'), eb('error', 'like', `%"code":"${TOO_MANY}"%`)])),
+    .where(eb =>
+      eb.or([
+        eb('error', 'like', '{"level":"error"%'),
+        ...[TOO_MANY, 'unknown_value'].map(code => eb('error', 'like', `%"code":"${code}"%`)),
+      ]),
+    ),
 );
 
+type RestartValues = { id: number; origin: string; confirmed: number | null; now: number };
+
 /** Begins again with the first chunk, unless one of them is deleted already. */
-const restart = query((db, p: Params<{ id: number; origin: string; confirmed: number | null; now: number }>) => {
+const restart = query((db, p: Params<RestartValues>) => {
   const zero = sql.lit(0);
   return db
     .updateTable('imports')

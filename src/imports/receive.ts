@@ -22,14 +22,15 @@ export interface ReceivedImport {
  * @throws {Problem} `invalid_import`; `storage_limit_exceeded`; `import_running`; what reading throws. Nothing is kept
  */
 export async function receiveImport(
-  { database }: Pick<Deployment, 'database'>,
+  deps: Pick<Deployment, 'database' | 'clock'>,
   file: AsyncIterable<Buffer>,
   options: ImportOptions,
 ): Promise<ReceivedImport & { readonly id: number }> {
+  const { database } = deps;
   const id = await begin(database, options);
   try {
     const hash = createHash('sha256');
-    const writer = new ChunkWriter(database, id, options);
+    const writer = new ChunkWriter(deps, id, options);
     for await (const records of readRecords(hashing(file, hash), options.format)) await writer.add(records);
     await writer.end();
     return { hash: hash.digest('hex'), id };

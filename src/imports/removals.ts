@@ -10,6 +10,9 @@ import { type Progress, runImportStep } from './steps.ts';
 /** The code of an import that would delete more than 20 % of the animals. */
 export const TOO_MANY = 'too_many_removals';
 
+/** The key of a row without an identifier. It can be of any animal, so none counts as missing from the file. */
+export const UNCLEAR_KEY = '';
+
 /** The pets that a step examines. */
 const CHECKED = 1000;
 const REMOVED = 50;
@@ -97,7 +100,7 @@ const petsAfter = query((db, p: Params<Page>) =>
     .select([
       'pets.id',
       sql<number>`case when exists (
-        select 1 from import_keys where import_id = ${p.id} and key = 'i' || cast(pets.id as text)
+        select 1 from import_keys where import_id = ${p.id} and key in (${sql.lit(UNCLEAR_KEY)}, 'i' || cast(pets.id as text))
       ) or exists (
         select 1 from import_keys where import_id = ${p.id} and key = 'e' || coalesce(pets.external_id, cast(pets.id as text))
       ) then 1 else 0 end`.as('named'),

@@ -138,7 +138,8 @@ export const errors = operation({
   examples: errorExamples,
   async handle({ context: { database }, caller, path }) {
     const row = await getImport(database, caller, path.importId);
-    const etag = `"${row.id}-${row.state}-${row.next_chunk}-${row.after_id}-${row.photos_failed}"`;
+    const { id, dry_run, state, next_chunk, after_id, warnings, photos_failed } = row;
+    const etag = `"${[id, dry_run, state, next_chunk, after_id, warnings, photos_failed].join('-')}"`;
     return { file: { parts: errorLines(database, row.id) }, headers: ['ETag', etag] };
   },
 });
@@ -174,7 +175,7 @@ function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
       confirmRemovals,
       currency,
     },
-    format: header('content-type')!.includes('csv') ? ('csv' as const) : ('ndjson' as const),
+    format: /^\s*text\/csv/i.test(header('content-type')!) ? ('csv' as const) : ('ndjson' as const),
     storedMax: boundOf(context.bounds, caller, 'storedBytes'),
   };
 }

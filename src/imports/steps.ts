@@ -51,7 +51,7 @@ export function runImportStep(
 
 /** Reports whether no step has been done since an import was read. */
 function isSame(row: ImportRow, seen: ImportRow): boolean {
-  return row.state === seen.state && row.next_chunk === seen.next_chunk && row.after_id === seen.after_id;
+  return (['dry_run', 'state', 'next_chunk', 'after_id'] as const).every(name => row[name] === seen[name]);
 }
 
 const lockImport = query((db, p: Params<{ id: number }>, engine) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { jsonOf, refused, textOf } from '../support/commands.ts';
+import { jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { addPet, onEachEngine } from './store-commands.ts';
 
@@ -24,6 +24,22 @@ onEachEngine(environment => {
     assert.match(await textOf(here, 'export', '1', '--preset', 'petfinder'), /^ID,AnimalName,.*\r\n\d+,"Zoë/);
     const staged = await textOf(here, 'export', '1', '--deployment', 'staging', '--format', 'ndjson');
     assert.equal(JSON.parse(staged).name, 'Staged');
+  });
+
+  it('shows its progress', async () => {
+    const here = environment();
+    const account = String((await jsonOf(here, 'account', 'create', '--email', 'many@example.org', '--name', 'M')).id);
+    const file = join(temporaryDirectory(), 'pets.csv');
+    const progressOf = async (...args: string[]) => (await petstore(here, ...args)).progress;
+    assert.deepEqual(await progressOf('export', account, '--output', file), []);
+    await writeFile(
+      file,
+      `externalId,name,categoryId\n${Array.from({ length: 150 }, (_, n) => `${n},Minka,2\n`).join('')}`,
+    );
+    assert.ok((await progressOf('import', account, file)).includes('Importing 50 %'));
+    assert.deepEqual(await progressOf('export', account, '--output', file), ['Exporting 66 %', 'Exporting 100 %']);
+    assert.deepEqual(await progressOf('export', account), []);
+    assert.deepEqual(await progressOf('export', account, '--output', file, '--json'), []);
   });
 
   it('replaces the file of --output, and nothing that is no file', async () => {

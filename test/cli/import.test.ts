@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import process from 'node:process';
 import { it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { onEachEngine } from './store-commands.ts';
 
 const HEADER = 'externalId,name,categoryId,status';
@@ -20,6 +25,29 @@ async function petsOf(here: Environment, account: string, ...options: string[]):
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line));
+}
+
+/** More animals than an import adds before it is noticed, and fewer than a plan allows. */
+const MANY = 4000;
+
+function manyAnimals(prefix: string): string {
+  const rows = Array.from({ length: MANY }, (_, index) => `${prefix}-${index},Bella,1,available\n`);
+  return `${HEADER}\n${rows.join('')}`;
+}
+
+/** Starts an import in a process of its own, and waits until the account has more animals than before. */
+async function startImport(here: Environment, account: string, file: string, before: number) {
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [main, 'import', account, file], { env: { ...process.env, ...here } });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      printed += text;
+    });
+  }
+  const ended = once(child, 'close');
+  await waitUntil(async () => (await petsOf(here, account)).length > before);
+  return { child, ended, printed: () => printed };
 }
 
 onEachEngine(environment => {
@@ -57,6 +85,33 @@ onEachEngine(environment => {
     assert.match(printed, /add --confirm-removals 1\./);
     const { removed } = await jsonOf(here, 'import', '2', file, '--mode', 'replace', '--confirm-removals', '1');
     assert.equal(removed, 1);
+  });
+
+  it('is canceled by Ctrl-C, and does the rest when it runs again', async () => {
+    const here = environment();
+    const before = (await petsOf(here, '2')).length;
+    const file = await fileWith(manyAnimals('C'));
+    const { child, ended, printed } = await startImport(here, '2', file, before);
+    child.kill('SIGINT');
+    assert.deepEqual(await ended, [1, null]);
+    assert.match(printed(), /The import was canceled\. What it has done stays; run it again to do the rest\./);
+    const [, created] = /Import \d+: (\d+) created/.exec(printed())!;
+    assert.equal((await petsOf(here, '2')).length, before + Number(created));
+    const again = await jsonOf(here, 'import', '2', file);
+    assert.deepEqual([again.created, again.unchanged], [MANY - Number(created), Number(created)]);
+  });
+
+  it('is completed by the next one after a kill, without a server', async () => {
+    const here = environment();
+    const before = (await petsOf(here, '2')).length;
+    const { child, ended } = await startImport(here, '2', await fileWith(manyAnimals('D')), before);
+    child.kill('SIGKILL');
+    assert.deepEqual(await ended, [null, 'SIGKILL']);
+    assert.ok((await petsOf(here, '2')).length < before + MANY);
+    const text = await textOf(here, 'import', '2', await fileWith(`${HEADER}\nB-1,Bella,1,sold\n`));
+    assert.match(text, /^Import \d+, which was interrupted, was completed first\.\nImport \d+: 0 created, 1 updated/);
+    const ids = (await petsOf(here, '2')).map(({ externalId }) => externalId);
+    assert.deepEqual([ids.length, new Set(ids).size], [before + MANY, before + MANY]);
   });
 
   it('rejects unknown accounts and what is no file of animals, and changes nothing', async () => {

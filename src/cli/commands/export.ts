@@ -4,6 +4,7 @@ import { getAccount } from '../../accounts/accounts.ts';
 import { type ExportFormat, exportPets } from '../../exports/export-pets.ts';
 import { type ExportPreset, presetNames } from '../../exports/presets.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { countOwned } from '../../pets/counts.ts';
 import type { DeploymentName } from '../../schema.ts';
 import { publicUrlOf } from '../../urls.ts';
 import { type Command, deploymentOption, UsageError } from '../command.ts';
@@ -14,7 +15,7 @@ export const exportAnimals: Command = {
   name: 'export',
   summary: 'Print the animals of an account as CSV or NDJSON, with every field that its owner can write.',
   details:
-    'Reads page by page beside a running server, so memory does not limit their number. An animal that changes meanwhile is written as it was before or after the change. With --output, the file is replaced once the export is complete, and stays as it was if the export fails. --json requires --output, because the export is what is printed otherwise.',
+    'Reads page by page beside a running server, so memory does not limit their number. An animal that changes meanwhile is written as it was before or after the change. With --output, the file is replaced once the export is complete, and stays as it was if the export fails; a terminal shows the progress. --json requires --output, because the export is what is printed otherwise.',
   arguments: accountArgument,
   options: {
     format: { description: 'The format.', value: 'FORMAT', choices: ['csv', 'ndjson'], default: 'csv' },
@@ -40,13 +41,16 @@ export const exportAnimals: Command = {
     if (json && output === undefined) throw new UsageError('--json requires --output FILE.');
     const deployment = options['deployment'] as DeploymentName;
     await withAccounts(invocation, accounts => getAccount(accounts, accountId));
-    const bytes = await withDatabase(invocation, config.locations[deployment], database => {
+    const bytes = await withDatabase(invocation, config.locations[deployment], async database => {
+      const showProgress = json || output === undefined ? undefined : terminal.showProgress;
+      const owned = showProgress && (await countOwned(database, accountId));
       const parts = exportPets(database, {
         accountId,
         format: options['format'] as ExportFormat,
         preset: options['preset'] as ExportPreset,
         publicUrl: publicUrlOf(config, deployment, config.ports[deployment]),
         now: () => Math.floor(clock.now()),
+        ...(owned && { onProgress: pets => showProgress?.('Exporting', Math.min(pets / owned, 1)) }),
       });
       return output === undefined ? printAll(parts, text => terminal.write(text)) : writeFile(output, parts);
     });

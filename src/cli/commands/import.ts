@@ -8,7 +8,7 @@ import { type ExportPreset, presetNames } from '../../exports/presets.ts';
 import { categoryRulesOf } from '../../imports/apply-row.ts';
 import { type ImportError, type ImportRow, importById, importErrors, importOf } from '../../imports/import.ts';
 import { type ImportDeps, stepOf } from '../../imports/import-job.ts';
-import { activateImport, cancelImport } from '../../imports/imports.ts';
+import { activateImport, cancelImport, inProgress } from '../../imports/imports.ts';
 import type { ImportOptions } from '../../imports/options.ts';
 import { receiveImport } from '../../imports/receive.ts';
 import type { ImportFormat } from '../../imports/records.ts';
@@ -24,7 +24,7 @@ export const importAnimals: Command = {
   name: 'import',
   summary: 'Import animals of an account from a CSV or NDJSON file.',
   details:
-    'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Interrupted with Ctrl-C, it cancels the import: what it has done stays, and running it again does the rest. If the command is killed, a running server completes the import. Photos are fetched by the server; the command does not wait for them.',
+    'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Interrupted with Ctrl-C, it cancels the import: what it has done stays, and running it again does the rest. If the command is killed, a running server completes the import, or else the next import of the account does. Photos are fetched by the server; the command does not wait for them.',
   arguments: { ...accountArgument, FILE: 'The file, in UTF-8; `-` is standard input.' },
   options: {
     format: {
@@ -73,16 +73,18 @@ export const importAnimals: Command = {
       const storedMax = boundOf(config.bounds, { plan }, 'storedBytes');
       const settings = { ...given, accountId, plan, storedMax, origin: { command: invocation.name } };
       const file = await openFile(path, interruption.signal, onProgress);
-      const { id } = await receiveImport({ database }, file, settings).catch(error => {
+      const deps = { database, accounts, rules: categoryRulesOf(config), now: () => clock.now() };
+      const earlier = await finishEarlier(deps, accountId, interruption.signal, onProgress);
+      const { id } = await receiveImport({ database, clock }, file, settings).catch(error => {
         throw interruption.signal.aborted ? new UserError('Interrupted. Nothing was imported.') : error;
       });
       await database.write(tx => activateImport(tx, id));
-      const deps = { database, accounts, rules: categoryRulesOf(config), now: () => clock.now() };
       const row = await finish(deps, id, interruption.signal, onProgress);
       const errors = await importErrors(database, id, 0, ERRORS_SHOWN);
       return outputOf(
         row,
         errors.map(({ error }) => JSON.parse(error) as ImportError),
+        earlier,
       );
     };
     try {
@@ -149,6 +151,33 @@ async function* readFile(path: string, size: number, signal: AbortSignal, onProg
   }
 }
 
+/** Completes an import of the account that a command has left when it was killed. Returns it; `undefined` if there is none. */
+async function finishEarlier(
+  deps: ImportDeps,
+  accountId: number,
+  signal: AbortSignal,
+  onProgress: OnProgress,
+): Promise<ImportRow | undefined> {
+  const { database, now } = deps;
+  const found = await database.first(inProgress, { accountId });
+  const row = found && (await database.first(importById, { id: found.id }));
+  if (row === undefined || (JSON.parse(row.origin) as { command?: string }).command !== importAnimals.name)
+    return undefined;
+  if (row.state === 'receiving') {
+    // Its file has not arrived, and will not any more.
+    if (row.due_at !== null && row.due_at <= now()) await stepOf(deps, row);
+    return undefined;
+  }
+  const ended = await finish(
+    deps,
+    row.id,
+    signal,
+    onProgress && ((_, share) => onProgress(`Completing import ${row.id}`, share)),
+  );
+  if (signal.aborted) throw new UserError(`Interrupted. Import ${row.id} was canceled; nothing else was imported.`);
+  return ended;
+}
+
 /**
  * Does the steps of an import, in turns with the servers that do them too, until it has ended or only waits for photos.
  * Cancels it when `signal` is aborted.
@@ -166,7 +195,8 @@ async function finish(deps: ImportDeps, id: number, signal: AbortSignal, onProgr
   }
 }
 
-function outputOf(row: ImportRow, errors: readonly ImportError[]): CommandOutput {
+/** @param earlier an import that was completed first */
+function outputOf(row: ImportRow, errors: readonly ImportError[], earlier: ImportRow | undefined): CommandOutput {
   const value = importOf(row, errors);
   const { state, failed, dryRun, removals, error } = value;
   const waiting = state === 'running' ? value.photosWanted - value.photosFetched - value.photosFailed : 0;
@@ -176,6 +206,7 @@ function outputOf(row: ImportRow, errors: readonly ImportError[]): CommandOutput
     `${failed} failed; ${value.warnings} warnings.`,
   ].join(' ');
   const lines = [
+    ...(earlier ? [`Import ${earlier.id}, which was interrupted, was completed first.`] : []),
     ...errors.map(lineOf),
     ...(more > 0 ? [`${more} more errors and warnings are not shown.`] : []),
     ...(error ? [`The import failed: ${error.message}`] : []),

@@ -103,7 +103,7 @@ function sentIn({ form }: AccountVisit): Sent {
   const preset = form.get('preset') ?? nothingSent.preset;
   const currency = (form.get('currency') ?? '').trim().toUpperCase();
   const errors = {
-    ...(!(mode in modeTitles) && { mode: 'Choose one of these.' }),
+    ...(!Object.hasOwn(modeTitles, mode) && { mode: 'Choose one of these.' }),
     ...(!presetNames.some(name => name === preset) && { preset: 'Choose one of these.' }),
     ...(!/^([A-Z]{3})?$/.test(currency) && { currency: 'Must be three letters, such as EUR.' }),
   };

@@ -11,6 +11,9 @@ export interface Failure {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** After how long a photo is fetched again that could not be stored. */
+const STORAGE_RETRY_MS = 10 * 60_000;
+
 /** A response without a photo. */
 export class StatusError extends Error {
   readonly status: number;
@@ -36,7 +39,9 @@ export function failureOf(error: unknown): Failure {
   }
   if (!(error instanceof Problem)) throw error;
   const { code, message, status } = error;
-  return { code, message, retry: status >= 500 ? 'always' : 'never' };
+  if (status < 500) return { code, message, retry: 'never' };
+  // A queue is short soon; a full disk stays full for a while, and each attempt fetches the file again.
+  return { code, message, retry: 'always', ...(code !== 'overloaded' && { retryAfterMs: STORAGE_RETRY_MS }) };
 }
 
 const faults: Readonly<Record<Fault, Omit<Failure, 'code'>>> = {

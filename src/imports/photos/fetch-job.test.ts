@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,8 +13,10 @@ import { openOutgoingClient } from '../../lib/http/client/client.ts';
 import { SharedBudget } from '../../lib/shared-budget.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { deletePet, getPet } from '../../pets/pets.ts';
+import { DiskStore } from '../../photos/files/disk-store.ts';
 import { PhotoEncoder } from '../../photos/files/encoder.ts';
 import { PhotoFiles } from '../../photos/files/photo-files.ts';
+import { petPhotos } from '../../photos/holders.ts';
 import { deletePhoto } from '../../photos/photos.ts';
 import { photosOf } from '../../photos/references.ts';
 import { query, sql } from '../../schema.ts';
@@ -79,7 +82,7 @@ async function openStore(
   const outgoing = openOutgoingClient({ networks }, { findAddresses: async host => names[host] ?? [] });
   t.after(() => outgoing.close());
   const photos = {
-    files: new PhotoFiles(temporaryDirectory(), encoder),
+    files: new PhotoFiles(new DiskStore(temporaryDirectory()), encoder),
     uploads: new SharedBudget<number>({ total: 64, perClient: 8 }),
   };
   const deployment = { database, clock, bounds, photos };
@@ -101,7 +104,7 @@ async function openStore(
       const file = (async function* () {
         yield Buffer.from(text);
       })();
-      const { id } = await receiveImport({ database }, file, { ...options, ...more });
+      const { id } = await receiveImport({ database, clock }, file, { ...options, ...more });
       await database.write(tx => activateImport(tx, id));
       return id;
     },
@@ -261,6 +264,24 @@ describe('photos of imports', () => {
       assert.ok((await store.errors(id)).every(([, , , code]) => code === 'photo_unreachable'));
     });
 
+    it('that cannot be stored are fetched again ten minutes later', async t => {
+      const store = await openStore(t, engine);
+      store.server.serve('/rex.jpg', red);
+      const { photos } = store;
+      const full = t.mock.method(photos.files.store, 'add', () => {
+        throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC', syscall: 'write' });
+      });
+      const id = await store.begin([`R-1,Rex,Dog,${store.server.url('/rex.jpg')},,`]);
+      await store.work(false);
+      store.clock.advance(9 * 60_000);
+      await store.work(false);
+      assert.deepEqual([await store.outcome(id), full.mock.callCount()], [['running', 1, 0, 0], 1]);
+      full.mock.restore();
+      store.clock.advance(60_000);
+      await store.work(false);
+      assert.deepEqual(await store.outcome(id), ['completed', 1, 1, 0]);
+    });
+
     it('are fetched after a kill, and added once', async t => {
       const store = await openStore(t, engine);
       const { server } = store;
@@ -338,7 +359,7 @@ describe('photos of imports', () => {
       assert.equal((await send(`${url('/1')},${own},`, 'replace')).unchanged, 1);
       assert.equal(server.requests.length, requests);
       // A photo that was deleted is fetched again.
-      await store.database.write(tx => deletePhoto(tx, owner, 1, hashOf(red)));
+      await store.database.write(tx => deletePhoto(tx, petPhotos, owner, 1, hashOf(red)));
       await send(`${url('/1')},${own},`);
       assert.deepEqual(await store.hashes(), [red, green].map(hashOf));
     });
@@ -361,6 +382,25 @@ describe('photos of imports', () => {
       assert.notDeepEqual(await store.hashes(2), [hashOf(green)]);
       assert.deepEqual(await send(), [0, 0, 1]);
       assert.deepEqual(server.requests, ['/1']);
+    });
+
+    it('of this deployment must have a URL as an export writes it', async t => {
+      const store = await openStore(t, engine);
+      const { server } = store;
+      server.serve('/1', green);
+      await store.begin([`A,Rex,Dog,${server.url('/1')},,`]);
+      await store.work();
+      const photo = `/photos/${hashOf(green)}/1280.jpg`;
+      // Random letters, so that an index cannot compress them.
+      const long = randomBytes(4000).toString('hex');
+      const hosts = [long, 'a\0b', 'a b', 'user:password@store.example'];
+      const id = await store.begin(hosts.map((host, row) => `B-${row},Leo,Dog,http://${host}${photo},,`));
+      await store.work();
+      assert.deepEqual(await store.outcome(id), ['completed', 4, 0, 4]);
+      assert.deepEqual(
+        (await store.errors(id)).map(([, , , code]) => code),
+        hosts.map(() => 'invalid_url'),
+      );
     });
 
     it('go with their import, their animal and their account', async t => {

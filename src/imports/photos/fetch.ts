@@ -4,6 +4,7 @@ import { problem } from '../../errors.ts';
 import type { OutgoingClient } from '../../lib/http/client/client.ts';
 import type { Download } from '../../lib/http/client/download.ts';
 import { getPet } from '../../pets/pets.ts';
+import { petPhotos } from '../../photos/holders.ts';
 import { PHOTO_BYTES_MAX, photoTypes } from '../../photos/photo.ts';
 import { requireRoom } from '../../photos/photos.ts';
 import { receivePhoto, type Uploader } from '../../photos/receive.ts';
@@ -39,9 +40,9 @@ export async function fetchPhoto(
   const uploader = uploaderOf(source);
   await requireSpace(deployment, petId, uploader);
   const receive = (file: AsyncIterable<Buffer>) =>
-    receivePhoto(deployment, uploader, petId, file, async (_, store) => add(await store()));
+    receivePhoto(deployment, petPhotos, uploader, petId, file, async (_, store) => add(await store()));
   const address = photoAddressIn(url);
-  const stored = address && (await deployment.photos.files.find(address.hash, address.size));
+  const stored = address && (await deployment.photos.files.store.find(address.hash, address.size));
   if (stored !== undefined) return receive(stored.parts);
 
   const endMs = performance.now() + deadlineMs;
@@ -67,7 +68,7 @@ export function uploaderOf({ import: { account_id: accountId, plan } }: ClaimedS
 /** Requires that a photo can be added before it is fetched. */
 async function requireSpace(deployment: FetchDeps['deployment'], petId: number, uploader: Uploader): Promise<void> {
   const { database, bounds } = deployment;
-  requireRoom(petId, photosOf(await getPet(database, petId, nowOf(deployment))));
+  requireRoom(petPhotos, petId, photosOf(await getPet(database, petId, nowOf(deployment))));
   if ((await photoBytes.read(database, uploader.accountId)) < boundOf(bounds, uploader, 'photoBytes')) return;
   throw problem('photo_storage_exceeded');
 }

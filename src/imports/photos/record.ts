@@ -1,3 +1,4 @@
+import { petPhotos } from '../../photos/holders.ts';
 import type { StoredPhoto } from '../../photos/photo.ts';
 import { addReceived } from '../../photos/receive.ts';
 import type { PhotoFacts } from '../../photos/references.ts';
@@ -41,7 +42,7 @@ export async function recordFetched(
       const index = photos.findIndex(photo => (positions.get(photo.id) ?? -1) > source.position);
       return index < 0 ? photos.length : index;
     };
-    await addReceived(tx, deployment, uploaderOf(source), petId, facts, { indexIn });
+    await addReceived(tx, deployment, petPhotos, uploaderOf(source), petId, facts, { indexIn });
     if ((await tx.run(markFetched, { id, dueAt, hash: facts.hash })) === 0) throw new ClaimLost();
     await noteProgress(tx, importId);
   };
@@ -64,7 +65,7 @@ export async function recordFailure(
   await database.write(async tx => {
     if ((await tx.run(lockInProgress, { id: importId })) === 0) return;
     if (retry === 'always') {
-      await tx.run(postpone, { id, dueAt, until: tx.now + BUSY_MS });
+      await tx.run(postpone, { id, dueAt, until: tx.now + Math.max(BUSY_MS, retryAfterMs) });
       return;
     }
     const upTo = retry === 'host' ? startedAt : 0;

@@ -6,7 +6,11 @@ export interface PhotoAddress {
   readonly size: PhotoSize;
 }
 
-const PATTERN = new RegExp(`^https?://[^?#]*/photos/([0-9a-f]{64})/(${photoSizes.join('|')})\\.jpg$`);
+/** As strict as the check of other URLs: each is stored, and PostgreSQL has an index of them. */
+const PATTERN = new RegExp(
+  `^https?://[^\\s\\p{Cc}?#@\\\\]{1,500}/photos/([0-9a-f]{64})/(${photoSizes.join('|')})\\.jpg$`,
+  'u',
+);
 
 /** Returns the photo in a URL as exports write it; `undefined` for another URL. The host does not matter. */
 export function photoAddressIn(url: string): PhotoAddress | undefined {

@@ -1,5 +1,6 @@
 import { checkUrl } from '../../lib/http/client/target.ts';
 import type { PetRow } from '../../pets/pet.ts';
+import { petPhotos } from '../../photos/holders.ts';
 import { deletePhoto } from '../../photos/photos.ts';
 import { findPhoto, photosOf } from '../../photos/references.ts';
 import type { Transaction } from '../../schema.ts';
@@ -94,7 +95,7 @@ export class PhotoPlanner {
       if (hash === null || !ids.has(hash) || kept.has(hash)) continue;
       ids.delete(hash);
       isRemoved = true;
-      await deletePhoto(this.#tx, actor, petId, hash);
+      await deletePhoto(this.#tx, petPhotos, actor, petId, hash);
       await this.#tx.run(deleteSource, { id });
     }
     return isRemoved;
