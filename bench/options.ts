@@ -30,6 +30,7 @@ const otherRows = {
   streams: 'delay and memory with many stream subscribers, and with many changes',
   'create-delivered': 'creates with a webhook and a stream, compared with the same without',
   backlog: 'list, get, create and the next delivery, with a million undelivered deliveries',
+  import: 'imports, compared with creates, and other traffic beside them',
   search: 'searches, places and facets, compared with a plain page of the list',
   postgres: 'list, get and create on PostgreSQL (PETSTORE_TEST_DATABASE_URL)',
 };

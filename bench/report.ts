@@ -1,5 +1,6 @@
 import type { Measured } from './load.ts';
 import { type Backlog, type DeliveryRate, RECEIVERS, type StreamResult } from './measure-events.ts';
+import type { Imports } from './measure-import.ts';
 import type { Comparison } from './measure-requests.ts';
 import type { SearchTime } from './measure-search.ts';
 import { median, medianOf, type Rounds, ratio } from './rounds.ts';
@@ -25,6 +26,7 @@ export interface Results {
   readonly streams?: Readonly<Record<'many' | 'some', StreamResult>>;
   readonly createsWithEvents?: Rounds<'delivered' | 'alone'>;
   readonly backlog?: Backlog;
+  readonly imports?: Imports;
   readonly searches?: readonly SearchTime[];
   /** A string says why it was skipped. */
   readonly postgres?: readonly Comparison<'embedded' | 'postgres'>[] | string;
@@ -53,6 +55,11 @@ const BACKLOG_KEEPS = 0.9;
 /** Target: the maximum ratio of the next delivery's time with a backlog to that without. Such medians vary by a fifth. */
 const BACKLOG_LATENCY_MAX = 1.25;
 
+/** Target: the minimum ratio of imported pets per second to creates. */
+const IMPORT_SHARE = 0.5;
+/** Target: the maximum ratio of the p99 of other traffic beside an import to that without. */
+const IMPORT_P99_MAX = 2;
+
 /** Returns the results as a Markdown page. */
 export function report(results: Results): string {
   const { date, machine, versions, effort, disk } = results;
@@ -76,6 +83,7 @@ export function report(results: Results): string {
     ...section('Reads and writes at once', results.mixed && mixedTable(results.mixed)),
     ...section('The list while 50 pages a second are read', results.pages && pagesTable(results.pages)),
     ...section('Webhooks and event streams', eventTable(results)),
+    ...section('Imports', results.imports && importTable(results.imports)),
     ...section(`Searches among ${count(results.pets.large)} pets`, results.searches && searchTable(results.searches)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
@@ -135,6 +143,23 @@ function targetTable(results: Results): string | undefined {
     const times = processorUs / plainUs;
     const target = `≤ ${search.target} × the processor time of a plain page`;
     rows.push([search.title, target, `${times.toFixed(1)} ×`, times <= search.target]);
+  }
+  if (results.imports !== undefined) {
+    const { creates, importsPerSecond, traffic, trafficBeside } = results.imports;
+    const share = median(importsPerSecond) / medianOf(creates).perSecond;
+    rows.push([
+      'imported pets per second',
+      `≥ ${IMPORT_SHARE.toFixed(2)} of creates`,
+      share.toFixed(2),
+      share >= IMPORT_SHARE,
+    ]);
+    const times = medianOf(trafficBeside).p99Ms / medianOf(traffic).p99Ms;
+    rows.push([
+      'other traffic beside an import, p99',
+      `≤ ${IMPORT_P99_MAX} × the time`,
+      `${times.toFixed(2)} ×`,
+      times <= IMPORT_P99_MAX,
+    ]);
   }
   rows.push(...eventTargets(results));
   if (rows.length === 0) return undefined;
@@ -324,6 +349,24 @@ function eventTable({ latency, deliveries, streams, createsWithEvents, backlog }
     }
   }
   return rows.length === 0 ? undefined : table(['Row', 'per second', 'p50', 'p99'], rows);
+}
+
+function importTable(found: Imports): string {
+  const latency = (rounds: readonly Measured[]) => {
+    const { p50Ms, p99Ms } = medianOf(rounds);
+    return [perSecond(rounds), ms(p50Ms), ms(p99Ms)];
+  };
+  const rate = (perSecond: readonly number[]) => [`${count(Math.round(median(perSecond)))}/s`, '', ''];
+  return table(
+    ['Row', 'per second', 'p50', 'p99'],
+    [
+      [createRow.title, ...latency(found.creates)],
+      ['pets imported, alone', ...rate(found.importsPerSecond)],
+      ['pets imported beside other traffic', ...rate(found.importsPerSecondBeside)],
+      ['other traffic beside the import', ...latency(found.trafficBeside)],
+      ['the same without an import', ...latency(found.traffic)],
+    ],
+  );
 }
 
 function searchTable(found: readonly SearchTime[]): string {

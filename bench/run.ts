@@ -11,6 +11,7 @@ import {
   measureLatency,
   measureStreams,
 } from './measure-events.ts';
+import { measureImport } from './measure-import.ts';
 import { measurePages } from './measure-pages.ts';
 import {
   type Effort,
@@ -38,7 +39,7 @@ const MANY_ORDERS = 100_000;
 /** Maximum rounds of slow rows. */
 const BRIEF_ROUNDS = 3;
 /** Maximum duration of a full run with default options. */
-const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 1_200_000;
 const SHORT_TIMEOUT_MS = 120_000;
 
 /** Runs `npm run bench`: measures, prints the page of results, and saves it after a full run. */
@@ -106,6 +107,7 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
     results.streams = await measureStreams(store, options.subscribers, brief);
   }
   if (wants('backlog')) results.backlog = await measureBacklog(options.backlog, { ...brief, seconds: 1 });
+  if (wants('import')) results.imports = await measureImport(brief);
   if (wants('search')) results.searches = await measureSearch(large, brief);
   if (wants('postgres')) {
     const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
