@@ -4,7 +4,7 @@ import { sweeps } from '../../test/model/sweeps.ts';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { type OrderStore, openOrderStore, owner, placer, stranger } from '../../test/support/order-store.ts';
 import { eventsOf } from '../events/log.ts';
-import { createHold, getHold } from '../holds/holds.ts';
+import { createHold, getHold, releaseHold } from '../holds/holds.ts';
 import { Problem } from '../lib/http/problem.ts';
 import type { PetEventData } from '../pets/change.ts';
 import { listPets } from '../pets/list.ts';
@@ -170,6 +170,31 @@ onEachEngine(engine => {
       await store.place(2, { holdId });
       assert.equal((await getHold(store.database, placer, holdId, store.now())).status, 'used');
       await store.assertSound();
+    });
+
+    it('are ordered from a hold on some of them, if the others are free', async () => {
+      const store = await openOrderStore(engine);
+      const holdId = await store.hold([1, 2]);
+      const other = await store.hold([4], stranger);
+      for (const id of [1, 3, 4]) await change(store, id, { group });
+      await assert.rejects(
+        store.placeSeveral([1, 3, 4], { holdId }),
+        problemOf('pet_reserved', /^Animal 4 is on hold/),
+      );
+      await store.database.write(tx => releaseHold(tx, stranger, other));
+      await assert.rejects(store.placeSeveral([1, 3, 4]), problemOf('pet_reserved', /Animal 1 is on hold for you/));
+      const order = await store.placeSeveral([1, 3, 4], { holdId });
+      assert.deepEqual(orderOf(order, placer).petIds, [1, 3, 4]);
+      const hold = await getHold(store.database, placer, holdId, store.now());
+      assert.equal(hold.status, 'active');
+      await store.cancel(order.id);
+      await assert.rejects(
+        store.placeSeveral([1, 3, 4], { holdId }),
+        problemOf('hold_ended', /does not hold animal 1/),
+      );
+      await store.place(2, { holdId });
+      await store.assertSound();
+      await assertIntact(store);
     });
 
     it('are at most twenty, so that a hold can have them all', async () => {

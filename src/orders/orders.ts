@@ -19,7 +19,7 @@ export const APPROVAL_PERIOD_MS = 7 * 24 * 60 * 60 * 1000;
 /**
  * placeOrder orders a pet, or all pets of a bonded group, at their current price, reserves them until the order ends and
  * records `order.placed`. Of several concurrent orders of a pet, one succeeds. Not safe to repeat: the second time fails.
- * @param order.holdId the account's own hold on the pet; the hold keeps its other pets
+ * @param order.holdId the account's own hold on the pet, or on some of the group; the hold keeps its other pets
  * @param openMax the most open orders of the account
  * @throws {Problem} `invalid_body`; `pet_not_found`; `bonded_animals`; `pet_reserved` if a hold or an order reserves the pet, including the account's own
  *   hold if it is not given; `invalid_status_transition` if the pet is sold or set aside; `hold_not_found`; `hold_ended`;
@@ -35,8 +35,10 @@ export async function placeOrder(
   const pets = await lockEveryPet(tx, requestedIds(order));
   if (pets.length > 1 && !areBonded(pets)) throw notBonded(pets);
   await requireWholeGroups(tx, pets);
-  const hold = order.holdId === undefined ? undefined : await lockHoldOn(tx, actor, pets, order.holdId);
-  if (hold === undefined) for (const pet of pets) await requireUnreserved(tx, actor, pet);
+  const { holdId } = order;
+  const hold = holdId === undefined ? undefined : await lockHoldOn(tx, actor, pets, holdId);
+  const isHeld = ({ reservation }: LockedPet) => hold !== undefined && reservation?.holdId === hold.id;
+  for (const pet of pets) if (!isHeld(pet)) await requireUnreserved(tx, actor, pet);
 
   const expiresAt = tx.now + APPROVAL_PERIOD_MS;
   const { petIds: _, ...rest } = order;
@@ -55,8 +57,8 @@ export async function placeOrder(
   const id = await tx.insert(insertOrder, row);
   const reservation = { orderId: id, until: expiresAt };
   for (const pet of pets) {
-    if (hold === undefined) await reserve(tx, pet, reservation, accountId);
-    else await convertHold(tx, pet, reservation, accountId);
+    if (isHeld(pet)) await convertHold(tx, pet, reservation, accountId);
+    else await reserve(tx, pet, reservation, accountId);
   }
   if (hold !== undefined) await endIfUsed(tx, hold);
   const placed: OrderRow = { ...row, id, version: 1 };
@@ -114,12 +116,11 @@ async function requireUnreserved(tx: Transaction, { accountId }: Actor, pet: Loc
   throw problem('pet_reserved', message, { headers: error.headers });
 }
 
-/** Locks and returns the hold from which the pets are ordered. */
+/** Locks and returns the hold from which pets are ordered: on at least one of them, as others may have joined its group since. */
 async function lockHoldOn(tx: Transaction, actor: Actor, pets: readonly LockedPet[], holdId: number): Promise<HoldRow> {
   const hold = await lockActiveHold(tx, actor, holdId);
-  const other = pets.find(({ reservation }) => reservation?.holdId !== holdId);
-  if (other === undefined) return hold;
-  throw problem('hold_ended', `Hold ${holdId} does not hold animal ${other.id}, or no longer does.`);
+  if (pets.some(({ reservation }) => reservation?.holdId === holdId)) return hold;
+  throw problem('hold_ended', `Hold ${holdId} does not hold animal ${pets[0]!.id}, or no longer does.`);
 }
 
 const insertOrder = query((db, p: Params<NewOrderRow>, engine) =>

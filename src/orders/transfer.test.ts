@@ -75,6 +75,26 @@ onEachEngine(engine => {
       await assertSound();
     });
 
+    it('merges no bonded groups, also where their new ids are taken', async () => {
+      const { database, now, add, assertSound } = await openOrderStore(engine, 0);
+      const group = (id: string) => ({ group: { id, kind: 'bonded' as const } });
+      const addTheirs = (id: string) =>
+        database.write(tx => createPet(tx, stranger.accountId, { name: 'x', categoryId: 1, ...group(id) }, 'open'));
+      const [one, two, three, four] = [
+        await add(group('pair')),
+        await add(group('pair')),
+        await add(group('pair (1)')),
+        await add(group('other')),
+      ];
+      for (const id of ['pair', 'other', 'other (4)', 'other (4-2)']) await addTheirs(id);
+      await database.write(tx => transferPets(tx, owner.accountId, stranger.accountId, 100));
+      const groupOf = async (id: number) => (await getPet(database, id, now())).groupId;
+      assert.deepEqual(await Promise.all([one, two, three, four].map(groupOf)), [
+        ...['pair (1-2)', 'pair (1-2)', 'pair (1)', 'other (4-3)'],
+      ]);
+      await assertSound();
+    });
+
     it('skips the version that readers see once a reservation expires', async () => {
       const { database, clock, now, place } = await openOrderStore(engine, 1);
       await place(1, { by: placer });

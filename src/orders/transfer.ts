@@ -6,14 +6,23 @@ import { type PetRow, petValues } from '../pets/pet.ts';
 import { GROUP_ID_MAX } from '../pets/profile.ts';
 import { movePhotoBytes } from '../photos/references.ts';
 import { lockBound } from '../plans/lock.ts';
-import { amongNumbers, type Params, query, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
+import {
+  amongNumbers,
+  type Params,
+  query,
+  selectJsonNumbers,
+  selectJsonTexts,
+  sql,
+  type Transaction,
+} from '../schema.ts';
 import { type OrderStatus, orderSteps } from './order.ts';
 
 /**
  * transferPets gives up to `most` pets of an account to another one, by id ascending, with a new version and an event
  * each, and the pets that they are bonded with. Their reservations stay, and the new owner takes the further steps of their
  * orders; orders without a further step stay with the previous owner. A pet loses an `externalId` that a pet of the new
- * owner has. A bonded group gets another id if the new owner has one with its id. The number of statements is fixed.
+ * owner has. A bonded group gets a free id if the new owner has one with its id. The number of statements does not depend on
+ * that of the pets.
  * @returns the number of pets transferred; 0 if none is left
  */
 export async function transferPets(tx: Transaction, from: number, to: number, most: number): Promise<number> {
@@ -26,7 +35,7 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   await lockBound(tx, 'pets', to);
   const taken = new Set((await tx.all(withTakenExternalId, values)).map(({ id }) => id));
   if (taken.size > 0) await tx.run(clearExternalIds, { ids: JSON.stringify([...taken]) });
-  const groups = newGroupIds(pets, new Set((await tx.all(withTakenGroup, values)).map(({ id }) => id)));
+  const groups = await newGroupIds(tx, pets, to);
   if (groups.size > 0) await tx.run(changeGroups, { rows: JSON.stringify([...groups]) });
   await tx.run(changePetOwner, values);
   movePhotoBytes(tx, pets, to);
@@ -45,16 +54,28 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   return ids.length;
 }
 
-/** Returns ids that are free for the groups of some pets, by the ids of the pets: they end with the first pet of the group. */
-function newGroupIds(pets: readonly PetRow[], taken: ReadonlySet<number>): ReadonlyMap<number, string> {
-  const firstOf = new Map<string, number>();
-  const ids = new Map<number, string>();
-  for (const { id, groupId } of pets) {
-    if (!taken.has(id) || groupId === null) continue;
-    const suffix = ` (${firstOf.getOrInsert(groupId, id)})`;
-    ids.set(id, [...groupId].slice(0, GROUP_ID_MAX - suffix.length).join('') + suffix);
+/**
+ * Returns new ids for the bonded groups whose ids the new owner has already, by the ids of their pets. A new id ends with the
+ * first pet of the group. Neither the new owner nor another of the groups has it.
+ */
+async function newGroupIds(tx: Transaction, pets: readonly PetRow[], to: number): Promise<ReadonlyMap<number, string>> {
+  const bonded = pets.filter(({ groupId, groupKind }) => groupId !== null && groupKind === 'bonded');
+  const groups = Map.groupBy(bonded, ({ groupId }) => groupId!);
+  const takenAmong = async (ids: Iterable<string>) => {
+    const rows = await tx.all(bondedGroupsAmong, { accountId: to, ids: JSON.stringify([...ids]) });
+    return new Set(rows.map(({ groupId }) => groupId!));
+  };
+  const renamed = new Map<string, string>();
+  let waiting = groups.size === 0 ? [] : [...(await takenAmong(groups.keys()))];
+  for (let attempt = 1; waiting.length > 0; attempt++) {
+    for (const id of waiting) {
+      const suffix = ` (${groups.get(id)![0]!.id}${attempt === 1 ? '' : `-${attempt}`})`;
+      renamed.set(id, [...id].slice(0, GROUP_ID_MAX - suffix.length).join('') + suffix);
+    }
+    const taken = await takenAmong(waiting.map(id => renamed.get(id)!));
+    waiting = waiting.filter(id => groups.has(renamed.get(id)!) || taken.has(renamed.get(id)!));
   }
-  return ids;
+  return new Map([...renamed].flatMap(([id, newId]) => groups.get(id)!.map(pet => [pet.id, newId] as const)));
 }
 
 /** The statuses that a step of the owner can follow. */
@@ -79,21 +100,16 @@ const bondedWith = query((db, p: Params<{ ids: string }>, engine) =>
     .where('mates.group_id', 'is not', null),
 );
 
-const withTakenGroup = query((db, p: Params<Owner>, engine) =>
+/** The ids among some that bonded groups of an account have. */
+const bondedGroupsAmong = query((db, p: Params<{ accountId: number; ids: string }>, engine) =>
   db
     .selectFrom('pets')
-    .select('id')
-    .where('id', 'in', selectJsonNumbers(p.ids, engine))
+    .select('group_id as groupId')
+    .distinct()
+    .where('account_id', '=', p.accountId)
     .where('group_kind', '=', sql.lit('bonded'))
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('pets as others')
-          .select('others.id')
-          .where('others.account_id', '=', p.to)
-          .where('others.group_kind', '=', sql.lit('bonded'))
-          .whereRef('others.group_id', '=', 'pets.group_id'),
-      ),
-    ),
+    .where('group_id', 'in', selectJsonTexts(p.ids, engine))
+    .where('group_id', 'is not', null),
 );
 
 /** Sets the groups of pets: each row has an id and a group. */

@@ -14,6 +14,7 @@ import {
   webUrlSchema,
 } from '../lib/schemas.ts';
 import { foldedText, textRules } from '../lib/text.ts';
+import { photoOf, photosSchema, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
 
 /** The id of an organization: that of its account. */
 export const OrganizationId = idSchema('The id of its account, as in `accountId` of its animals.');
@@ -154,6 +155,13 @@ export const organizationFields = {
     write: 'optional',
     recorded: false,
   }),
+  photos: field(StoredPhotos, {
+    column: 'photos',
+    codec: json<StoredPhoto[]>(),
+    nullable: true,
+    recorded: false,
+    shown: photosSchema('organization'),
+  }),
   createdAt: field(timeSchema('When it was published.'), { column: 'created_at', codec: time, fixed: true }),
   updatedAt: field(timeSchema('When it last changed.'), { column: 'updated_at', codec: time }),
   /** Whether its account is suspended: then only admins see it. See `visibility.ts`. */
@@ -172,6 +180,12 @@ export const organizationValues = valuesFor(organizationFields);
 
 /** An organization as it is stored. */
 export type OrganizationRow = RowOf<typeof organizationFields>;
+
+/** Returns an organization as the API shows it. @param publicUrl what URLs of photos begin with; if empty, they are paths */
+export function organizationOf(row: OrganizationRow, publicUrl: string): Organization {
+  const { photos, ...organization } = organizationValues.fullOf(row);
+  return { ...organization, ...(photos && { photos: photos.map(photo => photoOf(photo, publicUrl)) }) };
+}
 
 /** The recorded fields of an organization, as events store them. */
 export type OrganizationState = StateOf<typeof organizationFields>;

@@ -5,6 +5,7 @@ import { record } from '../events/log.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { InsertRowOf } from '../lib/fields/field.ts';
 import type { CreationCheck, PreconditionCheck } from '../lib/http/route.ts';
+import { releasePhotos } from '../photos/references.ts';
 import { type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import {
   foldedName,
@@ -15,6 +16,7 @@ import {
   type OrganizationState,
   organizationColumns,
   type organizationFields,
+  organizationOf,
   organizationValues,
 } from './organization.ts';
 
@@ -43,10 +45,13 @@ export async function publicOrganizations(
   return new Map(rows.map(row => [row.id, row]));
 }
 
-/** Returns the organization of an account as everyone sees it; `undefined` if there is none, or it is hidden. */
+/**
+ * Returns the organization of an account as everyone sees it; `undefined` if there is none, or it is hidden. URLs of photos are
+ * paths.
+ */
 export async function findPublicOrganization(reader: Reader, id: number): Promise<Organization | undefined> {
   const row = await findOrganization(reader, id);
-  return row === undefined || row.hidden === 1 ? undefined : organizationValues.fullOf(row);
+  return row === undefined || row.hidden === 1 ? undefined : organizationOf(row, '');
 }
 
 /**
@@ -81,11 +86,11 @@ export async function replaceOrganization(
   const before = await lock(tx, id);
   if (before !== undefined) {
     checkPreconditions?.(etagOf(before));
-    return { organization: await change(tx, actor, before, written), isNew: false };
+    return { organization: await changeOrganization(tx, actor, before, written), isNew: false };
   }
   if (actor.accountId !== id) throw notFound(id);
   checkPreconditions?.(undefined);
-  const row = { ...written, id, nameKey: foldedName(body.name), createdAt: tx.now, updatedAt: tx.now };
+  const row = { ...written, id, nameKey: foldedName(body.name), photos: null, createdAt: tx.now, updatedAt: tx.now };
   const inserted = await tx.first(insertOrganization, row);
   // Another request of the account has published it meanwhile.
   if (inserted === undefined) return replaceOrganization(tx, actor, id, body, checkPreconditions);
@@ -106,12 +111,12 @@ export async function updateOrganization(
   patch: OrganizationPatch,
   checkPreconditions?: PreconditionCheck,
 ): Promise<OrganizationRow> {
-  const before = await lockOwn(tx, actor, id, checkPreconditions);
-  return change(tx, actor, before, organizationValues.merge(before, patch, invalidMembers));
+  const before = await lockOwnOrganization(tx, actor, id, checkPreconditions);
+  return changeOrganization(tx, actor, before, organizationValues.merge(before, patch, invalidMembers));
 }
 
 /**
- * Deletes an organization and records `organization.deleted`. Its account can publish it again, with later versions.
+ * Deletes an organization with its photos and records `organization.deleted`. Its account can publish it again, with later versions.
  * @throws {Problem} `organization_not_found`; `not_owner`; what `checkPreconditions` throws
  */
 export async function deleteOrganization(
@@ -120,13 +125,17 @@ export async function deleteOrganization(
   id: number,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  const organization = await lockOwn(tx, actor, id, checkPreconditions);
+  const organization = await lockOwnOrganization(tx, actor, id, checkPreconditions);
   await tx.run(removeOrganization, { id });
+  await releasePhotos(tx, [{ accountId: id, photos: organization.photos }]);
   await record(tx, organizationEvent('deleted', actor, organization));
 }
 
-/** @throws {Problem} `organization_not_found`; `not_owner`; what `checkPreconditions` throws */
-async function lockOwn(
+/**
+ * Locks an organization of the actor until the transaction ends.
+ * @throws {Problem} `organization_not_found`; `not_owner`; what `checkPreconditions` throws
+ */
+export async function lockOwnOrganization(
   tx: Transaction,
   actor: Actor,
   id: number,
@@ -145,7 +154,8 @@ async function lock(tx: Transaction, id: number): Promise<OrganizationRow | unde
   return organization;
 }
 
-async function change(
+/** Changes columns of an organization that is locked, and records `organization.updated` unless they are the same. */
+export async function changeOrganization(
   tx: Transaction,
   actor: Actor,
   before: OrganizationRow,
@@ -155,7 +165,7 @@ async function change(
   if (isDeepStrictEqual(changed, before)) return before;
   const nameKey = foldedName(changed.name);
   const after: OrganizationRow = { ...changed, nameKey, version: before.version + 1, updatedAt: tx.now };
-  await tx.run(changeOrganization, after);
+  await tx.run(updateColumns, after);
   await record(tx, organizationEvent('updated', actor, after, organizationValues.changesOf(before, after) ?? {}));
   return after;
 }
@@ -216,7 +226,7 @@ const insertOrganization = query((db, p: Params<InsertRowOf<typeof organizationF
     .returning(organizationColumns.full()),
 );
 
-const changeOrganization = query((db, p: Params<OrganizationRow>) =>
+const updateColumns = query((db, p: Params<OrganizationRow>) =>
   db.updateTable('organizations').set(organizationColumns.updated(p)).where('id', '=', p.id),
 );
 

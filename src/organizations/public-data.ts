@@ -1,3 +1,4 @@
+import { photoPath } from '../photos/photo.ts';
 import type { Organization } from './organization.ts';
 
 /** Returns an address in one line. */
@@ -8,7 +9,7 @@ export function addressText({ line1, line2, city, state, postalCode, country }: 
 
 /** Returns an organization in the vocabulary of schema.org. */
 export function shelterData(organization: Organization, publicUrl: string): Readonly<Record<string, unknown>> {
-  const { id, name, address, location, phone, email, website, mission, socialMedia = [] } = organization;
+  const { id, name, address, location, phone, email, website, mission, socialMedia = [], photos = [] } = organization;
   const profiles = [website, ...socialMedia].filter(url => url !== undefined);
   return {
     '@type': 'AnimalShelter',
@@ -28,6 +29,7 @@ export function shelterData(organization: Organization, publicUrl: string): Read
       },
     }),
     ...(location && { geo: { '@type': 'GeoCoordinates', ...location } }),
+    ...(photos.length > 0 && { image: photos.map(photo => publicUrl + photoPath(photo.id, 1280)) }),
     ...(profiles.length > 0 && { sameAs: profiles }),
   };
 }

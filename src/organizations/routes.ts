@@ -14,7 +14,7 @@ import {
   OrganizationPatch,
   type OrganizationRow,
   Organizations,
-  organizationValues,
+  organizationOf,
   STATE_LENGTH_MAX,
 } from './organization.ts';
 import { deleteOrganization, getOrganization, replaceOrganization, updateOrganization } from './organizations.ts';
@@ -53,9 +53,9 @@ export const list = listOperation({
   },
   schema: Organizations,
   examples: listExamples,
-  async handle({ context, filters, page }) {
+  async handle({ context, publicUrl, filters, page }) {
     const { rows, ...links } = await listOrganizations(context.database, filters, page);
-    return { rows: rows.map(organizationValues.fullOf), ...links };
+    return { rows: rows.map(row => organizationOf(row, publicUrl)), ...links };
   },
 });
 
@@ -66,8 +66,9 @@ export const get = operation({
   successes: [{ status: 200, description: 'The organization.', schema: Organization }],
   errors: [],
   examples: getExamples,
-  async handle({ context, caller, path }) {
-    return responseOf(await getOrganization(context.database, caller, path.organizationId));
+  async handle(request) {
+    const { context, caller, path } = request;
+    return responseOf(request, await getOrganization(context.database, caller, path.organizationId));
   },
 });
 
@@ -91,14 +92,15 @@ export const replace = operation({
   ],
   errors: ['not_owner'],
   examples: replaceExamples,
-  async handle({ context, caller, origin, path, body, baseUrl, checkPreconditions }) {
+  async handle(request) {
+    const { context, caller, origin, path, body, baseUrl, checkPreconditions } = request;
     const { organization, isNew } = await context.database.write(
       tx => replaceOrganization(tx, caller, path.organizationId, body, checkPreconditions),
       origin,
     );
-    if (!isNew) return responseOf(organization);
+    if (!isNew) return responseOf(request, organization);
     const location = ['Location', `${baseUrl}/organizations/${organization.id}`];
-    return { ...responseOf(organization, location), status: 201 };
+    return { ...responseOf(request, organization, location), status: 201 };
   },
 });
 
@@ -116,7 +118,7 @@ export const update = operation({
   handle(request) {
     const { caller, path, body, checkPreconditions } = request;
     return withIdempotency(request, async tx =>
-      responseOf(await updateOrganization(tx, caller, path.organizationId, body, checkPreconditions)),
+      responseOf(request, await updateOrganization(tx, caller, path.organizationId, body, checkPreconditions)),
     );
   },
 });
@@ -135,6 +137,10 @@ export const remove = operation({
   },
 });
 
-function responseOf(organization: OrganizationRow, headers: readonly string[] = []): RouteResponse {
-  return { body: organizationValues.fullOf(organization), headers: [...headers, 'ETag', etagOf(organization)] };
+function responseOf(
+  { publicUrl }: { readonly publicUrl: string },
+  organization: OrganizationRow,
+  headers: readonly string[] = [],
+): RouteResponse {
+  return { body: organizationOf(organization, publicUrl), headers: [...headers, 'ETag', etagOf(organization)] };
 }

@@ -59,7 +59,9 @@ onEachEngine(engine => {
         const { clock, accounts, database, visible } = await open();
         const { type, dueAt } = visibilityJob({ accounts, database, now: () => clock.now() });
         assert.equal(dueAt(), 0);
-        await type.claim(1);
+        // PostgreSQL may still notify of the new accounts.
+        do await type.claim(1);
+        while (dueAt() === 0);
         assert.equal(dueAt(), clock.now() + 60_000);
         await accounts.write(tx => suspendAccount(tx, 2));
         if (engine.name === 'sqlite') assert.equal(dueAt(), 0);

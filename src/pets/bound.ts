@@ -9,10 +9,18 @@ import { countOwned, countOwnedSoFar } from './counts.ts';
  *
  * On PostgreSQL, transactions that add pets of one account run at the same time while it has room for many more. Near the
  * bound, they run one after the other, so that together they cannot exceed it.
+ * @param planned how many pets count beside those of the account
  */
-export async function requireRoomForPet(tx: Transaction, accountId: number, max: number): Promise<void> {
+export async function requireRoomForPet(
+  tx: Transaction,
+  accountId: number,
+  max: number,
+  planned: number,
+): Promise<void> {
   if (max === Number.POSITIVE_INFINITY) return;
-  const owned = tx.engine === 'sqlite' ? await countOwnedSoFar(tx, accountId) : await countWithLock(tx, accountId, max);
+  const stored =
+    tx.engine === 'sqlite' ? await countOwnedSoFar(tx, accountId) : await countWithLock(tx, accountId, max - planned);
+  const owned = stored + planned;
   if (owned < max) return;
   const message = `The account has ${owned} animals, and its plan allows ${max}.`;
   throw problem('pet_limit_exceeded', `${message} Delete animals that you no longer need.`);

@@ -1,13 +1,11 @@
 import Type from 'typebox';
 import { example, nowOf, operation } from '../deployment.ts';
-import { invalidParameter } from '../lib/http/problem.ts';
 import { countFacets } from './facets.ts';
 import { categoriesOf } from './filter.ts';
-import { listFilters } from './list-route.ts';
-import { storedTraits, traitFilterOf, traitParameters } from './traits.ts';
-import { beginningsIn } from './words.ts';
+import { filterOf, listFilters } from './list-route.ts';
+import { storedTraits, traitParameters } from './traits.ts';
 
-const { q, status, categoryId, includeDescendants } = listFilters;
+const { q, status, categoryId, includeDescendants, owner, organizationId, near, within } = listFilters;
 
 const Facets = Type.Object(
   {
@@ -30,8 +28,11 @@ export const facets = operation({
   summary: 'Count the animals by traits',
   description:
     'Returns how many animals have each value of each trait, such as `sex` and `size`, for a search form. The numbers are exact ' +
-    'with `status` and a category of up to 50 categories with its descendants. With `q` or traits, animals are counted one by one: see `exact`.',
-  query: Type.Object({ q, status, categoryId, includeDescendants, ...traitParameters }),
+    'with `status` and a category of up to 50 categories with its descendants. With another filter, animals are counted one by one: see `exact`.',
+  query: Type.Object({
+    ...{ q, status, categoryId, includeDescendants, owner, organizationId, near, within },
+    ...traitParameters,
+  }),
   successes: [{ status: 200, description: 'The numbers.', schema: Facets }],
   errors: ['search_not_ready'],
   examples: [
@@ -40,18 +41,16 @@ export const facets = operation({
       given: ['createPet: with a profile'],
       query: 'q=lab&goodWithChildren=yes',
     }),
+    example('near a place', 'The animals within 50 km of a postal code by traits', 200, {
+      query: 'near=US-90210&within=50km',
+    }),
     example('without a category', 'Descendants of no category', 'invalid_parameter', {
       query: 'includeDescendants=true',
     }),
   ],
   async handle(request) {
-    const { context, query } = request;
-    if (query.includeDescendants && query.categoryId === undefined) {
-      throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
-    }
-    const { q, status, categoryId, includeDescendants } = query;
-    const words = q === undefined ? undefined : beginningsIn(q);
-    const filter = { status, categoryId, includeDescendants, traits: traitFilterOf(query), words };
+    const { context, caller, query } = request;
+    const { filter } = await filterOf(context.database, caller, query);
     const categories = await categoriesOf(context.database, filter, request);
     return { body: await countFacets(context.database, filter, categories, request, nowOf(context)) };
   },

@@ -23,6 +23,7 @@ describe('countFacets', () => {
       const database = await engine.open({ clock });
       const ids: number[] = [];
       for (let n = 0; n < 48; n++) ids.push(await add(database, petNumber(n)));
+      for (let n = 0; n < 12; n++) await add(database, petNumber(n), 2 + (n % 2));
       await assertAgrees(database, start);
 
       await database.write(async tx => {
@@ -81,8 +82,8 @@ function petNumber(n: number): NewPet {
   };
 }
 
-async function add(database: Database, pet: NewPet): Promise<number> {
-  return database.write(async tx => (await createPet(tx, 1, pet, 'open')).id);
+async function add(database: Database, pet: NewPet, accountId = 1): Promise<number> {
+  return database.write(async tx => (await createPet(tx, accountId, pet, 'open')).id);
 }
 
 /** Asserts that the numbers are those of the lists with one more trait, for some filters. */
@@ -96,6 +97,9 @@ async function assertAgrees(database: Database, now: number): Promise<void> {
     { words: ['bo'] },
     { words: ['bo'], status: ['available'], categoryId: 1 },
     { traits: { size: ['large'] } },
+    { ownerId: 1, status: ['available'] },
+    { ownerIds: [1, 3] },
+    { ownerIds: [] },
   ];
   for (const filter of filters) {
     const { exact, facets } = await facetsOf(database, filter, now);

@@ -3,12 +3,13 @@ import { CategoryId } from '../categories/category.ts';
 import { type Deployment, listOperation, nowOf } from '../deployment.ts';
 import type { PageRequest } from '../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
+import type { Caller } from '../lib/http/route.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
 import { anyOfFilter, lineSchema } from '../lib/schemas.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { OrganizationId } from '../organizations/organization.ts';
-import type { Reader } from '../schema.ts';
+import type { Database, Reader } from '../schema.ts';
 import { type ChangeFilter, changedPets } from './changed.ts';
 import { countPets } from './counts.ts';
 import { listExamples } from './examples.ts';
@@ -38,7 +39,7 @@ export const listFilters = {
   includeDescendants: Type.Optional(
     Type.Boolean({ default: false, description: 'With `categoryId`: includes the descendants of that category.' }),
   ),
-  owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.' })),
+  owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.', examples: ['me'] })),
   externalId: Type.Optional(lineSchema('With `owner=me`: only your animal with this `externalId`.', 100)),
   organizationId: Type.Optional(
     Type.Array(OrganizationId, {
@@ -96,28 +97,18 @@ export const list = listOperation({
   examples: listExamples,
   async handle({ context, caller, publicUrl, filters, page, wantsTotal }) {
     const reader = { ...caller, publicUrl };
-    const { updatedSince, includeRemoved, view, sort = 'id', owner, externalId, q, ...rest } = filters;
-    const { organizationId, near, within, ...others } = rest;
-    const ownerId = owner && caller.accountId;
-    const id = externalId === undefined ? others.id : await idsAmong(context.database, ownerId, externalId, others.id);
-    if (within !== undefined && near === undefined) throw invalidParameter('within', NEEDS_NEAR, 'invalid_combination');
-    if (sort === 'distance' && near === undefined) throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
-    const nearby = near === undefined ? undefined : await nearbyOf(context.database, near, within);
-    const filter = {
-      ...others,
-      id,
-      ...ownersOf([own(ownerId), organizationId, nearby?.organizations.map(({ id }) => id)]),
-      place: near === undefined ? undefined : [near, within, organizationId, ownerId],
-      traits: traitFilterOf(others),
-      words: q === undefined ? undefined : beginningsIn(q),
-    };
-    if (filter.includeDescendants && filter.categoryId === undefined) {
-      throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
+    const { updatedSince, includeRemoved, view, sort = 'id', externalId, ...others } = filters;
+    const { database } = context;
+    const ownerId = others.owner && caller.accountId;
+    const id = externalId === undefined ? others.id : await idsAmong(database, ownerId, externalId, others.id);
+    if (sort === 'distance' && others.near === undefined) {
+      throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
     }
+    const { filter: matching, nearby } = await filterOf(database, caller, others);
+    const filter = { ...matching, id };
     if (updatedSince)
       return changes(context, { ...filter, includeRemoved, updatedSince }, filters, filter.traits, page, reader);
     if (includeRemoved) throw invalidParameter('includeRemoved', 'Requires updatedSince.', 'invalid_combination');
-    const { database } = context;
     const now = nowOf(context);
     const found = await findPets(database, { ...filter, sort, nearby }, page, now, view, reader);
     if (!wantsTotal) return found;
@@ -148,6 +139,34 @@ export const list = listOperation({
 });
 
 const NEEDS_NEAR = 'Requires near.';
+
+/** The filters of lists that facets have too. */
+type SharedFilters = Pick<
+  Filters,
+  'q' | 'status' | 'categoryId' | 'includeDescendants' | 'owner' | 'organizationId' | 'near' | 'within'
+>;
+
+/**
+ * Returns the filter that parameters describe, and the organizations near a place.
+ * @throws {Problem} `invalid_parameter`
+ */
+export async function filterOf(database: Database, caller: Pick<Caller, 'accountId'>, parameters: SharedFilters) {
+  const { q, status, categoryId, includeDescendants, owner, organizationId, near, within } = parameters;
+  if (includeDescendants && categoryId === undefined) {
+    throw invalidParameter('includeDescendants', 'Requires categoryId.', 'invalid_combination');
+  }
+  if (within !== undefined && near === undefined) throw invalidParameter('within', NEEDS_NEAR, 'invalid_combination');
+  const ownerId = owner && caller.accountId;
+  const nearby = near === undefined ? undefined : await nearbyOf(database, near, within);
+  const filter = {
+    ...{ status, categoryId, includeDescendants },
+    ...ownersOf([own(ownerId), organizationId, nearby?.organizations.map(({ id }) => id)]),
+    place: near === undefined ? undefined : [near, within, organizationId, ownerId],
+    traits: traitFilterOf(parameters),
+    words: q === undefined ? undefined : beginningsIn(q),
+  };
+  return { filter, nearby };
+}
 
 /** Returns the list of the account that a list is restricted to. */
 function own(ownerId: number | undefined): readonly number[] | undefined {

@@ -70,6 +70,21 @@ overEachEngine(engine => {
     assert.deepEqual(await shown('organizationId=111&view=full'), Array(3).fill(undefined));
   });
 
+  it('counts the traits of animals of organizations, near a place, and of the own account', async () => {
+    const sexes = async (query: string) => {
+      const { status, body } = await send(`${serving.urls.production}/pets/facets?${query}`, { key });
+      assert.equal(status, 200, JSON.stringify(body));
+      return [body.exact, body.facets.sex];
+    };
+    assert.deepEqual(await sexes('organizationId=110,105'), [true, { female: 4, male: 2 }]);
+    assert.deepEqual(await sexes(`near=${NEAR}&within=6km`), [true, { female: 6, male: 3 }]);
+    assert.deepEqual(await sexes(`near=${NEAR}&within=6km&organizationId=101,110&q=bel`), [true, { female: 1 }]);
+    assert.deepEqual(await sexes('near=0,0'), [true, {}]);
+    assert.deepEqual(await sexes('owner=me'), [true, {}]);
+    const { body } = await send(`${serving.urls.production}/pets/facets?within=6km`, { key });
+    assert.deepEqual([body.code, body.errors[0].parameter ?? body.errors[0].path], ['invalid_parameter', 'within']);
+  });
+
   it('finds the animals of organizations', async () => {
     assert.deepEqual((await walk('organizationId=110,105', 2)).toSorted(), each([105, 110]));
     assert.deepEqual((await walk('organizationId=110&q=bel')).toSorted(), [110]);

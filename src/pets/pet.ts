@@ -7,7 +7,7 @@ import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
-import { Photos, photoOf, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
+import { photoOf, photosSchema, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
 import { ageAt, profileFields } from './profile.ts';
 
 /** The availability of a pet (contract, PetStatus). */
@@ -91,7 +91,7 @@ export const petFields = {
     codec: json<StoredPhoto[]>(),
     nullable: true,
     recorded: true,
-    shown: Photos,
+    shown: photosSchema('animal'),
   }),
   accountId: field(AccountId, { column: 'account_id', fixed: true }),
   createdAt: field(CreatedAt, { column: 'created_at', codec: time, fixed: true }),

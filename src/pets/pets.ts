@@ -19,11 +19,18 @@ import { checkProfile } from './profile-rules.ts';
 import { petReserved } from './reservations.ts';
 import { updateWords } from './word-index.ts';
 
+interface CreateOptions {
+  readonly photos?: readonly PhotoOfPet[];
+  readonly petsMax?: number;
+  readonly petsPlanned?: number;
+}
+
 /**
  * Inserts a pet that belongs to the account, updates the counters and records `pet.created`. Ids increase and are never
  * reused. Not idempotent.
  * @param options.photos photos that are stored already; their references are counted
  * @param options.petsMax how many pets the account may have
+ * @param options.petsPlanned how many pets count as its own that it does not have: those of a dry run
  * @returns the columns of the new row
  * @throws {Problem} `external_id_taken`; `invalid_body` for a birth in the future; `category_not_found` where categories are
  *   strict; `category_limit_exceeded`; `pet_limit_exceeded`
@@ -33,9 +40,9 @@ export async function createPet(
   accountId: number,
   pet: NewPet,
   categories: NewCategories,
-  { photos = [], petsMax = UNLIMITED }: { readonly photos?: readonly PhotoOfPet[]; readonly petsMax?: number } = {},
+  { photos = [], petsMax = UNLIMITED, petsPlanned = 0 }: CreateOptions = {},
 ): Promise<PetRow> {
-  await requireRoomForPet(tx, accountId, petsMax);
+  await requireRoomForPet(tx, accountId, petsMax, petsPlanned);
   // This may wait for a lock; the pet is created once it is held.
   await ensureCategory(tx, pet.categoryId, categories, accountId);
   const values = petValues.toRow(pet);

@@ -120,6 +120,8 @@ overEachEngine(engine => {
       assert.deepEqual(await wrong({ birthDate: '2026-02-30' }), ['/birthDate']);
       assert.deepEqual(await wrong({ birthDate: '2026-11-23' }), ['/birthDate']);
       assert.deepEqual(await wrong({ microchips: ['12'] }), ['/microchips/0']);
+      for (const url of ['javascript:alert(1)', 'https://a/\0', 'https://a/\ud800', 'https://[', 'https://me@a/'])
+        assert.deepEqual(await wrong({ videos: [url] }), ['/videos/0'], JSON.stringify(url));
       assert.deepEqual(await wrong({ extra: { 'a/b': 'x' } }), ['/extra/a~1b']);
       assert.deepEqual(await wrong({ goodWith: { cats: true } }), ['/goodWith/cats']);
       assert.deepEqual(await wrong({ tags: Array.from({ length: 21 }, (_, tag) => `${tag}`) }), ['/tags']);

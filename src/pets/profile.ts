@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { date, field, json } from '../lib/fields/field.ts';
 import { objectPatch } from '../lib/fields/schemas.ts';
-import { checkedText, documentedRule, idSchema, lineSchema } from '../lib/schemas.ts';
+import { checkedText, documentedRule, idSchema, lineSchema, webUrlSchema } from '../lib/schemas.ts';
 import { textRules } from '../lib/text.ts';
 import { DAY_MS, parseDate } from '../lib/time.ts';
 
@@ -166,20 +166,26 @@ const Tags = Type.Array(lineSchema('A tag.', 40), {
   title: 'Tags',
   description: 'Up to 20 words that describe the animal: playful, calm.',
 });
-const Microchip = Type.String({
-  pattern: '^([0-9A-Za-z]{9}|[0-9A-Za-z]{10}|[0-9]{15})$',
-  description: 'A number of 9, 10 or 15 characters.',
-});
+
+const MICROCHIP = '^([0-9A-Za-z]{9}|[0-9A-Za-z]{10}|[0-9]{15})$';
+const microchipForm = new RegExp(MICROCHIP);
+const Microchip = Type.Refine(
+  Type.String({ description: 'A number of 9, 10 or 15 characters.', ...documentedRule({ pattern: MICROCHIP }) }),
+  text => microchipForm.test(text),
+  () => 'must be 15 digits, or 9 or 10 letters and digits, such as 276098102345678',
+);
 const Microchips = Type.Array(Microchip, {
   maxItems: 5,
   uniqueItems: true,
   title: 'Microchips',
   description: 'The numbers of the microchips. Only the owner of the animal sees them.',
 });
-const Videos = Type.Array(
-  Type.String({ maxLength: 2000, pattern: '^https?://[^\\s/?#]+([/?#]\\S*)?$', description: 'A URL.' }),
-  { maxItems: 10, uniqueItems: true, title: 'Videos', description: 'The URLs of up to 10 videos.' },
-);
+const Videos = Type.Array(webUrlSchema('The URL of a video, up to 2,000 characters.', 2000), {
+  maxItems: 10,
+  uniqueItems: true,
+  title: 'Videos',
+  description: 'The URLs of up to 10 videos.',
+});
 const extraName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$' });
 const ExtraText = Type.String({ maxLength: 2000 });
 const extraRules = { maxProperties: 50, additionalProperties: false };

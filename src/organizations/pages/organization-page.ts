@@ -1,9 +1,11 @@
 import { nowOf } from '../../deployment.ts';
+import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { listPets } from '../../pets/list.ts';
 import { animalCards, contextOf } from '../../pets/pages/cards.ts';
 import { scanOf } from '../../pets/pages/list-page.ts';
 import { isolated } from '../../pets/pages/parts.ts';
+import { gallery, imageOf } from '../../photos/pages/photo-view.ts';
 import { idOf, pageLinks } from '../../web/lists.ts';
 import { publicPage } from '../../web/page.ts';
 import { facts } from '../../web/parts.ts';
@@ -30,12 +32,14 @@ export const organizationPage = publicPage({
     const { mission, adoption } = organization;
     const description = mission ?? `Animals of ${title} that look for a home.`;
     const url = `${visit.request.publicUrl}/organizations/${organization.id}`;
+    const image = imageOf({ ...organization, name: title }, visit.request.publicUrl);
     return {
       title,
       description,
-      head: html`${shareTags({ url, title, description })}${structuredData(shelterData(organization, visit.request.publicUrl))}`,
+      head: html`${shareTags({ url, title, description, ...(image && { image }) })}${structuredData(shelterData(organization, visit.request.publicUrl))}`,
       styles: ['animals.css'],
       body: html`${mission !== undefined && html`<p class="lead" dir="auto">${mission}</p>`}
+${gallery(organization)}
 ${profileFacts(organization)}
 ${adoption?.policy !== undefined && html`<h2>How to adopt</h2>\n<p class="prose" dir="auto">${adoption.policy}</p>`}
 ${adoption?.url !== undefined && html`<p>${outside(adoption.url, 'More about adoptions')}</p>`}
@@ -56,7 +60,7 @@ function profileFacts({ address, location, phone, email, website, hours, socialM
     ['Address', address && html`<bdi>${addressText(address)}</bdi>`],
     ['Map', location && mapLink(location)],
     ['Phone', phone && html`<a href="tel:${phone.replaceAll(/[^\d+]/g, '')}"><bdi>${phone}</bdi></a>`],
-    ['E-mail', email && html`<a href="mailto:${encodeURI(email)}">${email}</a>`],
+    ['E-mail', email && html`<a href="${mailtoUrl(email)}">${email}</a>`],
     ['Website', website && outside(website, website)],
     [
       'Hours',

@@ -1,15 +1,16 @@
-import { problem } from '../../errors.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
-import { form, notice } from '../../web/forms.ts';
+import { ownPhotosView } from '../../photos/pages/own-photos.ts';
+import { checkOf, form, notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
-import { readChecked, SchemaForm, type Texts, wordsOf } from '../../web/schema-form.ts';
+import { LONG_FORM_BYTES_MAX, readChecked, SchemaForm, type Texts, wordsOf } from '../../web/schema-form.ts';
 import {
   NewOrganization,
   OrganizationPatch,
   type OrganizationRow,
+  organizationOf,
   organizationValues,
   weekdays,
 } from '../organization.ts';
@@ -48,6 +49,7 @@ const organizationForm = new SchemaForm(NewOrganization, {
 export const ownOrganizationPage = accountPage({
   path: '/shelter/organization',
   title: 'Your organization',
+  formBytesMax: LONG_FORM_BYTES_MAX,
   menu: 'account',
   async show(visit) {
     const own = await findOrganization(visit.deployment.database, visit.account.id);
@@ -58,11 +60,9 @@ export const ownOrganizationPage = accountPage({
     const own = await findOrganization(deployment.database, account.id);
     const texts = organizationForm.textsIn(visit.form);
     const changes = organizationForm.changesIn(texts, textsOf(own));
+    if (own !== undefined && Object.keys(changes).length === 0) return SAVED;
     const actor = { accountId: account.id, admin: false };
-    const check = (etag: string | undefined) => {
-      if ((etag ?? '') === (visit.form.get('etag') ?? '')) return;
-      throw problem('precondition_failed', 'Your organization has changed since. Open this page again.');
-    };
+    const check = checkOf(visit, 'organization');
     try {
       await deployment.database.write(
         async tx =>
@@ -77,7 +77,7 @@ export const ownOrganizationPage = accountPage({
               ),
         origin,
       );
-      return { location: '/shelter/organization?saved=yes' };
+      return SAVED;
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) throw error;
       return formView(visit, texts, own, error);
@@ -85,6 +85,7 @@ export const ownOrganizationPage = accountPage({
   },
 });
 
+const SAVED = { location: '/shelter/organization?saved=yes' };
 const newOrganization = new BodyReader(NewOrganization);
 const organizationPatch = new BodyReader(OrganizationPatch);
 
@@ -97,10 +98,14 @@ function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | unde
   const others = organizationForm.otherErrors(errors).map(({ message }) => message);
   const message = errors.length === 0 ? error?.message : ['Some fields need another value.', ...others].join(' ');
   const etag = visit.form.get('etag') ?? (own === undefined ? '' : etagOf(own));
-  const publicLink = own && html`<p><a href="/organizations/${own.id}">Public page of your organization</a></p>`;
+  const publicLink =
+    own &&
+    html`<p><a href="/organizations/${own.id}">Public page of your organization</a> · <a href="#photos">Photos</a></p>`;
   return {
     description: 'Publish the profile of your shelter.',
     ...(error !== undefined && { status: 422 }),
+    styles: ['animals.css'],
+    ...(own !== undefined && { scripts: ['upload.js'] }),
     body: html`${error === undefined && visit.query.has('saved') && notice('status', html`<p>Your organization is saved.</p>`)}
 ${message !== undefined && notice('alert', message)}
 <p>Everyone sees what you enter here on the page of your organization, beside your animals.</p>
@@ -109,6 +114,7 @@ ${form(visit, { action: '/shelter/organization', submit: own === undefined ? 'Pu
   html`<input type="hidden" name="etag" value="${etag}">`,
   organizationForm.fieldsView(texts, errors),
 ])}
+${own && ownPhotosView(visit, organizationOf(own, ''), 'organization')}
 ${publicLink}`,
   };
 }

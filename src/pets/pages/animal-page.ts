@@ -3,6 +3,7 @@ import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { findPublicOrganization } from '../../organizations/organizations.ts';
+import { gallery, imageOf } from '../../photos/pages/photo-view.ts';
 import { PREFIX } from '../../urls.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { shareTags, structuredData } from '../../web/share.ts';
@@ -10,8 +11,8 @@ import { petHistory } from '../history.ts';
 import { anyone, type FullPet, type PetHistoryEntry } from '../pet.ts';
 import { type Attempt, ask, askView } from './ask.ts';
 import { findPet } from './find-pet.ts';
-import { gallery, isolated, picture, priceText, statusNames } from './parts.ts';
-import { descriptionOf, imageOf, petData } from './pet-data.ts';
+import { isolated, picture, priceText, statusNames } from './parts.ts';
+import { descriptionOf, petData } from './pet-data.ts';
 import { answersView, profileFacts, summaryView } from './profile-view.ts';
 
 /** One animal, with what every key can read of it. */

@@ -1,7 +1,7 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { decimalsOf } from '../../lib/currency.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import { type Photo, type PhotoSize, photoPath, sizeOf } from '../../photos/photo.ts';
+import { photoView } from '../../photos/pages/photo-view.ts';
 import { assetPath } from '../../web/assets.ts';
 import { badge } from '../../web/parts.ts';
 import type { FullPet, PetStatus, Price } from '../pet.ts';
@@ -45,28 +45,6 @@ export function picture(
 ): Html {
   const [main] = photos;
   return main === undefined ? drawing(path) : photoView(name, main, 450, loading, 'picture photo');
-}
-
-/** Returns all photos of an animal, each with a link to its largest size; nothing if it has none. */
-export function gallery({ name, photos = [] }: Pick<FullPet, 'name' | 'photos'>): Html | undefined {
-  if (photos.length === 0) return undefined;
-  return html`<ul class="gallery">${photos.map(
-    (photo, index) =>
-      html`<li><a href="${photoPath(photo.id, 1280)}">${photoView(name, photo, 600, index === 0 ? 'eager' : 'lazy', 'photo')}</a></li>`,
-  )}</ul>`;
-}
-
-/** Returns an image with its dimensions, so that nothing moves when it arrives. */
-export function photoView(
-  name: string,
-  photo: Photo,
-  size: PhotoSize,
-  loading: 'eager' | 'lazy',
-  classes: string,
-): Html {
-  const { width, height } = sizeOf(photo, size);
-  const alt = photo.alt ?? `A photo of ${name}`;
-  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}" loading="${loading}" decoding="async">`;
 }
 
 /** Returns a price as people read it: `€125.00`. Unknown currencies have two digits after the point. */

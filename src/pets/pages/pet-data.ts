@@ -1,7 +1,7 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { decimalsOf } from '../../lib/currency.ts';
 import { shelterData } from '../../organizations/public-data.ts';
-import { photoPath, sizeOf } from '../../photos/photo.ts';
+import { photoPath } from '../../photos/photo.ts';
 import type { FullPet } from '../pet.ts';
 import { isolated, statusNames } from './parts.ts';
 import type { Keeper } from './profile-view.ts';
@@ -17,12 +17,6 @@ export function descriptionOf(pet: FullPet, path: readonly NamedCategory[]): str
   const whole = pet.description === undefined ? text : `${text} ${pet.description.replaceAll(/\s+/g, ' ')}`;
   const characters = [...whole];
   return characters.length <= DESCRIPTION_MAX ? whole : `${characters.slice(0, DESCRIPTION_MAX - 1).join('')}…`;
-}
-
-/** Returns the main photo of an animal for a card; `undefined` if it has none. */
-export function imageOf({ name, photos: [main] = [] }: FullPet, publicUrl: string) {
-  if (main === undefined) return undefined;
-  return { url: publicUrl + photoPath(main.id, 600), alt: main.alt ?? `A photo of ${name}`, ...sizeOf(main, 600) };
 }
 
 const availability = { available: 'InStock', pending: 'Reserved', sold: 'SoldOut' } as const;

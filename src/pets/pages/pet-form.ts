@@ -1,10 +1,7 @@
-import { problem } from '../../errors.ts';
 import { decimalsOf, majorUnits, minorUnits } from '../../lib/currency.ts';
 import type { Html } from '../../lib/html/html.ts';
 import type { FieldError } from '../../lib/http/problem.ts';
-import type { PreconditionCheck } from '../../lib/http/route.ts';
 import { field, select } from '../../web/forms.ts';
-import type { Visit } from '../../web/page.ts';
 import { SchemaForm, type ShownField, type Texts, wordsOf } from '../../web/schema-form.ts';
 import { type FullPet, NewPet } from '../pet.ts';
 import { statusNames } from './parts.ts';
@@ -15,7 +12,7 @@ const petForm = new SchemaForm(NewPet, {
   valueName: (value, path) =>
     (statusNames as Record<string, string>)[value] ?? (path.at(-1) === 'unit' ? value : wordsOf(valueName(value))),
   areas: ['description'],
-  required: ['name'],
+  required: ['name', 'status'],
 });
 
 const AMOUNT = 'price/amount';
@@ -41,13 +38,6 @@ export function changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
   return { ...patch, price: { amount: amount ?? text, currency } };
 }
 
-/** Returns the check that the animal is still as the form showed it. The check throws `precondition_failed`. */
-export function checkOf({ form }: Visit): PreconditionCheck {
-  return etag => {
-    if (etag !== form.get('etag')) throw problem('precondition_failed', 'The animal has changed since. Open it again.');
-  };
-}
-
 /** Returns the fields of an animal, each with its error beside it. @param categories the choices of its category */
 export function petFieldsView(
   texts: Texts,
@@ -61,7 +51,10 @@ export function petFieldsView(
         label: one.name,
         checked: String(one.id) === value,
       }));
-      return select({ name, label: 'Category', error, choices });
+      // Without a choice, browsers would send the first category.
+      const none = value === '' ? [{ value, label: 'Choose one' }] : [];
+      const problem = error && (value === '' ? 'Choose a category.' : error);
+      return select({ name, label: 'Category', error: problem, choices: [...none, ...choices], required: true });
     },
     [AMOUNT]: shown => amountView(shown, texts[CURRENCY]!),
     [CURRENCY]: shown => field({ ...shown, optional: true, hint: 'Three letters, such as EUR or USD.', maxLength: 3 }),

@@ -4,18 +4,20 @@ import { nowOf } from '../../deployment.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type FieldError, Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
+import { ownPhotosView } from '../../photos/pages/own-photos.ts';
 import { boundOf } from '../../plans/plan.ts';
-import { form, notice } from '../../web/forms.ts';
+import type { Transaction } from '../../schema.ts';
+import { checkOf, form, notice } from '../../web/forms.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
+import { changeOnce, onceField } from '../../web/once.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { table } from '../../web/parts.ts';
-import { readChecked, type Texts } from '../../web/schema-form.ts';
+import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../../web/schema-form.ts';
 import { listPets } from '../list.ts';
-import { type FullPet, fullPetOf, NewPet, PetPatch } from '../pet.ts';
+import { type FullPet, NewPet, PetPatch, petValues } from '../pet.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets.ts';
-import { ownPhotosView } from './own-photos.ts';
 import { isolated, statusBadge } from './parts.ts';
-import { changesIn, checkOf, petFieldsView, textsIn, textsOf } from './pet-form.ts';
+import { changesIn, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
 export const ownAnimalsPage = accountPage({
@@ -34,7 +36,7 @@ export const ownAnimalsPage = accountPage({
     ]);
     return {
       description: 'Add and edit the animals of this account.',
-      body: html`${visit.query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
+      body: html`${savedNotice(visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
 <p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>
 ${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
 ${pageLinks(visit, found)}`,
@@ -46,16 +48,18 @@ ${pageLinks(visit, found)}`,
 export const newAnimalPage = accountPage({
   path: '/shelter/animals/new',
   title: 'Add an animal',
+  formBytesMax: LONG_FORM_BYTES_MAX,
   show: visit => formView(visit, textsOf({ status: 'available' })),
   submit(visit) {
-    const { deployment, account, origin } = visit;
+    const { deployment, account } = visit;
     const texts = textsIn(visit.form);
     return saved(visit, texts, undefined, async () => {
       const pet = changesIn(texts, textsOf({}));
       const checked = readChecked<NewPet>(newPet, { ...pet, categoryId: Number(texts['categoryId']) });
       const petsMax = boundOf(deployment.bounds, account, 'pets');
       const categories = newCategoriesOf(deployment, account);
-      await deployment.database.write(tx => createPet(tx, account.id, checked, categories, { petsMax }), origin);
+      const create = (tx: Transaction) => createPet(tx, account.id, checked, categories, { petsMax });
+      return (await changeOnce(visit, 'newAnimal', texts, create)) ? 'yes' : 'before';
     });
   },
 });
@@ -64,6 +68,7 @@ export const newAnimalPage = accountPage({
 export const ownAnimalPage = accountPage({
   path: '/shelter/animals/{petId}',
   title: 'Edit an animal',
+  formBytesMax: LONG_FORM_BYTES_MAX,
   async show(visit) {
     const pet = await ownPet(visit);
     return pet && formView(visit, textsOf(pet), pet);
@@ -75,16 +80,21 @@ export const ownAnimalPage = accountPage({
     const texts = textsIn(visit.form);
     return saved(visit, texts, pet, async () => {
       const patch = readChecked<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
-      if (Object.keys(patch).length === 0) return;
+      if (Object.keys(patch).length === 0) return 'yes';
       const actor = { accountId: account.id, admin: false };
       const categories = newCategoriesOf(deployment, account);
-      await deployment.database.write(tx => updatePet(tx, actor, pet.id, patch, categories, checkOf(visit)), origin);
+      await deployment.database.write(
+        tx => updatePet(tx, actor, pet.id, patch, categories, checkOf(visit, 'animal')),
+        origin,
+      );
+      return 'yes';
     });
   },
 });
 
 const newPet = new BodyReader(NewPet);
 const petPatch = new BodyReader(PetPatch);
+
 /** Deletes an animal of the account, after a confirmation. */
 export const deleteAnimalPage = accountPage({
   path: '/shelter/animals/{petId}/deletion',
@@ -99,7 +109,7 @@ export const deleteAnimalPage = accountPage({
     const { deployment, account, origin } = visit;
     const actor = { accountId: account.id, admin: false };
     try {
-      await deployment.database.write(tx => deletePet(tx, actor, pet.id, checkOf(visit)), origin);
+      await deployment.database.write(tx => deletePet(tx, actor, pet.id, checkOf(visit, 'animal')), origin);
       return { location: '/shelter/animals?deleted=yes' };
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) throw error;
@@ -130,14 +140,29 @@ ${form(
 const RESERVED =
   'An animal that is on hold or ordered cannot be deleted. Wait until the hold or the order ends, or end it first.';
 
+/** What became of the form of an animal, by the value of `saved` in the address of the list. */
+const savedTexts = {
+  yes: 'The animal is saved.',
+  before: 'The animal was saved before. To add another one like it, choose “Add an animal” again.',
+} as const;
+
+function savedNotice(saved: string | null): Html | undefined {
+  if (saved === null || !Object.hasOwn(savedTexts, saved)) return undefined;
+  return notice('status', html`<p>${savedTexts[saved as keyof typeof savedTexts]}</p>`);
+}
+
 /** The most categories to choose from. */
 const CATEGORIES_MAX = 200;
 
 /** Saves an animal, or shows its form again with the texts that were entered and what is wrong with them. */
-async function saved(visit: AccountVisit, texts: Texts, pet: FullPet | undefined, save: () => Promise<void>) {
+async function saved(
+  visit: AccountVisit,
+  texts: Texts,
+  pet: FullPet | undefined,
+  save: () => Promise<keyof typeof savedTexts>,
+) {
   try {
-    await save();
-    return { location: '/shelter/animals?saved=yes' };
+    return { location: `/shelter/animals?saved=${await save()}` };
   } catch (error) {
     if (!(error instanceof Problem) || error.status >= 500) throw error;
     return formView(visit, texts, pet, error);
@@ -149,9 +174,9 @@ async function ownPet({ deployment, account, parameters }: AccountVisit): Promis
   const id = idOf(parameters['petId']);
   if (id === undefined) return undefined;
   try {
-    const now = nowOf(deployment);
-    const row = await getPet(deployment.database, id, now);
-    return row.accountId === account.id ? fullPetOf(row, { accountId: account.id, admin: false }, now) : undefined;
+    const row = await getPet(deployment.database, id, nowOf(deployment));
+    // Without the age that follows from the date of birth: a form that sends it back would store it.
+    return row.accountId === account.id ? petValues.fullOf(row) : undefined;
   } catch (error) {
     if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
     throw error;
@@ -168,10 +193,12 @@ async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?
     body: html`${error !== undefined && notice('alert', errors.length > 0 ? 'Some fields need another value.' : error.message)}
 ${form(visit, { action: visit.request.path, submit: 'Save' }, [
   pet && html`<p><a href="#photos">Photos of the animal</a></p>`,
-  pet && html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
+  pet === undefined
+    ? onceField(visit)
+    : html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
   petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), errors),
 ])}
-${pet && ownPhotosView(visit, pet)}
+${pet && ownPhotosView(visit, pet, 'animal')}
 ${links(pet)}`,
   };
 }
