@@ -16,9 +16,9 @@ import { animalPage } from './pets/pages/animal-page.ts';
 import { cardPage } from './pets/pages/card-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
-import { addPhotoPage, ownPhotoPage } from './pets/pages/own-photos.ts';
 import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
 import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
+import { ownPhotoPages } from './photos/pages/own-photos.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
@@ -86,13 +86,12 @@ export const pages: readonly Page[] = [
   newAnimalPage,
   ownAnimalPage,
   deleteAnimalPage,
-  addPhotoPage,
-  ownPhotoPage,
   importsPage,
   importPage,
   cancelImportPage,
   importErrorsPage,
   ownOrganizationPage,
+  ...ownPhotoPages,
   keysPage,
   newKeyPage,
   keyPage,

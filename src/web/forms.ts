@@ -1,4 +1,6 @@
+import { problem } from '../errors.ts';
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
+import type { CreationCheck } from '../lib/http/route.ts';
 import type { Visit } from './page.ts';
 
 /** A field of a form. */
@@ -63,21 +65,23 @@ export interface Choice {
   readonly checked?: boolean;
 }
 
-/** Returns a select with its error beside it. */
+/** Returns a select with its error beside it. @param required whether a choice with an empty value is none */
 export function select({
   name,
   label,
   choices,
   error,
+  required,
 }: {
   name: string;
   label: string;
   choices: readonly Choice[];
   error?: string | undefined;
+  required?: true;
 }): Html {
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<select id="${name}" name="${name}"${error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`}>${choices.map(
+<select id="${name}" name="${name}"${required && html` required`}${error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`}>${choices.map(
     ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
   )}</select>
 ${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
@@ -125,4 +129,15 @@ ${fields}
 /** Returns a message above a form or a list. @param kind `status` is announced by screen readers when they can, `alert` at once */
 export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
   return html`<div class="notice ${kind}" role="${kind}">${content}</div>`;
+}
+
+/**
+ * Returns the check that what a form changes is still as it was shown: the form has its entity tag in `etag`.
+ * @param noun what is changed, as the message names it
+ */
+export function checkOf({ form }: Pick<Visit, 'form'>, noun: string): CreationCheck {
+  return etag => {
+    if ((etag ?? '') === (form.get('etag') ?? '')) return;
+    throw problem('precondition_failed', `The ${noun} has changed since. Open this page again.`);
+  };
 }

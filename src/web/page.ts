@@ -30,6 +30,8 @@ export interface Page {
   readonly whileSuspended?: true;
   /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */
   readonly withoutToken?: true;
+  /** The most bytes of its form, if that may have long texts; 64 KiB by default. */
+  readonly formBytesMax?: number;
   /** The most bytes of the file that its form sends as `multipart/form-data`, after its token. */
   readonly fileBytesMax?: number;
   /** Returns the page for `GET`, or `undefined` if there is none at this path after all. */

@@ -47,6 +47,9 @@ interface Options {
 
 const LINE_MAX = 500;
 
+/** The most bytes of a form with the long texts of a schema: up to 40,000 characters, each of which may take twelve bytes. */
+export const LONG_FORM_BYTES_MAX = 512 * 1024;
+
 /** A form of the fields that callers of the API write, without those whose members have names of their own. */
 export class SchemaForm {
   readonly #leaves: readonly Leaf[];
@@ -79,7 +82,7 @@ export class SchemaForm {
       const key = leaf.path.join('/');
       if (sent[key] === shown[key]?.replaceAll(/\r\n?/g, '\n')) continue;
       const [name, member] = leaf.path as [string, string?];
-      const value = valueIn(leaf, sent[key]!);
+      const value = sent[key] === '' && this.#options.required.includes(key) ? '' : valueIn(leaf, sent[key]!);
       if (member === undefined) patch[name] = value;
       else if (this.#isEmptied(name, sent)) patch[name] = null;
       else patch[name] = { ...(patch[name] as object), [member]: value };
@@ -110,6 +113,7 @@ export class SchemaForm {
 
   #leafView(leaf: Leaf, shown: ShownField): Html {
     const { valueName = wordsOf, hints, areas = [], required } = this.#options;
+    const isRequired = required.includes(shown.name);
     const values = leaf.type === 'boolean' ? ['true', 'false'] : leaf.enum;
     if (values !== undefined) {
       const names: Record<string, string> = { true: 'Yes', false: 'No' };
@@ -119,9 +123,10 @@ export class SchemaForm {
         checked: value === shown.value,
       }));
       const { name, label, error } = shown;
-      return select({ name, label, error, choices: [{ value: '', label: 'Not given' }, ...choices] });
+      const none = isRequired ? [] : [{ value: '', label: 'Not given' }];
+      return select({ name, label, error, choices: [...none, ...choices] });
     }
-    const optional = !required.includes(shown.name) && ({ optional: true } as const);
+    const optional = !isRequired && ({ optional: true } as const);
     if (leaf.items !== undefined || (leaf.maxLength ?? 0) > LINE_MAX || areas.includes(shown.name)) {
       return textArea({
         ...shown,

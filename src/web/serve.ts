@@ -112,7 +112,7 @@ export class PageHandler {
     const { client, secret, visitor } = admitted;
     const { fields: form, file } =
       page.fileBytesMax === undefined
-        ? { fields: await request.readForm(client), file: undefined }
+        ? { fields: await request.readForm(client, page.formBytesMax), file: undefined }
         : await request.readFileForm(page.fileBytesMax);
     if (!page.withoutToken && !isFormToken(form.get('token'), secret ?? visitor)) {
       const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;

@@ -75,6 +75,30 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await page.close();
     });
 
+    it('sends one message for a double click', async () => {
+      const owner = await animalOf(service);
+      const page = await browser.newPage();
+      await page.goto(owner.page);
+      await page.getByLabel('Your name').fill('Jo');
+      await page.getByLabel('Your e-mail address').fill('jo@example.org');
+      await page.getByLabel('Your message').fill('Is she fine with cats?');
+      const clicked = Promise.withResolvers<void>();
+      let requests = 0;
+      await page.route(owner.page, async route => {
+        requests++;
+        await clicked.promise;
+        await route.continue();
+      });
+      const button = page.getByRole('button', { name: 'Send' });
+      await button.scrollIntoViewIfNeeded();
+      const { x, y } = (await button.boundingBox())!;
+      await page.mouse.dblclick(x + 5, y + 5, { delay: 20 });
+      clicked.resolve();
+      await page.getByText('with the owner').waitFor();
+      assert.deepEqual([requests, (await owner.inbox()).length], [1, 1]);
+      await page.close();
+    });
+
     it('sends messages of someone who is signed in from the account, with its address', async () => {
       const owner = await animalOf(service);
       const person = await signedIn(service, { name: 'Ann', email: 'ann@example.org' });

@@ -106,12 +106,33 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('have other errors than their preview, under another entity tag', async () => {
+    const person = await signedIn(service);
+    const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\nB,Max,1\n');
+    await ended(person, path);
+    await person.submit(path);
+    await ended(person, path);
+    const fewer = await preview(person, 'externalId,name\nA,Rex\n', { mode: 'replace' });
+    await ended(person, fewer.path);
+    const { token } = await service.newKey({ accountId: person.accountId });
+    const id = fewer.path.split('/').at(-1);
+    const errors = (headers = {}) => send(`${service.urls.production}/imports/${id}/errors`, { key: token, headers });
+    const before = await errors();
+    assert.match(before.text, /too_many_removals/);
+    await person.submit(fewer.path, { removals: '1' });
+    assert.match(await ended(person, fewer.path), /The import is done/);
+    const after = await errors({ 'If-None-Match': String(before.headers.etag) });
+    assert.deepEqual([after.status, after.text], [200, '']);
+  });
+
   it('say what is wrong with a form and a file, and keep what was chosen', async () => {
     const person = await signedIn(service);
     const wrong = await preview(person, 'x', { currency: 'euros', preset: HOSTILE, mode: 'replace' });
     assert.equal(wrong.status, 422);
     assert.match(wrong.text, /Must be three letters/);
     assert.match(wrong.text, /value="replace" checked/);
+    const unknown = await preview(person, 'externalId,name\nA,Rex\n', { mode: 'toString' });
+    assert.match(unknown.text, /Choose one of these/);
     for (const [file, message] of [
       ['', /The file is empty/],
       ['externalId,name\nA,"Rex\n', /quotation mark/],

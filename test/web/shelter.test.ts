@@ -34,6 +34,9 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
       await page.goto(`${origin}/shelter/animals`);
       await follow(page.getByRole('link', { name: 'Add an animal' }));
       await page.locator('[name="name"]').fill(HOSTILE);
+      await page.getByRole('button', { name: 'Save' }).click();
+      assert.equal(await page.locator('#categoryId:invalid').count(), 1);
+      await page.getByLabel('Category').selectOption('Cat');
       await page.locator('[name="goodWith/dogs"]').selectOption('yes');
       await page.locator('[name="goodWith/cats"]').selectOption('no');
       await page.locator('[name="traits/vaccinated"]').selectOption('unknown');
@@ -55,8 +58,8 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
         key: await service.newKey({ accountId: person.accountId, deployment: 'production' }),
       });
       assert.deepEqual(
-        [body[0].name, body[0].goodWith, body[0].traits, body[0].tags],
-        [HOSTILE, { cats: 'no' }, { vaccinated: 'unknown' }, ['calm', 'playful']],
+        [body[0].name, body[0].categoryId, body[0].goodWith, body[0].traits, body[0].tags],
+        [HOSTILE, 2, { cats: 'no' }, { vaccinated: 'unknown' }, ['calm', 'playful']],
       );
       await page.context().close();
     });
@@ -92,6 +95,77 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await follow(page.getByRole('button', { name: 'Save' }));
     await page.getByText('has changed since').waitFor();
     assert.equal((await read(id)).name, 'First');
+    await page.context().close();
+  });
+
+  it('add one animal when a form is sent twice', async () => {
+    const person = await signedIn(service);
+    const [, key] = /name="form-key" value="([^"]+)"/.exec((await person.open('/shelter/animals/new')).text) ?? [];
+    const add = async (name: string) => {
+      const form = { name, categoryId: '1', 'form-key': key! };
+      const { status, headers } = await person.submit('/shelter/animals/new', form);
+      return [status, headers['location']];
+    };
+    assert.deepEqual(await add('Twice'), [303, '/shelter/animals?saved=yes']);
+    assert.deepEqual(await add('Twice'), [303, '/shelter/animals?saved=before']);
+    assert.deepEqual(await add('Other'), [303, '/shelter/animals?saved=yes']);
+    const list = (await person.open('/shelter/animals?saved=before')).text;
+    assert.match(list, /The animal was saved before. To add another one like it/);
+    assert.equal(list.match(/<bdi>(Twice|Other)</g)!.length, 2);
+  });
+
+  it('save an organization once when a form is sent twice', async () => {
+    const person = await signedIn(service);
+    const save = async (form: Record<string, string>) =>
+      (await person.submit('/shelter/organization', form)).headers['location'];
+    const etag = async () => /name="etag" value="([^"]*)"/.exec((await person.open('/shelter/organization')).text)![1]!;
+    for (const name of ['Rescue', 'Shelter']) {
+      const form = { name, etag: (await etag()).replaceAll('&#34;', '"') };
+      assert.equal(await save(form), '/shelter/organization?saved=yes');
+      assert.equal(await save(form), '/shelter/organization?saved=yes');
+    }
+    assert.equal(await etag(), `&#34;${person.accountId}.2&#34;`);
+  });
+
+  it('store no age that follows from the date of birth', async () => {
+    const person = await signedIn(service);
+    const pet = { name: 'Rex', categoryId: 1, birthDate: '2020-05-01' };
+    const { id } = await service.app.databases.production.write(tx => createPet(tx, person.accountId, pet, 'open'));
+    const page = await person.newPage(browser);
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    assert.equal(await page.locator('[name="age"]').inputValue(), '');
+    await page.locator('[name="birthDate"]').fill('');
+    await follow(page.getByRole('button', { name: 'Save', exact: true }));
+    assert.deepEqual([(await read(id)).birthDate, (await read(id)).age], [null, null]);
+    await page.context().close();
+  });
+
+  it('save the longest texts that the API takes', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const long = (length: number) => '🐶'.repeat(length);
+    const pet = {
+      ...{ name: long(255), categoryId: 1, description: long(10_000), specialNeedsNotes: long(1000) },
+      tags: Array.from({ length: 20 }, (_, index) => `${index}`.padEnd(2) + long(38)),
+      videos: Array.from({ length: 10 }, (_, index) => `https://${index}/${long(990)}`),
+    };
+    const { id } = (await send(`${service.urls.production}/pets`, { method: 'POST', key, body: pet })).body;
+    const organization = {
+      ...{ name: 'Rescue', mission: long(2000), adoption: { policy: long(2000) } },
+      socialMedia: Array.from({ length: 10 }, (_, index) => `https://${index}/${long(200)}`),
+    };
+    const url = `${service.urls.production}/organizations/${person.accountId}`;
+    await send(url, { method: 'PUT', key, body: organization });
+    const page = await person.newPage(browser);
+    for (const path of [`animals/${id}`, 'organization']) {
+      await page.goto(`${origin}/shelter/${path}`);
+      await page.locator('[name="name"]').fill('Max');
+      await follow(page.getByRole('button', { name: 'Save', exact: true }));
+      await page.getByText('is saved.').waitFor();
+    }
+    const saved = (await send(`${service.urls.production}/pets?id=${id}&view=full`, { key })).body[0];
+    assert.partialDeepStrictEqual(saved, { ...pet, name: 'Max' });
+    assert.partialDeepStrictEqual((await send(url, { key })).body, { ...organization, name: 'Max' });
     await page.context().close();
   });
 
@@ -232,6 +306,30 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('show the photos of an organization, which its account uploads, describes and deletes', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const url = `${service.urls.production}/organizations/${person.accountId}`;
+    await send(url, { method: 'PUT', key, body: { name: 'Maple Lane' } });
+    const page = await person.newPage(browser, { viewport: { width: 320, height: 800 }, colorScheme: 'dark' });
+    await page.goto(`${origin}/shelter/organization`);
+    const file = { name: 'yard.png', buffer: await image('png', { color: '#1a1' }), mimeType: 'image/png' };
+    await page.getByLabel('Add photos').setInputFiles([file]);
+    await page.getByText('Photos added: 1.').waitFor();
+    await page.getByLabel('What photo 1 shows').fill('Our yard');
+    await follow(page.getByRole('button', { name: 'Save photo 1' }));
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 320);
+    assert.deepEqual(await violationsOn(page), []);
+    await follow(page.getByRole('link', { name: 'Public page' }).first());
+    await page.getByRole('img', { name: 'Our yard' }).waitFor();
+    assert.match((await page.locator('meta[property="og:image"]').getAttribute('content'))!, /\/photos\/.*\/600\.jpg$/);
+    assert.deepEqual(await violationsOn(page), []);
+    await page.goto(`${origin}/shelter/organization`);
+    await follow(page.getByRole('button', { name: 'Delete photo 1' }));
+    assert.equal((await send(url, { key })).body.photos, undefined);
+    await page.context().close();
+  });
+
   it('upload a photo without scripts, for the owner only, with a token, up to 10 MiB', async () => {
     const person = await signedIn(service);
     const stranger = await signedIn(service);
@@ -350,9 +448,23 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.equal((await stranger.open(`/shelter/animals/${id}`)).status, 404);
     assert.equal((await stranger.submit(`/shelter/animals/${id}`, { name: 'Mine' })).status, 404);
     const refused = (await person.submit('/shelter/animals/new', { name: 'Rex', categoryId: '0' })).text;
-    assert.match(refused, /<select id="categoryId" name="categoryId" aria-describedby="categoryId-error" aria-invalid/);
+    assert.match((await person.submit('/shelter/animals/new', { name: 'Rex' })).text, /Choose a category\./);
+    assert.match(
+      refused,
+      /<select id="categoryId" name="categoryId" required aria-describedby="categoryId-error" aria-invalid/,
+    );
     assert.match(refused, /<p class="error" id="categoryId-error">/);
     assert.match(refused, /<option value="pending">Reserved</);
+    assert.match(refused, /<select id="status" name="status"><option value="available"/);
+    for (const [field, error] of [
+      ['name', 'name is required.'],
+      ['videos', 'Must be a URL that begins with https:// or http://.'],
+      ['microchips', 'Must be 15 digits, or 9 or 10 letters and digits, such as 276098102345678.'],
+    ]) {
+      const form = { name: '', categoryId: '1', status: 'available', videos: 'x', microchips: '1' };
+      const { text } = await person.submit('/shelter/animals/new', form);
+      assert.equal(new RegExp(`id="${field}-error">([^<]*)`).exec(text)?.[1], error);
+    }
     assert.match(refused, /<option value="owner_surrender">Owner surrender</);
     for (const width of [320, 1280]) {
       const page = await person.newPage(browser, { viewport: { width, height: 800 }, colorScheme: 'dark' });

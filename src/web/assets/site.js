@@ -1,4 +1,4 @@
-// Adds to every page what needs a script: the search key, and copy buttons.
+// Adds to every page what needs a script: the search key, copy buttons, and forms that a double click sends once.
 
 document.addEventListener('keydown', event => {
   const { target } = event;
@@ -10,6 +10,15 @@ document.addEventListener('keydown', event => {
   if (search === undefined) return;
   event.preventDefault();
   search.focus();
+});
+
+const DOUBLE_CLICK_MS = 1000;
+const sentAt = new WeakMap();
+document.addEventListener('submit', event => {
+  const { target: form, timeStamp } = event;
+  if (event.defaultPrevented || form.getAttribute('method') !== 'post') return;
+  if (timeStamp - sentAt.get(form) < DOUBLE_CLICK_MS) event.preventDefault();
+  else sentAt.set(form, timeStamp);
 });
 
 for (const block of document.querySelectorAll('pre.copy')) {

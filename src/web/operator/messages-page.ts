@@ -1,3 +1,4 @@
+import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { listEveryMessage } from '../../messages/list.ts';
@@ -58,7 +59,7 @@ export const messagePage = operatorPage({
 ${messageFacts(message)}
 <h2>Text</h2>
 <p class="card message"><bdi>${message.message}</bdi></p>
-${message.replyTo !== null && html`<p><a class="button" href="mailto:${encodeURIComponent(message.replyTo)}">Reply by e-mail</a></p>`}
+${message.replyTo !== null && html`<p><a class="button" href="${mailtoUrl(message.replyTo)}">Reply by e-mail</a></p>`}
 <h2>Delivery</h2>
 ${attemptTable(message)}`,
       };

@@ -40,9 +40,10 @@ export interface PageRequest {
   /**
    * Reads the fields of the form that was sent.
    * @param client what the memory counts for: an account or a network
+   * @param bytesMax the largest form; 64 KiB by default
    * @throws {Problem} when the body is no form, is too large, or there is no memory for it
    */
-  readForm(client: string): Promise<URLSearchParams>;
+  readForm(client: string, bytesMax?: number): Promise<URLSearchParams>;
   /**
    * Reads the fields of a form with a file, of which nothing is kept in memory.
    * @throws {Problem} when the body is no such form; reading the file throws `body_too_large` too
@@ -64,9 +65,8 @@ export interface PageOptions {
   onPage?(exchange: Exchange, path: string | undefined, code: string): void;
 }
 
-/** The largest form, in bytes. */
+/** The largest form, in bytes, of pages that set no other limit. */
 const FORM_BYTES_MAX = 64 * 1024;
-const TOO_LARGE = 'The form is larger than 64 KiB.';
 /** All visitors share one account of the budget of bodies. */
 const VISITORS = 0;
 const noForm = new URLSearchParams();
@@ -120,7 +120,7 @@ export class PageServer {
       // The address of a connection is unknown once it is closed.
       address: this.#errors.addressOf(request),
       header: name => headerOf(request, name),
-      readForm: client => this.#readForm(exchange, client),
+      readForm: (client, bytesMax) => this.#readForm(exchange, client, bytesMax),
       readFileForm: bytesMax => this.#readFileForm(exchange, bytesMax, files),
     };
   }
@@ -142,7 +142,11 @@ export class PageServer {
     return { fields, file: file && upTo(fileBytesMax, file, () => errorOf('body_too_large')) };
   }
 
-  async #readForm({ request, response }: Exchange, client: string): Promise<URLSearchParams> {
+  async #readForm(
+    { request, response }: Exchange,
+    client: string,
+    bytesMax = FORM_BYTES_MAX,
+  ): Promise<URLSearchParams> {
     const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': encoding } = request.headers;
     if (encoding === undefined && (declared === undefined || declared === '0')) return noForm;
     if (!/^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
@@ -160,11 +164,12 @@ export class PageServer {
     };
     const done = (read: Read) => {
       if ('bytes' in read) resolve(read.bytes.toString('utf8'));
-      else if (read.error === 'body_too_large') reject(new Problem('body_too_large', 413, TOO_LARGE));
+      else if (read.error === 'body_too_large')
+        reject(new Problem(read.error, 413, `The form is larger than ${bytesMax / 1024} KiB.`));
       else reject(this.#errors.problem(read.error, read.error === 'overloaded' ? ['Retry-After', '1'] : []));
     };
     // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
-    response.once('close', readBody(request, declared, reserve, done, FORM_BYTES_MAX));
+    response.once('close', readBody(request, declared, reserve, done, bytesMax));
     try {
       return new URLSearchParams(await promise);
     } finally {

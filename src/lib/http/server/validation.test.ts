@@ -80,6 +80,9 @@ describe('a body reader', () => {
       size: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })),
       kind: Type.Optional(Type.Enum(['a', 'b'])),
       inner: Type.Optional(Type.Object({ 'x/y~': Type.Boolean() })),
+      extra: Type.Optional(
+        Type.Record(Type.String({ pattern: '^[a-z]$' }), Type.String(), { additionalProperties: false }),
+      ),
     }),
   );
   const errorsOf = (value: unknown, strict = false) => {
@@ -106,6 +109,9 @@ describe('a body reader', () => {
     assert.deepEqual(errorsOf({ name: 'long', size: 0.5 }), [
       '/name too_long: Must have at most 3 characters.',
       '/size invalid_type: Must be an integer.',
+    ]);
+    assert.deepEqual(errorsOf({ name: 'Rex', extra: { a: 'x', 'B/C': 'x' } }), [
+      '/extra/B~1C invalid_value: Must have a name that matches the pattern ^[a-z]$.',
     ]);
     assert.equal(errorsOf(null).length, 1);
   });

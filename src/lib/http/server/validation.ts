@@ -132,6 +132,9 @@ function fieldErrors({ instancePath: path, ...error }: SchemaError, schema: TSch
       const article = /^[aeiou]/.test(String(params['type'])) ? 'an' : 'a';
       return [{ path, code: 'invalid_type', message: `Must be ${article} ${params['type']}.` }];
     }
+    // Another error of the object names the member.
+    case 'boolean':
+      return [];
     case 'enum':
       return [invalid(path, `Must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`)];
     case 'minimum':
