@@ -10,3 +10,8 @@ export function isEmail(text: string): boolean {
 export const EMAIL_PATTERN =
   "^[A-Za-z0-9_.!#$%&'*+/=?^`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$";
 const emailForm = new RegExp(EMAIL_PATTERN);
+
+/** Returns the URL that writes an email to an address (RFC 6068). */
+export function mailtoUrl(email: string): string {
+  return `mailto:${encodeURIComponent(email).replace('%40', '@')}`;
+}

@@ -67,12 +67,12 @@ export function emailSchema(description: string) {
   );
 }
 
-/** Returns the schema of the URL of a web page. */
-export function webUrlSchema(description: string) {
+/** Returns the schema of the URL of a web page, with at most 500 characters by default. */
+export function webUrlSchema(description: string, maxLength = WEB_URL_LENGTH_MAX) {
   return Type.Refine(
     Type.String({
       minLength: 1,
-      maxLength: WEB_URL_LENGTH_MAX,
+      maxLength,
       description,
       examples: ['https://example.org/'],
       ...documentedRule({ format: 'iri', pattern: WEB_URL_PATTERN }),

@@ -80,6 +80,13 @@ Then \`x_y\` and \`\` a\`b \`\`.
     });
   }
 
+  for (const href of ['/a)[b](javascript:alert(1))', '/a(b', '/a)b', '/\\)', '/<a>', '/?a=1&copy;&b&#41;c']) {
+    it(`keeps ${href} the address of one link`, () => {
+      const [block] = lexer(convert(html`<p><a href="${href}">text</a></p>`));
+      assert.deepEqual(linksIn(block!), [`https://x.test${href}`]);
+    });
+  }
+
   it('puts a text with line breaks on one line', () => {
     assert.equal(convert(html`<p><bdi>${'a\n\n# b'}</bdi></p>`), '\u2068a \\# b\u2069\n');
   });

@@ -26,6 +26,11 @@ function escapeInline(text: string): string {
   return text.replace(/[\\`*_[\]<>&#~|@]|!(?=\[)|:(?=\/\/)|(?<=www)\./gi, '\\$&');
 }
 
+/** Escapes what would end the address of a link, and what would be decoded in it. */
+function escapeAddress(url: string): string {
+  return url.replace(/[\\()<>]|&(?=#?\w+;)/g, '\\$&');
+}
+
 /** Collapses the whitespace of a line, and escapes what would begin a list or underline a heading. */
 function atLineStart(line: string): string {
   return line
@@ -136,7 +141,7 @@ class Writer {
     if (name === 'code') return codeSpan(textOf(element));
     const text = this.#inline(children);
     if (name === 'a' && text.trim() !== '')
-      return `[${text.trim()}](${this.#options.link(attribute(attributes, 'href')!)})`;
+      return `[${text.trim()}](${escapeAddress(this.#options.link(attribute(attributes, 'href')!))})`;
     if (name === 'strong') return `**${text}**`;
     if (name === 'em') return `*${text}*`;
     // Isolates keep the direction of a text, and marks in it, from changing the text around it (UAX #9).

@@ -9,6 +9,8 @@ import type { ApiDescription } from './types.ts';
 export class ErrorResponses {
   readonly #description: ApiDescription;
   readonly #components: Components;
+  /** The codes of the responses that were named, by name. */
+  readonly #named = new Map<string, string>();
   /** The codes of all operations with a status, by status. */
   readonly #common = new Map<number, ReadonlySet<string>>();
 
@@ -41,11 +43,17 @@ export class ErrorResponses {
     });
   }
 
-  /** Returns the name of the response with these codes: its only code, or its status with the last uncommon one. */
+  /**
+   * Returns the name of the response with these codes: its only code, or its status with the last uncommon one; with all
+   * uncommon ones if another response has that name.
+   */
   #nameOf(status: number, codes: readonly string[]): string {
     if (codes.length === 1) return pascalCase(codes[0]!);
-    const last = codes.findLast(code => !this.#common.get(status)!.has(code)) ?? '';
-    return (STATUS_CODES[status] ?? String(status)).replaceAll(/[^A-Za-z]/g, '') + pascalCase(last);
+    const uncommon = codes.filter(code => !this.#common.get(status)!.has(code)).map(pascalCase);
+    const prefix = (STATUS_CODES[status] ?? String(status)).replaceAll(/[^A-Za-z]/g, '');
+    const name = prefix + (uncommon.at(-1) ?? '');
+    const key = codes.join();
+    return this.#named.getOrInsert(name, key) === key ? name : prefix + uncommon.join('');
   }
 
   #response(status: number, codes: readonly string[]): object {
