@@ -105,9 +105,9 @@ const byStatus = {
       'List the animals, and use an id from the list.',
     ],
     photo_not_found: [
-      'The animal has no photo with this id.',
-      'The photo was deleted, or belongs to another animal.',
-      'Read the animal with `view=full`, and use an id from its `photos`.',
+      'There is no photo with this id.',
+      'The photo was deleted, or belongs to another animal or organization.',
+      'Read the animal with `view=full`, or the organization, and use an id from its `photos`.',
     ],
     no_such_category: [
       'There is no category with this id.',
@@ -216,13 +216,13 @@ const byStatus = {
       'Delete animals that you no longer need, or ask the operator for a larger plan.',
     ],
     photo_limit_exceeded: [
-      'The animal has ten photos, the maximum.',
-      'An animal has at most ten photos.',
+      'There are ten photos, the maximum.',
+      'An animal or an organization has at most ten photos.',
       'Delete a photo that you do not need.',
     ],
     photo_storage_exceeded: [
       'The account has reached its limit of photos.',
-      'The photos of the animals of an account have as many bytes as its plan allows, as they were uploaded (`PETSTORE_PHOTO_QUOTA_MIB`). `GET /v1/account` shows both (`photoBytes`).',
+      'The photos of an account have as many bytes as its plan allows, as they were uploaded (`PETSTORE_PHOTO_QUOTA_MIB`). `GET /v1/account` shows both (`photoBytes`).',
       'Delete photos that you do not need, or send smaller files: no size that is shown has more than 1,280 pixels.',
     ],
     category_slug_taken: [

@@ -39,7 +39,7 @@ onEachEngine(engine => {
         webhooks: {} as Request['context']['webhooks'],
         photos: {} as Request['context']['photos'],
       },
-      caller: { keyId: 'k', deployment: 'production', accountId, admin: false, plan: 'free', scopes: new Set() },
+      caller: { accountId, plan: 'free' },
       origin: undefined,
       operationId: 'createThing',
       path: {},

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { type Deployment, nowOf } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { invalidParameter } from '../lib/http/problem.ts';
-import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
+import type { Caller, RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { onePer } from '../lib/one-per.ts';
+import type { Origin } from '../lib/origin.ts';
 import { boundOf } from '../plans/plan.ts';
 import { countDeleted, countStored } from '../plans/stored-bytes.ts';
 import { type Database, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
@@ -28,10 +29,14 @@ interface ResponseOptions {
 }
 
 /** The parts of a request that decide whether it is a retry. */
-type IdempotentRequest = Pick<
-  RouteRequest<Deployment, unknown, unknown, unknown>,
-  'context' | 'caller' | 'origin' | 'operationId' | 'path' | 'query' | 'body' | 'header'
->;
+interface IdempotentRequest
+  extends Pick<
+    RouteRequest<Deployment, unknown, unknown, unknown>,
+    'context' | 'operationId' | 'path' | 'query' | 'body' | 'header'
+  > {
+  readonly caller: Pick<Caller, 'accountId' | 'plan'>;
+  readonly origin: Origin | undefined;
+}
 
 /**
  * Runs `handler` in a transaction, once per `Idempotency-Key` of an account. For 24 hours, a retry with the same key

@@ -170,8 +170,7 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
       assert.equal(node.health().counts, 'local');
       assert.equal(lines.length, 1);
       await server.start();
-      // It says so once it has kept what it counted by itself.
-      while (node.health().counts === 'local' || lines.length < 2) await pause(20);
+      await untilRejoined(node, lines);
       assert.equal(lines.length, 2);
       // 30 are counted, although Valkey came back empty; of the day at least as many.
       assert.equal(fields(await node.count(caller()))['X-RateLimit-Remaining'], '29');
@@ -180,7 +179,7 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
     });
 
     own('does not count again what was taken back', async () => {
-      const { nodes } = await begin(engine, server.url, 1);
+      const { nodes, lines } = await begin(engine, server.url, 1);
       const [node] = nodes as [Limiter];
       const takeBack = async (times: number) => {
         for (let i = 0; i < times; i++) await node.uncount(caller(), (await node.count(caller())).at);
@@ -190,7 +189,7 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
       await server.kill();
       await takeBack(300);
       await server.start();
-      while (node.health().counts === 'local') await pause(20);
+      await untilRejoined(node, lines);
       await takeBack(300);
       const verdict = await node.count(caller());
       assert.equal(fields(verdict)['X-RateLimit-Remaining'], '58');
@@ -364,6 +363,11 @@ afterEach(async () => {
 
 function dayLeft(verdict: Verdict): number {
   return Number(/"day";r=(\d+)/.exec(fields(verdict).RateLimit!)![1]);
+}
+
+/** Waits until a node counts in Valkey again, and has stored what it counted by itself: only then does it say so. */
+async function untilRejoined(node: Limiter, lines: readonly string[]): Promise<void> {
+  while (node.health().counts === 'local' || lines.length < 2) await pause(20);
 }
 
 function recording(lines: string[]): Log {

@@ -45,6 +45,11 @@ const steps = fc.array(
   { maxLength: 30 },
 );
 
+/** Requests that end with a ban, which random ones do not always. */
+const untilBanned = Array.from({ length: 5 }, () => {
+  return { wait: 1_000_000, requests: 12, returned: 0, budgeted: false, limits: { perMinute: 2, perDay: 12 } as const };
+});
+
 const budgets = fc.constantFrom<Budget>(
   { perMinute: 3, perDay: 20 },
   { perMinute: 1 },
@@ -113,7 +118,7 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
             }
           }
         }),
-        { numRuns: long ? 1000 : 60 },
+        { numRuns: long ? 1000 : 60, examples: [[untilBanned, { perMinute: 1 }]] },
       );
       assert.ok(bans > 0, 'some were banned');
       assert.deepEqual(outcomes, new Set(['accepted', 'limited', 'overBudget', 'banned']));

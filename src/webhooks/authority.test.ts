@@ -187,7 +187,9 @@ onEachEngine(engine => {
           const hooks = [await webhook({ keyId: revoked.id }), await webhook({ keyId: expiring.id })];
           const { type, dueAt } = authorityJob({ database, accounts, now: () => clock.now() });
           assert.equal(dueAt(), 0);
-          assert.equal((await type.claim(1)).rows, 0);
+          // PostgreSQL may still notify of the new keys.
+          do assert.equal((await type.claim(1)).rows, 0);
+          while (dueAt() === 0);
           assert.equal(dueAt(), START + 30_000);
           await accounts.write(tx => revokeKey(tx, revoked.id));
           if (engine.name === 'sqlite') assert.equal(dueAt(), 0);
@@ -214,7 +216,9 @@ onEachEngine(engine => {
           },
         });
         const { type, dueAt } = authorityJob({ database, accounts: failing, now: () => clock.now() });
-        await type.claim(1);
+        // PostgreSQL may still notify of the new key.
+        do await type.claim(1);
+        while (dueAt() === 0);
         assert.ok(dueAt() > clock.now());
         fails = true;
         await assert.rejects(async () => type.claim(1), /no connection/);
