@@ -24,7 +24,7 @@ import { newProcessKey, type Process, send, spawnService } from '../support/serv
 const environment = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-describe('a data directory that cannot be used', { timeout: 60_000 }, () => {
+describe('a data directory that cannot be used', { timeout: 240_000 }, () => {
   const cases: Record<string, (directory: string) => string | Promise<string>> = {
     'below a file'(directory) {
       writeFileSync(join(directory, 'file'), '');

@@ -35,6 +35,7 @@ it(`loses no acknowledged row and assigns no id twice when PostgreSQL is killed 
       migrations,
       clock: systemClock(),
       role: 'server',
+      connectionsMax: 16,
       migrate: true,
       log: silent,
     });

@@ -181,7 +181,7 @@ async function newStore(engine: Engine) {
     backups: () => entries().filter(name => !name.includes('.partial-')),
     /** Starts a process that makes backups. Its database has both deployments. */
     async start() {
-      const stored = { ...location, photos: join(settings.directory, '..', 'photos') };
+      const stored = { ...location, photos: { directory: join(settings.directory, '..', 'photos') } };
       const config = { locations: { production: stored, staging: stored }, backups: backupSettings };
       const errors: { reason?: string; retryAt: string }[] = [];
       const log: Log = { info() {}, warn() {}, error: (fields: object | string) => void errors.push(fields as never) };

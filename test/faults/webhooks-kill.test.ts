@@ -110,11 +110,16 @@ describe('Kills under load, with a receiver that fails at random', {
       const store = new StoreLoad(keys, { answerMs: 20_000 });
       const messages = new MessageLoad([owner, buyer], petIds);
       const came: Record<string, number> = {};
+      let going = true;
+      // The callers of a test that fails stop, too.
+      t.after(() => {
+        going = false;
+      });
       for (let round = 0; round < rounds; round++) {
         const last = round === rounds - 1;
         const victim = round % nodes.length;
         const node = nodes[victim]!;
-        let going = true;
+        going = true;
         const calls = nodes.map(({ urls }, index) => {
           const until = { staysOn: index !== victim };
           return [

@@ -167,9 +167,11 @@ overEachEngine(engine => {
         ['GET', 200],
         ['DELETE', 204],
       ] as const) {
-        const head = `${method} /v1/pets/${await create()} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
-        const { replies, rest } = await sendRaw(base, [head + form], { waitMs: 100 });
-        assert.deepEqual([replies.map(reply => reply.status), rest], [[status], ''], `${method} ${name}`);
+        const headers = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+        const request = `${method} /v1/pets/${await create()} ${headers}${form}`;
+        const last = `GET /v1/pets?limit=1 ${headers}Connection: close\r\n\r\n`;
+        const { replies, rest } = await sendRaw(base, [request, last], { waitMs: 10_000 });
+        assert.deepEqual([replies.map(reply => reply.status), rest], [[status, 200], ''], `${method} ${name}`);
       }
     }
     const odd = await send(`${base}/pets/1`, { method: 'DELETE', key, headers: { 'Content-Type': ';;' }, body });

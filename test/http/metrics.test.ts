@@ -51,7 +51,7 @@ overEachEngine(engine => {
       assert.ok(value('petstore_storage_flush_duration_seconds_count', { deployment: 'production' })! > 0);
       assert.ok(value('petstore_storage_wal_bytes', { deployment: 'production' })! > 0);
     } else {
-      assert.equal(value('petstore_storage_pool_connections_max', { deployment: 'production' }), 16);
+      assert.equal(value('petstore_storage_pool_connections_max', { deployment: 'production' }), 10);
       assert.equal(value('petstore_storage_pool_waiting', { deployment: 'production' }), 0);
     }
     assert.ok(value('process_open_fds')! > 5 && value('process_max_fds')! > value('process_open_fds')!);

@@ -42,7 +42,9 @@ describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () 
         64,
         async ({ petId, key, caller }) => {
           // The node that each caller uses changes from pet to pet.
-          const reply = await order(nodes[(petId + caller) % 2]!, key, petId);
+          let reply = await order(nodes[(petId + caller) % 2]!, key, petId);
+          // A busy machine refuses some, and changes nothing.
+          while (reply.body.code === 'overloaded') reply = await order(nodes[(petId + caller) % 2]!, key, petId);
           if (reply.status === 201) winners.set(petId, [...(winners.get(petId) ?? []), reply.body.id]);
           else assert.equal(reply.body.code, 'pet_reserved', reply.text);
         },

@@ -42,6 +42,10 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
     const mirror = new Mirror(keys[0]!);
 
     let going = true;
+    // The callers of a test that fails stop, too.
+    t.after(() => {
+      going = false;
+    });
     const stays = nodes[1]!.urls.production;
     const staying = [
       ...Array.from({ length: CALLERS }, () => load.call(stays, () => going, { staysOn: true })),
@@ -54,7 +58,9 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
     for (let round = 0; round < ROUNDS; round++) {
       const { production } = nodes[0]!.urls;
       let there = true;
-      const callers = Array.from({ length: CALLERS }, () => load.call(production, () => there, { staysOn: true }));
+      const callers = Array.from({ length: CALLERS }, () =>
+        load.call(production, () => going && there, { staysOn: true }),
+      );
       await more(150);
       await harm(proxy);
       await more(150);
@@ -64,7 +70,7 @@ describe('the store over two nodes', { skip, timeout: long ? 900_000 : 180_000 }
       there = false;
       await Promise.all(callers);
 
-      const last = Array.from({ length: CALLERS }, () => load.call(production, () => true));
+      const last = Array.from({ length: CALLERS }, () => load.call(production, () => going));
       await more(100);
       await nodes[0]!.stop('SIGKILL');
       await Promise.all(last);

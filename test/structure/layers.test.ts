@@ -79,6 +79,7 @@ const layers = [
   'accounts/pages',
   'keys/pages.ts',
   'web/front',
+  'photos/pages',
   'pets/pages',
   'organizations/pages',
   'imports/pages',

@@ -10,11 +10,13 @@ export interface Outcome {
   readonly code: number;
   readonly printed: string;
   readonly errors: string;
+  /** The progress of long work, such as `Exporting 100 %`. */
+  readonly progress: readonly string[];
 }
 
 /** Runs a command line in this process, beside a server of the same data. */
 export async function petstore(environment: Environment, ...args: string[]): Promise<Outcome> {
-  const outcome = { printed: '', errors: '' };
+  const outcome = { printed: '', errors: '', progress: [] as string[] };
   const terminal: Terminal = {
     print: text => {
       outcome.printed += `${text}\n`;
@@ -25,6 +27,7 @@ export async function petstore(environment: Environment, ...args: string[]): Pro
     write: async text => {
       outcome.printed += text;
     },
+    showProgress: (step, share) => outcome.progress.push(`${step} ${Math.floor(share * 100)} %`),
     style: plain,
   };
   return { code: await main(args, environment, terminal), ...outcome };

@@ -13,6 +13,7 @@ import type { EngineName } from '../../src/lib/storage/query.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import { MEMORY, writeMigratedFile } from './migrated-file.ts';
+import { postgresUrl } from './postgres-url.ts';
 import { type Contents, readContents, restoreContents } from './schema-contents.ts';
 import { describeUnless, withoutServers } from './selection.ts';
 
@@ -51,8 +52,7 @@ interface Schema {
   readonly schema: string;
 }
 
-/** The PostgreSQL server for the databases of tests. */
-export const postgresUrl = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+export { postgresUrl };
 
 /** Names the database that `postgres-template.ts` prepares for a whole run. */
 export const TEMPLATE_SETTING = 'PETSTORE_TEST_TEMPLATE';

@@ -89,8 +89,10 @@ export async function openExampleStore(
   return { serving, clock, baseUrl, receiverUrl: receiver.url, keys };
 }
 
-/** Returns the store with new resources for further examples, as in a store of their own. */
+/** Returns the store with new resources for further examples, as in a store of their own: without an organization. */
 export async function anew(store: ExampleStore): Promise<ExampleStore> {
+  const { body: account } = await send(`${store.baseUrl}/account`, { key: store.keys.owner });
+  await send(`${store.baseUrl}/organizations/${account.id}`, { method: 'DELETE', key: store.keys.owner });
   return { ...store, ids: new ExampleIds(await addPets(store.baseUrl, store.keys.owner)) };
 }
 

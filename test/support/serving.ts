@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { after } from 'node:test';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { type App, createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
@@ -18,6 +19,7 @@ import type { PlanName } from '../../src/plans/plan.ts';
 import type { Database } from '../../src/schema.ts';
 import { type Environment, jsonOf } from './commands.ts';
 import { writeMigratedFile } from './migrated-file.ts';
+import { postgresUrl } from './postgres-url.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** The base URLs of the three addresses. */
@@ -50,6 +52,7 @@ export async function serve(
   const directory = await newDataDirectory(options.environment);
   const config = readConfig({
     ...freePorts,
+    ...connectionsOf(options.environment),
     PETSTORE_DATA_DIR: directory,
     ...photosOf(options.environment),
     ...options.environment,
@@ -89,9 +92,9 @@ async function newDataDirectory(environment: Environment = {}): Promise<string> 
   return directory;
 }
 
-/** Names the directory of photos that the nodes of a PostgreSQL database share. */
-function photosOf({ PETSTORE_DATABASE_URL: url }: Environment = {}): Environment {
-  if (url === undefined) return {};
+/** Names the directory of photos that the nodes of a PostgreSQL database share, unless they have a bucket. */
+function photosOf({ PETSTORE_DATABASE_URL: url, PETSTORE_PHOTOS_S3_URL: bucket }: Environment = {}): Environment {
+  if (url === undefined || bucket !== undefined) return {};
   return { PETSTORE_PHOTOS_DIRECTORY: photoDirectories.getOrInsertComputed(url, temporaryDirectory) };
 }
 
@@ -128,6 +131,14 @@ export interface Process {
   remove(): Promise<void>;
 }
 
+/** The processes that run. Those that a failed test leaves end with its file: it would wait for them forever. */
+const running = new Set<ChildProcess>();
+const endAll = () => {
+  for (const child of running) child.kill('SIGKILL');
+};
+process.once('exit', endAll);
+if (process.env['NODE_TEST_CONTEXT'] !== undefined) after(endAll);
+
 /** Starts the service in a process, through the launcher, on `directory` or a new one. */
 export async function spawnService(
   options: { readonly directory?: string; readonly environment?: Environment } = {},
@@ -136,6 +147,7 @@ export async function spawnService(
   const env: Environment = {
     ...process.env,
     ...freePorts,
+    ...connectionsOf(options.environment),
     PETSTORE_DATA_DIR: directory,
     ...photosOf(options.environment),
     ...options.environment,
@@ -143,10 +155,8 @@ export async function spawnService(
   const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-  // If a test fails, its service ends with it.
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
-  child.once('exit', () => process.off('exit', end));
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   let log = '';
   child.stderr.setEncoding('utf8').on('data', text => {
     log += text;
@@ -190,6 +200,12 @@ export async function newProcessKey(service: Process, plan: PlanName = 'enterpri
 }
 
 const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
+
+/** All test files that run at the same time share the connections of the test server. */
+function connectionsOf({ PETSTORE_DATABASE_URL: url }: Environment = {}): Environment {
+  const isShared = url !== undefined && new URL(url).host === new URL(postgresUrl).host;
+  return isShared ? { PETSTORE_DATABASE_CONNECTIONS: '10' } : {};
+}
 
 /** A complete response. */
 export interface Reply {

@@ -9,6 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { replaceOrganization } from '../../src/organizations/organizations.ts';
 import { pages } from '../../src/pages.ts';
 import { createPet } from '../../src/pets/pets.ts';
+import { DiskStore } from '../../src/photos/files/disk-store.ts';
 import { sampleOrganizations } from '../../src/seeds/organizations.ts';
 import { samplePets } from '../../src/seeds/pets.ts';
 import { photoOf, samplePhotos, storeSamplePhotos } from '../../src/seeds/photos.ts';
@@ -79,6 +80,11 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
   for (const query of ['', '?limit=5', '?limit=0', '/99', '?status=available', '?categoryId=2']) {
     await send(pets + query, { key });
   }
+  await fetch(`${service.urls.production}/imports`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key.token}`, 'content-type': 'text/csv' },
+    body: 'externalId,name,categoryId,sex,size\nA-117,Bella,1,female,large\nA-118,Milo,2,male,huge\n',
+  });
   // The usage and the requests are written once a second.
   await sleep(2000);
   const message = { message: 'Is Bella good with children?', petId: 1, replyTo: 'ann@example.org' };
@@ -114,7 +120,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
 async function addAnimals({ app }: TestService, accountId: number): Promise<void> {
   const { production } = app.databases;
   const photos = samplePhotos();
-  storeSamplePhotos(join(photosDirectory, 'production'), photos);
+  await storeSamplePhotos(new DiskStore(join(photosDirectory, 'production')), photos);
   await production.write(async tx => {
     for (const sample of samplePets().slice(0, ANIMALS)) {
       const { pet, kind } = profileOf(sample, tx.now);
