@@ -62,6 +62,8 @@ export interface AddressDeps {
   pagesUrl(tls: boolean): string | undefined;
 }
 
+const SERVING_MS = 10;
+
 /** One address that the process listens on: the API, `/openapi.json`, `/livez`, `/readyz`, and the pages. */
 export class Address {
   /** The path of the API. */
@@ -132,6 +134,11 @@ export class Address {
   get localUrl(): string {
     const { host, ports } = this.#deps.config;
     return urlOf(host, this.#port ?? ports[this.#service.name]);
+  }
+
+  /** Reports whether a request arrived in the last 10 ms. */
+  get isServing(): boolean {
+    return performance.now() - this.#server.lastRequestMs <= SERVING_MS;
   }
 
   async listen(): Promise<void> {

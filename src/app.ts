@@ -107,6 +107,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           eventsKeptMs,
           photos: photos.files.store,
           categoryRules: categoryRulesOf(config),
+          isServing: () => [...addresses.values()].some(address => address.isServing),
           photoFetches: { deployment, outgoing: webhooks.outgoing },
           messagesKeptMs: config.messagesDays * DAY_MS,
           auditKeptMs: config.auditDays * DAY_MS,

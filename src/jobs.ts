@@ -45,6 +45,8 @@ export interface JobDeps {
     | undefined;
   /** How unknown categories of imported pets are treated; without it, nothing is imported. */
   readonly categoryRules?: CategoryRules;
+  /** Reports whether this process serves requests at present, so that imports leave them time. */
+  readonly isServing?: () => boolean;
   /** Fetches the photos of imports; without it, they wait. */
   readonly photoFetches?: FetchDeps | undefined;
   /** How long events and finished deliveries are kept, in milliseconds; for ever by default. */
@@ -188,7 +190,9 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
-    ...(rules ? [{ type: importJob({ database, rules, accounts, now }), due: dueQueries.imports }] : []),
+    ...(rules
+      ? [{ type: importJob({ database, rules, accounts, isServing: deps.isServing, now }), due: dueQueries.imports }]
+      : []),
     ...(deps.photoFetches
       ? [
           {

@@ -97,6 +97,21 @@ describe('the job of imports', () => {
       assert.equal(await store.work(), 0);
     });
 
+    it('pauses after each step while requests are served', async () => {
+      const store = await openStore(engine);
+      const { clock, database } = store;
+      await store.begin(csv(100));
+      const askedMs: number[] = [];
+      const isServing = () => askedMs.push(performance.now()) < 3;
+      const job = importJob({ database, rules: { categories: 'open', bounds: {} }, isServing, now: () => clock.now() });
+      for (const paused of [true, true, false]) {
+        assert.equal((await job.claim(1)).rows, 1);
+        // A timer of 2 ms may fire a little early.
+        if (paused) assert.ok(performance.now() - askedMs.at(-1)! > 1);
+      }
+      assert.equal(askedMs.length, 3);
+    });
+
     it('waits for a file that arrives slowly, while rows arrive', async () => {
       const store = await openStore(engine);
       const { clock, database } = store;

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { errors } from '../errors.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
@@ -16,6 +17,8 @@ export interface ImportDeps {
   readonly rules: CategoryRules;
   /** Production's database, which stores accounts: with it, the imports of suspended accounts end. */
   readonly accounts?: Database | undefined;
+  /** Reports whether this process serves requests at present; by default it does not. */
+  isServing?: (() => boolean) | undefined;
   now(): number;
 }
 
@@ -24,14 +27,14 @@ export interface ImportDeps {
  * interrupted import continues without repeating anything. Imports take turns. Several processes can run it.
  */
 export function importJob(deps: ImportDeps): JobType<never, 'imports'> {
-  return batchJob('imports', () => runStep(deps), PAUSE_MS);
+  return batchJob('imports', () => runStep(deps));
 }
 
 /** The time of the earliest step. */
 export const nextImportStep: NextDue = db =>
   db.selectFrom('imports').select(sql<number | null>`min(due_at)`.as('dueAt')).where('due_at', 'is not', null);
 
-/** The pause between steps, so that other writes are not delayed. */
+/** The pause after a step while requests are served, so that their writes are not delayed. */
 const PAUSE_MS = 2;
 
 /** How long an import waits after a step that failed, so that it does not keep others waiting, in milliseconds. */
@@ -43,7 +46,9 @@ async function runStep(deps: ImportDeps): Promise<number> {
   const due = await database.first(nextDue, { now: now() });
   if (due === undefined) return 0;
   try {
-    return await stepOf(deps, due);
+    const steps = await stepOf(deps, due);
+    if (deps.isServing?.()) await pause(PAUSE_MS);
+    return steps;
   } catch (error) {
     await database.write(tx => tx.run(postpone, { id: due.id, dueAt: tx.now + RETRY_MS })).catch(() => {});
     throw error;

@@ -232,6 +232,14 @@ describe('a server of routes', () => {
     assert.deepEqual(statuses(text), [200, 200]);
   });
 
+  it('tells when the last request arrived', async () => {
+    const { port, server } = await start();
+    assert.equal(server.lastRequestMs, Number.NEGATIVE_INFINITY);
+    const beforeMs = performance.now();
+    await exchange(port, [last('/v1/things')]);
+    assert.ok(server.lastRequestMs >= beforeMs && server.lastRequestMs <= performance.now());
+  });
+
   it('sheds load while it is overloaded, and none afterwards', async () => {
     const { port, server } = await start();
     const load = spawn(process.execPath, ['--input-type=module', '--eval', overload, String(port)]);

@@ -67,6 +67,7 @@ export class HttpServer<Context> {
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
   #isClosing = false;
+  #lastRequestMs = Number.NEGATIVE_INFINITY;
   /** Headers of every response: they end the connection while the server is draining or closing. */
   #connectionHeaders = noHeaders;
 
@@ -116,6 +117,11 @@ export class HttpServer<Context> {
     return this.#listener.port;
   }
 
+  /** When the last request arrived, on the scale of `performance.now()`; `-Infinity` before the first one. */
+  get lastRequestMs(): number {
+    return this.#lastRequestMs;
+  }
+
   /** Returns what is open at present, and what was rejected. */
   load(): ServerLoad {
     return {
@@ -151,6 +157,7 @@ export class HttpServer<Context> {
   /** Finds the route, and rejects requests that are malformed or do not belong to the API. */
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const exchange = this.#exchangeOf(request, response);
+    this.#lastRequestMs = exchange.receivedMs;
     const { route, page, isMalformed } = exchange.found;
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
