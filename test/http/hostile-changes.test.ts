@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { routes as allRoutes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
@@ -150,6 +151,18 @@ overEachEngine(engine => {
       ...['application/merge-patch+json, application/json', 'application/ld+json', 'multipart/form-data', 'json'],
     ]) {
       assert.deepEqual([await change('PUT', type), await change('PATCH', type)], [400, 400], type);
+    }
+  });
+
+  it('rejects compressed bodies, and says so', async () => {
+    for (const [path, type] of [
+      ['/pets', 'application/json'],
+      ['/imports', 'text/csv'],
+    ]) {
+      const headers = { 'Content-Type': type!, 'Content-Encoding': 'gzip' };
+      const zipped = await send(`${base}${path}`, { method: 'POST', key, headers, body: gzipSync('{}') });
+      assert.deepEqual([zipped.status, zipped.body.code], [400, 'invalid_content_type']);
+      assert.match(zipped.body.message, /without Content-Encoding/);
     }
   });
 

@@ -37,7 +37,7 @@ describe('checkUrl', () => {
 
   it('reports what is wrong with every other URL', () => {
     const wrong: Record<string, readonly string[]> = {
-      'must be a URL like https://example.org/hook': [
+      'must be a URL like https://example.org/path': [
         ...['', 'example.org', '/hook', '//example.org/', 'https:', 'https://', 'https:///x', 'https:example.org'],
         ...[
           'https:\\\\example.org\\x',

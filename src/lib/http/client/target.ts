@@ -72,7 +72,7 @@ function checkPublic(tls: boolean, networksOnly: boolean, address: string | unde
 function parseUrl(text: string): URL | string {
   // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
   const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
-  if (url === null) return isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/hook';
+  if (url === null) return isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/path';
   if (Math.max(text.length, url.href.length) > URL_LENGTH_MAX) return 'must have at most 2048 characters';
   // The parser drops empty credentials and an empty fragment.
   if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {

@@ -37,6 +37,11 @@ export function isPreflight({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
 
+/** Reports whether the body of a request is compressed. Other values of Content-Encoding, such as `utf-8`, are mistakes without effect. */
+export function isCompressed({ headers }: IncomingMessage): boolean {
+  return /gzip|deflate|compress|\bbr\b|zstd/i.test(headers['content-encoding'] ?? '');
+}
+
 /** Reports whether a Content-Type starts with a well-formed media type (RFC 9110, 8.3.1). */
 export function isMediaType(contentType: string): boolean {
   return /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/.test(contentType);

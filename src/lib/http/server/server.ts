@@ -14,7 +14,7 @@ import { defaultLimits, type HttpServerOptions, type ServerLoad } from './option
 import { PageServer } from './pages.ts';
 import { type Read, readBody } from './read-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
+import { isCompressed, isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
 import {
   closeConnection,
   commonHeaders,
@@ -272,7 +272,10 @@ export class HttpServer<Context> {
     // The address of a connection is unknown once it is closed.
     exchange.address = this.#errors.addressOf(request);
     const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
-    if (route.route.upload !== undefined) this.#receiveUpload(exchange, route, route.route.upload);
+    if (isCompressed(request)) {
+      const message = 'The body must not be compressed: send it without Content-Encoding.';
+      this.#reject(exchange, new Problem('invalid_content_type', 400, message));
+    } else if (route.route.upload !== undefined) this.#receiveUpload(exchange, route, route.route.upload);
     else if (type !== undefined && !isMediaType(type)) {
       this.#reject(exchange, this.#errors.problem('invalid_content_type'));
     } else if (encoding === undefined && (declared === undefined || declared === '0')) {
