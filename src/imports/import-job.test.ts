@@ -5,6 +5,7 @@ import { createAccount, suspendAccount } from '../accounts/accounts.ts';
 import { steps } from '../accounts/deletion/steps.ts';
 import { findCategory } from '../categories/rows.ts';
 import { testClock } from '../lib/clock.ts';
+import { StorageError } from '../lib/storage/database.ts';
 import { DAY_MS } from '../lib/time.ts';
 import type { BoundSettings } from '../plans/plan.ts';
 import { storedBytes } from '../plans/stored-bytes.ts';
@@ -77,9 +78,6 @@ const petsIn = async (database: Database) => (await database.first(countPets, {}
 
 const breakChunk = query((db, p: Params<{ id: number }>) =>
   db.updateTable('import_chunks').set({ rows: sql`'x' || rows` }).where('import_id', '=', p.id),
-);
-const mendChunk = query((db, p: Params<{ id: number }>) =>
-  db.updateTable('import_chunks').set({ rows: sql`substr(rows, 2)` }).where('import_id', '=', p.id),
 );
 
 describe('the job of imports', () => {
@@ -300,20 +298,42 @@ describe('the job of imports', () => {
       assert.equal(await petsIn(store.database), 1);
     });
 
-    it('goes on with other imports while the steps of one fail', async () => {
+    it('fails an import that meets a defect, and goes on with the others', async () => {
       const store = await openStore(engine);
-      const { database, clock } = store;
-      const [broken, sound] = [await store.begin(csv(1)), await store.begin(csv(1), { accountId: 2 })];
+      const { database } = store;
+      const [broken, sound] = [await store.begin(csv(60)), await store.begin(csv(1), { accountId: 2 })];
+      await store.work(1);
       await database.write(tx => tx.run(breakChunk, { id: broken }));
       await assert.rejects(store.work(), SyntaxError);
       await store.work();
-      const stateOf = async (accountId: number, id: number) =>
-        (await getImport(database, { accountId, admin: false }, id)).state;
-      assert.deepEqual([await stateOf(2, sound), await stateOf(1, broken)], ['completed', 'applying']);
-      await database.write(tx => tx.run(mendChunk, { id: broken }));
+      assert.equal((await getImport(database, { accountId: 2, admin: false }, sound)).state, 'completed');
+      const { state, code, created } = await getImport(database, owner, broken);
+      assert.deepEqual([state, code, created], ['failed', 'internal_error', 25]);
+      assert.equal((await left(database))[1], 0, 'its file is deleted');
+    });
+
+    it('goes on with other imports while the database fails for one, and tries again after a minute', async () => {
+      const store = await openStore(engine);
+      const { database, clock } = store;
+      const waiting = await store.begin(csv(1));
+      let fails = true;
+      const rules = {
+        bounds: {},
+        get categories() {
+          if (fails) throw new StorageError('unavailable', 'for the test');
+          return 'open' as const;
+        },
+      };
+      const job = importJob({ database, rules, now: () => clock.now() });
+      await assert.rejects(job.claim(1), { reason: 'unavailable' });
+      fails = false;
+      const other = await store.begin(csv(1), { accountId: 2 });
+      await store.work();
+      assert.equal((await getImport(database, { accountId: 2, admin: false }, other)).state, 'completed');
+      assert.equal((await getImport(database, owner, waiting)).state, 'applying');
       clock.advance(60_000);
       await store.work();
-      assert.equal(await stateOf(1, broken), 'completed');
+      assert.equal((await getImport(database, owner, waiting)).state, 'completed');
     });
 
     it('stops at once when an import is canceled; what was done stays', async () => {

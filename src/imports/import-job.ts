@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { errors } from '../errors.ts';
+import { problem, problemOf } from '../errors.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
+import { StorageError } from '../lib/storage/database.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
 import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
@@ -37,7 +38,7 @@ export const nextImportStep: NextDue = db =>
 /** The pause after a step while requests are served, so that their writes are not delayed. */
 const PAUSE_MS = 2;
 
-/** How long an import waits after a step that failed, so that it does not keep others waiting, in milliseconds. */
+/** How long an import waits after the database failed, so that it does not keep others waiting, in milliseconds. */
 const RETRY_MS = 60_000;
 
 /** Does the next step of the import that waits for the longest time. Returns 0 if there is none, or another process does it. */
@@ -50,9 +51,22 @@ async function runStep(deps: ImportDeps): Promise<number> {
     if (deps.isServing?.()) await pause(PAUSE_MS);
     return steps;
   } catch (error) {
-    await database.write(tx => tx.run(postpone, { id: due.id, dueAt: tx.now + RETRY_MS })).catch(() => {});
+    const isFinal = due.ended_at === null && !(error instanceof StorageError);
+    const outcome = isFinal
+      ? fail(database, due, problemOf(error))
+      : database.write(tx => tx.run(postpone, { id: due.id, dueAt: tx.now + RETRY_MS }));
+    await outcome.catch(() => {});
     throw error;
   }
+}
+
+/** Ends an import. What it has done stays. */
+function fail(
+  database: Database,
+  due: ImportRow,
+  { code, message }: { readonly code: string; readonly message: string },
+): Promise<number> {
+  return runImportStep(database, due, async tx => ({ state: 'failed', code, message, ended_at: tx.now }));
 }
 
 /**
@@ -61,10 +75,7 @@ async function runStep(deps: ImportDeps): Promise<number> {
  */
 export async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow): Promise<number> {
   if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
-    const { message } = errors.account_suspended;
-    return runImportStep(database, due, async tx => {
-      return { state: 'failed', code: 'account_suspended', message, ended_at: tx.now };
-    });
+    return fail(database, due, problem('account_suspended'));
   }
   switch (due.state) {
     case 'checking':
